@@ -18,7 +18,7 @@ WORKERS = 8
 # seconds after which a wait for what must happen is given up
 PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 SECRET = "a-secret-for-failover"
-# what docs/operating.md promises, in seconds: until the server is not ready, from the promotion to the
+# what docs/operating/failure-tests.md promises, in seconds: until the server is not ready, from the promotion to the
 # first answer, and without any answer
 NOT_READY = 4
 ANSWERS = {"hang": 10, "drop": 10, "kill": 1, "switch": 3, "standby": 10, "lost": 10}

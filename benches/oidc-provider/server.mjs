@@ -2,7 +2,7 @@
 //
 //   BENCH_PEER='{"port": .., "hash": .., "cookieKey": .., "from": .., "step": .., "below": ..}' node server.mjs
 //
-// It has a session for each number in from, from + step, .. below, under the cookie value that the harness shows.
+// It has a session for each number in from, from + step, .. below, under the cookie value that the harness sends.
 
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -35,15 +35,15 @@ const key = (alg, type, options) => {
   return { ...privateKey.export({ format: 'jwk' }), alg, use: 'sig' }
 }
 
-// What its memory adapter keeps things in: its own storage forgets all but the last 1,000.
-const kept = new Map()
+// The storage of its memory adapter, whose own storage holds only the last 1,000 entries.
+const entries = new Map()
 const store = {
   get: (name) => {
-    const found = kept.get(name)
-    return found && found.until > Date.now() ? found.value : undefined
+    const entry = entries.get(name)
+    return entry && entry.until > Date.now() ? entry.value : undefined
   },
-  set: (name, value, { maxAge = Infinity } = {}) => kept.set(name, { value, until: Date.now() + maxAge }),
-  delete: (name) => kept.delete(name),
+  set: (name, value, { maxAge = Infinity } = {}) => entries.set(name, { value, until: Date.now() + maxAge }),
+  delete: (name) => entries.delete(name),
 }
 
 const grantOf = async (accountId, clientId) => {
@@ -85,7 +85,7 @@ const provider = new Provider(base, {
       }),
     },
   },
-  // without a page for consent it takes the scope offline_access away: its client decides instead
+  // without a page for consent it removes the scope offline_access, so the client decides instead
   issueRefreshToken: (ctx, { clientId }) => clientId === 'public',
   expiresWithSession: (ctx, { clientId }) => clientId !== 'public',
   rotateRefreshToken: true,
@@ -112,7 +112,7 @@ for (let number = settings.from; number < settings.below; number += settings.ste
   await new provider.Session({ jti, accountId, loginTs, authorizations }).save(14 * DAY)
 }
 
-const escaped = (word) => word.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+const escaped = (value) => value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 const page = async (request, response) => {
   const { uid, params } = await provider.interactionDetails(request, response)

@@ -17,20 +17,20 @@ pub struct Browser {
     request: Vec<u8>,
 }
 
-/// Where a request led to.
+/// The response at the end of a request and its redirects.
 #[derive(Debug)]
-pub struct Arrived {
+pub struct FinalResponse {
     /// The status of the last answer.
     pub status: u16,
-    /// The address of the last answer; after the server was left the one that it redirected to.
+    /// The address of the last answer; if the server redirected to another host, that address.
     pub address: String,
-    /// Whether the server was left.
-    pub is_elsewhere: bool,
+    /// Whether the server redirected to another host.
+    pub is_external: bool,
     /// The text of the last answer.
     pub text: String,
 }
 
-/// A value as it stands in a query or a form.
+/// A value encoded for a query or a form.
 pub fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -43,14 +43,14 @@ pub fn form(fields: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
-impl Arrived {
+impl FinalResponse {
     /// A parameter of the address to which the server redirected.
     pub fn parameter(&self, name: &str) -> Option<&str> {
-        let (_, query) = self.address.split_once('?').filter(|_| self.is_elsewhere)?;
+        let (_, query) = self.address.split_once('?').filter(|_| self.is_external)?;
         query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// The page's form, filled in with these fields: where it is sent and what.
+    /// The page's form filled in with these fields: its action and its body.
     pub fn filled(&self, fields: &[(&str, &str)]) -> Option<(String, String)> {
         let (_, markup) = self.text.split_once("<form ")?;
         let action = attribute(markup, "action")?;
@@ -64,8 +64,8 @@ impl Arrived {
         Some((action, sent.join("&")))
     }
 
-    /// What came instead of what was expected.
-    pub fn told(&self) -> String {
+    /// A description of a response that is not the expected one.
+    pub fn describe(&self) -> String {
         let error = self.parameter("error").unwrap_or_default();
         format!("status {} at {} {error}", self.status, self.address.split('?').next().unwrap_or_default())
     }
@@ -84,7 +84,7 @@ impl Browser {
         Self { host: address.to_string(), cookies: Vec::new(), request: Vec::new() }
     }
 
-    /// Sets a cookie; an empty one goes.
+    /// Sets a cookie; an empty value removes it.
     pub fn set(&mut self, name: &str, value: &str) {
         self.cookies.retain(|(known, _)| known != name);
         if !value.is_empty() {
@@ -92,32 +92,32 @@ impl Browser {
         }
     }
 
-    /// Opens an address of the server, and follows where it leads to.
-    pub async fn open(&mut self, client: &mut Client, path: &str) -> Result<Arrived> {
+    /// Opens an address of the server and follows its redirects.
+    pub async fn open(&mut self, client: &mut Client, path: &str) -> Result<FinalResponse> {
         self.go(client, path, None).await
     }
 
-    /// Sends a form, and follows where it leads to.
-    pub async fn post(&mut self, client: &mut Client, path: &str, form: &str) -> Result<Arrived> {
+    /// Sends a form and follows the redirects.
+    pub async fn post(&mut self, client: &mut Client, path: &str, form: &str) -> Result<FinalResponse> {
         self.go(client, path, Some(form)).await
     }
 
-    async fn go(&mut self, client: &mut Client, path: &str, mut form: Option<&str>) -> Result<Arrived> {
+    async fn go(&mut self, client: &mut Client, path: &str, mut form: Option<&str>) -> Result<FinalResponse> {
         let mut address = path.to_owned();
         for _ in 0..REDIRECTS {
             self.write(&address, form.take());
             let (status, body) = client.fetch(&self.request).await?;
-            self.keep(client);
+            self.store_cookies(client);
             let Some(next) = next(client) else {
                 let text = String::from_utf8_lossy(&body).into_owned();
-                return Ok(Arrived { status, address, is_elsewhere: false, text });
+                return Ok(FinalResponse { status, address, is_external: false, text });
             };
-            let own = next.strip_prefix("http://").and_then(|rest| rest.strip_prefix(self.host.as_str()));
-            let Some(own) = own.or_else(|| Some(next).filter(|next| next.starts_with('/'))) else {
+            let local = next.strip_prefix("http://").and_then(|rest| rest.strip_prefix(self.host.as_str()));
+            let Some(local) = local.or_else(|| Some(next).filter(|next| next.starts_with('/'))) else {
                 let address = next.to_owned();
-                return Ok(Arrived { status, address, is_elsewhere: true, text: String::new() });
+                return Ok(FinalResponse { status, address, is_external: true, text: String::new() });
             };
-            own.clone_into(&mut address);
+            local.clone_into(&mut address);
         }
         Err(fault(format!("redirects without end at {address}")))
     }
@@ -130,8 +130,8 @@ impl Browser {
         for part in [method, " ", path, " HTTP/1.1\r\nhost: ", &self.host] {
             out.extend_from_slice(part.as_bytes());
         }
-        for (place, (name, value)) in self.cookies.iter().enumerate() {
-            let before = if place == 0 { "\r\ncookie: " } else { "; " };
+        for (index, (name, value)) in self.cookies.iter().enumerate() {
+            let before = if index == 0 { "\r\ncookie: " } else { "; " };
             for part in [before, name, "=", value] {
                 out.extend_from_slice(part.as_bytes());
             }
@@ -148,8 +148,8 @@ impl Browser {
         out.extend_from_slice(form.unwrap_or_default().as_bytes());
     }
 
-    /// Keeps the cookies that the last answer sets.
-    fn keep(&mut self, client: &Client) {
+    /// Stores the cookies that the last answer sets.
+    fn store_cookies(&mut self, client: &Client) {
         for line in client.headers("set-cookie") {
             let pair = line.split(';').next().unwrap_or_default();
             if let Some((name, value)) = pair.split_once('=') {
@@ -159,7 +159,7 @@ impl Browser {
     }
 }
 
-/// Where the last answer leads to: by a redirect, or by a page that leads on at once.
+/// The address that the last answer leads to: by a redirect, or by a page that refreshes at once.
 fn next(client: &Client) -> Option<&str> {
     let refresh = || client.header("refresh")?.split_once("url=").map(|(_, address)| address);
     client.header("location").or_else(refresh)
@@ -167,13 +167,13 @@ fn next(client: &Client) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::Arrived;
+    use super::FinalResponse;
 
     #[test]
     fn forms_are_filled() {
         let text = "<form method=\"post\" action=\"&#x2f;a?b=1&amp;c=2\"><input type=\"hidden\" name=\"csrf\" value=\"x/y\">\
              <input name=\"username\" value=\"\"></form>";
-        let page = Arrived { status: 200, address: "/a".into(), is_elsewhere: false, text: text.into() };
+        let page = FinalResponse { status: 200, address: "/a".into(), is_external: false, text: text.into() };
         let filled = page.filled(&[("username", "a b")]).unwrap();
         assert_eq!(filled, ("/a?b=1&c=2".to_owned(), "csrf=x%2Fy&username=a%20b".to_owned()));
     }

@@ -37,9 +37,9 @@ impl Panel {
     fn draw(&self, column: usize, row: usize, out: &mut String) {
         let (across, down) = (column as f64 * WIDTH, row as f64 * HEIGHT);
         let all = || self.lines.iter().flat_map(|(_, points)| points.iter());
-        let places = || all().map(|(x, _)| *x).chain(self.marks.iter().map(|(x, _)| *x));
-        let low = places().fold(f64::INFINITY, f64::min);
-        let high = places().fold(f64::NEG_INFINITY, f64::max);
+        let positions = || all().map(|(x, _)| *x).chain(self.marks.iter().map(|(x, _)| *x));
+        let low = positions().fold(f64::INFINITY, f64::min);
+        let high = positions().fold(f64::NEG_INFINITY, f64::max);
         let top = round_up(all().map(|(_, y)| *y).fold(0.0, f64::max));
         let x = |value: f64| {
             let part = if high > low { (value - low) / (high - low) } else { 0.5 };
@@ -65,8 +65,8 @@ impl Panel {
                 axis(value)
             );
         }
-        for (place, text) in &self.marks {
-            let (at, below) = (x(*place), down + HEIGHT - BOTTOM + 17.0);
+        for (position, text) in &self.marks {
+            let (at, below) = (x(*position), down + HEIGHT - BOTTOM + 17.0);
             let _ = write!(out, "<text x=\"{at:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{text}</text>");
         }
         for (class, points) in &self.lines {
@@ -104,7 +104,7 @@ fn axis(value: f64) -> String {
     if value >= 10_000.0 { format!("{} k", short(value / 1000.0)) } else { short(value) }
 }
 
-fn picture(title: &str, columns: usize, panels: &[Panel]) -> String {
+fn render(title: &str, columns: usize, panels: &[Panel]) -> String {
     let rows = panels.len().div_ceil(columns);
     let (width, height) = (columns as f64 * WIDTH, rows as f64 * HEIGHT + 30.0);
     let mut out = format!(
@@ -157,7 +157,7 @@ pub fn growth(results: &Results) -> String {
             });
         }
     }
-    picture("Rate and server CPU by the number of users", columns.len(), &panels)
+    render("Rate and server CPU by the number of users", columns.len(), &panels)
 }
 
 /// The chart of constant creates: rate, latency and log over time.
@@ -175,10 +175,10 @@ pub fn sustained(results: &Results) -> String {
             let mut last = 0.0_f64;
             let lines = ENGINES.into_iter().map(|engine| {
                 let of = results.timelines.iter().find(|line| line.engine == engine && line.users == largest);
-                let pieces = of.map_or(&[][..], |line| &line.pieces);
-                let points: Vec<(f64, f64)> = pieces
+                let intervals = of.map_or(&[][..], |line| &line.intervals);
+                let points: Vec<(f64, f64)> = intervals
                     .iter()
-                    .filter_map(|piece| Some((*piece.get("second")?, *piece.get(figure)?)))
+                    .filter_map(|interval| Some((*interval.get("second")?, *interval.get(figure)?)))
                     .collect();
                 last = points.iter().map(|(second, _)| *second).fold(last, f64::max);
                 (engine, points)
@@ -188,5 +188,5 @@ pub fn sustained(results: &Results) -> String {
             Panel { title: title.to_owned(), marks, lines }
         })
         .collect();
-    picture("Constant creates from 64 connections", kinds.len(), &panels)
+    render("Constant creates from 64 connections", kinds.len(), &panels)
 }

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 client: one connection, kept open, requests as bytes. It does little, so that
-//! it takes little CPU from the server beside it.
+//! A small HTTP/1.1 client: one connection, kept open, with requests as bytes. It does little, so that it takes little
+//! CPU from the server on the same machine.
 
 use std::{net::SocketAddr, time::Instant};
 
@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::fault::{Doing as _, Result, fault};
+use crate::fault::{Context as _, Result, fault};
 
 const BUFFER: usize = 64 << 10;
 
@@ -29,7 +29,7 @@ pub struct Client {
 impl Client {
     /// Connects.
     pub async fn connect(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address).await.doing(format!("cannot connect to {address}"))?;
+        let stream = TcpStream::connect(address).await.context(format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
@@ -49,7 +49,7 @@ impl Client {
         if self.header("transfer-encoding").is_some() {
             self.read_chunks(sink).await?;
         } else if let Some(length) = self.header("content-length") {
-            let length = length.parse().doing("content-length")?;
+            let length = length.parse().context("content-length")?;
             self.read_exactly(length, sink).await?;
         } else if status != 204 && status != 304 {
             return Err(fault("an answer tells no length"));
@@ -73,8 +73,8 @@ impl Client {
     pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
         let head = std::str::from_utf8(&self.head).unwrap_or_default();
         head.lines().filter_map(move |line| {
-            let (found, value) = line.split_once(':')?;
-            found.eq_ignore_ascii_case(name).then(|| value.trim())
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
         })
     }
 
@@ -120,11 +120,11 @@ impl Client {
             if self.unread().is_empty() {
                 self.fill().await?;
             }
-            let piece = self.unread();
-            let piece = piece.get(..left).unwrap_or(piece);
-            sink(piece);
-            left -= piece.len();
-            self.at += piece.len();
+            let chunk = self.unread();
+            let chunk = chunk.get(..left).unwrap_or(chunk);
+            sink(chunk);
+            left -= chunk.len();
+            self.at += chunk.len();
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Client {
     async fn read_chunks(&mut self, sink: Sink<'_>) -> Result<()> {
         loop {
             let line = self.read_line().await?;
-            let length = usize::from_str_radix(line.trim(), 16).doing("the length of a chunk")?;
+            let length = usize::from_str_radix(line.trim(), 16).context("the length of a chunk")?;
             self.read_exactly(length, sink).await?;
             self.read_line().await?;
             if length == 0 {

@@ -1,4 +1,4 @@
-//! The time of day. It serves only for numbers that must be new.
+//! The time of day. It is used only for numbers that must be new.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    fault::{Doing as _, Result, fault},
+    fault::{Context as _, Result, fault},
     server::free_address,
 };
 
@@ -32,14 +32,14 @@ pub struct Cluster {
 }
 
 fn programs() -> Result<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
-        .doing("PostgreSQL is not installed")?
+    let mut folders: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .context("PostgreSQL is not installed")?
         .flatten()
         .map(|entry| entry.path().join("bin"))
         .filter(|folder| folder.join("initdb").exists())
         .collect();
-    found.sort();
-    found.pop().ok_or_else(|| fault("PostgreSQL's programs are not installed"))
+    folders.sort();
+    folders.pop().ok_or_else(|| fault("PostgreSQL's programs are not installed"))
 }
 
 /// Whether `PostgreSQL` is installed.
@@ -66,7 +66,7 @@ fn command(program: &str) -> Result<Command> {
 }
 
 fn run(command: &mut Command, what: &str) -> Result<()> {
-    let output = command.stderr(Stdio::piped()).output().doing(what)?;
+    let output = command.stderr(Stdio::piped()).output().context(what)?;
     if output.status.success() {
         return Ok(());
     }
@@ -107,7 +107,7 @@ impl Cluster {
             .arg(folder);
         // its children inherit the error stream, so nobody may wait for the stream's end
         start.args(["-o", &options]).stderr(Stdio::null());
-        let status = start.status().doing("pg_ctl start")?;
+        let status = start.status().context("pg_ctl start")?;
         if !status.success() {
             let log = fs::read_to_string(folder.join("server.log")).unwrap_or_default();
             return Err(fault(format!("PostgreSQL does not start: {log}")));
@@ -123,8 +123,8 @@ impl Cluster {
 
     /// The id of the cluster's first process.
     pub fn postmaster(&self) -> Result<u32> {
-        let text = fs::read_to_string(self.folder.join("postmaster.pid")).doing("postmaster.pid")?;
-        text.lines().next().unwrap_or_default().trim().parse().doing("postmaster.pid")
+        let text = fs::read_to_string(self.folder.join("postmaster.pid")).context("postmaster.pid")?;
+        text.lines().next().unwrap_or_default().trim().parse().context("postmaster.pid")
     }
 
     /// Copies rows into a table: `COPY ... FROM STDIN`, text format.
@@ -141,7 +141,7 @@ impl Cluster {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
-            .doing("psql")?;
+            .context("psql")?;
         let input = child.stdin.take().ok_or_else(|| fault("psql takes no input"))?;
         let mut input = std::io::BufWriter::with_capacity(1 << 18, input);
         let written = write(&mut input).and_then(|()| Ok(std::io::Write::flush(&mut input)?));

@@ -1,4 +1,4 @@
-//! The harness's only error: a sentence that says what stopped it.
+//! The harness's only error: a sentence that says why it stopped.
 
 use std::{error::Error, fmt};
 
@@ -14,7 +14,7 @@ impl fmt::Display for Fault {
 
 impl Error for Fault {}
 
-/// Any error, on its way to the person who started the benchmark.
+/// Any error, reported to the person who started the benchmark.
 pub type AnyError = Box<dyn Error + Send + Sync>;
 
 /// A result of the harness.
@@ -26,13 +26,13 @@ pub fn fault(text: impl Into<String>) -> AnyError {
 }
 
 /// Adds to an error what was being done.
-pub trait Doing<T> {
+pub trait Context<T> {
     /// Puts `what` before the error's own text.
-    fn doing(self, what: impl fmt::Display) -> Result<T>;
+    fn context(self, what: impl fmt::Display) -> Result<T>;
 }
 
-impl<T, E: fmt::Display> Doing<T> for std::result::Result<T, E> {
-    fn doing(self, what: impl fmt::Display) -> Result<T> {
+impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
+    fn context(self, what: impl fmt::Display) -> Result<T> {
         self.map_err(|error| fault(format!("{what}: {error}")))
     }
 }

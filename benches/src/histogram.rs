@@ -67,10 +67,10 @@ impl Histogram {
     /// The duration that this many of a thousand do not exceed.
     pub fn per_mille(&self, part: u64) -> Duration {
         let rank = (self.total * part).div_ceil(1000).max(1);
-        let mut seen = 0;
+        let mut counted = 0;
         for (bucket, count) in self.counts.iter().enumerate() {
-            seen += u64::from(*count);
-            if seen >= rank {
+            counted += u64::from(*count);
+            if counted >= rank {
                 return Duration::from_nanos(middle(bucket)).min(self.longest);
             }
         }
@@ -91,8 +91,8 @@ mod tests {
             histogram.add(Duration::from_micros(micros));
         }
         let near = |part, micros: f64| {
-            let found = histogram.per_mille(part).as_secs_f64() * 1e6;
-            assert!((found / micros - 1.0).abs() < 0.04, "{part}: {found} is not near {micros}");
+            let measured = histogram.per_mille(part).as_secs_f64() * 1e6;
+            assert!((measured / micros - 1.0).abs() < 0.04, "{part}: {measured} is not near {micros}");
         };
         near(500, 500.0);
         near(990, 990.0);

@@ -11,7 +11,7 @@ use crate::{
     clock,
     fault::{Result, fault},
     histogram::Histogram,
-    people::Chance,
+    people::Random,
     target::{Target, Usage},
 };
 
@@ -19,20 +19,20 @@ use crate::{
 pub const SUCCESS: u16 = 2;
 
 /// Writes the next request of a connection.
-pub type Maker = Arc<dyn Fn(&mut Chance, &mut Vec<u8>) + Send + Sync>;
+pub type Maker = Arc<dyn Fn(&mut Random, &mut Vec<u8>) + Send + Sync>;
 
-/// One client, who does the same thing again and again: one request, or several that follow from each other.
+/// A client that does the same thing again and again: one request, or several that follow from each other.
 pub trait Actor: Send + 'static {
     /// Does it once.
-    fn act(&mut self, client: &mut Client) -> impl Future<Output = Result<Done>> + Send;
+    fn act(&mut self, client: &mut Client) -> impl Future<Output = Result<ActOutcome>> + Send;
 }
 
-/// What came of it.
-pub enum Done {
-    /// What was expected, with so many bytes of bodies.
-    Good(u64),
-    /// Something else, in words.
-    Bad(String),
+/// The outcome of one act.
+pub enum ActOutcome {
+    /// What was expected, with the number of bytes of the bodies.
+    Expected(u64),
+    /// Something else, described in words.
+    Unexpected(String),
 }
 
 /// The plan of a load.
@@ -47,7 +47,7 @@ pub struct Plan {
     /// The expected status, or [`SUCCESS`].
     pub expect: u16,
     /// The length of one interval of the timeline.
-    pub piece: Duration,
+    pub interval: Duration,
 }
 
 /// The outcome of a load.
@@ -55,12 +55,12 @@ pub struct Plan {
 pub struct Outcome {
     /// The latencies of the expected answers.
     pub latencies: Histogram,
-    /// The same by interval.
+    /// The latencies by interval.
     pub timeline: Vec<Histogram>,
-    /// The number of other answers.
-    pub refused: u64,
-    /// The text of the first other answer.
-    pub refusal: Option<String>,
+    /// The number of unexpected answers.
+    pub unexpected: u64,
+    /// The text of the first unexpected answer.
+    pub first_unexpected: Option<String>,
     /// The time for which answers were counted.
     pub elapsed: Duration,
     /// The CPU time used meanwhile.
@@ -83,71 +83,81 @@ impl Outcome {
     }
 
     /// Counts an operation, from when it began to when it ended.
-    fn count(&mut self, begin: Instant, piece: Duration, (sent, answered): (Instant, Instant), bytes: u64) {
+    fn count(
+        &mut self,
+        begin: Instant,
+        interval: Duration,
+        (sent, answered): (Instant, Instant),
+        bytes: u64,
+    ) {
         self.latencies.add(answered - sent);
         self.bytes += bytes;
-        let place = (answered - begin).as_millis() / piece.as_millis().max(1);
-        let place = usize::try_from(place).unwrap_or(0);
-        if self.timeline.len() <= place {
-            self.timeline.resize_with(place + 1, Histogram::default);
+        let index = (answered - begin).as_millis() / interval.as_millis().max(1);
+        let index = usize::try_from(index).unwrap_or(0);
+        if self.timeline.len() <= index {
+            self.timeline.resize_with(index + 1, Histogram::default);
         }
-        if let Some(piece) = self.timeline.get_mut(place) {
-            piece.add(answered - sent);
+        if let Some(interval) = self.timeline.get_mut(index) {
+            interval.add(answered - sent);
         }
     }
 
     fn merge(&mut self, other: Self) {
         self.latencies.merge(&other.latencies);
-        for (place, piece) in other.timeline.iter().enumerate() {
-            if self.timeline.len() <= place {
+        for (index, interval) in other.timeline.iter().enumerate() {
+            if self.timeline.len() <= index {
                 self.timeline.push(Histogram::default());
             }
-            if let Some(mine) = self.timeline.get_mut(place) {
-                mine.merge(piece);
+            if let Some(mine) = self.timeline.get_mut(index) {
+                mine.merge(interval);
             }
         }
-        self.refused += other.refused;
-        self.refusal = self.refusal.take().or(other.refusal);
+        self.unexpected += other.unexpected;
+        self.first_unexpected = self.first_unexpected.take().or(other.first_unexpected);
         self.bytes += other.bytes;
     }
 }
 
-/// A random number generator of a connection, other than those of other connections and runs.
-pub fn chance(number: usize) -> Chance {
-    Chance::new(((number as u64) << 52) ^ clock::now_micros())
+/// A random number generator for a connection, different from those of other connections and runs.
+pub fn random(number: usize) -> Random {
+    Random::new(((number as u64) << 52) ^ clock::now_micros())
 }
 
 /// The requests of a connection that do not depend on answers.
 struct Requests {
     maker: Maker,
     expect: u16,
-    chance: Chance,
+    random: Random,
     request: Vec<u8>,
 }
 
 impl Actor for Requests {
-    async fn act(&mut self, client: &mut Client) -> Result<Done> {
+    async fn act(&mut self, client: &mut Client) -> Result<ActOutcome> {
         self.request.clear();
-        (self.maker)(&mut self.chance, &mut self.request);
+        (self.maker)(&mut self.random, &mut self.request);
         let mut bytes = 0;
-        let status = client.send(&self.request, &mut |piece| bytes += piece.len() as u64).await?;
+        let status = client.send(&self.request, &mut |chunk| bytes += chunk.len() as u64).await?;
         let is_good = status == self.expect || status / 100 == self.expect;
-        Ok(if is_good { Done::Good(bytes) } else { Done::Bad(format!("status {status}")) })
+        Ok(if is_good {
+            ActOutcome::Expected(bytes)
+        } else {
+            ActOutcome::Unexpected(format!("status {status}"))
+        })
     }
 }
 
-/// Puts a server under load by requests.
+/// Puts a server under load with requests.
 pub async fn run(target: &Target, plan: Plan, maker: &Maker) -> Result<Outcome> {
     let requests = |number| Requests {
         maker: Arc::clone(maker),
         expect: plan.expect,
-        chance: chance(number),
+        random: random(number),
         request: Vec::new(),
     };
     drive(target, plan, (0..plan.connections).map(requests).collect()).await
 }
 
-/// Puts a server under load by these clients, each on a connection of its own.
+/// Puts a server under load with these clients, each on a connection of its own.
 pub async fn drive<A: Actor>(target: &Target, plan: Plan, actors: Vec<A>) -> Result<Outcome> {
     let begin = Instant::now() + plan.warm_up;
     let end = begin + plan.time;
@@ -165,14 +175,14 @@ pub async fn drive<A: Actor>(target: &Target, plan: Plan, actors: Vec<A>) -> Res
         },
         ..Outcome::default()
     };
-    let patience = Duration::from_mins(1);
+    let limit = Duration::from_mins(1);
     for worker in workers {
-        let done = tokio::time::timeout(patience, worker).await;
-        outcome.merge(done.map_err(|_| fault("an answer did not come within a minute"))???);
+        let joined = tokio::time::timeout(limit, worker).await;
+        outcome.merge(joined.map_err(|_| fault("an answer did not come within a minute"))???);
     }
     if outcome.latencies.total() == 0 {
-        let refusal = outcome.refusal.as_deref().unwrap_or("nothing at all");
-        return Err(fault(format!("no good answer from {}: {refusal}", target.engine.name())));
+        let first_unexpected = outcome.first_unexpected.as_deref().unwrap_or("nothing at all");
+        return Err(fault(format!("no good answer from {}: {first_unexpected}", target.engine.name())));
     }
     Ok(outcome)
 }
@@ -188,14 +198,14 @@ async fn work<A: Actor>(
     let mut outcome = Outcome::default();
     let mut sent = Instant::now();
     while sent < end {
-        let done = actor.act(&mut client).await?;
+        let outcome_of_act = actor.act(&mut client).await?;
         let answered = Instant::now();
         if answered >= begin && answered < end {
-            match done {
-                Done::Good(bytes) => outcome.count(begin, plan.piece, (sent, answered), bytes),
-                Done::Bad(words) => {
-                    outcome.refused += 1;
-                    outcome.refusal.get_or_insert(words);
+            match outcome_of_act {
+                ActOutcome::Expected(bytes) => outcome.count(begin, plan.interval, (sent, answered), bytes),
+                ActOutcome::Unexpected(text) => {
+                    outcome.unexpected += 1;
+                    outcome.first_unexpected.get_or_insert(text);
                 }
             }
         }

@@ -35,10 +35,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     cluster::Cluster,
     fault::{Result, fault},
-    peers::oidc_provider::Installed,
+    peers::oidc_provider::Installation,
     results::Results,
     seed::Seeds,
-    server::{Recipe, Server, sqlite_file},
+    server::{Server, ServerConfig, sqlite_file},
     target::Engine,
     workloads::Bench,
 };
@@ -179,7 +179,7 @@ fn main() -> ExitCode {
             match arguments.command {
                 Some(Command::Bare { address }) => peers::bare::serve(address).await,
                 Some(Command::Fill { file, users }) => seed::fill(&file, users),
-                Some(Command::Report { folder }) => write_anew(&folder),
+                Some(Command::Report { folder }) => rewrite_report(&folder),
                 None => {
                     tokio::select! {
                         outcome = measure(&arguments.options) => outcome,
@@ -208,10 +208,10 @@ async fn interrupted() -> Result<()> {
     Err(fault("interrupted"))
 }
 
-fn write_anew(folder: &Path) -> Result<()> {
+fn rewrite_report(folder: &Path) -> Result<()> {
     let mut results = Results::default();
     let file = folder.join("results.json");
-    results.keep_earlier(&file)?;
+    results.merge_earlier(&file)?;
     let text = fs::read_to_string(file)?;
     let earlier: serde_json::Value = serde_json::from_str(&text)?;
     let machine = earlier.get("machine").and_then(|machine| machine.as_object()).into_iter().flatten();
@@ -240,20 +240,20 @@ async fn measure(options: &Options) -> Result<()> {
         return Err(fault("PostgreSQL is not installed; --engines sqlite measures without it"));
     }
     let target = own.ancestors().nth(2).ok_or_else(|| fault("this program is in no target folder"))?;
-    let kept = target.join("bench-data");
-    if options.fresh && kept.exists() {
-        fs::remove_dir_all(&kept)?;
+    let storage = target.join("bench-data");
+    if options.fresh && storage.exists() {
+        fs::remove_dir_all(&storage)?;
     }
     let signs_in = options.workloads.contains(&Workload::SignIn) && !options.no_oidc_provider;
     let peer = if signs_in { Some(peers::oidc_provider::install(target)?) } else { None };
     let scratch = Scratch(std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id())));
     fs::create_dir_all(&scratch.0)?;
-    let seeds = Seeds::new(&kept, &scratch.0, &program).await?;
+    let seeds = Seeds::new(&storage, &scratch.0, &program).await?;
     let mut results = Results { machine: machine(options), ..Results::default() };
     let largest = options.users.iter().max().copied().unwrap_or(0);
     for users in &options.users {
         let outcome =
-            one_size(options, (&seeds, peer.as_ref()), *users, *users == largest, &mut results).await;
+            run_size(options, (&seeds, peer.as_ref()), *users, *users == largest, &mut results).await;
         // results are reported even if something failed
         save(options, &mut results)?;
         outcome?;
@@ -267,15 +267,15 @@ fn save(options: &Options, results: &mut Results) -> Result<()> {
     let Some(folder) = &options.out else { return Ok(()) };
     fs::create_dir_all(folder)?;
     if options.add {
-        results.keep_earlier(&folder.join("results.json"))?;
+        results.merge_earlier(&folder.join("results.json"))?;
     }
     report::write(results, folder)
 }
 
 /// Runs all workloads with one number of users.
-async fn one_size(
+async fn run_size(
     options: &Options,
-    (seeds, peer): (&Seeds, Option<&Installed>),
+    (seeds, peer): (&Seeds, Option<&Installation>),
     users: u64,
     is_largest: bool,
     results: &mut Results,
@@ -289,7 +289,7 @@ async fn one_size(
         users,
         time: Duration::from_secs(options.seconds),
         rounds: options.rounds,
-        recipes: Vec::new(),
+        configs: Vec::new(),
         servers: Vec::new(),
         sqlite: None,
         postgres: None,
@@ -300,26 +300,26 @@ async fn one_size(
         if options.engines.contains(&Database::Sqlite) {
             let own = seeds.sqlite(users, &format!("{users}/sqlite")).await?;
             let peer = seeds.sqlite(users, &format!("{users}/peer")).await?;
-            bench.recipes.push(Recipe::sqlite(&seeds.program, &own));
+            bench.configs.push(ServerConfig::sqlite(&seeds.program, &own));
             bench.sqlite = Some((own, sqlite_file(&peer)));
         }
         if options.engines.contains(&Database::Postgres) {
-            let (made, files) = seeds.postgres(users, &format!("{users}/postgres")).await?;
-            bench.recipes.push(seeds.on(&made, &files)?);
-            bench.postgres = Some(made.url());
-            cluster = Some(made);
+            let (cluster_of_run, files) = seeds.postgres(users, &format!("{users}/postgres")).await?;
+            bench.configs.push(seeds.config_on(&cluster_of_run, &files)?);
+            bench.postgres = Some(cluster_of_run.url());
+            cluster = Some(cluster_of_run);
         }
-        for recipe in bench.recipes.clone() {
+        for config in bench.configs.clone() {
             let server = if options.workloads.contains(&Workload::Start) {
-                workloads::start::run(&mut bench, &recipe).await?
+                workloads::start::run(&mut bench, &config).await?
             } else {
-                recipe.start().await?
+                config.start().await?
             };
             bench.servers.push(server);
         }
         let token = bench.servers.first().map(|server| server.target.token.clone()).unwrap_or_default();
         bench.servers.insert(0, Server::bare(&token).await?);
-        all(&mut bench, options, (seeds, peer), is_largest).await
+        run_workloads(&mut bench, options, (seeds, peer), is_largest).await
     }
     .await;
     let servers = std::mem::take(&mut bench.servers);
@@ -337,10 +337,10 @@ async fn one_size(
     outcome.and(stopped)
 }
 
-async fn all(
+async fn run_workloads(
     bench: &mut Bench,
     options: &Options,
-    (seeds, peer): (&Seeds, Option<&Installed>),
+    (seeds, peer): (&Seeds, Option<&Installation>),
     is_largest: bool,
 ) -> Result<()> {
     for workload in &options.workloads {
@@ -360,7 +360,7 @@ async fn all(
             Workload::SignIn => workloads::sign_in::run(bench, seeds, peer).await?,
             Workload::SignInRules => workloads::sign_in::rules::run(bench, seeds).await?,
             Workload::Events => workloads::events::run(bench).await?,
-            Workload::EventsKept => workloads::events::waiting::run(bench).await?,
+            Workload::EventsKept => workloads::events::stored::run(bench).await?,
             Workload::Scim => workloads::scim::run(bench).await?,
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
@@ -377,8 +377,8 @@ async fn all(
 fn machine(options: &Options) -> BTreeMap<String, String> {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let line = |text: &str, name: &str| {
-        let found = text.lines().find(|line| line.starts_with(name));
-        found
+        let field = text.lines().find(|line| line.starts_with(name));
+        field
             .and_then(|line| line.split_once(':'))
             .map_or_else(String::new, |(_, value)| value.trim().to_owned())
     };

@@ -1,5 +1,4 @@
-//! Made-up people and groups: everything about number `n` follows from `n`, so that requests need
-//! no list of them.
+//! Made-up people and groups: everything about number `n` follows from `n`, so that requests need no list of them.
 
 use uuid::Uuid;
 
@@ -81,9 +80,9 @@ const HOSTS: [&str; 5] = ["example.com", "example.org", "mail.example", "works.e
 
 /// A random number generator with the same sequence every time (`SplitMix64`).
 #[derive(Clone, Debug)]
-pub struct Chance(u64);
+pub struct Random(u64);
 
-impl Chance {
+impl Random {
     /// A generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -104,8 +103,8 @@ impl Chance {
     }
 
     fn choose(&mut self, from: &[&'static str]) -> &'static str {
-        let place = usize::try_from(self.below(from.len() as u64)).unwrap_or(0);
-        from.get(place).copied().unwrap_or_default()
+        let index = usize::try_from(self.below(from.len() as u64)).unwrap_or(0);
+        from.get(index).copied().unwrap_or_default()
     }
 }
 
@@ -129,36 +128,36 @@ pub struct Person {
 }
 
 /// An id that sorts by `time`, like those that the server assigns.
-fn id(time: u64, chance: &mut Chance) -> Uuid {
-    let low = u128::from(chance.next()) | (u128::from(chance.next()) << 64);
-    let random = low & 0x0fff_3fff_ffff_ffff_ffff;
+fn id(time: u64, random: &mut Random) -> Uuid {
+    let low = u128::from(random.next()) | (u128::from(random.next()) << 64);
+    let random_bits = low & 0x0fff_3fff_ffff_ffff_ffff;
     let version = (0x7_u128 << 76) | (0b10_u128 << 62);
-    Uuid::from_u128((u128::from(time & 0xffff_ffff_ffff) << 80) | version | random)
+    Uuid::from_u128((u128::from(time & 0xffff_ffff_ffff) << 80) | version | random_bits)
 }
 
 /// The id of a user.
 pub fn user_id(number: u64) -> Uuid {
-    id(BEGIN + number, &mut Chance::new(number))
+    id(BEGIN + number, &mut Random::new(number))
 }
 
 /// The id of a group.
 pub fn group_id(number: u64) -> Uuid {
-    id(BEGIN + number, &mut Chance::new(number | (1 << 62)))
+    id(BEGIN + number, &mut Random::new(number | (1 << 62)))
 }
 
 /// The id of the platform user who is this user.
 pub fn platform_user_id(number: u64) -> Uuid {
-    id(BEGIN + number, &mut Chance::new(number | (1 << 61)))
+    id(BEGIN + number, &mut Random::new(number | (1 << 61)))
 }
 
 /// The id of that platform user's identity.
 pub fn identity_id(number: u64) -> Uuid {
-    id(BEGIN + number, &mut Chance::new(number | (1 << 60)))
+    id(BEGIN + number, &mut Random::new(number | (1 << 60)))
 }
 
 /// The id of the user's session.
 pub fn session_id(number: u64) -> Uuid {
-    id(BEGIN + number, &mut Chance::new(number | (1 << 59)))
+    id(BEGIN + number, &mut Random::new(number | (1 << 59)))
 }
 
 /// The value of the cookie of the user's session, as long as those that the server makes.
@@ -168,32 +167,32 @@ pub fn session_cookie(number: u64) -> String {
 
 /// The login name of a user.
 pub fn login_name(number: u64) -> String {
-    let mut chance = Chance::new(number ^ 0x5555_0000_0000);
-    format!("{}.{number}", chance.choose(&FIRST_NAMES).to_ascii_lowercase())
+    let mut random = Random::new(number ^ 0x5555_0000_0000);
+    format!("{}.{number}", random.choose(&FIRST_NAMES).to_ascii_lowercase())
 }
 
 /// A seeded user, by number.
 pub fn person(number: u64) -> Person {
-    named(number, user_id(number), login_name(number))
+    build_person(number, user_id(number), login_name(number))
 }
 
 /// A user who is not seeded; the number is a time in microseconds.
-pub fn newcomer(number: u64) -> Person {
-    let mut chance = Chance::new(number ^ 0x7777_0000_0000_0000);
-    let login_name = format!("{}.new.{number:x}", chance.choose(&FIRST_NAMES).to_ascii_lowercase());
-    let id = id(number / 1000, &mut Chance::new(number ^ 0x6666_0000_0000_0000));
-    named(number, id, login_name)
+pub fn new_person(number: u64) -> Person {
+    let mut random = Random::new(number ^ 0x7777_0000_0000_0000);
+    let login_name = format!("{}.new.{number:x}", random.choose(&FIRST_NAMES).to_ascii_lowercase());
+    let id = id(number / 1000, &mut Random::new(number ^ 0x6666_0000_0000_0000));
+    build_person(number, id, login_name)
 }
 
-fn named(number: u64, id: Uuid, login_name: String) -> Person {
-    let mut chance = Chance::new(number ^ 0x3333_0000_0000);
-    let first_name = chance.choose(&FIRST_NAMES);
+fn build_person(number: u64, id: Uuid, login_name: String) -> Person {
+    let mut random = Random::new(number ^ 0x3333_0000_0000);
+    let first_name = random.choose(&FIRST_NAMES);
     let last_name =
-        format!("{}{}{}", chance.choose(&BEGINNINGS), chance.choose(&MIDDLES), chance.choose(&ENDS));
-    let host = chance.choose(&HOSTS);
+        format!("{}{}{}", random.choose(&BEGINNINGS), random.choose(&MIDDLES), random.choose(&ENDS));
+    let host = random.choose(&HOSTS);
     let email_address = format!("{first_name}.{last_name}.{number}@{host}");
-    let phone_number = format!("+49 {} {:07}", 30 + chance.below(900), chance.below(10_000_000));
-    let concurrency_token = format!("{:016x}{:06x}", chance.next(), chance.below(1 << 24));
+    let phone_number = format!("+49 {} {:07}", 30 + random.below(900), random.below(10_000_000));
+    let concurrency_token = format!("{:016x}{:06x}", random.next(), random.below(1 << 24));
     Person { id, login_name, first_name, last_name, email_address, phone_number, concurrency_token }
 }
 
@@ -223,8 +222,8 @@ pub fn memberships(users: u64) -> Vec<(u64, u64)> {
     let ordinary = groups(users) - 1;
     let mut pairs: Vec<(u64, u64)> = (0..big_group(users)).map(|user| (BIG_GROUP, user)).collect();
     for user in 0..users {
-        let mut chance = Chance::new(user ^ 0x1111_0000_0000);
-        pairs.extend((0..3).map(|_| (1 + chance.below(ordinary), user)));
+        let mut random = Random::new(user ^ 0x1111_0000_0000);
+        pairs.extend((0..3).map(|_| (1 + random.below(ordinary), user)));
     }
     pairs.sort_unstable();
     pairs.dedup();

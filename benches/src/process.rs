@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::fault::{Doing as _, Result, fault};
+use crate::fault::{Context as _, Result, fault};
 
 /// The kernel's clock ticks a second (`USER_HZ`, the same on every Linux).
 const TICKS: u32 = 100;
 /// How long a process may take to stop after SIGTERM.
-const PATIENCE: Duration = Duration::from_mins(1);
+const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A child process that does not outlive the harness.
+/// A child process that ends with the harness.
 pub struct Running {
     child: Child,
     what: String,
@@ -24,7 +24,7 @@ pub struct Running {
 impl Running {
     /// Starts a command.
     pub fn start(command: &mut Command, what: &str) -> Result<Self> {
-        let child = command.stdin(Stdio::null()).spawn().doing(format!("cannot start {what}"))?;
+        let child = command.stdin(Stdio::null()).spawn().context(format!("cannot start {what}"))?;
         Ok(Self { child, what: what.to_owned() })
     }
 
@@ -33,7 +33,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Fails when the process has ended before it was asked to.
+    /// Fails if the process has ended by itself.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -41,14 +41,14 @@ impl Running {
         }
     }
 
-    /// Asks the process to stop and waits; whether it succeeded.
+    /// Sends the process a signal to stop and waits until it has ended.
     pub fn stop(mut self) -> Result<()> {
-        let asked = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
-        if !asked.success() {
+        let signal_status = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
+        if !signal_status.success() {
             return Err(fault(format!("{} was gone before it was stopped", self.what)));
         }
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < STOP_TIMEOUT {
             if let Some(status) = self.child.try_wait()? {
                 return if status.success() {
                     Ok(())
@@ -82,7 +82,7 @@ fn stat(process: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // the name may contain anything, but ends at the last bracket
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     Some(Stat {
         parent: u32::try_from(number(1)?).ok()?,
         own: number(11)? + number(12)?,
@@ -135,6 +135,6 @@ pub fn memory(process: u32) -> Memory {
 }
 
 /// Resets the peak of a process's memory.
-pub fn forget_peak(process: u32) {
+pub fn reset_peak(process: u32) {
     let _ = fs::write(format!("/proc/{process}/clear_refs"), "5");
 }

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs, path::Path};
 
 use crate::{
     chart,
-    fault::{Doing as _, Result},
+    fault::{Context as _, Result},
     results::{Results, short},
     target::Engine,
     workloads::{administrators, batch, create, events, password, scim, sign_in},
@@ -27,7 +27,7 @@ enum Bound {
     AtMost(f64),
     /// At least this where an fsync costs 0.1 ms or less, and this where it costs 2 ms or more.
     ByDisk(f64, f64),
-    /// Nothing: it is told.
+    /// No bound: the figure is only reported.
     None,
 }
 
@@ -97,19 +97,19 @@ fn aims() -> Vec<Aim> {
         AtLeast(2.0),
     ));
     for (engine, peer) in [("sqlite", "sqlite alone"), ("postgres", "postgres alone")] {
-        let (name, refused) = (administrators::NAME, "answers that are no success");
-        aims.push(aim(name, engine, refused, "refused", Itself, AtMost(0.0)));
+        let (name, label) = (administrators::NAME, "answers that are no success");
+        aims.push(aim(name, engine, label, "refused", Itself, AtMost(0.0)));
         aims.push(aim(name, engine, "p99 / p50", "p99_to_p50", Itself, AtMost(10.0)));
         aims.push(aim(name, engine, "rate / the same rows alone", "rate", Peer(peer), AtLeast(0.3)));
     }
     for engine in ["sqlite", "postgres"] {
         let wait = "longest wait of others / batch";
-        aims.push(aim(batch::BESIDE, engine, wait, "wait_to_batch", Itself, AtMost(1.1)));
+        aims.push(aim(batch::WITH_WRITERS, engine, wait, "wait_to_batch", Itself, AtMost(1.1)));
     }
     for engine in ["sqlite", "postgres"] {
         aims.push(aim(password::NAME, engine, "rate / hash alone", "rate", Peer("hash alone"), AtLeast(0.6)));
         aims.push(aim(
-            password::BESIDE,
+            password::READS_WITH_VERIFICATIONS,
             engine,
             "p50 / with nothing beside",
             "p50_to_quiet",
@@ -136,8 +136,8 @@ fn scim_aims() -> Vec<Aim> {
     use Against::{Itself, Peer};
     use Bound::AtMost;
     let mut aims = Vec::new();
-    for by in [scim::By::Scim(Engine::Sqlite), scim::By::Scim(Engine::Postgres)] {
-        let (engine, other) = (by.name(), by.other().name());
+    for interface in [scim::Interface::Scim(Engine::Sqlite), scim::Interface::Scim(Engine::Postgres)] {
+        let (engine, other) = (interface.name(), interface.other().name());
         // of two bounds the first is the embedded engine's
         let of = |sqlite, postgres| AtMost(if engine == "sqlite" { sqlite } else { postgres });
         aims.push(aim(scim::users::FIND, engine, "p50, ms", "p50_ms", Itself, of(1.0, 3.0)));
@@ -156,11 +156,11 @@ fn scim_aims() -> Vec<Aim> {
         let import = scim::lists::IMPORT;
         aims.push(aim(import, engine, "us a user", "us_user", Itself, of(60.0, 120.0)));
         aims.push(aim(import, engine, "memory grown, MiB", "grown_mib", Itself, AtMost(32.0)));
-        for name in [scim::groups::TOGETHER, scim::groups::TOGETHER_FEW] {
-            let refused = "answers that are no success";
-            aims.push(aim(name, engine, refused, "refused", Itself, AtMost(0.0)));
-            let repeated = "repeated of 100 commits";
-            aims.push(aim(name, engine, repeated, "repeated_percent", Itself, AtMost(1.0)));
+        for name in [scim::groups::CONCURRENT, scim::groups::CONCURRENT_EMPTY] {
+            let label = "answers that are no success";
+            aims.push(aim(name, engine, label, "refused", Itself, AtMost(0.0)));
+            let label = "repeated of 100 commits";
+            aims.push(aim(name, engine, label, "repeated_percent", Itself, AtMost(1.0)));
         }
     }
     aims
@@ -170,9 +170,9 @@ fn event_aims() -> Vec<Aim> {
     use Against::Itself;
     use Bound::{AtLeast, AtMost};
     let mut aims = Vec::new();
-    for (engine, feed) in [("sqlite", 20_000.0), ("postgres", 8_000.0)] {
-        let quiet = "rate / with nobody listening";
-        aims.push(aim(events::LISTENED, engine, quiet, "rate_to_quiet", Itself, AtLeast(0.9)));
+    for (engine, feed_rate) in [("sqlite", 20_000.0), ("postgres", 8_000.0)] {
+        let label = "rate / with nobody listening";
+        aims.push(aim(events::WITH_WEBHOOKS, engine, label, "rate_to_quiet", Itself, AtLeast(0.9)));
         for (about, figure, bound) in [
             ("feed p50, ms", "feed_p50_ms", 150.0),
             ("feed p99, ms", "feed_p99_ms", 500.0),
@@ -182,11 +182,11 @@ fn event_aims() -> Vec<Aim> {
             aims.push(aim(events::LAG, engine, about, figure, Itself, AtMost(bound)));
         }
         if engine == "postgres" {
-            let placing = "rate / where nobody places";
+            let label = "rate / where nobody places";
             aims.push(aim(
-                events::placing::UNPLACED,
+                events::positions::WITHOUT_POSITIONS,
                 engine,
-                placing,
+                label,
                 "placed_to_rate",
                 Itself,
                 AtLeast(0.98),
@@ -194,19 +194,28 @@ fn event_aims() -> Vec<Aim> {
             for (about, figure, bound) in
                 [("feed p50, ms", "feed_p50_ms", 150.0), ("feed p99, ms", "feed_p99_ms", 500.0)]
             {
-                aims.push(aim(events::LAG_OF_TWO, engine, about, figure, Itself, AtMost(bound)));
+                aims.push(aim(events::LAG_TWO_PROCESSES, engine, about, figure, Itself, AtMost(bound)));
             }
         }
-        aims.push(aim(events::placing::ABSENT, engine, "caught up, s", "read_seconds", Itself, AtMost(30.0)));
-        aims.push(aim(events::FEED, engine, "events a second", "rate", Itself, AtLeast(feed)));
-        for (workload, bound) in [(events::ONE, 800.0), (events::MANY, 1500.0), (events::HANG, 1425.0)] {
+        aims.push(aim(
+            events::positions::CATCH_UP,
+            engine,
+            "caught up, s",
+            "read_seconds",
+            Itself,
+            AtMost(30.0),
+        ));
+        aims.push(aim(events::FEED, engine, "events a second", "rate", Itself, AtLeast(feed_rate)));
+        for (workload, bound) in
+            [(events::BACKLOG_ONE, 800.0), (events::BACKLOG_MANY, 1500.0), (events::BACKLOG_HANGING, 1425.0)]
+        {
             aims.push(aim(workload, engine, "deliveries a second", "rate", Itself, AtLeast(bound)));
         }
         aims.push(aim(events::STREAMS, engine, "events a second and stream", "each", Itself, AtLeast(95.0)));
         aims.push(aim(events::STREAMS, engine, "memory, MiB", "memory_mib", Itself, AtMost(64.0)));
-        let kept = events::waiting::NAME;
-        aims.push(aim(kept, engine, "metrics p50, ms", "metrics_p50_ms", Itself, AtMost(10.0)));
-        aims.push(aim(kept, engine, "feed p50, ms", "feed_p50_ms", Itself, AtMost(150.0)));
+        let stored = events::stored::NAME;
+        aims.push(aim(stored, engine, "metrics p50, ms", "metrics_p50_ms", Itself, AtMost(10.0)));
+        aims.push(aim(stored, engine, "feed p50, ms", "feed_p50_ms", Itself, AtMost(150.0)));
     }
     aims
 }
@@ -239,8 +248,8 @@ fn sign_in_aims() -> Vec<Aim> {
     for name in
         [sign_in::code::NAME, sign_in::code::ELLIPTIC, sign_in::password::NAME, sign_in::refresh::NAME]
     {
-        let repeated = "repeated of 100 commits";
-        aims.push(aim(name, "postgres", repeated, "repeated_percent", Itself, AtMost(1.0)));
+        let label = "repeated of 100 commits";
+        aims.push(aim(name, "postgres", label, "repeated_percent", Itself, AtMost(1.0)));
     }
     for engine in [Engine::Sqlite, Engine::Postgres] {
         for workload in [sign_in::rules::CODE, sign_in::rules::PASSWORD] {
@@ -281,8 +290,8 @@ impl Aim {
         }
     }
 
-    /// The bound in words and the verdict.
-    fn judge(&self, results: &Results, users: u64, measured: f64) -> (String, &'static str) {
+    /// The text of the bound, and the verdict.
+    fn evaluate(&self, results: &Results, users: u64, measured: f64) -> (String, &'static str) {
         let verdict = |met| if met { " pass" } else { " **short**" };
         match self.bound {
             Bound::None => ("none".to_owned(), ""),
@@ -293,8 +302,8 @@ impl Aim {
                 // between the two bounds, in proportion to the logarithm
                 let part = ((cost / 0.1).log2() / 20_f64.log2()).clamp(0.0, 1.0);
                 let bound = quick + (slow - quick) * part;
-                let told = format!("at least {} where an fsync is {} ms", short(bound), short(cost));
-                (told, verdict(measured >= bound))
+                let bound_text = format!("at least {} where an fsync is {} ms", short(bound), short(cost));
+                (bound_text, verdict(measured >= bound))
             }
         }
     }
@@ -326,14 +335,14 @@ pub fn markdown(results: &Results) -> String {
                 cells.push_str(" |");
                 continue;
             };
-            let (told, verdict) = aim.judge(results, *users, value);
+            let (bound_text, verdict) = aim.evaluate(results, *users, value);
             if matches!(aim.bound, Bound::ByDisk(..)) {
                 // each size was measured on the disk of its own time
-                let _ = write!(cells, " {}{verdict}: {told} |", short(value));
+                let _ = write!(cells, " {}{verdict}: {bound_text} |", short(value));
                 bound = String::from("2.5 to 7");
             } else {
                 let _ = write!(cells, " {}{verdict} |", short(value));
-                bound = told;
+                bound = bound_text;
             }
         }
         let _ = writeln!(out, "| {} | {} | {} | {bound} |{cells}", aim.workload, aim.engine, aim.about);
@@ -351,8 +360,8 @@ pub fn markdown(results: &Results) -> String {
             line.engine,
             grouped(line.users)
         );
-        for piece in &line.pieces {
-            let cell = |name: &str| piece.get(name).map_or_else(String::new, |value| short(*value));
+        for interval in &line.intervals {
+            let cell = |name: &str| interval.get(name).map_or_else(String::new, |value| short(*value));
             let names = ["second", "rate", "p50_ms", "p99_ms", "max_ms", "wal_mib", "rss_mib"];
             let cells: Vec<String> = names.into_iter().map(cell).collect();
             let _ = writeln!(out, "| {} |", cells.join(" | "));
@@ -392,8 +401,8 @@ fn write_figures(results: &Results, workload: &str, out: &mut String) {
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -403,13 +412,13 @@ pub fn grouped(number: u64) -> String {
 
 /// Writes results, tables and pictures to a folder.
 pub fn write(results: &Results, folder: &Path) -> Result<()> {
-    let put =
-        |name: &str, text: String| fs::write(folder.join(name), text).doing(format!("cannot write {name}"));
-    put("results.json", serde_json::to_string_pretty(&results.json())? + "\n")?;
-    put("results.md", markdown(results))?;
-    put("growth.svg", chart::growth(results))?;
+    let write_file =
+        |name: &str, text: String| fs::write(folder.join(name), text).context(format!("cannot write {name}"));
+    write_file("results.json", serde_json::to_string_pretty(&results.json())? + "\n")?;
+    write_file("results.md", markdown(results))?;
+    write_file("growth.svg", chart::growth(results))?;
     if !results.timelines.is_empty() {
-        put("sustained.svg", chart::sustained(results))?;
+        write_file("sustained.svg", chart::sustained(results))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::fault::{Doing as _, Result};
+use crate::fault::{Context as _, Result};
 
 /// Figures by name; a name ends with the unit.
 pub type Figures = BTreeMap<String, f64>;
@@ -37,7 +37,7 @@ pub struct Timeline {
     /// The number of seeded users.
     pub users: u64,
     /// The figures of each interval.
-    pub pieces: Vec<Figures>,
+    pub intervals: Vec<Figures>,
 }
 
 /// All results.
@@ -65,9 +65,9 @@ pub fn median(mut numbers: Vec<f64>) -> Option<f64> {
 impl Results {
     /// Adds a run, and prints it.
     pub fn add(&mut self, workload: &str, engine: &str, users: u64, round: u64, figures: Figures) {
-        let told: Vec<String> =
+        let texts: Vec<String> =
             figures.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect();
-        eprintln!("{users:>8} {workload:<34} {engine:<9} {}", told.join(" "));
+        eprintln!("{users:>8} {workload:<34} {engine:<9} {}", texts.join(" "));
         let (workload, engine) = (workload.to_owned(), engine.to_owned());
         self.samples.push(Sample { workload, engine, users, round, figures });
     }
@@ -76,8 +76,8 @@ impl Results {
         let of = |sample: &&Sample| {
             sample.workload == workload && sample.engine == engine && sample.users == users
         };
-        let found = self.samples.iter().filter(of);
-        found.filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?))).collect()
+        let matching = self.samples.iter().filter(of);
+        matching.filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?))).collect()
     }
 
     /// The median of a figure over the rounds.
@@ -127,37 +127,38 @@ impl Results {
         let timelines: Vec<Value> = self
             .timelines
             .iter()
-            .map(|line| json!({ "engine": line.engine, "users": line.users, "pieces": line.pieces }))
+            .map(|line| json!({ "engine": line.engine, "users": line.users, "pieces": line.intervals }))
             .collect();
         json!({ "machine": self.machine, "samples": samples, "timelines": timelines })
     }
 
     /// Adds the samples of an earlier run whose workload, engine and size were not measured again.
-    pub fn keep_earlier(&mut self, file: &Path) -> Result<()> {
+    pub fn merge_earlier(&mut self, file: &Path) -> Result<()> {
         let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
-        let earlier: Value = serde_json::from_str(&text).doing("the earlier results")?;
+        let earlier: Value = serde_json::from_str(&text).context("the earlier results")?;
         let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let read = |value: &Value| -> Figures {
             let members = value.as_object().into_iter().flatten();
             members.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
         };
-        let mut kept = Vec::new();
+        let mut merged = Vec::new();
         for value in list_of(&earlier, "samples") {
             let (workload, engine) = (text(value, "workload"), text(value, "engine"));
             let users = value["users"].as_u64().unwrap_or(0);
-            let again = |new: &Sample| new.workload == workload && new.engine == engine && new.users == users;
-            if !self.samples.iter().any(again) {
+            let is_same_run =
+                |new: &Sample| new.workload == workload && new.engine == engine && new.users == users;
+            if !self.samples.iter().any(is_same_run) {
                 let round = value["round"].as_u64().unwrap_or(0);
-                kept.push(Sample { workload, engine, users, round, figures: read(&value["figures"]) });
+                merged.push(Sample { workload, engine, users, round, figures: read(&value["figures"]) });
             }
         }
-        kept.append(&mut self.samples);
-        self.samples = kept;
+        merged.append(&mut self.samples);
+        self.samples = merged;
         for value in list_of(&earlier, "timelines") {
             let (engine, users) = (text(value, "engine"), value["users"].as_u64().unwrap_or(0));
             if !self.timelines.iter().any(|new| new.engine == engine && new.users == users) {
-                let pieces = value["pieces"].as_array().into_iter().flatten().map(read).collect();
-                self.timelines.push(Timeline { engine, users, pieces });
+                let intervals = value["pieces"].as_array().into_iter().flatten().map(read).collect();
+                self.timelines.push(Timeline { engine, users, intervals });
             }
         }
         Ok(())

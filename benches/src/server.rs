@@ -10,14 +10,14 @@ use std::{
 
 use crate::{
     client::Client,
-    fault::{Doing as _, Result, fault},
+    fault::{Context as _, Result, fault},
     process::Running,
     target::{Engine, Target},
 };
 
 const SECRET: &str = "a-secret-for-measuring-only";
 /// How long a server may take to be ready.
-const PATIENCE: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A free address on this machine.
 pub fn free_address() -> Result<SocketAddr> {
@@ -26,7 +26,7 @@ pub fn free_address() -> Result<SocketAddr> {
 
 /// The configuration of a Chancery server.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct ServerConfig {
     /// The path of the server's program.
     pub program: PathBuf,
     /// The engine.
@@ -44,11 +44,11 @@ pub struct Server {
     running: Running,
     /// The server's address and credentials.
     pub target: Target,
-    /// The time from the start of the process to the first answer that it is ready.
+    /// The time from the start of the process to the first answer that reports readiness.
     pub ready_after: Duration,
 }
 
-impl Recipe {
+impl ServerConfig {
     /// A server on the embedded engine, with all its files in a folder.
     pub fn sqlite(program: &Path, folder: &Path) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Recipe {
             .env("CHANCERY_DATABASE", &self.database)
             .env("CHANCERY_ROOT_CLIENT_SECRET", SECRET)
             .env("CHANCERY_DRAIN", "0")
-            // all load comes from one address; its proofs are counted as ever, but never too many
+            // all load comes from one address; its failed proofs are counted, but never reach the limit
             .env("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "10000")
             .env("CHANCERY_PUBLIC_RATE_LIMIT", "1000000")
             .env("CHANCERY_FAILED_SIGN_INS", "off")
@@ -80,9 +80,10 @@ impl Recipe {
             .env("CHANCERY_LOG", "warn")
             .stdout(Stdio::null())
             .stderr(log);
-        let what = self.program.display().to_string();
+        let name = self.program.display().to_string();
         let mut server =
-            Server::launch(&mut command, &what, (self.engine, address), "/health/ready", PATIENCE).await?;
+            Server::launch(&mut command, &name, (self.engine, address), "/health/ready", START_TIMEOUT)
+                .await?;
         server.target.postmaster = self.postmaster;
         server.target.token = token(address, "root", SECRET).await?;
         Ok(server)
@@ -90,7 +91,7 @@ impl Recipe {
 }
 
 impl Server {
-    /// Gets a new token, because they expire.
+    /// Gets a new token, because tokens expire.
     pub async fn renew(&mut self) -> Result<()> {
         self.running.check()?;
         if self.target.engine != Engine::Bare {
@@ -110,7 +111,8 @@ impl Server {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("bare").arg(address.to_string());
         let mut server =
-            Self::launch(&mut command, "the bare server", (Engine::Bare, address), "/1", PATIENCE).await?;
+            Self::launch(&mut command, "the bare server", (Engine::Bare, address), "/1", START_TIMEOUT)
+                .await?;
         token.clone_into(&mut server.target.token);
         Ok(server)
     }
@@ -118,14 +120,14 @@ impl Server {
     /// Starts a program that listens on this address, and waits until it answers at a path.
     pub async fn launch(
         command: &mut Command,
-        what: &str,
+        name: &str,
         (engine, address): (Engine, SocketAddr),
         path: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self> {
         let begin = Instant::now();
-        let mut running = Running::start(command, what)?;
-        wait_ready(address, &mut running, path, patience).await?;
+        let mut running = Running::start(command, name)?;
+        wait_ready(address, &mut running, path, timeout).await?;
         let ready_after = begin.elapsed();
         let process = running.id();
         let target = Target { engine, address, process, postmaster: None, token: String::new() };
@@ -138,15 +140,10 @@ pub fn sqlite_file(folder: &Path) -> PathBuf {
     folder.join("chancery.sqlite")
 }
 
-async fn wait_ready(
-    address: SocketAddr,
-    running: &mut Running,
-    path: &str,
-    patience: Duration,
-) -> Result<()> {
+async fn wait_ready(address: SocketAddr, running: &mut Running, path: &str, timeout: Duration) -> Result<()> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let begin = Instant::now();
-    while begin.elapsed() < patience {
+    while begin.elapsed() < timeout {
         running.check()?;
         if let Ok(mut client) = Client::connect(address).await
             && let Ok((200, _)) = client.fetch(request.as_bytes()).await
@@ -155,7 +152,7 @@ async fn wait_ready(
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Err(fault(format!("the server was not ready within {} s", patience.as_secs())))
+    Err(fault(format!("the server was not ready within {} s", timeout.as_secs())))
 }
 
 /// An access token of a client app.
@@ -167,13 +164,13 @@ pub async fn token(address: SocketAddr, client: &str, secret: &str) -> Result<St
         form.len()
     );
     let (status, body) = Client::connect(address).await?.fetch(request.as_bytes()).await?;
-    let body: serde_json::Value = serde_json::from_slice(&body).doing("the token")?;
+    let body: serde_json::Value = serde_json::from_slice(&body).context("the token")?;
     let token = body.get("access_token").and_then(|token| token.as_str());
     token.map(str::to_owned).ok_or_else(|| fault(format!("no token: {status} {body}")))
 }
 
-/// A figure of a server's metrics.
-pub async fn figure(target: &Target, name: &str) -> Result<f64> {
+/// One of a server's metrics.
+pub async fn metric(target: &Target, name: &str) -> Result<f64> {
     let text = String::from_utf8(target.call("GET", "/metrics", b"", 200).await?)?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|value| value.parse::<f64>().ok()).ok_or_else(|| fault(format!("no {name}")))

@@ -17,7 +17,7 @@ pub enum Engine {
     Sqlite,
     /// Chancery on `PostgreSQL`.
     Postgres,
-    /// oidc-provider, at which people sign in, too.
+    /// oidc-provider, which people sign in at, too.
     OidcProvider,
 }
 
@@ -58,7 +58,7 @@ pub struct Target {
 pub struct Usage {
     /// The server's CPU time.
     pub server: Duration,
-    /// The CPU time of the database beside it.
+    /// The CPU time of the database on the same machine.
     pub database: Duration,
 }
 

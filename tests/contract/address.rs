@@ -49,7 +49,7 @@ on_both_engines! {
         ] {
             assert_eq!(pointers(&answer.problem(409, "conflict")), ["/emailAddress"]);
         }
-        // one's own is not taken
+        // the user's own address is not taken
         let same = ada.patch(json!({ "emailAddress": "ADA@example.com", "firstName": "Ada" })).await;
         assert_eq!(same["emailAddress"], "ADA@example.com");
         world.admin.delete(&ada.path).await.expect(204);
@@ -62,7 +62,7 @@ on_both_engines! {
         world.admin.post("/api/userstore/v2/other/administration/User", user("f", "ada@example.com")).await.expect(201);
     }
 
-    /// LoginByEmailEnabled: neither address nor login name may be what signs another in.
+    /// LoginByEmailEnabled: neither an address nor a login name may be the sign-in name of another user.
     async fn are_not_another_s_login_name_where_they_sign_in(world: World) {
         set(&world.admin, "LoginByEmailEnabled", "true").await;
         let ada = Person::new(&world, user("ada", "ada@example.com")).await;
@@ -83,15 +83,15 @@ on_both_engines! {
         own.patch(json!({ "loginName": "Own@example.com" })).await;
     }
 
-    /// Within a batch, too; what the batch itself gives up is free.
+    /// Within a batch, too; an address that the batch itself gives up is free.
     async fn are_unique_within_a_batch(world: World) {
         set(&world.admin, "LoginByEmailEnabled", "true").await;
         let batch = world.path("/User/batch");
         let mixed = json!([user("a", "a@example.com"), user("b", "A@example.com"), user("a@example.com", "c@example.com"), user("d", "d@example.com"), user("e", "b@example.com"), user("B@example.com", "f@example.com")]);
         let problem = world.admin.post(&batch, mixed).await.problem(409, "conflict");
         assert_eq!(pointers(&problem), ["/1/emailAddress", "/2/loginName", "/5/loginName"]);
-        let made = world.admin.post(&batch, json!([user("a", "a@example.com"), user("b", "b@example.com"), user("c", "c@example.com")])).await.is(200).json();
-        let update = |place: usize, address: &str| json!({ "id": made[place]["id"], "emailAddress": address, "concurrencyToken": made[place]["concurrencyToken"] });
+        let created = world.admin.post(&batch, json!([user("a", "a@example.com"), user("b", "b@example.com"), user("c", "c@example.com")])).await.is(200).json();
+        let update = |index: usize, address: &str| json!({ "id": created[index]["id"], "emailAddress": address, "concurrencyToken": created[index]["concurrencyToken"] });
         let problem = world.admin.put(&batch, json!([update(0, "new@example.com"), update(1, "C@example.com")])).await.problem(409, "conflict");
         assert_eq!(pointers(&problem), ["/1/emailAddress"]);
         let problem = world.admin.put(&batch, json!([update(2, "c@example.com"), update(1, "C@example.com")])).await.problem(409, "conflict");
@@ -109,7 +109,7 @@ on_both_engines! {
     }
 
     /// Users with an unchanged address are not checked again.
-    async fn that_were_there_before_may_stay(world: World) {
+    async fn unchanged_addresses_are_not_checked_again(world: World) {
         let (a, b) = (create(&world, user("a", "x@example.com")).await, create(&world, user("b", "x@example.com")).await);
         set(&world.admin, "EmailMustBeUnique", "true").await;
         set(&world.admin, "LoginByEmailEnabled", "true").await;
@@ -121,8 +121,8 @@ on_both_engines! {
         world.admin.put(&world.path("/User/batch"), json!([update(&a), update(&b)])).await.expect(200);
     }
 
-    /// Two at once: one of them is first.
-    async fn are_unique_among_those_who_come_at_once(world: World) {
+    /// Two at once: the first one wins.
+    async fn are_unique_among_concurrent_writes(world: World) {
         set(&world.admin, "EmailMustBeUnique", "true").await;
         let path = world.path("/User");
         let calls = (0..6).map(|number| world.admin.post(&path, user(&format!("u{number}"), "x@example.com")));

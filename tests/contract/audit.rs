@@ -36,9 +36,9 @@ fn assert_sound(entry: &Value) {
         let content = content.as_str().unwrap();
         let canonical: Value = serde_json::from_str(content).unwrap();
         assert_eq!(content, canonical.to_string(), "contents are canonical");
-        let found = digest(&SHA256, &[salt, content.as_bytes().to_vec()].concat());
-        let found: String = found.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(expected, &found);
+        let computed = digest(&SHA256, &[salt, content.as_bytes().to_vec()].concat());
+        let computed: String = computed.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(expected, &computed);
     }
     let mut signed = json!({});
     for member in [
@@ -99,13 +99,13 @@ on_both_engines! {
         world.admin.patch(&one, patch).await.expect(202);
         let group = world.group("g").await;
         world.admin.post(&format!("{one}/groups"), json!({ "relatedIds": [group["id"]] })).await.expect(202);
-        // nothing changes, so nothing is told
+        // nothing changes, so there is no entry
         world.admin.post(&format!("{one}/groups"), json!({ "relatedIds": [group["id"]] })).await.expect(202);
         world.admin.delete(&one).await.expect(204);
         world.admin.delete(&world.path(&format!("/Group/{}", id(&group)))).await.expect(204);
         let entries = world.audit(10).await;
-        let told: Vec<_> = entries.iter().rev().map(|entry| (entry["area"].as_str().unwrap(), entry["action"].as_str().unwrap())).collect();
-        assert_eq!(told, [("User", "Added"), ("User", "Modified"), ("Group", "Added"), ("User", "Modified"), ("User", "Deleted"), ("Group", "Deleted")]);
+        let rows: Vec<_> = entries.iter().rev().map(|entry| (entry["area"].as_str().unwrap(), entry["action"].as_str().unwrap())).collect();
+        assert_eq!(rows, [("User", "Added"), ("User", "Modified"), ("Group", "Added"), ("User", "Modified"), ("User", "Deleted"), ("Group", "Deleted")]);
         for entry in &entries {
             assert_sound(entry);
             assert_eq!(entry["category"], "DatabaseRecordChange");
@@ -145,7 +145,7 @@ on_both_engines! {
         world.sql(vec![("UPDATE user_account SET last_entry = ?1", vec![ahead.into()])]).await;
         let patch = json!({ "firstName": "Ada", "concurrencyToken": user["concurrencyToken"] });
         world.admin.patch(&one, patch).await.expect(202);
-        // as if it had been another process: this one knows nothing of that number
+        // as if it had been another process: this one does not know that number
         world.sql(vec![("UPDATE user_account SET last_entry = last_entry + ?1", vec![ahead.into()])]).await;
         world.admin.delete(&one).await.expect(204);
         let entries = world.audit(2).await;

@@ -12,8 +12,8 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 const SECRET: &str = "the+root+secret+of+the+tests";
 
 on_both_engines! {
-    /// Rights that were overtaken are looked up once and remembered anew, not with every request.
-    async fn overtaken_rights_are_remembered_anew(world: World) {
+    /// Stale rights are looked up once and cached again, not with every request.
+    async fn stale_rights_are_cached_again(world: World) {
         let remembered = || world.app.rights.recall(Some(world.admin.token()), Some("default"));
         world.admin.get(&world.path("/User")).await.expect(200);
         let before = remembered().unwrap().epoch;
@@ -22,13 +22,13 @@ on_both_engines! {
             world.admin.get(&world.path("/User")).await.expect(200);
         }
         assert!(remembered().is_some_and(|known| known.epoch > before));
-        // by whatever name the store is called
+        // by any name of the store
         assert!(world.app.rights.recall(None, Some("DEFAULT")).is_some());
     }
 
-    /// `/metrics` is read by the rights of now: a client app that was disabled, a role that was taken and a
-    /// token that was revoked end it at once.
-    async fn figures_are_shown_by_the_rights_of_now(world: World) {
+    /// `/metrics` requires current rights: a disabled client app, a removed role and a
+    /// revoked token end the access at once.
+    async fn metrics_are_shown_by_current_rights(world: World) {
         let reader = world.client("reader", &[("SystemAdmin", None, None)]).await;
         reader.get("/metrics").await.expect(200);
         world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'reader'", Vec::new())]).await;
@@ -57,8 +57,8 @@ on_both_engines! {
         let grant = answer.json();
         assert_eq!((&grant["token_type"], &grant["expires_in"]), (&json!("Bearer"), &json!(3600)));
         let token = grant["access_token"].as_str().unwrap();
-        let part = |place: usize| -> Value {
-            serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(place).unwrap()).unwrap()).unwrap()
+        let part = |index: usize| -> Value {
+            serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(index).unwrap()).unwrap()).unwrap()
         };
         assert_eq!((&part(0)["typ"], &part(0)["alg"]), (&json!("at+jwt"), &json!("ES256")));
         assert_eq!(part(1)["aud"], json!(["PlatformManagementService", "PlatformUserStoreService"]));
@@ -75,7 +75,7 @@ on_both_engines! {
     }
 
     /// ClientApp.allowClientCredentialLogin
-    async fn an_app_gets_tokens_of_its_own_where_it_may(world: World) {
+    async fn an_app_gets_client_credentials_tokens_only_where_allowed(world: World) {
         let app = world.make("ClientApp", json!({ "name": "c", "allowClientCredentialLogin": true })).await;
         let secret = world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
         let secret = secret["secret"].as_str().unwrap();
@@ -102,13 +102,13 @@ on_both_engines! {
             assert_eq!(answer.header("www-authenticate").is_some(), status == 401);
         }
         let unknown = format!("grant_type=password&client_id=root&client_secret={SECRET}");
-        let told = world.anonymous.ask_for_token(&unknown).await.is(400).json();
+        let problem = world.anonymous.ask_for_token(&unknown).await.is(400).json();
         let served = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
         for grant in served["grant_types_supported"].as_array().unwrap() {
-            assert!(told["error_description"].as_str().unwrap().contains(grant.as_str().unwrap()), "{told}");
+            assert!(problem["error_description"].as_str().unwrap().contains(grant.as_str().unwrap()), "{problem}");
         }
         assert!(served["revocation_endpoint_auth_methods_supported"].as_array().unwrap().contains(&json!("none")));
-        // a charset changes nothing: what is sent is ASCII
+        // a charset changes nothing: the form is ASCII
         let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}").into_bytes();
         let headers = [("content-type", "application/x-www-form-urlencoded; charset=ISO-8859-1")];
         world.anonymous.send(Method::POST, "/connect/token", &headers, form).await.expect(200);
@@ -148,7 +148,7 @@ on_both_engines! {
         }
     }
 
-    async fn rights_count_at_once(world: World) {
+    async fn changed_rights_apply_at_once(world: World) {
         let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
         let users = world.path("/User");
         reader.get(&users).await.problem(403, "forbidden");

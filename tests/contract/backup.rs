@@ -24,8 +24,8 @@ use crate::{each, outbound::warnings, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 const TRAIL: &str = "/api/userstore/v2/default/administration/CustomAuditTrail";
-/// Nobody was erased.
-const NOBODY: &str = "--no-erasures";
+/// There is no list of erased people.
+const NO_ERASURES: &str = "--no-erasures";
 
 /// Runs a command of the program on a database.
 fn run(database: &Database, words: &[&str]) -> Output {
@@ -43,14 +43,14 @@ fn run_with(database: &Database, environment: &[(&str, &str)], words: &[&str]) -
         .unwrap()
 }
 
-/// The output of a command that succeeded.
+/// The output of a successful command.
 fn done(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     text
 }
 
-/// The output of a command that failed.
+/// The output of a failed command.
 fn refused(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{}{text}", String::from_utf8_lossy(&output.stdout));
@@ -63,7 +63,7 @@ fn word(path: &Path) -> &str {
 }
 
 /// An empty folder on another machine, where the master key was put.
-fn elsewhere(database: &Database) -> Database {
+fn on_another_machine(database: &Database) -> Database {
     let other = Database::create(Engine::Sqlite);
     fs::copy(database.folder().join("master.key"), other.folder().join("master.key")).unwrap();
     other
@@ -99,7 +99,7 @@ async fn write(client: Client, worker: usize, stop: Arc<AtomicBool>) -> Vec<Stri
 /// A backup ends while writers continue, and is consistent: it has all writes that were answered before it began, and its audit
 /// trail matches its rows.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_made_beside_writers_is_whole() {
+async fn a_backup_during_writes_is_consistent() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[]).await;
     let stop = Arc::new(AtomicBool::new(false));
@@ -114,19 +114,19 @@ async fn a_copy_made_beside_writers_is_whole() {
     let (file, folder) = (database.folder().join("copy"), database.folder());
     let backing_up = tokio::task::spawn_blocking(move || {
         let words = ["backup", "--output", word(&file)];
-        let made = Command::new(Process::program()).args(words).env("CHANCERY_DATA_DIR", folder).output();
-        (made.unwrap(), file)
+        let output = Command::new(Process::program()).args(words).env("CHANCERY_DATA_DIR", folder).output();
+        (output.unwrap(), file)
     });
-    let (made, file) = backing_up.await.unwrap();
-    let told = done(&made);
-    assert!(told.contains("checkpoints of audit trails"), "{told}");
+    let (output, file) = backing_up.await.unwrap();
+    let message = done(&output);
+    assert!(message.contains("checkpoints of audit trails"), "{message}");
     let after = login_names(&server.admin).await;
     stop.store(true, Ordering::SeqCst);
     let answered = writers.join_all().await.concat();
     assert!(answered.len() > 20 && after.len() > before.len(), "they went on");
 
-    let other = elsewhere(&database);
-    done(&run(&other, &["restore", word(&file), NOBODY, "--drill"]));
+    let other = on_another_machine(&database);
+    done(&run(&other, &["restore", word(&file), NO_ERASURES, "--drill"]));
     let copy = Process::start(&other, &[]).await;
     assert!(warnings(&copy).await.contains("this is a copy"), "a drill tells nobody");
     let there = login_names(&copy.admin).await;
@@ -142,7 +142,7 @@ async fn a_copy_made_beside_writers_is_whole() {
 
 /// The manifest describes the backup, and does not contain the master key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manifest_tells_what_a_backup_is() {
+async fn a_manifest_describes_its_backup() {
     let database = Database::create(Engine::Sqlite);
     let mut server = Process::start(&database, &[]).await;
     user(&server, "ada").await;
@@ -167,60 +167,60 @@ async fn a_manifest_tells_what_a_backup_is() {
     assert!(again.contains("is there already"), "{again}");
 }
 
-/// Databases of other engines are refused with the name of the right tools.
+/// Databases of other engines are refused with the names of the right tools.
 #[test]
-fn a_database_on_postgresql_is_left_to_its_own_tools() {
+fn a_database_on_postgresql_is_refused_with_the_names_of_its_tools() {
     let database = Database::create(Engine::Postgres);
-    let told = refused(&run(&database, &["backup", "--output", "/nowhere/copy"]));
+    let message = refused(&run(&database, &["backup", "--output", "/nowhere/copy"]));
     for tool in ["pg_dump", "pgBackRest", "Barman"] {
-        assert!(told.contains(tool), "{told}");
+        assert!(message.contains(tool), "{message}");
     }
     database.write_private("master.key", [7; 32]);
-    let told = refused(&run(&database, &["restore", "/nowhere/copy", NOBODY]));
-    assert!(told.contains("pg_restore") && told.contains("--in-place"), "{told}");
+    let message = refused(&run(&database, &["restore", "/nowhere/copy", NO_ERASURES]));
+    assert!(message.contains("pg_restore") && message.contains("--in-place"), "{message}");
 }
 
-/// What cannot be restored safely is refused before anything is changed.
+/// An unsafe restore is refused before anything is changed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restore_is_refused_with_what_is_missing() {
+async fn an_unsafe_restore_is_refused_with_the_reason() {
     let database = Database::create(Engine::Sqlite);
     let mut server = Process::start(&database, &[]).await;
     user(&server, "ada").await;
     let file = back_up(&database, "copy");
     let file = word(&file);
     let expect = |words: &[&str], why: &str| {
-        let told = refused(&run(&database, words));
-        assert!(told.contains(why), "{words:?}: {told}");
+        let message = refused(&run(&database, words));
+        assert!(message.contains(why), "{words:?}: {message}");
     };
     expect(&["restore", file], "--no-erasures");
-    expect(&["restore", NOBODY], "--in-place");
-    expect(&["restore", file, NOBODY, "--replace"], "is in use");
+    expect(&["restore", NO_ERASURES], "--in-place");
+    expect(&["restore", file, NO_ERASURES, "--replace"], "is in use");
     assert!(server.stop());
-    expect(&["restore", file, NOBODY], "--replace");
+    expect(&["restore", file, NO_ERASURES], "--replace");
     expect(&["restore", file, "--replace", "--erasures", "/nowhere/list"], "/nowhere/list");
     let other = Database::create(Engine::Sqlite);
-    let told = refused(&run(&other, &["restore", file, NOBODY]));
-    assert!(told.contains("the master key is in no backup"), "{told}");
+    let message = refused(&run(&other, &["restore", file, NO_ERASURES]));
+    assert!(message.contains("the master key is in no backup"), "{message}");
     other.write_private("master.key", [7; 32]);
-    let told = refused(&run(&other, &["restore", file, NOBODY]));
-    assert!(told.contains("put the right one in place"), "{told}");
+    let message = refused(&run(&other, &["restore", file, NO_ERASURES]));
+    assert!(message.contains("put the right one in place"), "{message}");
     assert!(!other.folder().join("chancery.sqlite").exists() || !has_data(&other));
 
-    // a byte that was changed is found by the digest, a manifest that was changed by its signature
-    let own = elsewhere(&database);
+    // a changed byte is found by the digest, a changed manifest by its signature
+    let own = on_another_machine(&database);
     let mut bytes = fs::read(file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(file, bytes).unwrap();
-    let told = refused(&run(&own, &["restore", file, NOBODY]));
-    assert!(told.contains("is not what its manifest says"), "{told}");
+    let message = refused(&run(&own, &["restore", file, NO_ERASURES]));
+    assert!(message.contains("is not what its manifest says"), "{message}");
     let manifest = database.folder().join("copy.manifest.json");
     let text = fs::read_to_string(&manifest).unwrap().replace("\"version\": \"", "\"version\": \"9");
     fs::write(&manifest, text).unwrap();
-    let told = refused(&run(&own, &["restore", file, NOBODY]));
-    assert!(told.contains("was changed"), "{told}");
+    let message = refused(&run(&own, &["restore", file, NO_ERASURES]));
+    assert!(message.contains("was changed"), "{message}");
     assert!(!has_data(&own));
-    // what was there is as it was
+    // the existing data is unchanged
     let server = Process::start(&database, &[]).await;
     assert!(login_names(&server.admin).await.contains("ada"));
 }

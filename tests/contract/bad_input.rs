@@ -20,7 +20,7 @@ async fn refused(world: &World, method: Method, path: &str, body: &[u8], expecte
 }
 
 on_both_engines! {
-    async fn json_that_is_none_or_not_ours(world: World) {
+    async fn malformed_json_and_unknown_members_are_refused(world: World) {
         let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
         let numbers = format!(r#"{{"loginName": {}}}"#, "9".repeat(400));
         for (body, word) in [
@@ -115,17 +115,17 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    /// A1: a large body that is wrong all over is refused before there is a transaction, so that no write waits for
+    /// A1: a large body full of errors is refused before there is a transaction, so that no write waits for
     /// it: here all the others wait for one.
-    async fn what_is_wrong_all_over_takes_no_transaction(world: World) {
+    async fn a_body_full_of_errors_takes_no_transaction(world: World) {
         let begun = Arc::new(Notify::new());
         let (release, released) = mpsc::channel::<()>();
-        let (told, released) = (Arc::clone(&begun), Mutex::new(released));
+        let (notify, released) = (Arc::clone(&begun), Mutex::new(released));
         let holding = world.app.store.run("Hold", Mode::Write, None, move |_| {
-            told.notify_one();
+            notify.notify_one();
             released.lock().unwrap().recv().map_err(|_| Error::Busy)
         });
-        let asking = async {
+        let refusing = async {
             begun.notified().await;
             let elements = json!(vec!["no object".repeat(10); 2000]);
             let members: serde_json::Map<_, _> = (0..9000).map(|number| (format!("member{number}"), json!(1))).collect();
@@ -140,7 +140,7 @@ on_both_engines! {
             }
             release.send(()).unwrap();
         };
-        let (held, ()) = tokio::join!(holding, asking);
+        let (held, ()) = tokio::join!(holding, refusing);
         held.map_err(|error: Error| error.to_string()).unwrap();
     }
 }

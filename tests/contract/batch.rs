@@ -68,9 +68,9 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/0/loginName"]);
     }
 
-    /// What one element makes beside its row counts: nobody makes thousands of tenants, each with its options, in one
-    /// transaction, nor tries to.
-    async fn a_batch_counts_all_rows_that_it_makes(world: World) {
+    /// The rows that come with an element count: one transaction cannot create thousands of tenants, each with its options,
+    /// nor try to.
+    async fn a_batch_counts_all_rows_that_it_creates(world: World) {
         let kinds = world.all("IdpType").await;
         let store = kinds.as_array().unwrap().iter().find(|kind| kind["factoryType"] == "UserStore").unwrap()["id"].clone();
         let subscription = world.all("Subscription").await[0]["id"].clone();
@@ -93,13 +93,13 @@ on_both_engines! {
                 assert!(detail.contains("comes with") && detail.contains("not 3000"), "{detail}");
             }
             assert_eq!(count().await, before);
-            // as many as the refusal says are made, with at most 4,000 rows in all
+            // as many as the refusal allows are created, with at most 4,000 rows in all
             let problem = world.admin.post(&path, body(3_000)).await.problem(413, "payload-too-large");
             let most = problem["detail"].as_str().unwrap().split(' ').find_map(|word| word.parse::<usize>().ok()).unwrap();
             world.admin.post(&path, body(most + 1)).await.problem(413, "payload-too-large");
             world.admin.post(&path, body(most)).await.expect(200);
-            let made = world.all("Option").await.as_array().unwrap().len() - options + most;
-            assert!(made <= 4_000 && made > 4_000 - 2 * made / most, "{most} of {resource} are {made} rows");
+            let created = world.all("Option").await.as_array().unwrap().len() - options + most;
+            assert!(created <= 4_000 && created > 4_000 - 2 * created / most, "{most} of {resource} are {created} rows");
         }
     }
 
@@ -114,8 +114,8 @@ on_both_engines! {
         assert!(problem["detail"].as_str().unwrap().contains("at most 100000 ids, not 120000"), "{problem}");
     }
 
-    /// What a batch wrote is shown while others wait for it: of large sets nothing is, and it is done without.
-    async fn a_batch_is_answered_with_so_many_links(world: World) {
+    /// The answer to a batch has at most 100,000 links: a larger one is 413, unless it is minimal.
+    async fn a_batch_is_answered_with_a_bounded_number_of_links(world: World) {
         let users: Vec<Value> = (0..501).map(|number| json!({ "loginName": format!("u{number}") })).collect();
         world.admin.post(&world.path("/User/batch"), json!(users)).await.expect(200);
         let groups: Vec<Value> = (0..200).map(|number| json!({ "name": format!("g{number}") })).collect();
@@ -131,7 +131,7 @@ on_both_engines! {
         world.admin.put(&path, json!([groups[0]])).await.problem(409, "concurrency-conflict");
     }
 
-    async fn what_is_no_batch_is_refused(world: World) {
+    async fn a_malformed_batch_is_refused(world: World) {
         let batch = world.path("/Group/batch");
         world.admin.post(&batch, json!({ "name": "g" })).await.problem(400, "invalid-request");
         world.admin.delete_with(&batch, json!(["x", 1])).await.problem(400, "invalid-request");
@@ -139,7 +139,7 @@ on_both_engines! {
         let problem = world.admin.post(&batch, json!(many)).await.problem(413, "payload-too-large");
         assert!(problem["detail"].as_str().unwrap().contains("10000"));
         assert_eq!(world.admin.post(&batch, json!([])).await.is(200).json(), json!([]));
-        // ids that are used up are found among many
+        // duplicate ids are found among many
         let group = world.group("gone").await;
         world.admin.delete(&world.path(&format!("/Group/{}", id(&group)))).await.expect(204);
         let problem = world.admin.post(&batch, json!([{ "name": "a" }, { "name": "b", "id": group["id"] }])).await.problem(409, "conflict");

@@ -1,4 +1,4 @@
-//! Where trust is at stake and something is broken, the server says so and does not go on in silence.
+//! Broken data that security depends on is an error, and is not ignored.
 
 use chancery_testkit::on_both_engines;
 use rcgen::PKCS_ECDSA_P256_SHA256;
@@ -18,8 +18,8 @@ on_both_engines! {
         assert_eq!(answer.json()["error"], "server_error");
     }
 
-    /// D: a person's key that cannot be opened keeps a change from being told in the clear: there is none.
-    async fn what_belongs_to_a_person_is_not_told_in_the_clear(world: World) {
+    /// D: a person's key that cannot be opened prevents a change, which would otherwise be written in the clear.
+    async fn personal_data_is_never_written_unencrypted(world: World) {
         let user = world.user("ada").await;
         let before = world.audit(1).await;
         let broken = chancery_record::Value::Bytes(vec![7; 60]);
@@ -31,8 +31,8 @@ on_both_engines! {
         assert_eq!(world.audit(1).await[0]["id"], before[0]["id"]);
     }
 
-    /// D: a role that nobody knows does not vanish.
-    async fn a_role_that_nobody_knows_is_an_error(world: World) {
+    /// D: an unknown role does not vanish.
+    async fn an_unknown_role_is_an_error(world: World) {
         let caller = world.client("caller", &[("SystemAdmin", None, None), ("AuditTrailReader", None, None)]).await;
         caller.get(&world.path("/User")).await.expect(200);
         let text = "UPDATE client_app_role SET role_type = 'Emperor' WHERE role_type = 'AuditTrailReader'";
@@ -41,7 +41,7 @@ on_both_engines! {
         world.admin.get(&world.path("/User")).await.expect(200);
     }
 
-    /// D: a word of a claim rule that nobody knows does not become Filter.
+    /// D: an unknown word of a claim rule does not become Filter.
     async fn a_rule_of_an_unknown_kind_is_an_error(world: World) {
         world.make("ClaimRule", json!({ "name": "r", "ruleType": "Remove", "ruleLevel": "Subscription" })).await;
         world.sql(vec![("UPDATE claim_rule SET rule_type = 'Forget'", vec![])]).await;

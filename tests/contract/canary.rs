@@ -21,7 +21,7 @@ use crate::{
 
 const STORE: &str = "/api/userstore/v2/default/administration";
 
-/// Texts of every form, each with a number in it. What is in none of them is `SIGNS`.
+/// Texts of every form, each with a number in it. Texts without a canary are searched by `SIGNS`.
 const CANARIES: [&str; 7] = [
     "zwiebel fink %",
     "zwiebel-%@fink.example",
@@ -32,10 +32,10 @@ const CANARIES: [&str; 7] = [
     "1847-03-1%",
 ];
 
-/// What is looked for: parts of canaries, and `zwiebel` as base64.
+/// The searched texts: parts of canaries, and `zwiebel` as base64.
 const SIGNS: [&str; 4] = ["wiebe", "9081726354536", "1847-03-1", "endpZWJlbD"];
 
-/// What has rules of its own: the operation or resource, the member, a canary that fits.
+/// Members with rules of their own: the operation or resource, the member, a canary that fits.
 const FITTING: &[(&str, &str, &str)] = &[
     ("ClientAppAuthenticationConfiguration", "tlsClientAuthSanDns", "zwiebel-%.example"),
     (
@@ -57,7 +57,7 @@ const FITTING: &[(&str, &str, &str)] = &[
     ("SecurityContact", "value", "zwiebel-%@fink.example"),
 ];
 
-/// What holds no canary: the resource, the member and why.
+/// Members without a canary: the resource, the member and the reason.
 const HELD: &[(&str, &str, &str)] = &[
     ("UserProfile", "key", KEY),
     ("GroupMetadata", "key", KEY),
@@ -87,7 +87,7 @@ const HELD: &[(&str, &str, &str)] = &[
 const KEY: &str = "the key, which events name as what they are about";
 const ONE_OF: &str = "one of several members, of which one alone is given";
 
-/// What is made beside the rows of the pattern: the operation, and what its body must hold beside canaries.
+/// Operations outside of the pattern that create something: the operation, and the required members besides canaries.
 const MORE: &[(&str, &str)] = &[
     ("userstore:CreateUser", "{}"),
     ("userstore:CreateGroup", "{}"),
@@ -116,8 +116,8 @@ const MORE: &[(&str, &str)] = &[
     ),
 ];
 
-/// An operation that makes something, with its path and what its body must hold.
-struct Making {
+/// An operation that creates something, with its path and its required members.
+struct Creation {
     name: String,
     path: String,
     op: &'static Op,
@@ -125,7 +125,7 @@ struct Making {
 }
 
 /// All of them, those of the pattern first.
-fn makings() -> Vec<Making> {
+fn creations() -> Vec<Creation> {
     let known: Vec<_> = operations().collect();
     let of_pattern = rows().into_iter().map(|row| {
         let is_it = |(name, _, op): &&(String, String, &'static Op)| {
@@ -135,14 +135,15 @@ fn makings() -> Vec<Making> {
         };
         (known.iter().find(is_it).unwrap(), row.create)
     });
-    let more = MORE.iter().map(|(wanted, base)| {
-        (known.iter().find(|(name, ..)| name == wanted).unwrap(), serde_json::from_str(base).unwrap())
+    let more = MORE.iter().map(|(name_wanted, base)| {
+        (known.iter().find(|(name, ..)| name == name_wanted).unwrap(), serde_json::from_str(base).unwrap())
     });
     let all = of_pattern.chain(more);
-    all.map(|((name, path, op), base)| Making { name: name.clone(), path: path.clone(), op, base }).collect()
+    all.map(|((name, path, op), base)| Creation { name: name.clone(), path: path.clone(), op, base })
+        .collect()
 }
 
-/// The fields of a body that makes something.
+/// The fields of a creating body.
 fn fields(op: &Op) -> Vec<&'static Field> {
     match op.action {
         Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().collect(),
@@ -150,18 +151,18 @@ fn fields(op: &Op) -> Vec<&'static Field> {
     }
 }
 
-/// A canary that a rule takes.
+/// A canary that a rule accepts.
 fn canary(rule: &TextRule, number: usize) -> Option<Json> {
     let texts = CANARIES.iter().map(|text| text.replace('%', &number.to_string()));
     texts.into_iter().find(|text| rule.check(text.clone()).is_ok()).map(Json::String)
 }
 
-impl Making {
+impl Creation {
     fn is_held(&self, field: &Field) -> bool {
         HELD.iter().any(|(resource, member, _)| *resource == self.op.shape.name && field.is_named(member))
     }
 
-    /// A canary for a field, where it takes text.
+    /// A canary for a field that accepts text.
     fn canary(&self, field: &Field, ground: &Ground, number: usize) -> Option<Json> {
         let fits = |owner: &str| owner == self.name || owner == self.op.shape.name;
         let fitting = FITTING.iter().find(|(owner, member, _)| fits(owner) && field.is_named(member));
@@ -192,58 +193,58 @@ impl Making {
         body
     }
 
-    /// Makes one.
+    /// Creates one.
     async fn make(&self, admin: &Client, ground: &Ground) -> Json {
         let body = self.body(ground, 1);
         let address = ground.text(&self.path, 0);
-        let made = admin.post(&address, body.clone()).await.is(self.op.status).json();
+        let created = admin.post(&address, body.clone()).await.is(self.op.status).json();
         let has_canary = |json: &Json| signs_in(&json.to_string()).next().is_some();
-        // what answers with its owner shows nothing of it
+        // an answer with the owner shows nothing of it
         let is_shown = matches!(self.op.reply, Reply::One);
-        assert!(!is_shown || !has_canary(&body) || has_canary(&made), "{}: {made}", self.name);
-        made
+        assert!(!is_shown || !has_canary(&body) || has_canary(&created), "{}: {created}", self.name);
+        created
     }
 
-    /// Changes all of its texts where a PATCH can.
-    async fn change(&self, admin: &Client, ground: &Ground, made: &Json) {
-        let Some((path, op)) = self.beside(|op| matches!(op.action, Action::Patch)) else { return };
+    /// Changes all texts that a PATCH can change.
+    async fn change(&self, admin: &Client, ground: &Ground, created: &Json) {
+        let Some((path, op)) = self.sibling(|op| matches!(op.action, Action::Patch)) else { return };
         let open = self.op.shape.fields.iter().filter(|field| field.access.patch);
         let changes =
             open.filter_map(|field| Some((field.wire().to_owned(), self.canary(field, ground, 2)?)));
         let mut changes: Map<String, Json> = changes.collect();
-        changes.insert("concurrencyToken".to_owned(), made["concurrencyToken"].clone());
-        admin.patch(&self.address(ground, &path, made), Json::Object(changes)).await.expect(op.status);
+        changes.insert("concurrencyToken".to_owned(), created["concurrencyToken"].clone());
+        admin.patch(&self.address(ground, &path, created), Json::Object(changes)).await.expect(op.status);
     }
 
-    /// Deletes it, where that can be done.
-    async fn delete(&self, admin: &Client, ground: &Ground, made: &Json) {
-        let Some((path, op)) = self.beside(|op| matches!(op.action, Action::Delete)) else { return };
-        admin.delete(&self.address(ground, &path, made)).await.expect(op.status);
+    /// Deletes it, if possible.
+    async fn delete(&self, admin: &Client, ground: &Ground, created: &Json) {
+        let Some((path, op)) = self.sibling(|op| matches!(op.action, Action::Delete)) else { return };
+        admin.delete(&self.address(ground, &path, created)).await.expect(op.status);
     }
 
-    /// Makes, replaces and deletes one by batches, where there are any.
+    /// Creates, replaces and deletes one by batches, if there are any.
     async fn many(&self, admin: &Client, ground: &Ground) {
-        let Some((path, op)) = self.beside(|op| matches!(op.action, Action::CreateBatch)) else { return };
+        let Some((path, op)) = self.sibling(|op| matches!(op.action, Action::CreateBatch)) else { return };
         let path = ground.text(&path, 0);
-        let made = admin.post(&path, json!([self.body(ground, 3)])).await.is(op.status).json()[0].clone();
-        if let Some((_, op)) = self.beside(|op| matches!(op.action, Action::ReplaceBatch)) {
+        let created = admin.post(&path, json!([self.body(ground, 3)])).await.is(op.status).json()[0].clone();
+        if let Some((_, op)) = self.sibling(|op| matches!(op.action, Action::ReplaceBatch)) {
             let mut row = Map::new();
             for field in self.op.shape.fields.iter().filter(|field| field.access.put || field.access.key) {
                 let name = field.wire();
-                let known = made.get(name).cloned();
+                let known = created.get(name).cloned();
                 let given = self.canary(field, ground, 4).filter(|_| field.access.put).or(known);
                 row.extend(given.map(|value| (name.to_owned(), value)));
             }
-            row.insert("concurrencyToken".to_owned(), made["concurrencyToken"].clone());
+            row.insert("concurrencyToken".to_owned(), created["concurrencyToken"].clone());
             admin.put(&path, json!([row])).await.expect(op.status);
         }
-        if let Some((_, op)) = self.beside(|op| matches!(op.action, Action::DeleteBatch)) {
-            admin.delete_with(&path, json!([key_of(self.op.shape.name, &made)])).await.expect(op.status);
+        if let Some((_, op)) = self.sibling(|op| matches!(op.action, Action::DeleteBatch)) {
+            admin.delete_with(&path, json!([key_of(self.op.shape.name, &created)])).await.expect(op.status);
         }
     }
 
-    /// The path of another operation on what this one makes.
-    fn beside(&self, is_it: fn(&Op) -> bool) -> Option<(String, &'static Op)> {
+    /// The path of another operation on the resource of this one.
+    fn sibling(&self, is_it: fn(&Op) -> bool) -> Option<(String, &'static Op)> {
         let service = self.name.split(':').next().unwrap();
         let found = operations().find(|(name, _, op)| {
             matches!(self.op.reply, Reply::One)
@@ -254,8 +255,8 @@ impl Making {
         found.map(|(_, path, op)| (path, op))
     }
 
-    fn address(&self, ground: &Ground, path: &str, made: &Json) -> String {
-        let key = format!("/{}", key_of(self.op.shape.name, made).trim_start_matches('/'));
+    fn address(&self, ground: &Ground, path: &str, created: &Json) -> String {
+        let key = format!("/{}", key_of(self.op.shape.name, created).trim_start_matches('/'));
         ground.text(path, 0).replace("/{id}", &key).replace("/{key}", &key)
     }
 }
@@ -265,62 +266,62 @@ fn signs_in(text: &str) -> impl Iterator<Item = &'static str> {
     SIGNS.into_iter().filter(|sign| text.contains(sign))
 }
 
-/// All that a feed tells behind a cursor.
+/// All events of a feed after a cursor.
 async fn read_all(admin: &Client, feed: &str, after: &str) -> Vec<Json> {
     let (mut items, mut after) = (Vec::new(), after.to_owned());
     loop {
-        let piece = admin.get(&format!("{feed}?count=1000&after={after}")).await.is(200).json();
-        items.extend_from_slice(piece["items"].as_array().unwrap());
-        piece["next"].as_str().unwrap().clone_into(&mut after);
-        if piece["hasMore"] == false {
+        let page = admin.get(&format!("{feed}?count=1000&after={after}")).await.is(200).json();
+        items.extend_from_slice(page["items"].as_array().unwrap());
+        page["next"].as_str().unwrap().clone_into(&mut after);
+        if page["hasMore"] == false {
             return items;
         }
     }
 }
 
-/// A feed, where its subscriptions are, and the receiver of one that was activated at this cursor.
-struct Told {
+/// A feed, its subscriptions, and the receiver of one that was activated at this cursor.
+struct Subscribed {
     feed: &'static str,
     receiver: Receiver,
     after: String,
 }
 
-async fn subscribe(admin: &Client, feed: &'static str, more: Json) -> Told {
+async fn subscribe(admin: &Client, feed: &'static str, more: Json) -> Subscribed {
     let receiver = Receiver::start().await;
     let mut body = more;
     body["name"] = json!("plain");
     body["url"] = json!(receiver.url);
     let all = format!("{feed}Subscription");
-    let made = admin.post(&all, body).await.is(201).json();
-    let path = format!("{all}/{}", id(&made));
+    let created = admin.post(&all, body).await.is(201).json();
+    let path = format!("{all}/{}", id(&created));
     admin.post(&format!("{path}/test"), json!({})).await.expect(200);
     let row = admin.get(&path).await.is(200).json();
     let active = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
     admin.patch(&path, active).await.expect(202);
     let end = crate::feed_from_now(admin, feed).await;
-    Told { feed, receiver, after: end["next"].as_str().unwrap().to_owned() }
+    Subscribed { feed, receiver, after: end["next"].as_str().unwrap().to_owned() }
 }
 
-/// Fills every text of everything that can be made, changes it and deletes it again.
+/// Fills every text of everything that can be created, changes it and deletes it again.
 async fn do_everything(admin: &Client) {
     let ground = whole_ground(admin).await;
     let mut all = Vec::new();
-    for making in makings() {
-        let made = making.make(admin, &ground).await;
-        making.change(admin, &ground, &made).await;
-        all.push((making, made));
+    for creation in creations() {
+        let created = creation.make(admin, &ground).await;
+        creation.change(admin, &ground, &created).await;
+        all.push((creation, created));
     }
     provision(admin).await;
     // platform users and groups are named after them
     for kind in ["User", "Group"] {
         admin.post(&format!("{STORE}/{kind}/synchronize"), Json::Null).await.expect(200);
     }
-    for (making, made) in all.iter().rev() {
-        making.delete(admin, &ground, made).await;
+    for (creation, created) in all.iter().rev() {
+        creation.delete(admin, &ground, created).await;
     }
-    // what has a form of its own makes rows that others make, too
-    for (making, _) in all.iter().filter(|(making, _)| matches!(making.op.action, Action::Create)) {
-        making.many(admin, &ground).await;
+    // operations with forms of their own create rows that others create, too
+    for (creation, _) in all.iter().filter(|(creation, _)| matches!(creation.op.action, Action::Create)) {
+        creation.many(admin, &ground).await;
     }
     let image = ground.text(&format!("{STORE}/User/{{userId}}/image"), 0);
     let sent =
@@ -328,7 +329,7 @@ async fn do_everything(admin: &Client) {
     sent.expect(200);
 }
 
-/// What a directory tells of a user and a group, all of it canaries.
+/// The canaries that a directory sends about a user and a group.
 async fn provision(admin: &Client) {
     let text = "zwiebel fink 900";
     let of_many =
@@ -347,11 +348,11 @@ async fn provision(admin: &Client) {
         user[enterprise][schema] = json!(text);
     }
     let base = "/api/scim/v2/default";
-    let made = admin.post(&format!("{base}/Users"), user.clone()).await.is(201).json();
-    let group = json!({ "displayName": text, "externalId": text, "members": [{ "value": made["id"], "display": text }] });
+    let created = admin.post(&format!("{base}/Users"), user.clone()).await.is(201).json();
+    let group = json!({ "displayName": text, "externalId": text, "members": [{ "value": created["id"], "display": text }] });
     let team = admin.post(&format!("{base}/Groups"), group.clone()).await.is(201).json();
     let (user_path, group_path) =
-        (format!("{base}/Users/{}", id(&made)), format!("{base}/Groups/{}", id(&team)));
+        (format!("{base}/Users/{}", id(&created)), format!("{base}/Groups/{}", id(&team)));
     for name in ["userName", "title", "nickName"] {
         user[name] = json!("zwiebel fink 901");
     }
@@ -379,30 +380,30 @@ async fn whole_ground(admin: &Client) -> Ground {
     ground
 }
 
-async fn no_canary_is_told(engine: Engine) {
+async fn no_canary_leaks(engine: Engine) {
     let database = Arc::new(Database::create(engine));
     let environment = [("CHANCERY_LOG", "trace"), ("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8")];
     let mut server = Process::start(&database, &environment).await;
     let admin = server.admin.clone();
-    let home = admin.get("/api/management/v2/Subscription").await.is(200).json()[0]["id"].clone();
+    let subscription = admin.get("/api/management/v2/Subscription").await.is(200).json()[0]["id"].clone();
     let of_store = subscribe(&admin, "/api/userstore/v2/default/administration/Event", json!({})).await;
     let of_configuration =
-        subscribe(&admin, "/api/management/v2/Event", json!({ "subscriptionId": home })).await;
-    // a contact is written to before it is kept
+        subscribe(&admin, "/api/management/v2/Event", json!({ "subscriptionId": subscription })).await;
+    // a contact gets a mail before it is stored
     set_mail_server(&admin).await;
     do_everything(&admin).await;
-    for mut told in [of_store, of_configuration] {
-        crate::feed_from_now(&admin, told.feed).await;
-        let events = read_all(&admin, told.feed, &told.after).await;
-        // keys are told, so that a value would be found as they are
+    for mut subscribed in [of_store, of_configuration] {
+        crate::feed_from_now(&admin, subscribed.feed).await;
+        let events = read_all(&admin, subscribed.feed, &subscribed.after).await;
+        // keys are in events, so that a value would be found like them
         assert!(events.iter().any(|event| event["subject"].as_str().unwrap().ends_with("entry-1")));
-        // what belongs to no subscription goes to no webhook
-        let is_sent = |event: &&Json| event["data"]["scope"]["subscriptionId"] == home;
+        // events without a subscription go to no webhook
+        let is_sent = |event: &&Json| event["data"]["scope"]["subscriptionId"] == subscription;
         let sent: BTreeSet<&str> =
             events.iter().filter(is_sent).map(|event| event["id"].as_str().unwrap()).collect();
         let all =
             |got: &[Received]| sent.iter().all(|id| got.iter().any(|one| one.header("webhook-id") == *id));
-        let got = told.receiver.until(all).await;
+        let got = subscribed.receiver.until(all).await;
         for text in
             events.iter().map(Json::to_string).chain(got.iter().map(|one| one.head.clone() + &one.text))
         {
@@ -425,31 +426,31 @@ async fn no_canary_is_told(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_canary_is_told_sqlite() {
-    no_canary_is_told(Engine::Sqlite).await;
+async fn no_canary_leaks_sqlite() {
+    no_canary_leaks(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_canary_is_told_postgres() {
-    no_canary_is_told(Engine::Postgres).await;
+async fn no_canary_leaks_postgres() {
+    no_canary_leaks(Engine::Postgres).await;
 }
 
-/// What comes later needs a row, and a text that holds no canary a reason.
+/// New operations need a row, and a text without a canary a reason.
 #[test]
-fn whatever_can_be_made_is_made() {
-    let makings = makings();
-    let known: BTreeSet<String> = makings.iter().map(|making| making.name.clone()).collect();
+fn every_creatable_resource_is_created() {
+    let creations = creations();
+    let known: BTreeSet<String> = creations.iter().map(|creation| creation.name.clone()).collect();
     let makes = |op: &Op| !op.is_batch() && (matches!(op.action, Action::Create) || op.status == 201);
     let all: BTreeSet<String> = operations().filter(|(.., op)| makes(op)).map(|(name, ..)| name).collect();
     let without: Vec<&str> = all.difference(&known).map(String::as_str).collect();
-    // the body of one is what an authenticator says; what directories make has a form of its own (`provision`)
+    // the body of one is an authenticator's answer; the objects of directories have forms of their own (`provision`)
     assert_eq!(without, ["scim:CreateGroup", "scim:CreateUser", "userstore:FinishPasskeyRegistration"]);
     for (owner, member) in
         FITTING.iter().map(|row| (row.0, row.1)).chain(HELD.iter().map(|row| (row.0, row.1)))
     {
-        let has = |making: &Making| {
-            making.op.shape.name == owner && fields(making.op).iter().any(|field| field.is_named(member))
+        let has = |creation: &Creation| {
+            creation.op.shape.name == owner && fields(creation.op).iter().any(|field| field.is_named(member))
         };
-        assert!(makings.iter().any(has), "{owner} has no {member}");
+        assert!(creations.iter().any(has), "{owner} has no {member}");
     }
 }

@@ -15,18 +15,18 @@ fn check(database: &Database) -> Output {
     command.output().unwrap()
 }
 
-/// The lines of what is refused, of a database whose server may be running.
+/// The lines of refused rows, of a database whose server may be running.
 pub fn refused(database: &Database) -> Vec<String> {
     let output = check(database);
     let lines: Vec<String> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(!lines.is_empty())), "{told}");
-    assert!(told.contains("this release"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(i32::from(!lines.is_empty())), "{message}");
+    assert!(message.contains("this release"), "{message}");
     lines
 }
 
-/// Asserts that one line names a row and its field, and says why.
-fn assert_told(lines: &[String], kind: &str, id: &Json, field: &str, why: &str) {
+/// Asserts that one line names a row and its field, with the reason.
+fn assert_reported(lines: &[String], kind: &str, id: &Json, field: &str, why: &str) {
     let id = id.as_str().unwrap();
     let is_it = |line: &&String| {
         line.starts_with(&format!("{kind} {id} \""))
@@ -47,7 +47,7 @@ const UNMARK: &str =
     "UPDATE option_value SET has_configuration_error = FALSE WHERE name = 'MailServerConfig'";
 
 on_both_engines! {
-    /// What is stored as documented and not served is listed before an upgrade: it would be used in vain.
+    /// Rows that are stored as documented but not served are listed before an upgrade: they would have no effect.
     async fn rows_that_are_not_served_are_listed(world: World) {
         let app = world.make("ClientApp", json!({ "name": "Web" })).await["id"].clone();
         let identity = json!({ "clientAppId": app, "name": "ci", "issuer": "https://ci.example", "subject": "s" });
@@ -55,12 +55,12 @@ on_both_engines! {
         let uri = json!({ "clientAppId": app, "uri": "https://app.example/request.jwt" });
         let uri = world.make("ClientAppRequestUri", uri).await["id"].clone();
         let lines = refused(&world.database);
-        assert_told(&lines, "ClientAppFederatedIdentity", &identity, "issuer", "tokens of other issuers");
-        assert_told(&lines, "ClientAppRequestUri", &uri, "uri", "does not support request_uri");
+        assert_reported(&lines, "ClientAppFederatedIdentity", &identity, "issuer", "tokens of other issuers");
+        assert_reported(&lines, "ClientAppRequestUri", &uri, "uri", "does not support request_uri");
         assert_eq!(lines.len(), 2, "{lines:#?}");
     }
 
-    /// Rows are judged by the rules of writes: redirect URIs, texts, spellings of resources, views, and options alone and
+    /// Rows are validated by the rules of writes: redirect URIs, texts, spellings of resources, views, and options alone and
     /// together, secret ones, too.
     async fn rows_that_a_release_would_refuse_are_listed(world: World) {
         assert_eq!(refused(&world.database), [""; 0], "a new installation has none");
@@ -96,12 +96,12 @@ on_both_engines! {
         ])
         .await;
         let lines = refused(&world.database);
-        assert_told(&lines, "ClientAppRedirectUri", &uri, "uri", "scheme");
-        assert_told(&lines, "User", &user, "emailAddress", "must be an e-mail address");
+        assert_reported(&lines, "ClientAppRedirectUri", &uri, "uri", "scheme");
+        assert_reported(&lines, "User", &user, "emailAddress", "must be an e-mail address");
         assert!(lines.iter().any(|line| line.contains("\"ada\" emailAddress: ")), "{lines:#?}");
-        assert_told(&lines, "ClientApp", &app, "name", "control characters");
-        assert_told(&lines, "ClientAppResource", &spelled, "key", "same address");
-        assert_told(&lines, "Option", &option["id"], "value", "form");
+        assert_reported(&lines, "ClientApp", &app, "name", "control characters");
+        assert_reported(&lines, "ClientAppResource", &spelled, "key", "same address");
+        assert_reported(&lines, "Option", &option["id"], "value", "form");
         let has = |words: &[&str]| lines.iter().any(|line| words.iter().all(|word| line.contains(word)));
         assert!(has(&["CustomView", "content: line 1", "iframe"]), "{lines:#?}");
         assert!(has(&["Option", "\"PasswordHistoryCount\" value: is not in the form"]), "{lines:#?}");
@@ -115,8 +115,8 @@ on_both_engines! {
 async fn an_older_schema_is_read(engine: Engine) {
     let database = Database::create(engine);
     let nothing = check(&database);
-    let told = String::from_utf8(nothing.stderr).unwrap();
-    assert_eq!(nothing.status.code(), Some(2), "{told}");
+    let message = String::from_utf8(nothing.stderr).unwrap();
+    assert_eq!(nothing.status.code(), Some(2), "{message}");
     Process::start(&database, &[]).await.kill();
     crate::server::execute(
         &database,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const CODINGS: [&str; 3] = ["zstd", "br", "gzip"];
 
-/// What a compressed body says.
+/// The decompressed body.
 fn decoded(answer: &Answer) -> Vec<u8> {
     let (mut plain, bytes) = (Vec::new(), answer.bytes.as_ref());
     let read = match answer.header("content-encoding") {
@@ -40,7 +40,7 @@ on_both_engines! {
             let plain = world.admin.get(&path).await.is(200);
             assert_eq!(plain.header("vary"), Some("Accept-Encoding"), "{path}");
             assert!(plain.header("content-encoding").is_none());
-            // what is whole is encoded whole: no encoder waits for whoever reads slowly
+            // a complete body is encoded at once: no encoder waits for a slow reader
             let is_whole = plain.header("content-length").is_some();
             for coding in CODINGS {
                 let answer = world.admin.send(Method::GET, &path, &[("accept-encoding", coding)], vec![]).await.is(200);
@@ -48,7 +48,7 @@ on_both_engines! {
                 assert_eq!(answer.header("content-length").is_some(), is_whole, "{path} {coding}");
                 assert!(answer.bytes.len() * 3 < plain.bytes.len(), "{path} {coding}: {}", answer.bytes.len());
                 assert!(decoded(&answer) == plain.bytes, "{path} {coding}");
-                // another coding has another tag, and is known by it
+                // another coding has another tag, by which it is identified
                 if let Some(tag) = plain.header("etag") {
                     let coded = answer.header("etag").unwrap();
                     assert_ne!(coded, tag);
@@ -63,8 +63,8 @@ on_both_engines! {
         world.admin.send(Method::HEAD, &world.path("/User"), &best, vec![]).await.expect(200);
     }
 
-    /// Section 15: what holds a secret is never compressed, nor what tells of it.
-    async fn what_holds_a_secret_is_not_compressed(world: World) {
+    /// Section 15: an answer with a secret is never compressed, nor one that reports its change.
+    async fn answers_with_secrets_are_not_compressed(world: World) {
         let all = [("accept-encoding", "zstd, br, gzip")];
         for path in [
             "/api/management/v2/Option".to_owned(),

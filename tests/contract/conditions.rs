@@ -19,7 +19,7 @@ async fn get(client: &Client, path: &str, headers: &[(&str, &str)]) -> Answer {
     client.send(Method::GET, path, headers, Vec::new()).await
 }
 
-/// The answer to a write whose caller wants no body.
+/// The answer to a write with `return=minimal`.
 #[track_caller]
 fn minimal(answer: Answer, status: u16) -> Answer {
     let answer = answer.is(status);
@@ -74,8 +74,8 @@ on_both_engines! {
         world.admin.send(Method::POST, &cancel, &any, vec![]).await.expect(200);
     }
 
-    /// Section 15: a body that is streamed has a strong `ETag`, too, made from the versions of what it shows.
-    async fn what_is_streamed_has_a_tag(world: World) {
+    /// Section 15: a streamed body has a strong `ETag`, too, computed from the versions of its content.
+    async fn a_streamed_answer_has_an_etag(world: World) {
         let users: Vec<Value> = (0..9000).map(|number| json!({ "loginName": format!("u{number:05}") })).collect();
         let users = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
         let group = world.group("large").await;
@@ -120,7 +120,7 @@ on_both_engines! {
         let more = json!([{ "loginName": "b" }, { "loginName": "c" }]);
         minimal(send(&world.admin, Method::POST, &world.path("/User/batch"), &[MINIMAL], &more).await, 200);
         minimal(world.admin.send(Method::POST, &format!("{one}/lockout/reset"), &[MINIMAL], vec![]).await, 200);
-        // one that is refused says why
+        // a refused request has a problem body
         send(&world.admin, Method::POST, &users, &[MINIMAL], &json!({ "loginName": "ada" })).await.problem(409, "conflict");
         // links alone are written, and read again at their item
         let group = minimal(send(&world.admin, Method::POST, &world.path("/Group"), &[MINIMAL], &json!({ "name": "g" })).await, 201);
@@ -131,17 +131,17 @@ on_both_engines! {
             let read = world.admin.get(&group).await.is(200).json();
             assert_eq!(read["memberUsers"].as_array().unwrap().len(), count);
         }
-        // entries of a key, and what is told of the owner
+        // entries of a key, and answers that show the owner
         let entries = format!("{group}/GroupMetadata");
-        let made = minimal(send(&world.admin, Method::POST, &entries, &[MINIMAL], &json!({ "key": "a b/\u{fc}" })).await, 200);
-        let read = world.admin.get(made.header("location").unwrap()).await.is(200).json();
+        let created = minimal(send(&world.admin, Method::POST, &entries, &[MINIMAL], &json!({ "key": "a b/\u{fc}" })).await, 200);
+        let read = world.admin.get(created.header("location").unwrap()).await.is(200).json();
         assert_eq!(read["key"], "a b/\u{fc}");
         let customers = "/api/management/v2/Customer";
-        let made = minimal(send(&world.admin, Method::POST, customers, &[MINIMAL], &json!({ "name": "c" })).await, 201);
-        world.admin.get(made.header("location").unwrap()).await.expect(200);
+        let created = minimal(send(&world.admin, Method::POST, customers, &[MINIMAL], &json!({ "name": "c" })).await, 201);
+        world.admin.get(created.header("location").unwrap()).await.expect(200);
         let old = format!("/api/userstore/v1/default/administration/User/{}", id(&user));
         minimal(send(&world.admin, Method::PUT, &old, &[MINIMAL], &json!({ "loginName": "ada" })).await, 202);
-        // what is asked for otherwise is answered as ever
+        // an explicitly requested body is answered as usual
         let whole = send(&world.admin, Method::POST, customers, &[("prefer", "return=representation")], &json!({ "name": "d" })).await.is(201);
         assert_eq!(whole.json()["name"], "d");
         assert!(whole.header("preference-applied").is_none());
@@ -166,7 +166,7 @@ on_both_engines! {
         }
     }
 
-    /// Section 15: what is kept about a person is sealed under the person's key: after an erasure the
+    /// Section 15: a stored answer about a person is sealed under the person's key: after an erasure the
     /// repetition is 410, and does nothing again.
     async fn a_repetition_after_an_erasure_is_gone(world: World) {
         let users = world.path("/User");
@@ -180,12 +180,12 @@ on_both_engines! {
         send(&world.admin, Method::POST, &entries, &key("entry"), &entry).await.expect(202);
         assert_eq!(send(&world.admin, Method::POST, &many, &key("many"), &batch).await.is(200).json(), both);
         send(&world.admin, Method::POST, &entries, &key("entry"), &entry).await.expect(202);
-        // an answer that shows many goes with any of them
+        // an answer about many persons is erased with any of them
         let group = world.path(&format!("/Group/{}/users", id(&world.group("g").await)));
         let links = json!({ "relatedIds": [both[1]["id"]] });
         let linked = send(&world.admin, Method::POST, &group, &key("links"), &links).await.is(202).bytes;
         assert_eq!(send(&world.admin, Method::POST, &group, &key("links"), &links).await.is(202).bytes, linked);
-        // nor is an answer kept in the clear where nothing changed
+        // nor is an answer stored in the clear where nothing changed
         let (ada_s, in_g) = (world.path(&format!("/User/{}", id(&ada))), json!({ "relatedIds": [id(&world.group("h").await)] }));
         let unchanged = [
             ("again", format!("{ada_s}/groups"), in_g.clone(), 202),
@@ -212,61 +212,61 @@ on_both_engines! {
         for (name, path, body, _) in &unchanged {
             send(&world.admin, Method::POST, path, &key(name), body).await.problem(410, "erased");
         }
-        // what is gone is not taken again with the next
+        // an erased answer is not replaced by the next
         let left = "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer WHERE shows_of IS NOT NULL";
         assert_eq!(texts(&world, left).await, ["0"]);
         assert_eq!(world.admin.get(&users).await.is(200).json().as_array().unwrap().len(), 1, "bob");
     }
 
-    /// Section 15: an answer is not taken for erased where the key of its person cannot be opened.
+    /// Section 15: an answer does not count as erased where the key of its person cannot be opened.
     async fn a_key_that_cannot_be_opened_is_no_erasure(world: World) {
         let (users, body) = (world.path("/User"), json!({ "loginName": "ada" }));
-        let ask = async || send(&world.admin, Method::POST, &users, &[("idempotency-key", "k")], &body).await;
-        ask().await.expect(201);
+        let repeat = async || send(&world.admin, Method::POST, &users, &[("idempotency-key", "k")], &body).await;
+        repeat().await.expect(201);
         world.sql(vec![("UPDATE user_account SET audit_key = ?1", vec![Bound::Bytes(vec![1; 64])])]).await;
-        ask().await.problem(500, "internal");
+        repeat().await.problem(500, "internal");
     }
 
     /// B6: a key whose first request died is free again after 10 seconds, until then 409 with `Retry-After`;
-    /// one that is still worked on is held.
-    async fn a_key_of_a_dead_request_is_free_soon(world: World) {
+    /// the key of a running request is held.
+    async fn the_key_of_a_dead_request_is_released_soon(world: World) {
         let path = world.path(&format!("/Group/{}/users", id(&world.group("g").await)));
         let body = json!({ "relatedIds": [] });
-        let ask = async || send(&world.admin, Method::POST, &path, &[("idempotency-key", "k")], &body).await;
-        ask().await.expect(202);
+        let repeat = async || send(&world.admin, Method::POST, &path, &[("idempotency-key", "k")], &body).await;
+        repeat().await.expect(202);
         // as if the process had died before the answer
         let age = async |milliseconds: i64| {
             let started = crate::signing::now() - milliseconds;
             world.sql(vec![("UPDATE idempotent_answer SET answer = NULL, started_on = ?1", vec![Bound::Int(started)])]).await;
         };
         age(4000).await;
-        let running = ask().await;
+        let running = repeat().await;
         let seconds: u32 = running.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=7).contains(&seconds), "{seconds}");
         running.problem(409, "conflict");
         age(10_001).await;
-        assert!(ask().await.is(202).header("idempotency-replayed").is_none());
+        assert!(repeat().await.is(202).header("idempotency-replayed").is_none());
         age(600_000).await;
         let now = crate::signing::now();
         let hold = "INSERT INTO idempotent_claim (attempt, held_on) SELECT attempt, ?1 FROM idempotent_answer";
         world.sql(vec![(hold, vec![Bound::Int(now)])]).await;
-        ask().await.problem(409, "conflict");
+        repeat().await.problem(409, "conflict");
         world.sql(vec![("UPDATE idempotent_claim SET held_on = ?1", vec![Bound::Int(now - 20_000)])]).await;
-        ask().await.expect(202);
-        // one that goes on in pieces is renewed, whenever it was last held
+        repeat().await.expect(202);
+        // the key of an operation that continues in chunks is renewed, at any time of its last renewal
         age(0).await;
         world.sql(vec![(hold, vec![Bound::Int(now - 600_000)])]).await;
-        ask().await.problem(409, "conflict");
+        repeat().await.problem(409, "conflict");
         assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await, ["1"]);
     }
 
-    /// A refusal changes nothing and can be had without end: of a long one the beginning is kept, and of one caller so many.
-    async fn refusals_take_little_room(world: World) {
+    /// A refusal changes nothing and is unlimited: of a long one only the beginning is stored, and of each caller only so many.
+    async fn stored_refusals_are_bounded(world: World) {
         let users = world.path("/User");
         let wrong: Value = (0..150).map(|number| (format!("k{number}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
-        let ask = async |key: &str| send(&world.admin, Method::POST, &users, &[("idempotency-key", key)], &wrong).await;
-        let first = ask("wrong").await.problem(400, "invalid-request");
-        let again = ask("wrong").await;
+        let repeat = async |key: &str| send(&world.admin, Method::POST, &users, &[("idempotency-key", key)], &wrong).await;
+        let first = repeat("wrong").await.problem(400, "invalid-request");
+        let again = repeat("wrong").await;
         assert_eq!(again.header("idempotency-replayed"), Some("true"));
         let again = again.problem(400, "invalid-request");
         let all = |problem: &Value| problem["errors"].as_array().unwrap().len() as u64 + problem["moreErrors"].as_u64().unwrap();
@@ -281,19 +281,19 @@ on_both_engines! {
             WHERE length(key_digest) > 4 LIMIT 1";
         let one = |number: u32| (fill, vec![Bound::Bytes(number.to_be_bytes().to_vec())]);
         world.sql((0..9_998).map(one).collect()).await;
-        ask("one more").await.expect(400);
-        let full = ask("too many").await;
+        repeat("one more").await.expect(400);
+        let full = repeat("too many").await;
         let seconds: u32 = full.header("retry-after").unwrap().parse().unwrap();
         assert!((86_000..=86_400).contains(&seconds), "{seconds}");
         full.problem(429, "too-many-requests");
-        // what was answered is told again, nobody else is concerned, and without a key all is as before
-        assert_eq!(ask("wrong").await.is(400).header("idempotency-replayed"), Some("true"));
+        // stored answers are repeated, other callers are unaffected, and requests without a key work as before
+        assert_eq!(repeat("wrong").await.is(400).header("idempotency-replayed"), Some("true"));
         world.admin.post(&users, wrong.clone()).await.expect(400);
         let other = world.client("other", &[("SystemAdmin", None, None)]).await;
         send(&other, Method::POST, &users, &[("idempotency-key", "k")], &json!({ "loginName": "ada" })).await.expect(201);
     }
 
-    /// Section 15: a request body with `Content-Encoding` is 415 and tells `Accept-Encoding`.
+    /// Section 15: a request body with `Content-Encoding` is 415 with `Accept-Encoding`.
     async fn an_encoded_body_is_refused(world: World) {
         let body = json!({ "loginName": "ada" });
         let users = world.path("/User");

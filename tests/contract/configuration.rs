@@ -59,8 +59,8 @@ impl Set {
         self.command(words).output().await.unwrap()
     }
 
-    /// Runs a command that ends so, and returns what it printed.
-    async fn told(&self, words: &[&str], status: i32) -> String {
+    /// Runs a command that ends with this status, and returns its output.
+    async fn shown(&self, words: &[&str], status: i32) -> String {
         let output = self.run(words).await;
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).join("\n");
         assert_eq!(output.status.code(), Some(status), "{words:?}: {text}");
@@ -83,7 +83,7 @@ async fn named(world: &World, kind: &str, name: &str) -> Value {
     all.as_array().unwrap().iter().find(|row| row["name"] == name).cloned().unwrap_or_default()
 }
 
-/// An address before the server that passes on everything but answers to batches that are no trials.
+/// An address before the server that forwards everything but answers to batches that are no trials.
 async fn silent_after_batches(world: &World) -> String {
     let (listener, server) =
         (TcpListener::bind("127.0.0.1:0").await.unwrap(), world.base.replace("http://", ""));
@@ -102,7 +102,7 @@ async fn pass_on(client: TcpStream, server: TcpStream) {
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
         (client.into_split(), server.into_split());
     let is_silent = AtomicBool::new(false);
-    let asking = async {
+    let requests = async {
         let mut bytes = vec![0; 65_536];
         while let Ok(count @ 1..) = from_client.read(&mut bytes).await {
             is_silent.fetch_or(
@@ -120,39 +120,39 @@ async fn pass_on(client: TcpStream, server: TcpStream) {
             }
         }
     };
-    tokio::join!(asking, answering);
+    tokio::join!(requests, answering);
 }
 
 on_both_engines! {
-    /// What was exported differs in nothing; what is changed in it is shown, applied, and then differs no more.
-    async fn what_was_exported_is_applied_again(world: World) {
+    /// An export has no differences; a change in it is shown, applied, and then there are none again.
+    async fn an_export_can_be_changed_and_applied(world: World) {
         let app = world.make("ClientApp", json!({ "name": "Web" })).await;
         let tenant = world.all("Tenant").await[0].clone();
         world.admin.post(&format!("/api/management/v2/Tenant/{}/clientapps", id(&tenant)), json!({ "relatedIds": [app["id"]] })).await.expect(202);
         world.make("ClientAppRedirectUri", json!({ "clientAppId": app["id"], "uri": "https://web.example.com/back" })).await;
         world.make("CustomView", json!({ "location": format!("/views/tenant/{}/SignIn", id(&tenant)), "content": "<p>{{ title }}</p>" })).await;
         let set = Set::new(&world, "exported");
-        set.told(&["export"], 0).await;
+        set.shown(&["export"], 0).await;
         let views = fs::read_to_string(set.folder.join("CustomView.json")).unwrap();
         assert!(views.contains("/views/tenant/{Default/Default/") && !views.contains(id(&tenant)), "{views}");
         assert!(!set.folder.join("ClientAppSecret.json").exists());
-        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        assert!(set.shown(&["plan"], 0).await.contains("Nothing to do."));
         let file = set.folder.join("ClientApp.json");
         let mut apps = read(&file);
         for app in apps.as_array_mut().unwrap().iter_mut().filter(|app| app["members"]["name"] == "Web") {
             app["members"]["clientUri"] = json!("https://web.example.com");
         }
         fs::write(&file, apps.to_string()).unwrap();
-        let told = set.told(&["plan"], 2).await;
-        assert!(told.contains("~ change ClientApp Default/Default/Web") && told.contains("clientUri: null -> \"https://web.example.com\""), "{told}");
+        let shown = set.shown(&["plan"], 2).await;
+        assert!(shown.contains("~ change ClientApp Default/Default/Web") && shown.contains("clientUri: null -> \"https://web.example.com\""), "{shown}");
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], json!(null));
-        set.told(&["apply", "--yes"], 0).await;
+        set.shown(&["apply", "--yes"], 0).await;
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://web.example.com");
-        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        assert!(set.shown(&["plan"], 0).await.contains("Nothing to do."));
     }
 
-    /// One of each kind, as the management interface has them: exported, they differ in nothing; what of them is changed by
-    /// hand is found, and set back as it was exported.
+    /// One of each kind, as the management interface has them: an export of them has no differences; changes by
+    /// hand are found, and reset to the export.
     async fn one_of_each_kind_is_exported_and_set_back(world: World) {
         let ground = ground(&world.admin).await;
         let kinds = kinds(&SERVICE.all().collect::<Vec<_>>());
@@ -160,11 +160,11 @@ on_both_engines! {
             world.make(row.resource, ground.fill(&row.create, 1)).await;
         }
         let set = Set::new(&world, "each");
-        set.told(&["export"], 0).await;
+        set.shown(&["export"], 0).await;
         let exported = |kind: &str| set.folder.join(format!("{kind}.json"));
         let without: Vec<&str> = kinds.iter().map(|kind| kind.name).filter(|kind| !exported(kind).exists()).collect();
         assert_eq!(without, ["ClientAppSecret"]);
-        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        assert!(set.shown(&["plan"], 0).await.contains("Nothing to do."));
         let texts: Vec<String> = kinds.iter().filter_map(|kind| fs::read_to_string(exported(kind.name)).ok()).collect();
         assert!(!texts.concat().contains("PRIVATE KEY"));
         for (kind, member, value) in [("ClientAppKeySet", "use", "Encryption"), ("CustomAsset", "data", "bmV3"), ("CustomView", "content", "<p>new</p>")] {
@@ -172,17 +172,17 @@ on_both_engines! {
             let path = format!("/api/management/v2/{kind}/{}", key_of(kind, &row).trim_start_matches('/'));
             world.admin.patch(&path, json!({ member: value, "concurrencyToken": row["concurrencyToken"] })).await.expect(202);
         }
-        let told = set.told(&["plan"], 2).await;
+        let shown = set.shown(&["plan"], 2).await;
         for kind in ["ClientAppKeySet", "CustomAsset", "CustomView"] {
-            assert_eq!(told.matches(&format!("~ change {kind} ")).count(), 1, "{kind}: {told}");
+            assert_eq!(shown.matches(&format!("~ change {kind} ")).count(), 1, "{kind}: {shown}");
         }
-        set.told(&["apply", "--yes"], 0).await;
-        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        set.shown(&["apply", "--yes"], 0).await;
+        assert!(set.shown(&["plan"], 0).await.contains("Nothing to do."));
     }
 
-    /// What the server takes otherwise than it is written differs no more once it is applied; a mark of an editor is skipped, and
-    /// a member that is there twice is told.
-    async fn what_was_applied_differs_in_nothing(world: World) {
+    /// A value that the server normalizes has no difference once it is applied; a byte order mark of an editor is skipped, and
+    /// a repeated member is reported.
+    async fn an_applied_set_has_no_differences(world: World) {
         let set = Set::new(&world, "settled");
         let keys: Value = serde_json::from_str(r#"{"keys":[{"kty":"EC","crv":"P-256","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}]}"#).unwrap();
         let documents = json!([
@@ -194,15 +194,15 @@ on_both_engines! {
         documents.as_array_mut().unwrap().push(json!({ "kind": "ClientAppKeySet", "members": { "clientAppId": "Web", "name": "ks", "use": "signing", "jwks": keys } }));
         let text = format!("\u{feff}{documents}");
         fs::write(set.folder.join("set.json"), &text).unwrap();
-        set.told(&["apply", "--yes"], 0).await;
-        assert!(set.told(&["plan"], 0).await.contains("Nothing to do."));
+        set.shown(&["apply", "--yes"], 0).await;
+        assert!(set.shown(&["plan"], 0).await.contains("Nothing to do."));
         fs::write(set.folder.join("set.json"), text.replacen("\"name\"", "\"name\":\"North\",\"name\"", 1)).unwrap();
-        let told = set.told(&["plan"], 1).await;
-        assert!(told.contains("twice") && told.contains("set.json"), "{told}");
+        let shown = set.shown(&["plan"], 1).await;
+        assert!(shown.contains("twice") && shown.contains("set.json"), "{shown}");
     }
 
-    /// A tenant, its options, an app, its secret and a rule name each other, and are made in one go; then pruned.
-    async fn what_is_new_is_made_by_names(world: World) {
+    /// A tenant, its options, an app, its secret and a rule name each other, and are created in one run; then pruned.
+    async fn new_rows_are_created_by_their_names(world: World) {
         let set = Set::new(&world, "new");
         let documents = [
             ("ClaimRule", json!({ "name": "roles", "ruleType": "Filter", "ruleLevel": "ClientApp", "typeEvaluationRule": "^role$", "clientApps": ["Shop"] })),
@@ -212,10 +212,10 @@ on_both_engines! {
             ("Tenant", json!({ "name": "East", "subscriptionId": "Default" })),
         ];
         set.write(&documents);
-        let told = set.told(&["plan"], 1).await;
-        assert!(told.contains("set.json#/1/members/secret: the secret SHOP_SECRET is not given"), "{told}");
+        let shown = set.shown(&["plan"], 1).await;
+        assert!(shown.contains("set.json#/1/members/secret: the secret SHOP_SECRET is not given"), "{shown}");
         let secret = "a secret that is long enough, and nobody's";
-        // a line end behind it, as where it comes from a file, is no part of it
+        // a trailing line end, as in a file, is trimmed
         let given = format!("{secret}\n");
         let run = async |words: &[&str]| set.command(words).env("SHOP_SECRET", &given).output().await.unwrap();
         let planned = run(&["plan"]).await;
@@ -238,21 +238,21 @@ on_both_engines! {
         let form = format!("grant_type=client_credentials&client_id={}&client_secret={}", id(&app), secret.replace(' ', "+"));
         world.anonymous.ask_for_token(&form).await.expect(200);
         assert_eq!(run(&["plan"]).await.status.code(), Some(0));
-        // only what the set made goes, and only when it is asked for
+        // only rows that the set created are pruned, and only on request
         let mut app_alone = documents[2].1.clone();
         app_alone["tenants"] = json!([]);
         set.write(&[("ClientApp", app_alone)]);
-        let told = set.told(&["plan", "--prune"], 2).await;
-        assert!(told.contains("- delete Tenant Default/Default/East") && told.contains("0 to create, 1 to change"), "{told}");
+        let shown = set.shown(&["plan", "--prune"], 2).await;
+        assert!(shown.contains("- delete Tenant Default/Default/East") && shown.contains("0 to create, 1 to change"), "{shown}");
         let before = world.all("Tenant").await.as_array().unwrap().len();
-        set.told(&["apply", "--prune", "--yes"], 0).await;
+        set.shown(&["apply", "--prune", "--yes"], 0).await;
         assert_eq!(world.all("Tenant").await.as_array().unwrap().len(), before - 1);
         assert_eq!(named(&world, "ClaimRule", "roles").await, Value::Null);
         assert_eq!(id(&named(&world, "ClientApp", "Shop").await), id(&app));
-        set.told(&["plan", "--prune"], 0).await;
+        set.shown(&["plan", "--prune"], 0).await;
     }
 
-    /// What a batch makes is known before it is sent: an apply that is killed before the answer forgets nothing.
+    /// The rows of a batch are remembered before it is sent: an apply that is killed before the answer forgets nothing.
     async fn an_apply_that_is_killed_forgets_nothing(world: World) {
         let set = Set { server: silent_after_batches(&world).await, ..Set::new(&world, "killed") };
         set.write(&[("ClientApp", json!({ "name": "Half" })), ("ClientApp", json!({ "name": "Other" }))]);
@@ -260,11 +260,11 @@ on_both_engines! {
         until("it is made", || async { named(&world, "ClientApp", "Half").await != Value::Null }).await;
         child.kill().await.unwrap();
         set.write(&[]);
-        let told = set.told(&["plan", "--prune"], 2).await;
-        assert!(told.contains("2 to delete"), "{told}");
+        let shown = set.shown(&["plan", "--prune"], 2).await;
+        assert!(shown.contains("2 to delete"), "{shown}");
     }
 
-    /// What somebody else changed while the plan was read is refused.
+    /// A concurrent change while the plan was read is refused.
     async fn a_concurrent_change_is_refused(world: World) {
         let app = world.make("ClientApp", json!({ "name": "Web" })).await;
         let set = Set::new(&world, "concurrent");
@@ -274,43 +274,43 @@ on_both_engines! {
         while !lines.next_line().await.unwrap().unwrap().contains("1 to change") {}
         let path = format!("/api/management/v2/ClientApp/{}", id(&app));
         let theirs = json!({ "clientUri": "https://theirs.example.com", "concurrencyToken": app["concurrencyToken"] });
-        // the question is asked after the dry run, which must have seen the plan's token
-        let mut asked = BufReader::new(child.stderr.take().unwrap());
+        // the question comes after the dry run, which must have seen the plan's token
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut question = Vec::new();
-        asked.read_until(b':', &mut question).await.unwrap();
+        stderr.read_until(b':', &mut question).await.unwrap();
         world.admin.patch(&path, theirs).await.expect(202);
         child.stdin.take().unwrap().write_all(b"yes\n").await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         let mut rest = String::new();
-        asked.read_to_string(&mut rest).await.unwrap();
+        stderr.read_to_string(&mut rest).await.unwrap();
         assert_eq!((output.status.code(), rest.contains("plan again")), (Some(1), true), "{rest}");
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://theirs.example.com");
-        // whoever does not say yes changes nothing
+        // any other answer than yes changes nothing
         let mut child = set.command(&["apply"]).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"no\n").await.unwrap();
         assert_eq!(child.wait_with_output().await.unwrap().status.code(), Some(2));
         assert_eq!(named(&world, "ClientApp", "Web").await["clientUri"], "https://theirs.example.com");
     }
 
-    /// What the server refuses is told before anything is done, by file and pointer; who may read nothing gets nothing.
-    async fn what_is_refused_is_told_before(world: World) {
+    /// Refusals of the server are reported before any change, by file and pointer; a caller without rights gets nothing.
+    async fn refusals_are_reported_before_any_change(world: World) {
         let set = Set::new(&world, "refused");
         set.write(&[("ClientApp", json!({ "name": "First" })), ("ClientApp", json!({ "name": "Second", "clientUri": "nonsense" }))]);
-        let told = set.told(&["apply", "--yes"], 1).await;
-        assert!(told.contains("set.json#/1/members/clientUri"), "{told}");
+        let shown = set.shown(&["apply", "--yes"], 1).await;
+        assert!(shown.contains("set.json#/1/members/clientUri"), "{shown}");
         assert_eq!(named(&world, "ClientApp", "First").await, Value::Null);
         assert!(!set.folder.join(".applied.json").exists());
-        let nobody = world.client("nobody", &[]).await;
-        let told = Set::new(&world, "refused").by(&nobody).told(&["export"], 1).await;
-        assert!(told.contains("you may read nothing"), "{told}");
-        let told = Set { token: "nonsense".into(), ..Set::new(&world, "refused") }.told(&["plan"], 1).await;
-        assert!(told.contains("token"), "{told}");
+        let unprivileged = world.client("nobody", &[]).await;
+        let shown = Set::new(&world, "refused").by(&unprivileged).shown(&["export"], 1).await;
+        assert!(shown.contains("you may read nothing"), "{shown}");
+        let shown = Set { token: "nonsense".into(), ..Set::new(&world, "refused") }.shown(&["plan"], 1).await;
+        assert!(shown.contains("token"), "{shown}");
     }
 }
 
-/// A pipe among the documents is refused and not waited at; what would turn a terminal's line around is written out.
+/// A pipe among the documents is refused without waiting for it; characters that would turn a terminal's line are escaped.
 #[tokio::test]
-async fn what_is_no_document_is_told_plainly() {
+async fn files_that_are_no_documents_are_reported() {
     let database = Database::create(Engine::Sqlite);
     let folder = database.folder().join("pipes");
     fs::create_dir_all(&folder).unwrap();
@@ -324,13 +324,13 @@ async fn what_is_no_document_is_told_plainly() {
         .args(["--server", &server.base])
         .env("CHANCERY_TOKEN", server.admin.token());
     let output = tokio::time::timeout(PATIENCE, command.kill_on_drop(true).output()).await.unwrap().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("a\\u{202e}b.json: is no regular file"), "{told}");
+    let shown = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("a\\u{202e}b.json: is no regular file"), "{shown}");
 }
 
 #[tokio::test]
-async fn the_command_line_teaches_it() {
+async fn the_command_line_explains_configuration_as_code() {
     for (word, expected) in [("export", "Example:"), ("plan", "Exit status"), ("apply", "--prune")] {
         let output = Command::new(Process::program()).args([word, "--help"]).output().await.unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

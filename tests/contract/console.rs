@@ -54,7 +54,7 @@ use crate::{
 const PASSWORD: &str = "four lively grey herons";
 const BASE: &str = "/api/management/v2";
 
-/// A value as it stands in a query.
+/// A value in a query.
 fn encode(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
@@ -74,14 +74,14 @@ pub async fn person(world: &World, login_name: &str) -> Value {
     people[0].clone()
 }
 
-/// Gives a person a role.
+/// Assigns a role to a person.
 pub async fn assign(world: &World, person: &Value, role: &str, target: Value) -> Value {
     let mut body = json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": role });
     body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
     world.make("RoleAssignment", body).await
 }
 
-/// Signs in on the way to this page; the page.
+/// Signs in on the way to this page; returns the page.
 pub async fn sign_in(browser: &mut Browser, path: &str, login_name: &str) -> Page {
     let page = browser.open(path).await;
     assert!(page.html.contains("name=\"password\""), "a sign-in comes first: {}", page.html);
@@ -99,7 +99,7 @@ async fn administrator(world: &World) -> Browser {
     browser
 }
 
-/// Posts a form of a page of the console, as a browser does that says where from.
+/// Posts a form of a page of the console, with the headers of a browser.
 async fn post(
     world: &World,
     browser: &mut Browser,
@@ -112,14 +112,14 @@ async fn post(
     browser.post(path, &fields, &[("origin", &world.base)]).await
 }
 
-/// A value of a hidden field, with its characters as they are.
+/// A value of a hidden field, unescaped.
 fn hidden(page: &Page, name: &str) -> String {
     unescaped(&page.field(name))
 }
 
-/// What is written in a page, as it is meant.
-fn unescaped(told: &str) -> String {
+/// The text of a page, unescaped.
+fn unescaped(text_of_page: &str) -> String {
     let known =
         [("&quot;", "\""), ("&#34;", "\""), ("&#x27;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
-    known.iter().fold(told.to_owned(), |text, (written, meant)| text.replace(written, meant))
+    known.iter().fold(text_of_page.to_owned(), |text, (written, meant)| text.replace(written, meant))
 }

@@ -36,8 +36,9 @@ fn every_operation_is_in_the_contract_and_the_gap_is_known() {
     for service in services() {
         for op in service.all() {
             let path = format!("{}{}", service.base, op.path);
-            let found = contract.iter().find(|((method, at), _)| *method == op.method.name() && *at == path);
-            let Some((key, row)) = found else {
+            let row_of_contract =
+                contract.iter().find(|((method, at), _)| *method == op.method.name() && *at == path);
+            let Some((key, row)) = row_of_contract else {
                 assert!(op.addition, "{} {path} is not in the contract", op.method.name());
                 continue;
             };

@@ -31,7 +31,7 @@ fn every_type_of_events_is_a_webhook() {
     }
 }
 
-/// What is written about the roles in `docs/roles.md`.
+/// The description of the roles in `docs/roles.md`.
 fn about_roles() -> String {
     let lines = ROLES.iter().map(|line| {
         let given_at: Vec<&str> = line.given_at.iter().map(|kind| kind.noun()).collect();

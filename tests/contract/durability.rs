@@ -1,4 +1,4 @@
-//! What was answered is there: after a kill, and on every process.
+//! Answered writes are durable: after a kill, and on every process.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -10,11 +10,11 @@ use crate::{each, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 
-/// Creates users until the server is gone; the login names that were answered.
+/// Creates users until the server is gone; returns the answered login names.
 async fn create_until_gone(
     client: Client,
     worker: usize,
-    tell: tokio::sync::mpsc::Sender<()>,
+    sender: tokio::sync::mpsc::Sender<()>,
 ) -> Vec<String> {
     let mut answered = Vec::new();
     for number in 0..100_000 {
@@ -26,7 +26,7 @@ async fn create_until_gone(
             Some(answer) => assert_eq!(answer.status, 503, "{:?}", answer.bytes),
             None => break,
         }
-        let _ = tell.try_send(());
+        let _ = sender.try_send(());
     }
     answered
 }
@@ -36,7 +36,7 @@ async fn login_names(client: &Client) -> HashSet<String> {
     each(&users, "loginName").into_iter().map(str::to_owned).collect()
 }
 
-/// Loads servers, kills all of them in the middle, and looks after a restart.
+/// Loads servers, kills all of them in the middle, and checks after a restart.
 async fn kill_under_load(engine: Engine, servers: usize) {
     let database = Arc::new(Database::create(engine));
     for round in 0..2 {
@@ -44,14 +44,14 @@ async fn kill_under_load(engine: Engine, servers: usize) {
         for _ in 0..servers {
             running.push(Process::start(&database, &[]).await);
         }
-        let (tell, mut told) = tokio::sync::mpsc::channel(10_000);
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(10_000);
         let mut workers = JoinSet::new();
         for worker in 0..8 {
             let client = running[worker % servers].admin.clone();
-            workers.spawn(create_until_gone(client, round * 8 + worker, tell.clone()));
+            workers.spawn(create_until_gone(client, round * 8 + worker, sender.clone()));
         }
         for _ in 0..200 {
-            told.recv().await.unwrap();
+            receiver.recv().await.unwrap();
         }
         for server in &mut running {
             server.kill();
@@ -79,7 +79,7 @@ async fn no_answered_write_is_lost_with_two_processes_on_postgres() {
     kill_under_load(Engine::Postgres, 2).await;
 }
 
-/// The write-ahead log does not grow until the server ends: what it holds goes into the file meanwhile.
+/// The write-ahead log does not grow until the server ends: it is checkpointed into the file meanwhile.
 #[tokio::test]
 async fn the_write_ahead_log_is_checkpointed() {
     let database = Database::create(Engine::Sqlite);
@@ -92,7 +92,7 @@ async fn the_write_ahead_log_is_checkpointed() {
     until("the file has grown", || async { size() > before }).await;
 }
 
-/// Who was erased is in no file of the database any more, while the server runs.
+/// An erased person is in no file of the database any more, while the server runs.
 #[tokio::test]
 async fn an_erased_person_is_in_no_file() {
     const NAME: &str = "zqerasedperson";
@@ -134,18 +134,18 @@ async fn two_processes_are_one_service() {
     assert_eq!(right.admin.get(path).await.is(200).json().as_array().unwrap().len(), 10);
 }
 
-/// A stop under load finishes what runs: every request gets an answer or never began.
+/// A stop under load finishes running requests: every request gets an answer or never began.
 #[tokio::test]
 async fn a_stop_finishes_what_runs() {
     let database = Database::create(Engine::Sqlite);
     let mut server = Process::start(&database, &[]).await;
-    let (tell, mut told) = tokio::sync::mpsc::channel(10_000);
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(10_000);
     let mut workers = JoinSet::new();
     for worker in 0..4 {
-        workers.spawn(create_until_gone(server.admin.clone(), worker, tell.clone()));
+        workers.spawn(create_until_gone(server.admin.clone(), worker, sender.clone()));
     }
     for _ in 0..50 {
-        told.recv().await.unwrap();
+        receiver.recv().await.unwrap();
     }
     assert!(tokio::task::spawn_blocking(move || server.stop()).await.unwrap());
     let answered =
@@ -155,9 +155,9 @@ async fn a_stop_finishes_what_runs() {
     assert!(answered.iter().all(|name| stored.contains(name)));
 }
 
-/// A database that is gone is a 503 that says when to try again, and nothing worse.
+/// A missing database is a 503 with `Retry-After`, and nothing worse.
 #[tokio::test]
-async fn a_database_that_is_gone_is_told() {
+async fn a_missing_database_is_answered_with_503() {
     let database = Database::create(Engine::Postgres);
     let server = Process::start(&database, &[]).await;
     server.admin.get(USERS).await.expect(200);

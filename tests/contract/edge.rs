@@ -1,4 +1,4 @@
-//! The edge: what is read of a request, what every answer has, who is let in.
+//! The edge: the parts of a request that are read, the headers of every answer, and admission.
 
 mod bodies;
 mod connections;
@@ -20,7 +20,7 @@ use crate::pointers;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-/// Nothing that is waited for takes longer.
+/// The bound of every wait.
 const BOUND: std::time::Duration = PATIENCE;
 
 /// A connection of its own.
@@ -63,7 +63,7 @@ fn unknown_members(count: usize) -> String {
 }
 
 on_both_engines! {
-    /// A1: a body that is wrong everywhere gets a small answer, which tells how much more there is.
+    /// A1: a body that is wrong everywhere gets a small answer, with the number of further errors.
     async fn errors_are_bounded(world: World) {
         let body = unknown_members(150_000).into_bytes();
         for (method, path) in [(Method::POST, "/User"), (Method::PATCH, "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f")] {
@@ -83,8 +83,8 @@ on_both_engines! {
         assert!(answer.bytes.len() < 8 << 10);
     }
 
-    /// A1: a hundred errors and fewer are all told, and a batch still says what the data say, too.
-    async fn few_errors_are_told_as_ever(world: World) {
+    /// A1: up to a hundred errors are all listed, and a batch still reports those of the data, too.
+    async fn up_to_a_hundred_errors_are_all_listed(world: World) {
         world.user("ada").await;
         let batch = json!([{ "loginName": "ada" }, { "loginName": "bob", "x": 1 }]);
         let problem = world.admin.post(&world.path("/User/batch"), batch).await.problem(409, "conflict");
@@ -120,10 +120,10 @@ on_both_engines! {
         ] {
             let mut connection = connect(&world.base).await;
             send(&mut connection, head).await;
-            let mut told = Vec::new();
-            timeout(BOUND, connection.read_to_end(&mut told)).await.unwrap().unwrap();
-            let told = String::from_utf8(told).unwrap();
-            assert!(told.contains("HTTP/1.1 400") && !told.contains("HTTP/1.1 200"), "{head:?}: {told}");
+            let mut text = Vec::new();
+            timeout(BOUND, connection.read_to_end(&mut text)).await.unwrap().unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains("HTTP/1.1 400") && !text.contains("HTTP/1.1 200"), "{head:?}: {text}");
         }
         let mut connection = connect(&world.base).await;
         send(&mut connection, "POST /connect/token HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\na\nb").await;
@@ -134,7 +134,7 @@ on_both_engines! {
 
     /// B9: a body that is announced to be too large is refused before it is sent, and nothing of a connection
     /// that will not be used again is left open.
-    async fn too_much_is_refused_when_it_is_announced(world: World) {
+    async fn a_body_announced_too_large_is_refused_before_it_is_sent(world: World) {
         let token = world.admin.token();
         for (path, length) in [("/api/userstore/v2/default/administration/User", 11 << 20), ("/connect/token", 65_537)] {
             let mut connection = connect(&world.base).await;
@@ -146,7 +146,7 @@ on_both_engines! {
             let (head, body) = receive(&mut connection).await;
             assert!(head.starts_with("http/1.1 413") && head.contains("connection: close"), "{head}");
             assert!(body.contains("at most"), "{body}");
-            // who goes on sending is listened to for a while, so that the answer is not lost
+            // input is still read for a while, so that the answer is not lost
             for _ in 0..64 {
                 send(&mut connection, &" ".repeat(1024)).await;
             }
@@ -157,7 +157,7 @@ on_both_engines! {
 
     /// B3: a request that is answered before its body was read leaves a connection that can be used, or says
     /// that it cannot.
-    async fn a_body_that_was_not_read_is_dealt_with(world: World) {
+    async fn an_unread_body_leaves_a_usable_connection_or_closes_it(world: World) {
         let users = "/api/userstore/v2/default/administration/User";
         let mut connection = connect(&world.base).await;
         for _ in 0..3 {
@@ -175,8 +175,8 @@ on_both_engines! {
         }
     }
 
-    /// A transfer coding that is not decoded is refused: a proxy in front would read another body than this server.
-    async fn a_transfer_coding_that_is_not_read_is_refused(world: World) {
+    /// An unsupported transfer coding is refused: a proxy in front would read another body than this server.
+    async fn an_unsupported_transfer_coding_is_refused(world: World) {
         let users = "/api/userstore/v2/default/administration/User";
         for (coding, status) in [("gzip, chunked", 501), ("chunked, chunked", 501), ("chunked\r\ntransfer-encoding: chunked", 501), ("Chunked", 401)] {
             let mut connection = connect(&world.base).await;
@@ -202,7 +202,7 @@ on_both_engines! {
         assert!(head.starts_with("http/1.1 431"), "{head}");
     }
 
-    /// Documents that clients read again and again are kept for five minutes, and then asked for by their tag.
+    /// Documents that clients read again and again are cached for five minutes, and then revalidated by their tag.
     async fn discovery_and_keys_may_be_cached(world: World) {
         for path in ["/.well-known/openid-configuration", "/.well-known/jwks.json"] {
             let first = world.anonymous.get(path).await.is(200);
@@ -214,7 +214,7 @@ on_both_engines! {
         }
     }
 
-    /// A, also: every answer forbids guessing its type; nobody keeps what does not say so.
+    /// A, also: every answer forbids guessing its type; caching needs an explicit header.
     async fn answers_are_protected(world: World) {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", crate::id(&user)));

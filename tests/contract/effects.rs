@@ -1,4 +1,4 @@
-//! What each setting does: `spec/effects.tsv` has a row for each field, option and relation that can be set, with the test that
+//! The effect of each setting: `spec/effects.tsv` has a row for each field, option and relation that can be set, with the test that
 //! changes it and sees the effect, or sees that its use is refused.
 
 mod page;
@@ -67,7 +67,7 @@ fn values() -> Vec<Enumerated> {
     cells(include_str!("../../spec/values.tsv"), "owner\tname\tvalues\tstate\ttest").map(row).collect()
 }
 
-/// Whether bodies set a field: not what stands in paths, nor what the server makes.
+/// Whether bodies set a field: not path parameters, nor generated values.
 fn can_be_set(field: &Field) -> bool {
     let access = field.access;
     let is_written = access.create || access.put || access.patch;
@@ -91,30 +91,30 @@ fn writes_rows(op: &Op) -> bool {
 
 /// Each value of each enumeration that can be set.
 fn declared_values() -> BTreeSet<(Setting, &'static str)> {
-    let mut found = BTreeSet::new();
+    let mut all = BTreeSet::new();
     for op in services().iter().flat_map(|service| service.all()).filter(|op| op.shape.base.is_none()) {
         for field in op.shape.fields.iter().filter(|field| writes_rows(op) && can_be_set(field)) {
             if let Kind::Choice(values) = field.kind {
                 let setting = (op.shape.name.to_owned(), field.wire().to_owned());
-                found.extend(values.iter().map(|value| (setting.clone(), *value)));
+                all.extend(values.iter().map(|value| (setting.clone(), *value)));
             }
         }
     }
     for entry in CATALOGUE.iter() {
         if let Form::Choice(values) = entry.form {
             let setting = (owner_of_options(entry.owner.type_name()), entry.name.to_owned());
-            found.extend(values.iter().map(|value| (setting.clone(), *value)));
+            all.extend(values.iter().map(|value| (setting.clone(), *value)));
         }
     }
     let types = ("ClientApp".to_owned(), "allowedResponseTypes".to_owned());
-    found.extend(RESPONSE_TYPES.map(|kind| (types.clone(), kind)));
-    found
+    all.extend(RESPONSE_TYPES.map(|kind| (types.clone(), kind)));
+    all
 }
 
 /// All that can be set: fields and relations of the newest version, and options.
 fn declared() -> BTreeSet<Setting> {
-    let mut found = BTreeSet::new();
-    let mut add = |shape: &Shape, name: &str| found.insert((shape.name.to_owned(), name.to_owned()));
+    let mut all = BTreeSet::new();
+    let mut add = |shape: &Shape, name: &str| all.insert((shape.name.to_owned(), name.to_owned()));
     for op in services().iter().flat_map(|service| service.all()).filter(|op| op.shape.base.is_none()) {
         if writes_rows(op) {
             for field in op.shape.fields.iter().filter(|field| can_be_set(field)) {
@@ -130,8 +130,8 @@ fn declared() -> BTreeSet<Setting> {
     }
     let options =
         CATALOGUE.iter().map(|entry| (owner_of_options(entry.owner.type_name()), entry.name.to_owned()));
-    found.extend(options);
-    found
+    all.extend(options);
+    all
 }
 
 fn owner_of_options(kind: &str) -> String {
@@ -154,7 +154,7 @@ fn module(file: &Path, root: &Path) -> String {
 
 /// The names of the tests in a source: functions that are marked as such, and those that run on both engines.
 fn tests_in(text: &str) -> Vec<&str> {
-    let (mut found, mut is_marked, mut runs_on_both) = (Vec::new(), false, false);
+    let (mut names, mut is_marked, mut runs_on_both) = (Vec::new(), false, false);
     for line in text.lines() {
         if !line.starts_with(' ') && !line.is_empty() {
             runs_on_both = line.starts_with("on_both_engines!") || (runs_on_both && line != "}");
@@ -163,12 +163,12 @@ fn tests_in(text: &str) -> Vec<&str> {
         let function = code.strip_prefix("async fn ").or_else(|| code.strip_prefix("fn "));
         if let Some(name) = function.and_then(|rest| rest.split_once('(')).map(|(name, _)| name) {
             let is_of_both = runs_on_both && line.starts_with("    async fn ");
-            found.extend((is_marked || is_of_both).then_some(name));
+            names.extend((is_marked || is_of_both).then_some(name));
         }
         let is_mark = code == "#[test]" || code.starts_with("#[tokio::test");
         is_marked = is_mark || (is_marked && (code.starts_with("#[") || code.starts_with("///")));
     }
-    found
+    names
 }
 
 /// The tests of the contract and of the crates, without the engine that ends their names.
@@ -180,7 +180,7 @@ fn tests() -> BTreeSet<String> {
         let folder = entry.unwrap().path().join("src");
         roots.push((folder, "tests"));
     }
-    let mut found = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for (root, inner) in roots {
         for file in sources(&root) {
             let text = fs::read_to_string(&file).unwrap();
@@ -192,11 +192,11 @@ fn tests() -> BTreeSet<String> {
                     .iter()
                     .find_map(|engine| name.strip_suffix(engine))
                     .unwrap_or(name);
-                found.insert(format!("{module}::{name}"));
+                names.insert(format!("{module}::{name}"));
             }
         }
     }
-    found
+    names
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What becomes of a process in which something panics that it cannot do without.
+//! The end of a process in which an essential thread panics.
 
 use std::{future::pending, process::Command, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::until;
 
-/// Breaks the thread that lets go of it.
+/// Panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -30,9 +30,9 @@ async fn break_a_lane(store: &Store) {
 }
 
 on_both_engines! {
-    /// Read in the code (C): a store whose thread is gone says so, at once and for all that comes, and the server
+    /// Read in the code (C): a store whose thread is gone reports it, at once and from then on, and the server
     /// is not ready.
-    async fn a_store_that_broke_down_says_so(world: World) {
+    async fn a_broken_store_reports_it(world: World) {
         break_a_lane(&world.app.store).await;
         until("it is not ready", || async { world.anonymous.get("/health/ready").await.status == 503 }).await;
         assert_eq!(world.anonymous.get("/health/ready").await.json()["reason"], "unavailable");
@@ -44,7 +44,7 @@ on_both_engines! {
     }
 }
 
-/// What says to the process of a test that it is to break, and where its database is.
+/// The variables by which a test tells its child process to break, with its database.
 const BREAKS: &str = "CHANCERY_TEST_BREAKS";
 const AT: &str = "CHANCERY_TEST_BREAKS_AT";
 

@@ -59,7 +59,7 @@ on_both_engines! {
         assert_eq!(each(&world.admin.get(&all).await.is(200).json(), "value"), ["l"]);
         assert_eq!(world.admin.delete(&format!("{all}/size")).await.is(202).json()["id"], user["id"]);
         assert_eq!(world.admin.get(&all).await.is(200).json(), json!([]));
-        // the path's case tells User and user apart
+        // paths are case-sensitive: User and user differ
         world.admin.get(&world.path(&format!("/User/{}/UserProfile", id(&user)))).await.problem(404, "no-such-route");
         let entry = &world.audit(1).await[0];
         assert_eq!(entry["primaryKey"], format!("{}|size", id(&user)));

@@ -1,18 +1,18 @@
-//! Who may act on whom: nobody takes over roles that their own do not cover, and the help desk goes on.
+//! Privilege escalation: nobody takes over roles that their own do not cover, and help desk operations on covered users work.
 //!
 //! `docs/decisions/0007-who-may-act-on-whom.md` explains the rule.
 
 mod approvers;
 mod apps;
 mod attempt;
+mod issued_before_promotion;
+mod management_operations;
 mod people;
-mod planted;
 mod role_carriers;
 mod sequences;
 mod set_by_others;
 mod settings;
-mod walk;
-mod walk_settings;
+mod user_operations;
 
 use std::collections::BTreeSet;
 
@@ -30,20 +30,20 @@ async fn default_store(world: &World) -> Value {
     instances.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap().clone()
 }
 
-/// The platform user that a user of the store is.
+/// The platform user of a user of the store.
 async fn platform_user(world: &World, user: &Value) -> Value {
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
     world.all(&format!("ApplicationUser?filter=identities.subject%20eq%20%22{}%22", id(user))).await[0]
         .clone()
 }
 
-/// Somebody who administers the user store of the world alone.
-async fn helper(world: &World) -> Client {
+/// A client with the role UserStoreAdmin of the world's store only.
+async fn store_admin(world: &World) -> Client {
     let store = default_store(world).await;
     world.client("helper", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await
 }
 
-/// A client app with each role but SystemAdmin, granted for the world's store and tenant, where it is granted for one.
+/// A client app for each role but SystemAdmin, at the world's store or tenant where the role has a target.
 async fn lower_roles(world: &World) -> Vec<(RoleType, Client)> {
     let store = id(&default_store(world).await).parse().unwrap();
     let tenant = id(&world.all("Tenant").await[0]).parse().unwrap();
@@ -58,7 +58,7 @@ async fn lower_roles(world: &World) -> Vec<(RoleType, Client)> {
     lower
 }
 
-/// A user of the store with this role, or with none; `target`: what it is granted for.
+/// A user of the store, with this role and its target, or with none.
 async fn person(world: &World, name: &str, role: Option<(&str, Value)>) -> Value {
     let body =
         json!({ "loginName": name, "emailAddress": format!("{name}@example.com"), "firstName": "Ada" });
@@ -72,7 +72,7 @@ async fn person(world: &World, name: &str, role: Option<(&str, Value)>) -> Value
     user
 }
 
-/// A group of the store with this role, with these groups in it.
+/// A group of the store, with this role or with none.
 async fn group(world: &World, name: &str, role: Option<(&str, Value)>) -> Value {
     let group = world.group(name).await;
     world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
@@ -90,17 +90,21 @@ async fn assign(world: &World, kind: &str, principal: &Value, (role, target): (&
     world.make("RoleAssignment", body).await;
 }
 
-fn refused(answer: Answer, role: &str, about: &Value) -> Value {
+fn assert_refused(answer: Answer, role: &str, about: &Value) -> Value {
     let problem = answer.problem(403, "forbidden");
     assert_eq!((&problem["role"], &problem["id"]), (&json!(role), &about["id"]), "{problem}");
     problem
 }
 
-/// What is done to a user: the operation, and what it sends. The last column says whether it changes what is protected.
-async fn acts(client: &Client, world: &World, user: &Value) -> Vec<(&'static str, bool, Answer)> {
+/// Operations on a user: the name, whether it changes protected attributes, and the answer.
+async fn user_operations_by(
+    client: &Client,
+    world: &World,
+    user: &Value,
+) -> Vec<(&'static str, bool, Answer)> {
     let one = world.path(&format!("/User/{}", id(user)));
     let now = async || world.admin.get(&one).await.is(200).json();
-    let whole = async |change: Value| {
+    let put_body = async |change: Value| {
         let mut user = now().await;
         let members = user.as_object_mut().unwrap();
         members.extend(change.as_object().unwrap().clone());
@@ -121,8 +125,12 @@ async fn acts(client: &Client, world: &World, user: &Value) -> Vec<(&'static str
             true,
             client.patch(&one, patch(json!({ "emailAddress": "eve@example.com" })).await).await,
         ),
-        ("UpdateUser", true, client.put(&one, whole(json!({ "isUserActive": false })).await).await),
-        ("UpdateUsers", true, client.put(&batch, json!([whole(json!({ "loginName": "eve" })).await])).await),
+        ("UpdateUser", true, client.put(&one, put_body(json!({ "isUserActive": false })).await).await),
+        (
+            "UpdateUsers",
+            true,
+            client.put(&batch, json!([put_body(json!({ "loginName": "eve" })).await])).await,
+        ),
         (
             "UpdateUserEmailAddress",
             true,
@@ -189,32 +197,32 @@ async fn acts(client: &Client, world: &World, user: &Value) -> Vec<(&'static str
 }
 
 on_both_engines! {
-    /// Whoever administers a store changes nothing that decides who signs in as somebody with a higher role.
-    async fn a_lower_administrator_does_not_take_over_a_person(world: World) {
-        let helper = helper(&world).await;
+    /// A UserStoreAdmin changes no attribute that decides who signs in as a user with a higher role.
+    async fn a_lower_administrator_cannot_take_over_a_user(world: World) {
+        let store_admin = store_admin(&world).await;
         let boss = person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         let before = world.admin.get(&world.path(&format!("/User/{}", id(&boss)))).await.is(200).json();
-        for (act, is_protected, answer) in acts(&helper, &world, &boss).await {
+        for (operation, is_protected, answer) in user_operations_by(&store_admin, &world, &boss).await {
             if is_protected {
-                let problem = refused(answer, "SystemAdmin", &boss);
-                let is_batch = act == "UpdateUsers" || act.ends_with("Batch");
+                let problem = assert_refused(answer, "SystemAdmin", &boss);
+                let is_batch = operation == "UpdateUsers" || operation.ends_with("Batch");
                 assert_eq!(if is_batch { pointers(&problem) } else { vec![] }, if is_batch { vec!["/0"] } else { vec![] });
             } else {
-                assert!(answer.status.is_success(), "{act}: {}", answer.status);
+                assert!(answer.status.is_success(), "{operation}: {}", answer.status);
             }
         }
-        helper.delete(&world.path(&format!("/User/{}", id(&boss)))).await.expect(403);
+        store_admin.delete(&world.path(&format!("/User/{}", id(&boss)))).await.expect(403);
         let after = world.admin.get(&world.path(&format!("/User/{}", id(&boss)))).await.is(200).json();
         assert_eq!((&after["emailAddress"], &after["isUserActive"]), (&before["emailAddress"], &before["isUserActive"]));
-        // who holds the role may do all of it
-        for (act, _, answer) in acts(&world.admin, &world, &boss).await {
-            assert!(answer.status != 403 && answer.status.as_u16() < 500, "{act}: {}", answer.status);
+        // a caller with the role may do all of it
+        for (operation, _, answer) in user_operations_by(&world.admin, &world, &boss).await {
+            assert!(answer.status != 403 && answer.status.as_u16() < 500, "{operation}: {}", answer.status);
         }
     }
 
-    /// Ordinary people, and peers, are helped as before: a role counts only where it is not covered.
-    async fn the_help_desk_goes_on(world: World) {
-        let helper = helper(&world).await;
+    /// Ordinary users and peers can be managed: only roles that are not covered restrict the caller.
+    async fn the_help_desk_manages_users_with_covered_roles(world: World) {
+        let store_admin = store_admin(&world).await;
         let store = default_store(&world).await;
         let of_store = json!({ "applyToIdpInstanceId": store["id"] });
         let everybody = group(&world, "everybody", Some(("ApplicationDataReader", json!({})))).await;
@@ -226,19 +234,19 @@ on_both_engines! {
         ] {
             let user = person(&world, name, role).await;
             let add = json!({ "relatedIds": [everybody["id"]] });
-            helper.post(&world.path(&format!("/User/{}/groups", id(&user))), add).await.expect(202);
-            for (act, _, answer) in acts(&helper, &world, &user).await {
-                // some need more than this store has, such as contacts that are switched on
-                assert!(answer.status != 403 && answer.status.as_u16() < 500, "{name}: {act}: {}", answer.status);
-                let is_plain = ["PatchUser", "ResetPassword", "SetUserState", "CreateAccessPass"].contains(&act);
-                assert!(answer.status.is_success() || !is_plain, "{name}: {act}: {}", answer.status);
+            store_admin.post(&world.path(&format!("/User/{}/groups", id(&user))), add).await.expect(202);
+            for (operation, _, answer) in user_operations_by(&store_admin, &world, &user).await {
+                // some need more setup, such as enabled contacts
+                assert!(answer.status != 403 && answer.status.as_u16() < 500, "{name}: {operation}: {}", answer.status);
+                let must_succeed = ["PatchUser", "ResetPassword", "SetUserState", "CreateAccessPass"].contains(&operation);
+                assert!(answer.status.is_success() || !must_succeed, "{name}: {operation}: {}", answer.status);
             }
         }
     }
 
-    /// A group that gives a role, itself or by a group above it, is not joined, left, nested or deleted by whoever lacks the role.
-    async fn a_lower_administrator_does_not_change_a_group_with_a_role(world: World) {
-        let helper = helper(&world).await;
+    /// A group that gives a role, itself or by a parent group, cannot be joined, left, nested or deleted without the role.
+    async fn a_lower_administrator_cannot_change_a_group_with_a_higher_role(world: World) {
+        let store_admin = store_admin(&world).await;
         let outer = group(&world, "outer", Some(("SystemAdmin", json!({})))).await;
         let (inner, other) = (group(&world, "inner", None).await, group(&world, "other", None).await);
         let nest = world.path(&format!("/Group/{}/membergroups", id(&outer)));
@@ -249,42 +257,42 @@ on_both_engines! {
 
         let related = |one: &Value| json!({ "relatedIds": [one["id"]] });
         let of_group = |group: &Value, rest: &str| world.path(&format!("/Group/{}{rest}", id(group)));
-        for (gives, at) in [(&outer, of_group(&outer, "/users")), (&inner, of_group(&inner, "/users"))] {
-            refused(helper.post(&at, related(&eve)).await, "SystemAdmin", gives);
-            refused(helper.put(&at, related(&eve)).await, "SystemAdmin", gives);
+        for (group_with_role, at) in [(&outer, of_group(&outer, "/users")), (&inner, of_group(&inner, "/users"))] {
+            assert_refused(store_admin.post(&at, related(&eve)).await, "SystemAdmin", group_with_role);
+            assert_refused(store_admin.put(&at, related(&eve)).await, "SystemAdmin", group_with_role);
         }
-        refused(helper.delete_with(&join, related(&boss)).await, "SystemAdmin", &inner);
+        assert_refused(store_admin.delete_with(&join, related(&boss)).await, "SystemAdmin", &inner);
         let own = world.path(&format!("/User/{}/groups", id(&eve)));
-        refused(helper.post(&own, related(&inner)).await, "SystemAdmin", &inner);
-        refused(helper.put(&own, related(&inner)).await, "SystemAdmin", &inner);
-        // nesting passes roles on
-        refused(helper.post(&of_group(&outer, "/membergroups"), related(&other)).await, "SystemAdmin", &outer);
-        refused(helper.post(&of_group(&other, "/parentgroups"), related(&outer)).await, "SystemAdmin", &outer);
-        refused(helper.delete_with(&of_group(&inner, "/parentgroups"), related(&outer)).await, "SystemAdmin", &inner);
-        refused(helper.delete(&of_group(&inner, "")).await, "SystemAdmin", &inner);
-        let made = json!({ "name": "new", "parentGroups": [outer["id"]] });
-        let made = helper.post(&world.path("/Group"), made).await.is(201).json();
-        assert_eq!(made["parentGroups"], json!([]), "a new group does not begin inside of it");
-        // who is in it by another group carries the role, too
+        assert_refused(store_admin.post(&own, related(&inner)).await, "SystemAdmin", &inner);
+        assert_refused(store_admin.put(&own, related(&inner)).await, "SystemAdmin", &inner);
+        // nesting inherits roles
+        assert_refused(store_admin.post(&of_group(&outer, "/membergroups"), related(&other)).await, "SystemAdmin", &outer);
+        assert_refused(store_admin.post(&of_group(&other, "/parentgroups"), related(&outer)).await, "SystemAdmin", &outer);
+        assert_refused(store_admin.delete_with(&of_group(&inner, "/parentgroups"), related(&outer)).await, "SystemAdmin", &inner);
+        assert_refused(store_admin.delete(&of_group(&inner, "")).await, "SystemAdmin", &inner);
+        let created = json!({ "name": "new", "parentGroups": [outer["id"]] });
+        let created = store_admin.post(&world.path("/Group"), created).await.is(201).json();
+        assert_eq!(created["parentGroups"], json!([]), "a new group does not begin inside of it");
+        // an indirect member has the role, too
         let reset = world.path(&format!("/User/{}/password/reset", id(&boss)));
-        refused(helper.post(&reset, json!({ "newPassword": PASSWORD })).await, "SystemAdmin", &boss);
-        helper.post(&world.path(&format!("/User/{}/password/reset", id(&eve))), json!({ "newPassword": PASSWORD })).await.expect(200);
-        helper.post(&of_group(&other, "/users"), related(&eve)).await.expect(202);
+        assert_refused(store_admin.post(&reset, json!({ "newPassword": PASSWORD })).await, "SystemAdmin", &boss);
+        store_admin.post(&world.path(&format!("/User/{}/password/reset", id(&eve))), json!({ "newPassword": PASSWORD })).await.expect(200);
+        store_admin.post(&of_group(&other, "/users"), related(&eve)).await.expect(202);
     }
 
     /// A dry run is refused as the write would be.
     async fn a_dry_run_is_refused_too(world: World) {
-        let helper = helper(&world).await;
+        let store_admin = store_admin(&world).await;
         let boss = person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         let path = world.path(&format!("/User/{}/password/reset?dryRun=true", id(&boss)));
-        refused(helper.post(&path, json!({ "newPassword": PASSWORD })).await, "SystemAdmin", &boss);
+        assert_refused(store_admin.post(&path, json!({ "newPassword": PASSWORD })).await, "SystemAdmin", &boss);
     }
 }
 
-/// Each operation that changes a user, or what belongs to one, is judged by the engine: by the row that it writes, or by the
-/// path. One that names the user neither by its path nor by a row of its own would pass unseen.
+/// Each operation that changes a user, or its child rows, is checked by the engine: by the row that it writes, or by the
+/// path. One that identifies the user by neither would not be checked.
 #[test]
-fn every_operation_of_its_own_on_a_user_names_the_user_in_its_path() {
+fn every_custom_operation_on_a_user_has_the_user_in_its_path() {
     let is_custom =
         |op: &Op| op.writes() && matches!(op.action, Action::Custom(_)) && op.shape.name == "User";
     let unseen = operations().filter(|(name, path, op)| {
@@ -294,12 +302,12 @@ fn every_operation_of_its_own_on_a_user_names_the_user_in_its_path() {
             && !path.contains("{id}")
     });
     let unseen: BTreeSet<String> = unseen.map(|(name, ..)| name).collect();
-    // batches, whose elements are judged; what is for whoever proves to be the user; and what writes no user
-    let known = KNOWN.iter().map(|name| format!("userstore:{name}")).collect();
-    assert_eq!(unseen, known);
+    // batches, whose elements are checked; operations that prove the user; and operations that write no user
+    let expected = CHECKED_OTHERWISE.iter().map(|name| format!("userstore:{name}")).collect();
+    assert_eq!(unseen, expected);
 }
 
-const KNOWN: [&str; 6] = [
+const CHECKED_OTHERWISE: [&str; 6] = [
     "ChangePasswordPublic",
     "RemovePasswordBatch",
     "ResetPasswordTokenResponsePublic",

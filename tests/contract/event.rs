@@ -1,4 +1,4 @@
-//! Events: their positions, and what a reader of them never misses.
+//! Events: their positions, and the completeness of a reader's view.
 
 use std::sync::{
     Arc,
@@ -16,14 +16,14 @@ use crate::{id, signing::texts};
 
 const NOW: Timestamp = Timestamp(1_795_253_400_000);
 
-/// Keeps the job from placing anything in the trails of user stores that have events: their next positions are taken.
+/// Keeps the job from sequencing the trails of user stores that have events: their next positions are taken.
 pub const HOLD: &str = "INSERT INTO event_place (trail, position, event) SELECT trail, placed + 1, -trail FROM event_trail WHERE trail > 0";
-/// Lets it go on.
+/// Lets it continue.
 pub const RELEASE: &str = "DELETE FROM event_place WHERE event < 0";
 
-/// Has events committed without what waits for a position, until [`notice_events`]: no job ever has them in hand.
+/// Commits events without pending rows, until [`notice_events`]: no job ever sees them.
 pub async fn overlook_events(world: &World) {
-    // a trigger, not a rule: prepared statements that a rule made empty are not made anew
+    // a trigger, not a rule: prepared statements that a rule made empty are not prepared again
     let texts = match world.engine {
         Engine::Sqlite => {
             vec!["CREATE TRIGGER overlook BEFORE INSERT ON event_pending BEGIN SELECT RAISE(IGNORE); END"]
@@ -38,7 +38,7 @@ pub async fn overlook_events(world: &World) {
     }
 }
 
-/// Ends what [`overlook_events`] began.
+/// Ends the effect of [`overlook_events`].
 pub async fn notice_events(world: &World) {
     let text = match world.engine {
         Engine::Sqlite => "DROP TRIGGER overlook",
@@ -47,15 +47,15 @@ pub async fn notice_events(world: &World) {
     world.sql(vec![(text, vec![])]).await;
 }
 
-/// The numbers that a query finds.
+/// The numbers in a query's result.
 async fn numbers(store: &Store, text: &'static str, last: i64) -> Vec<i64> {
     let read = store.run("Test", Mode::Quick, None, move |tx| {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         tx.query(text, &[last.into()], |row| {
-            found.push(row.int(0)?);
+            rows.push(row.int(0)?);
             Ok(())
         })?;
-        Ok::<_, Error>(found)
+        Ok::<_, Error>(rows)
     });
     read.await.unwrap()
 }
@@ -69,27 +69,27 @@ const POSITIONS: &str =
 async fn placed(world: &World) -> Vec<Json> {
     append_pending(&world.app, NOW).await.unwrap();
     let read = world.app.store.run("Test", Mode::Long, None, |tx| {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         let text = "SELECT o.envelope FROM event_place p JOIN outbox_event o ON o.id = p.event WHERE p.trail > 0 ORDER BY p.position";
         tx.query(text, &[], |row| {
-            found.push(serde_json::from_str(row.text(0)?).unwrap());
+            rows.push(serde_json::from_str(row.text(0)?).unwrap());
             Ok(())
         })?;
-        Ok::<_, Error>(found)
+        Ok::<_, Error>(rows)
     });
     read.await.unwrap()
 }
 
 on_both_engines! {
-    /// `8-events.md`, section 1: a number is a time taken before the commit. What commits late has a lower number than
-    /// what a reader saw: who goes on from there loses it. By positions nothing is lost.
-    async fn a_reader_by_number_loses_what_commits_late_and_one_by_position_does_not(world: World) {
+    /// `8-events.md`, section 1: a number is a time taken before the commit. A late commit has a lower number than
+    /// the last one that a reader saw: a reader that continues there misses it. By positions nothing is missed.
+    async fn a_reader_by_number_misses_late_commits_and_one_by_position_does_not(world: World) {
         world.user("first").await;
         world.user("second").await;
         let seen = numbers(&world.app.store, BY_NUMBER, 0).await;
         append_pending(&world.app, NOW).await.unwrap();
-        let places = numbers(&world.app.store, BY_POSITION, 0).await;
-        assert_eq!(places, seen);
+        let positions = numbers(&world.app.store, BY_POSITION, 0).await;
+        assert_eq!(positions, seen);
         // a change that took its number before both, and commits now
         let late = seen[0] - 1;
         world.sql(vec![
@@ -101,21 +101,21 @@ on_both_engines! {
         assert_eq!(numbers(&world.app.store, BY_POSITION, 2).await, [late]);
     }
 
-    /// Writers side by side, and jobs that race: each change has one place, and there is no hole.
+    /// Concurrent writers, and jobs that race: each change has one position, and there is no gap.
     async fn positions_are_dense_and_each_event_has_one(world: World) {
         let (world, done) = (Arc::new(world), Arc::new(AtomicBool::new(false)));
-        let placing = |world: Arc<World>, done: Arc<AtomicBool>| tokio::spawn(async move {
+        let sequencing = |world: Arc<World>, done: Arc<AtomicBool>| tokio::spawn(async move {
             while !done.load(Ordering::Relaxed) {
                 append_pending(&world.app, NOW).await.unwrap();
                 tokio::task::yield_now().await;
             }
         });
-        let jobs = [placing(Arc::clone(&world), Arc::clone(&done)), placing(Arc::clone(&world), Arc::clone(&done))];
+        let jobs = [sequencing(Arc::clone(&world), Arc::clone(&done)), sequencing(Arc::clone(&world), Arc::clone(&done))];
         let writers = (0..8).map(|writer| {
             let world = Arc::clone(&world);
             tokio::spawn(async move {
-                for turn in 0..12 {
-                    world.user(&format!("u{writer}x{turn}")).await;
+                for round in 0..12 {
+                    world.user(&format!("u{writer}x{round}")).await;
                 }
             })
         });
@@ -135,7 +135,7 @@ on_both_engines! {
         assert_eq!(numbers(&world.app.store, "SELECT count(*) FROM event_pending WHERE trail > ?1", 0).await, [0]);
     }
 
-    /// An event that is audited stands in the tree of its trail, too, in the same order.
+    /// An audited event is a leaf of its trail's tree, too, in the same order.
     async fn audited_events_are_leaves(world: World) {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", id(&user)));
@@ -146,16 +146,16 @@ on_both_engines! {
         assert_eq!(leaves.len(), 2);
     }
 
-    /// Section 3: an event lists at most 500 added and 500 removed links, and tells how many there are.
+    /// Section 3: an event lists at most 500 added and 500 removed links, with their total numbers.
     async fn an_event_of_many_links_stays_small(world: World) {
         let users: Vec<Json> = (0..501).map(|number| json!({ "loginName": format!("u{number}") })).collect();
-        let made = world.admin.post(&world.path("/User/batch"), users.into()).await.is(200).json();
-        let ids: Vec<&Json> = made.as_array().unwrap().iter().map(|user| &user["id"]).collect();
+        let created = world.admin.post(&world.path("/User/batch"), users.into()).await.is(200).json();
+        let ids: Vec<&Json> = created.as_array().unwrap().iter().map(|user| &user["id"]).collect();
         let group = world.group("all").await;
         let members = world.path(&format!("/Group/{}/users", id(&group)));
         world.admin.post(&members, json!({ "relatedIds": ids })).await.expect(202);
-        let told = placed(&world).await;
-        let related: Vec<&Json> = told.iter().filter(|event| event["type"].as_str().unwrap().ends_with(".related")).collect();
+        let events = placed(&world).await;
+        let related: Vec<&Json> = events.iter().filter(|event| event["type"].as_str().unwrap().ends_with(".related")).collect();
         let data = &related[0]["data"];
         assert_eq!(data["added"].as_array().unwrap().len(), 500);
         assert_eq!((&data["addedCount"], &data["removedCount"], &data["complete"]), (&json!(501), &json!(0), &json!(false)));
@@ -164,7 +164,7 @@ on_both_engines! {
         assert!(placed(&world).await.last().unwrap()["data"]["complete"].is_null());
     }
 
-    /// Section 11: a change of a state is named after it, whatever changed with it, and by whichever operation.
+    /// Section 11: a change of a state is named after it, with any other changes, and by any operation.
     async fn a_change_of_state_is_named_after_it(world: World) {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", id(&user)));
@@ -176,15 +176,15 @@ on_both_engines! {
         let row = world.admin.get(&one).await.is(200).json();
         let body = json!({ "isUserActive": true, "firstName": "Ada", "concurrencyToken": row["concurrencyToken"] });
         world.admin.patch(&one, body).await.expect(202);
-        let told = placed(&world).await;
-        let kinds: Vec<&str> = told.iter().map(|event| event["type"].as_str().unwrap().strip_prefix("platform.userstore.user.").unwrap()).collect();
+        let events = placed(&world).await;
+        let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap().strip_prefix("platform.userstore.user.").unwrap()).collect();
         assert_eq!(kinds, ["created", "locked", "unlocked", "locked", "deactivated", "activated"]);
-        let changed = told.last().unwrap()["data"]["changed"].as_array().unwrap();
+        let changed = events.last().unwrap()["data"]["changed"].as_array().unwrap();
         assert!(changed.contains(&json!("firstName")) && changed.contains(&json!("isUserActive")), "{changed:?}");
     }
 
     /// An older release's process writes `audit_pending` while both run: its events get their positions, too.
-    async fn what_an_older_process_writes_is_placed(world: World) {
+    async fn events_of_an_older_process_get_positions(world: World) {
         world.user("before").await;
         assert_eq!(placed(&world).await.len(), 1);
         overlook_events(&world).await;
@@ -198,15 +198,15 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    /// The request behind an event is named as W3C trace context, and what it belongs to stands beside it.
+    /// The request behind an event is named as W3C trace context, with the scope of the event.
     async fn an_event_names_its_request_and_what_it_belongs_to(world: World) {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let parent = format!("00-{trace}-00f067aa0ba902b7-01");
         let headers = [("content-type", "application/json"), ("traceparent", parent.as_str())];
         let body = json!({ "loginName": "ada" }).to_string().into_bytes();
         world.admin.send(http::Method::POST, &world.path("/User"), &headers, body).await.expect(201);
-        let kept = texts(&world, "SELECT traceparent FROM outbox_event WHERE store > 0").await;
-        assert!(kept[0].starts_with(&format!("00-{trace}-")) && kept[0].ends_with("-01"), "{kept:?}");
+        let stored = texts(&world, "SELECT traceparent FROM outbox_event WHERE store > 0").await;
+        assert!(stored[0].starts_with(&format!("00-{trace}-")) && stored[0].ends_with("-01"), "{stored:?}");
         let app = world.make("ClientApp", json!({ "name": "portal" })).await;
         let uri = json!({ "clientAppId": app["id"], "uri": "https://portal.example/" });
         let uri = world.make("ClientAppRedirectUri", uri).await;
@@ -222,18 +222,18 @@ on_both_engines! {
 async fn belongs(world: &World, row: &Json) -> (Option<Uuid>, Option<Uuid>) {
     let about = format!("\"subject\":{}", row["id"]);
     let read = world.app.store.run("Test", Mode::Long, None, move |tx| {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         tx.query(
             "SELECT envelope, customer_id, subscription_id FROM outbox_event ORDER BY id",
             &[],
             |row| {
                 if row.text(0)?.contains(&about) {
-                    found.push((row.optional_id(1)?, row.optional_id(2)?));
+                    rows.push((row.optional_id(1)?, row.optional_id(2)?));
                 }
                 Ok(())
             },
         )?;
-        Ok::<_, Error>(found)
+        Ok::<_, Error>(rows)
     });
     read.await.unwrap()[0]
 }

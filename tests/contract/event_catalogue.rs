@@ -1,5 +1,5 @@
-//! The catalogue of events: `spec/events.tsv` names every operation that writes, and the page in `docs/` is made from it. That
-//! operations leave what it says is checked at the end of every test, on both engines (`chancery_testkit::catalogue`).
+//! The catalogue of events: `spec/events.tsv` names every operation that writes, and the page in `docs/` is generated from it. The
+//! events of operations are compared with it at the end of every test, on both engines (`chancery_testkit::catalogue`).
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
@@ -10,7 +10,7 @@ use chancery_web::{EventRow, event_rows};
 
 const PAGE: &str = "docs/event-catalogue.md";
 
-/// What the operations of the standard pattern leave.
+/// The event of an operation of the standard pattern.
 fn word(op: &Op) -> Option<&'static str> {
     match op.action {
         Action::Create | Action::CreateBatch => Some("created"),
@@ -47,7 +47,7 @@ fn every_operation_that_writes_is_in_the_catalogue() {
     assert!(unknown.is_empty(), "{unknown:?} are no operations");
 }
 
-/// Whether rows can be changed so that they belong to something else.
+/// Whether rows can be changed so that their scope changes.
 fn can_be_moved(reach: Reach) -> bool {
     let is_open = |field: &Field| (field.access.put || field.access.patch) && !field.access.key;
     match reach {
@@ -62,9 +62,9 @@ fn can_be_moved(reach: Reach) -> bool {
     }
 }
 
-/// A row that comes to belong to something else is told of there: by `moved`, of every operation that can do so.
+/// A row that moves to another scope has an event there: `moved`, of every operation that can do so.
 #[test]
-fn what_can_be_moved_says_so() {
+fn operations_that_can_move_a_row_name_the_moved_event() {
     let rows = event_rows();
     let mut missing = Vec::new();
     for (name, _, op) in operations() {
@@ -93,7 +93,7 @@ fn the_rows_are_in_order_and_whole() {
     }
 }
 
-/// The page, as the rows make it.
+/// The page, generated from the rows.
 fn page() -> String {
     let mut page = String::from(
         "# The catalogue of events\n\nMade from `spec/events.tsv` by `tests/contract/event_catalogue.rs`; do not edit. \

@@ -1,4 +1,4 @@
-//! Streams of events: the feed as server-sent events, which go on as long as their reader may read.
+//! Streams of events: the feed as server-sent events, as long as their reader may read.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ fn data(text: &str) -> Json {
 }
 
 on_both_engines! {
-    /// `8-events.md`, section 4: events come as they happen; a reader that was cut off goes on behind what it saw.
-    async fn a_stream_goes_on_where_it_was_cut(world: World) {
+    /// `8-events.md`, section 4: events come as they happen; a reader that was cut off continues after its last event.
+    async fn a_reconnected_stream_continues_without_a_gap(world: World) {
         let ada = world.user("ada").await;
         let mut reader = world.admin.stream(&format!("{}?type=platform.userstore.user.created", stream(&world)), &[]).await;
         let first = reader.next().await.unwrap();
@@ -37,14 +37,14 @@ on_both_engines! {
         let mut reader = world.admin.stream(&format!("{}?after=now&type=platform.userstore.user.created", stream(&world)), &again).await;
         let third = reader.next().await.unwrap();
         assert_eq!(data(&third.data)["subject"], eve["id"]);
-        // what a stream says is what the feed says, and its ids are the feed's cursors
+        // the events of a stream are those of the feed, and its ids are the feed's cursors
         let feed = world.admin.get(&format!("{}?after={}", world.path("/Event"), second.id)).await.is(200).json();
         assert_eq!(feed["items"], json!([data(&third.data)]));
         let end = world.admin.get(&format!("{}?after={}", world.path("/Event"), third.id)).await.is(200).json();
         assert_eq!(end["items"], json!([]));
     }
 
-    /// Section 4: what cannot be streamed is refused before the stream begins.
+    /// Section 4: a request that cannot be streamed is refused before the stream begins.
     async fn a_stream_is_refused_like_a_feed(world: World) {
         let path = stream(&world);
         for wrong in ["count=1", "wait=1", "after=x", "type="] {
@@ -62,7 +62,7 @@ on_both_engines! {
         drop(open);
     }
 
-    /// Section 4: many read one trail at a time; each gets all that it asked for, and learns of itself alone that it acted.
+    /// Section 4: many read one trail at a time; each gets its events, and sees only itself as an actor.
     async fn each_reader_of_a_trail_gets_its_own(world: World) {
         let store = Some(instance(&world).await);
         let other = world.client("other", &[("UserStoreAdmin", None, store)]).await;
@@ -72,21 +72,21 @@ on_both_engines! {
         for (client, path, acted) in [(&world.admin, &users, true), (&other, &users, false), (&world.admin, &all, true), (&other, &all, false)] {
             readers.push((client, client.stream(path, &[]).await, (path == &all, acted)));
         }
-        let mut made = Vec::new();
+        let mut created = Vec::new();
         for number in 0..5 {
-            made.push((true, world.user(&format!("u{number}")).await["id"].clone()));
-            made.push((false, world.group(&format!("g{number}")).await["id"].clone()));
+            created.push((true, world.user(&format!("u{number}")).await["id"].clone()));
+            created.push((false, world.group(&format!("g{number}")).await["id"].clone()));
         }
         for (client, mut reader, (is_all, acted)) in readers {
             let mut last = None;
-            for (_, subject) in made.iter().filter(|(is_user, _)| is_all || *is_user) {
-                let told = reader.next().await.unwrap();
-                let event = data(&told.data);
-                assert_eq!((&event["subject"], &event["type"]), (subject, &json!(told.event)));
+            for (_, subject) in created.iter().filter(|(is_user, _)| is_all || *is_user) {
+                let streamed = reader.next().await.unwrap();
+                let event = data(&streamed.data);
+                assert_eq!((&event["subject"], &event["type"]), (subject, &json!(streamed.event)));
                 assert_eq!(event["data"]["actor"].is_string(), acted);
-                last = Some((told.id, event));
+                last = Some((streamed.id, event));
             }
-            // a cursor is the feed's, and so is what stands there
+            // a cursor is the feed's, and so is its event
             let (cursor, event) = last.unwrap();
             let whole = client.get(&format!("{}?count=1000", world.path("/Event"))).await.is(200).json();
             assert!(whole["items"].as_array().unwrap().contains(&event));
@@ -94,12 +94,12 @@ on_both_engines! {
         }
     }
 
-    /// Section 4: the end of a trail is read once for all who are there; who is further behind reads for itself.
+    /// Section 4: the end of a trail is read once for all readers there; a reader further behind queries by itself.
     async fn the_end_of_a_trail_is_read_once(world: World) {
         let app = &world.app.context;
         world.user("ada").await;
-        let told = crate::feed_from_now(&world.admin, &world.path("/Event")).await;
-        let begin = EventCursor::read(app, told["next"].as_str().unwrap()).unwrap();
+        let feed_end = crate::feed_from_now(&world.admin, &world.path("/Event")).await;
+        let begin = EventCursor::read(app, feed_end["next"].as_str().unwrap()).unwrap();
         let tail = app.tails.follow(begin.trail).unwrap();
         let read = async |cursor| tail.behind(app, &world.app.store, (cursor, NOW)).await;
         world.user("ben").await;
@@ -116,7 +116,7 @@ on_both_engines! {
         assert!(read(before).await.is_none() && read(of_another_history).await.is_none());
     }
 
-    /// Section 4: of the configuration a reader is streamed what its roles cover, beside one who is streamed all.
+    /// Section 4: of the configuration a reader gets the events within its roles, beside one that gets all.
     async fn streams_of_the_configuration_are_within_their_scopes(world: World) {
         let path = "/api/management/v2/Event/stream?type=platform.management.tenant.created&after=now";
         let subscription = world.all("Subscription").await[0]["id"].clone();
@@ -126,19 +126,19 @@ on_both_engines! {
         let mut all = world.admin.stream(path, &[]).await;
         let mut streams = [near.stream(path, &[]).await, far.stream(path, &[]).await];
         for round in 0..3 {
-            for (place, (of, client)) in [(&subscription, &near), (&other, &far)].into_iter().enumerate() {
-                let tenant = world.make("Tenant", json!({ "name": format!("t{place}{round}"), "subscriptionId": of })).await;
+            for (index, (of, client)) in [(&subscription, &near), (&other, &far)].into_iter().enumerate() {
+                let tenant = world.make("Tenant", json!({ "name": format!("t{index}{round}"), "subscriptionId": of })).await;
                 let whole = data(&all.next().await.unwrap().data);
-                let own = data(&streams[place].next().await.unwrap().data);
+                let own = data(&streams[index].next().await.unwrap().data);
                 assert_eq!((&whole["subject"], &own["subject"]), (&tenant["id"], &tenant["id"]));
-                let told = client.get("/api/management/v2/Event?count=1000").await.is(200).json();
-                assert!(told["items"].as_array().unwrap().contains(&own), "a stream says what the feed says");
+                let feed = client.get("/api/management/v2/Event?count=1000").await.is(200).json();
+                assert!(feed["items"].as_array().unwrap().contains(&own), "a stream says what the feed says");
             }
         }
     }
 
-    /// Section 4: rights are looked up again for every piece.
-    async fn who_loses_the_role_gets_nothing_more(world: World) {
+    /// Section 4: rights are looked up again for every chunk.
+    async fn a_reader_that_loses_its_role_gets_no_more_events(world: World) {
         let reader = world.client("reader", &[("UserStoreAdmin", None, Some(instance(&world).await))]).await;
         let mut streamed = reader.stream(&stream(&world), &[]).await;
         world.user("seen").await;

@@ -1,4 +1,4 @@
-//! A PostgreSQL that breaks in the middle of what it does.
+//! A PostgreSQL that fails in the middle of its work.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,7 +32,7 @@ async fn behind_a_proxy() -> Behind {
     let url = proxy.url(database.url(), "127.0.0.1");
     let words = [("CHANCERY_DATABASE", url.as_str()), ("CHANCERY_DATABASE_CONNECTIONS", "2")];
     let server = Process::start(&database, &words).await;
-    // so that each connection has its statements, and a change leaves in one piece
+    // so that each connection has its statements prepared, and a change is sent at once
     for number in 0..6 {
         server.admin.post(USERS, json!({ "loginName": format!("warm{number}") })).await.expect(201);
     }
@@ -40,19 +40,19 @@ async fn behind_a_proxy() -> Behind {
 }
 
 async fn count(client: &Client, path: &str, filter: &str) -> usize {
-    let found = client.get(&format!("{path}?filter={filter}")).await.is(200).json();
-    found.as_array().unwrap().len()
+    let rows = client.get(&format!("{path}?filter={filter}")).await.is(200).json();
+    rows.as_array().unwrap().len()
 }
 
-/// How often a user of this name is there, and in the trail.
+/// How many users of this name exist, and entries of the trail.
 async fn traces(client: &Client, name: &str) -> (usize, usize) {
     let users = count(client, USERS, &format!("loginName%20eq%20%22{name}%22")).await;
     let trail = client.get(TRAIL).await.is(200).json();
-    let told = trail.as_array().unwrap().iter().filter(|entry| entry.to_string().contains(name)).count();
-    (users, told)
+    let entries = trail.as_array().unwrap().iter().filter(|entry| entry.to_string().contains(name)).count();
+    (users, entries)
 }
 
-/// Read in the code (C): once COMMIT was sent any loss is Unknown, and what became of it is looked
+/// Read in the code (C): once COMMIT was sent any loss is Unknown, and its outcome is looked
 /// up: no change happens twice, and no answered one is lost, wherever the connection is cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_is_cut_happens_once() {
@@ -71,7 +71,7 @@ async fn a_commit_that_is_cut_happens_once() {
 /// Section 2: an unknown commit has a problem of its own, which names `Idempotency-Key`; with one the
 /// request is made once.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_nobody_can_look_for_is_told() {
+async fn an_unknown_commit_is_reported() {
     let Behind { database: _database, proxy, server } = behind_a_proxy().await;
     let body = json!({ "loginName": "lost-one" }).to_string().into_bytes();
     let key = [JSON, ("idempotency-key", "one")];
@@ -86,10 +86,10 @@ async fn a_commit_nobody_can_look_for_is_told() {
     assert_eq!(traces(&server.admin, "lost-one").await, (1, 1));
 }
 
-/// Section 1: a primary that hangs holds nobody up: ready tells within 4 seconds, requests are
-/// answered, and all is well when it is back.
+/// Section 1: a primary that hangs blocks nothing: readiness reports it within 4 seconds, requests are
+/// answered, and everything recovers when it is back.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_hangs_is_given_up() {
+async fn requests_to_a_hanging_database_time_out() {
     let Behind { database: _database, proxy, server } = behind_a_proxy().await;
     server.admin.post(USERS, json!({ "loginName": "before" })).await.expect(201);
     proxy.silence(true);
@@ -116,19 +116,19 @@ async fn a_database_that_hangs_is_given_up() {
     server.admin.post(USERS, json!({ "loginName": "afterwards" })).await.expect(201);
 }
 
-/// A form of the console that meets a database that hangs is kept in a page, which sends it again when somebody asks.
+/// A form of the console during a hang of the database is stored in a page, which sends it again on request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_outlives_a_database_that_hangs() {
     let Behind { database: _database, proxy, server } = behind_a_proxy().await;
     let options = "/api/management/v2/Option";
-    let found = server
+    let rows = server
         .admin
         .get(&format!("{options}?filter=name%20eq%20%22PasskeyEnrolment%22"))
         .await
         .is(200)
         .json();
-    let off = json!({ "value": "Off", "concurrencyToken": found[0]["concurrencyToken"] });
-    server.admin.patch(&format!("{options}/{}", found[0]["id"].as_str().unwrap()), off).await.expect(202);
+    let off = json!({ "value": "Off", "concurrencyToken": rows[0]["concurrencyToken"] });
+    server.admin.patch(&format!("{options}/{}", rows[0]["id"].as_str().unwrap()), off).await.expect(202);
     let link = server.greeting.iter().find_map(|line| line.split_once("/console/setup/")).unwrap().1;
     let link = format!("/console/setup/{}", link.trim());
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
@@ -162,13 +162,13 @@ async fn a_form_outlives_a_database_that_hangs() {
     until("it is ready", || async { server.admin.get("/health/ready").await.status == 200 }).await;
     let shown = kept.field("kept");
     let again = [("kept", shown.as_str()), ("key", &key), ("name", "Kept")];
-    let made = browser.post(path, &again, &origin).await;
-    assert!(made.status == 200 && made.html.contains("<h1>Kept"), "{}", made.html);
+    let answered = browser.post(path, &again, &origin).await;
+    assert!(answered.status == 200 && answered.html.contains("<h1>Kept"), "{}", answered.html);
 }
 
-/// Section 1: `sslmode=require` and `verify-full` work, `prefer` does not go on in the clear.
+/// Section 1: `sslmode=require` and `verify-full` work, `prefer` does not continue unencrypted.
 #[tokio::test(flavor = "multi_thread")]
-async fn tls_is_what_it_says() {
+async fn sslmode_is_enforced() {
     let database = Database::create(Engine::Postgres);
     let authority = authority("ours");
     let other = authority_file(&database, "other.pem", &self::authority("other"));
@@ -216,7 +216,7 @@ async fn tls_begins_at_once() {
     assert_eq!(opened(url).await, Ok(()));
 }
 
-/// Section 2: somebody between who strips TLS, or a server without it, gets nothing.
+/// Section 2: a man in the middle who strips TLS, or a server without it, gets nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_is_not_stripped() {
     let database = Database::create(Engine::Postgres);
@@ -229,7 +229,7 @@ async fn tls_is_not_stripped() {
     }
 }
 
-/// Section 2: `sslcert` and `sslkey` are shown to a server that asks; files are read for every new
+/// Section 2: `sslcert` and `sslkey` are presented to a server that requests them; files are read for every new
 /// connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn tls_proves_both_sides() {
@@ -238,10 +238,11 @@ async fn tls_proves_both_sides() {
     let root = authority_file(&database, "root.pem", &authority);
     let mut trusted = RootCertStore::empty();
     trusted.add(authority.der().clone()).unwrap();
-    let asks = WebPkiClientVerifier::builder_with_provider(Arc::new(trusted), Arc::new(default_provider()));
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(trusted), Arc::new(default_provider()));
     let proxy = Proxy::start_with_tls(
         database.url(),
-        speak(&authority, "localhost", 2030, Some(asks.build().unwrap())),
+        speak(&authority, "localhost", 2030, Some(verifier.build().unwrap())),
     );
     let proxy = proxy.await;
     let url = format!("{}?sslmode=verify-full&sslrootcert={root}", proxy.url(database.url(), "localhost"));
@@ -261,7 +262,7 @@ async fn tls_proves_both_sides() {
 
 /// Section 2: `CHANCERY_DATABASE_CONNECTIONS` is checked against `max_connections`.
 #[tokio::test(flavor = "multi_thread")]
-async fn more_connections_than_there_are_is_told() {
+async fn more_connections_than_the_maximum_are_reported() {
     let database = Database::create(Engine::Postgres);
     let target = Target::Postgres(database.url().to_owned());
     let settings = Settings { connections: 100_000, ..Settings::default() };
@@ -269,7 +270,7 @@ async fn more_connections_than_there_are_is_told() {
     assert!(opened.unwrap_err().to_string().contains("lower CHANCERY_DATABASE_CONNECTIONS"));
 }
 
-/// Section 2: the start waits for a database that is about to be there.
+/// Section 2: the start waits for a database that is starting.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_waits_for_its_database() {
     let database = Database::create(Engine::Postgres);
@@ -281,10 +282,10 @@ async fn a_start_waits_for_its_database() {
     assert_eq!(opening.await.unwrap(), Ok(()));
 }
 
-/// Read in the code (C): a statement that took too long is not a database that is away (57014); one
-/// that takes no writes is (25006), and its connection goes; an error that is passed over is no success.
+/// Read in the code (C): a statement that took too long is not a missing database (57014); one
+/// that takes no writes is (25006), and its connection is closed; a skipped error is no success.
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_are_told_apart() {
+async fn failures_are_distinguished() {
     let database = Database::create(Engine::Postgres);
     let target = Target::Postgres(database.url().to_owned());
     let opening = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));

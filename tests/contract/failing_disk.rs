@@ -18,9 +18,9 @@ async fn bound(world: &World, pages: i64) {
     run.await.map_err(|error: Error| error.to_string()).unwrap();
 }
 
-/// Section 1: disk full: reads go on, writes are 503, tokens are issued, not ready; all is well when
-/// there is space again. Read in the code (C): after an error of the disk it is looked whether the
-/// transaction is still there.
+/// Section 1: disk full: reads continue, writes are 503, tokens are issued, not ready; everything recovers when
+/// there is space again. Read in the code (C): after a disk error the store checks whether the
+/// transaction still exists.
 #[test]
 fn a_full_disk_stops_writes_alone() {
     run_with(Engine::Sqlite, no_words, |world| {
@@ -62,7 +62,7 @@ fn a_full_disk_stops_writes_alone() {
                 names.len() + 1,
                 "what was answered is there, and no more"
             );
-            // a write that needs no new page still goes well here, as it would not on a full disk
+            // a write that needs no new page still succeeds here, unlike on a full disk
             until("it is not ready", || async {
                 world
                     .admin
@@ -105,7 +105,7 @@ async fn files_are_the_owners_alone() {
     };
     look();
     server.kill();
-    // what an earlier version left open is closed
+    // files that an earlier version left open are closed
     for ending in ["", "-wal", "-shm"] {
         let path = format!("{}{ending}", file.display());
         let open = std::fs::Permissions::from_mode(0o644);
@@ -117,9 +117,9 @@ async fn files_are_the_owners_alone() {
     look();
 }
 
-/// Section 5: with little space left the server is not ready, and goes on as long as it can.
+/// Section 5: with little space left the server is not ready, and continues as long as it can.
 #[tokio::test]
-async fn little_space_is_told() {
+async fn low_disk_space_is_reported() {
     let database = Database::create(Engine::Sqlite);
     let more_than_any_disk = (1_u64 << 40).to_string();
     let server = Process::start(&database, &[("CHANCERY_DISK_RESERVE", &more_than_any_disk)]).await;

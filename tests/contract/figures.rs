@@ -1,4 +1,4 @@
-//! The figures for operators: what they cost the database.
+//! The metrics for operators: their cost in the database.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use chancery_record::Value;
 use chancery_store::{Error, Figure, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 
-/// What grows with people, their history or what is to be done: it is looked at up to a bound.
+/// Tables that grow with people, their history or pending work: they are read up to a bound.
 const BOUNDED: [&str; 5] =
     ["event_delivery", "event_pending", "identity_revocation", "logout_delivery", "mail_message"];
-/// What there are as many of as stores, certificates and sources of metadata: it may be read whole.
+/// Tables with as many rows as stores, certificates and sources of metadata: they may be read whole.
 const SMALL: [&str; 5] =
     ["audit_tree", "cert_store", "event_trail", "passkey_trust", "passkey_trust_refresh"];
 
@@ -35,7 +35,7 @@ async fn plan(world: &World, text: String) -> Vec<String> {
     read.await.unwrap()
 }
 
-/// The tables that a plan reads, each with the line that says how and those around it.
+/// The tables that a plan reads, each with the line that reads it and those around it.
 fn reads(plan: &[String], engine: Engine) -> Vec<(String, String, String)> {
     let mut reads = Vec::new();
     for (at, line) in plan.iter().enumerate() {
@@ -56,7 +56,7 @@ fn reads(plan: &[String], engine: Engine) -> Vec<(String, String, String)> {
 }
 
 on_both_engines! {
-    /// Section 13: no scrape walks a table: only what is small is read whole, mails by their index, and nothing of
+    /// Section 13: no scrape walks a table: only small ones are read whole, mails by their index, and nothing of
     /// people or of their history.
     async fn no_scrape_walks_a_table(world: World) {
         let mut all = Vec::new();
@@ -66,7 +66,7 @@ on_both_engines! {
         }
         let mut tables: BTreeMap<&str, usize> = BTreeMap::new();
         for ((table, line, around), plan) in &all {
-            // not tables, but what was made of them
+            // not tables, but derived results
             if ["counted", "ends", "CONSTANT"].contains(&table.as_str()) {
                 continue;
             }
@@ -75,14 +75,14 @@ on_both_engines! {
             if table == "mail_message" {
                 assert!(line.contains("mail_message__state__due_on"), "{plan:#?}");
             }
-            // a condition without an index would walk what does not hold it
+            // a condition without an index would walk rows that do not match
             let is_bounded = (around.contains("Limit") || around.contains("CO-ROUTINE counted")) && !around.contains("Filter");
             assert!(is_bounded || !BOUNDED.contains(&table.as_str()), "{line}: {plan:#?}");
         }
         assert!(BOUNDED.iter().chain(&SMALL).all(|table| tables.contains_key(table)), "{tables:?}");
     }
 
-    /// A figure that cannot be read is missing, is counted and is told in the log; the others are as they were.
+    /// A metric that cannot be read is missing, is counted and is logged; the others are unchanged.
     async fn a_figure_that_cannot_be_read_is_missing_and_counted(world: World) {
         let text = async || String::from_utf8(world.admin.get("/metrics").await.is(200).bytes.to_vec()).unwrap();
         let has = |text: &str, start: &str| text.lines().any(|line| line.starts_with(start));
@@ -98,9 +98,9 @@ on_both_engines! {
         assert!(has(&after, broken) && has(&after, failed), "{after}");
     }
 
-    /// Section 13: what waits is counted up to 10,000.
-    async fn what_waits_is_counted_up_to_a_bound(world: World) {
-        // their trail's first position is taken, so that they go on waiting
+    /// Section 13: waiting rows are counted up to 10,000.
+    async fn waiting_rows_are_counted_up_to_a_bound(world: World) {
+        // their trail's first position is taken, so that they continue to wait
         let many = "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 10050) \
                     INSERT INTO event_pending (event, trail) SELECT -number, ?1 FROM numbers";
         let taken = "INSERT INTO event_place (trail, position, event) VALUES (?1, 1, 0)";

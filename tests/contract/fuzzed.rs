@@ -1,4 +1,4 @@
-//! What the fuzzers in `fuzz/` try holds of one input of each kind: a fuzzer goes on from there.
+//! The functions that the fuzzers in `fuzz/` test, with one input of each kind: a fuzzer continues from there.
 
 use chancery_fuzzed::{body, certificate, filter, scim};
 

@@ -53,7 +53,7 @@ on_both_engines! {
         assert_eq!(each(&user["memberOfGroups"], "name"), ["h"]);
         let user = world.admin.put(&groups, related(&[&group])).await.is(202).json();
         assert_eq!(each(&user["memberOfGroups"], "name"), ["g"]);
-        // who is in quarantine is in no group's list, and still a member
+        // a member in quarantine is in no group's list, and still a member
         world.admin.delete(&world.path(&format!("/User/{}", id(&ada)))).await.expect(204);
         assert_eq!(logins(world.admin.put(&users, related(&[&eve])).await.is(202).json()), ["eve"]);
     }
@@ -93,7 +93,7 @@ on_both_engines! {
         world.admin.post(&members(&a), related(&[&a])).await.problem(409, "conflict");
         world.admin.delete_with(&members(&b), related(&[&c])).await.expect(202);
         world.admin.post(&members(&c), related(&[&a])).await.expect(202);
-        // deleting a group takes its edges along
+        // deleting a group deletes its edges
         world.admin.delete(&world.path(&format!("/Group/{}", id(&a)))).await.expect(204);
         let left = world.admin.get(&world.path(&format!("/Group/{}", id(&b)))).await.is(200).json();
         assert_eq!(left["parentGroups"], json!([]));
@@ -152,15 +152,15 @@ on_both_engines! {
         let read = world.admin.get(&world.path(&format!("/Group/{}", id(&group)))).await.is(200).json();
         let mut read: Vec<&str> = each(&read["memberUsers"], "id");
         read.sort_unstable();
-        let mut wanted = ids.clone();
-        wanted.sort_unstable();
-        assert_eq!(read, wanted);
+        let mut expected = ids.clone();
+        expected.sort_unstable();
+        assert_eq!(read, expected);
         let list = world.admin.get(&world.path("/Group")).await.is(200).json();
         assert_eq!(list[0]["memberUsers"].as_array().unwrap().len(), 9000);
         assert_eq!(each(&list[1]["memberUsers"], "id"), [ids[7]]);
         // only the difference is written
-        let kept = json!({ "relatedIds": ids[90..] });
-        world.admin.put(&path, kept).await.expect(202);
+        let retained = json!({ "relatedIds": ids[90..] });
+        world.admin.put(&path, retained).await.expect(202);
         let entry = &world.audit(1).await[0];
         let change: Value = serde_json::from_str(entry["currentContent"].as_str().unwrap()).unwrap();
         assert_eq!(change["memberUsers"]["removed"].as_array().unwrap().len(), 90);

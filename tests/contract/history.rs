@@ -1,6 +1,6 @@
-//! The checked history of `8-events.md`, section 9: many clients change users through processes that are killed, while those who
-//! read by feed, by stream and by webhook are killed, too. What was answered is told once, in the order of its subject, and
-//! nothing else is; and who goes on from a state that a restore undid is told so.
+//! The checked history of `8-events.md`, section 9: many clients change users through processes that are killed, while
+//! readers by feed, by stream and by webhook are killed, too. Each answered change is delivered once, in the order of its subject,
+//! and nothing else is; and a reader that continues from a state that a restore undid gets an error.
 
 mod readers;
 mod restored;
@@ -29,7 +29,7 @@ const CLIENTS: usize = 64;
 const ROUNDS: usize = 5;
 const TYPES: &str = "platform.userstore.user.";
 
-/// Starts a process at an address, under the public URL that all have.
+/// Starts a process at an address, under the common public URL.
 async fn start(database: &Database, listen: &str) -> Process {
     let environment = [
         ("CHANCERY_LISTEN", listen),
@@ -47,8 +47,8 @@ async fn start(database: &Database, listen: &str) -> Process {
 /// A subscription of the default store to a receiver, tested and active.
 async fn subscribe(server: &Process, receiver: &Receiver) -> String {
     let body = json!({ "name": "r", "url": receiver.url, "types": [format!("{TYPES}*")] });
-    let made = server.admin.post(&format!("{STORE}/EventSubscription"), body).await.is(201).json();
-    let one = format!("{STORE}/EventSubscription/{}", id(&made));
+    let created = server.admin.post(&format!("{STORE}/EventSubscription"), body).await.is(201).json();
+    let one = format!("{STORE}/EventSubscription/{}", id(&created));
     let tested = server.admin.post(&format!("{one}/test"), json!({})).await.is(200).json();
     assert_eq!(tested["delivered"], true, "{tested}");
     let row = server.admin.get(&one).await.is(200).json();
@@ -57,26 +57,26 @@ async fn subscribe(server: &Process, receiver: &Receiver) -> String {
     one
 }
 
-/// The cursor behind all that was answered. Where too much waits for its place, the server asks to try again.
+/// The cursor after all answered changes. Where too many wait for a position, the server asks for a retry.
 async fn now(server: &Process) -> String {
     for _ in 0..20 {
-        let told = server.admin.get(&format!("{STORE}/Event?after=now")).await;
-        if told.status != 503 {
-            return told.is(200).json()["next"].as_str().unwrap().to_owned();
+        let answer = server.admin.get(&format!("{STORE}/Event?after=now")).await;
+        if answer.status != 503 {
+            return answer.is(200).json()["next"].as_str().unwrap().to_owned();
         }
     }
     panic!("what was answered got no place");
 }
 
-/// The whole feed, once everything that was answered has its place.
+/// The whole feed, once every answered change has its position.
 async fn feed(server: &Process) -> Vec<Json> {
     now(server).await;
     let (mut events, mut after) = (Vec::new(), String::new());
     loop {
-        let piece = server.admin.get(&format!("{STORE}/Event?count=1000{after}")).await.is(200).json();
-        events.extend(piece["items"].as_array().unwrap().iter().cloned());
-        after = format!("&after={}", piece["next"].as_str().unwrap());
-        if piece["hasMore"] == false {
+        let page = server.admin.get(&format!("{STORE}/Event?count=1000{after}")).await.is(200).json();
+        events.extend(page["items"].as_array().unwrap().iter().cloned());
+        after = format!("&after={}", page["next"].as_str().unwrap());
+        if page["hasMore"] == false {
             return events;
         }
     }
@@ -90,10 +90,10 @@ fn is_of_a_user(event: &Json) -> bool {
 fn by_subject<'a>(events: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut subjects: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (subject, number) in events {
-        let told = subjects.entry(subject).or_default();
-        // again is not anew
-        if !told.contains(&number) {
-            told.push(number);
+        let numbers = subjects.entry(subject).or_default();
+        // a repeated delivery is not a new one
+        if !numbers.contains(&number) {
+            numbers.push(number);
         }
     }
     subjects
@@ -109,8 +109,8 @@ fn of_receiver(got: &[Received]) -> BTreeMap<&str, Vec<&str>> {
     by_subject(events.map(|received| (received.subject(), received.header("webhook-id"))))
 }
 
-/// What was answered is in the feed, in the order of its subject; a change whose answer was lost perhaps; nothing else.
-fn is_what_was_answered(events: &[Json], told: &[Told]) {
+/// Answered changes are in the feed, in the order of their subjects; a change whose answer was lost may be; nothing else.
+fn is_what_was_answered(events: &[Json], reports: &[Told]) {
     let positions = events.iter().map(|event| event["sequence"].as_str().unwrap().parse::<usize>().unwrap());
     assert!(positions.eq(1..=events.len()), "positions without a hole");
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -118,29 +118,33 @@ fn is_what_was_answered(events: &[Json], told: &[Told]) {
         let kind = event["type"].as_str().unwrap().strip_prefix(TYPES).unwrap();
         kinds.entry(event["subject"].as_str().unwrap()).or_default().push(kind);
     }
-    for told in told {
-        for subject in &told.subjects {
-            let found = kinds.remove(subject.id.as_str()).unwrap_or_default();
+    for report in reports {
+        for subject in &report.subjects {
+            let delivered = kinds.remove(subject.id.as_str()).unwrap_or_default();
             let perhaps: Vec<&str> = subject.answered.iter().copied().chain(subject.lost).collect();
-            assert!(found == subject.answered || found == perhaps, "{found:?}, answered {subject:?}");
+            assert!(
+                delivered == subject.answered || delivered == perhaps,
+                "{delivered:?}, answered {subject:?}"
+            );
         }
-        for refused in &told.refused {
+        for refused in &report.refused {
             assert_eq!(kinds.get(refused.as_str()), None, "an event of what was refused");
         }
     }
     assert!(kinds.is_empty(), "events of nobody: {kinds:?}");
 }
 
-/// Events and audit entries are the same, by their numbers.
+/// Events and audit entries have the same numbers.
 async fn is_audited(server: &Process, events: &[Json]) {
     let trail = server.admin.get(&format!("{STORE}/CustomAuditTrail")).await.is(200).json();
     let mut entries: Vec<String> =
         trail.as_array().unwrap().iter().map(|entry| entry["id"].to_string()).collect();
-    let told = events.iter().filter(|event| !event["type"].as_str().unwrap().starts_with("platform.event."));
-    let mut told: Vec<String> = told.map(|event| id(event).to_owned()).collect();
+    let event_ids =
+        events.iter().filter(|event| !event["type"].as_str().unwrap().starts_with("platform.event."));
+    let mut event_ids: Vec<String> = event_ids.map(|event| id(event).to_owned()).collect();
     entries.sort_unstable();
-    told.sort_unstable();
-    assert_eq!(entries, told);
+    event_ids.sort_unstable();
+    assert_eq!(entries, event_ids);
 }
 
 /// A receiver that refuses some events when they come first.
@@ -197,14 +201,14 @@ async fn check(engine: Engine, processes: usize) {
         heard.recv().await.unwrap();
     }
     stop.send_replace(true);
-    let told = work.join_all().await;
+    let reports = work.join_all().await;
     assert!(
-        told.iter().any(|told| told.subjects.iter().any(|subject| subject.lost.is_some())),
+        reports.iter().any(|reports| reports.subjects.iter().any(|subject| subject.lost.is_some())),
         "a kill hit nobody"
     );
 
     let events = feed(&servers[0]).await;
-    is_what_was_answered(&events, &told);
+    is_what_was_answered(&events, &reports);
     is_audited(&servers[0], &events).await;
     let numbers: Vec<&str> = events.iter().map(id).collect();
     for reading in readers {
@@ -214,7 +218,7 @@ async fn check(engine: Engine, processes: usize) {
     let (subjects, all) = (expected.len(), expected.values().map(Vec::len).sum::<usize>());
     let mut last = 0;
     let got = loop {
-        // as long as more comes, it is waited for
+        // as long as more deliveries come, the test waits
         let got = receiver.until(|got| of_receiver(got).values().map(Vec::len).sum::<usize>() > last).await;
         last = of_receiver(&got).values().map(Vec::len).sum();
         if last == all {
@@ -233,11 +237,11 @@ fn run(engine: Engine, processes: usize) {
 }
 
 #[test]
-fn what_was_answered_is_told_once_by_feed_stream_and_webhook_sqlite() {
+fn each_answered_change_is_delivered_once_by_feed_stream_and_webhook_sqlite() {
     run(Engine::Sqlite, 1);
 }
 
 #[test]
-fn what_was_answered_is_told_once_by_two_processes_on_postgres() {
+fn each_answered_change_is_delivered_once_by_two_processes_on_postgres() {
     run(Engine::Postgres, 2);
 }

@@ -11,7 +11,7 @@ pub fn png() -> Vec<u8> {
     png_by("Ada")
 }
 
-/// The same, made by somebody else.
+/// The same, by another author.
 pub fn png_by(author: &str) -> Vec<u8> {
     let plain =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
@@ -65,7 +65,7 @@ on_both_engines! {
         // the other ways to send it make the same of it
         let data = json!({ "contentType": "image/png", "data": BASE64_STANDARD.encode(png()) }).to_string();
         let by_json = put("application/json", data.into_bytes()).await.is(200).json();
-        // what is missing in it, and what is wrong, is named at its place
+        // missing and wrong members are named by their pointers
         let problem = put("application/json", b"{}".to_vec()).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/contentType", "/data"], "{problem}");
         let problem = put("application/json", b"{\"contentType\":7,\"data\":\"-\",\"url\":\"\"}".to_vec()).await.problem(400, "invalid-request");

@@ -1,4 +1,4 @@
-//! What is done in the background, and by whom.
+//! Background jobs, and the processes that run them.
 
 use std::{
     collections::BTreeSet,
@@ -26,7 +26,7 @@ fn eight_days_ahead() -> Timestamp {
     Timestamp(now().0 + 8 * 24 * 3_600_000)
 }
 
-/// Everything that the server of this world does in the background, by another clock.
+/// All background jobs of this world's server, by another clock.
 fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
     let post = MailSettings {
         master: world.app.context.master.clone(),
@@ -36,7 +36,7 @@ fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
     jobs(&world.app, &post, now)
 }
 
-/// Metadata of authenticators come from where nobody answers.
+/// A metadata source that does not answer.
 fn with_metadata(_: &Path) -> Vec<String> {
     ["--mds-url", "http://127.0.0.1:9/"].map(str::to_owned).into()
 }
@@ -47,52 +47,52 @@ async fn number(store: &Store, text: &'static str) -> i64 {
 }
 
 on_both_engines! { [with_metadata]
-    /// Point 6: the jobs are a list, and each tells when it last succeeded; one that fails does not.
-    async fn each_job_tells_when_it_last_succeeded(world: World) {
+    /// Point 6: the jobs are a list, and each reports its last success; one that fails does not.
+    async fn each_job_reports_its_last_success(world: World) {
         let names: BTreeSet<_> = jobs_by(&world, now).iter().map(|job| job.name).collect();
         let all = ["certify", "count", "delivering", "floor", "growing", "healing", "listening", "mail", "placing", "prune", "purge", "refresh", "refused", "revoke", "sign-out", "uses"];
         assert_eq!(names, BTreeSet::from(all));
-        // the server of this test has the leases, and rests for minutes
+        // the server of this test has the leases, and its intervals are minutes
         let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };
         let mut jobs: Vec<Job> = jobs_by(&world, now).into_iter().map(soon).collect();
         jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".to_owned()) })));
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
         let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));
-        let told = async |job: &str| {
+        let reports_success = async |job: &str| {
             let line = format!("chancery_job_last_success_time_seconds{{job=\"{job}\"}}");
             let metrics = world.admin.get("/metrics").await.is(200);
             String::from_utf8_lossy(&metrics.bytes).contains(&line)
         };
         for job in names {
-            until(job, || told(job)).await;
+            until(job, || reports_success(job)).await;
         }
-        assert!(!told("fails").await);
+        assert!(!reports_success("fails").await);
         doing.abort();
     }
 }
 
 on_both_engines! {
-    /// Section 1: a clock that jumps eight days ahead takes no event, answer or quarantined user away too early.
-    async fn a_clock_that_jumps_takes_nothing_away(world: World) {
+    /// Section 1: a clock that jumps eight days ahead deletes no event, answer or quarantined user too early.
+    async fn a_clock_that_jumps_deletes_nothing(world: World) {
         world.set_option("UserDeletionQuarantineDuration", "1.00:00:00").await;
         let (user, users) = (world.user("ada").await, world.path("/User"));
         world.admin.delete(&format!("{users}/{}", id(&user))).await.expect(204);
         let headers = [("content-type", "application/json"), ("idempotency-key", "one")];
         let body = json!({ "loginName": "eve" }).to_string().into_bytes();
         world.admin.send(http::Method::POST, &users, &headers, body).await.expect(201);
-        let kept = async || {
+        let retained = async || {
             let events = number(&world.app.store, "SELECT count(*) FROM outbox_event").await;
             let answers = number(&world.app.store, "SELECT count(*) FROM idempotent_answer").await;
             (events, answers, number(&world.app.store, "SELECT count(*) FROM user_account").await)
         };
         append_pending(&world.app, now()).await.unwrap();
-        let before = kept().await;
+        let before = retained().await;
         assert!(before.0 > 0 && before.1 == 1 && before.2 == 2, "{before:?}");
         let jobs = jobs_by(&world, eight_days_ahead);
         for job in jobs.iter().filter(|job| ["prune", "purge"].contains(&job.name)) {
             (job.work)().await.unwrap();
         }
-        assert_eq!(kept().await, before);
+        assert_eq!(retained().await, before);
         let doubted = async || {
             let metrics = world.admin.get("/metrics").await.is(200);
             String::from_utf8_lossy(&metrics.bytes).contains("\nchancery_event_pruning_stopped 1\n")
@@ -105,7 +105,7 @@ on_both_engines! {
         });
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         purge_due(&world.app.store, &world.app.context, eight_days_ahead()).await.unwrap();
-        let after = kept().await;
+        let after = retained().await;
         assert!(after.0 < before.0 && after.1 == 0 && after.2 == 1, "{after:?}");
         for job in jobs_by(&world, now).iter().filter(|job| job.name == "prune") {
             (job.work)().await.unwrap();
@@ -113,7 +113,7 @@ on_both_engines! {
         assert!(!doubted().await);
     }
 
-    /// That a directory was refused to remove somebody is listed for a month.
+    /// A refused removal by a directory is listed for a month.
     async fn refused_removals_are_noted_for_thirty_days(world: World) {
         let note = "INSERT INTO directory_refusal (idp_instance_id, subject_id, told_on) \
             SELECT id, ?1, CAST(?2 AS BIGINT) FROM idp_instance WHERE name = 'default'";
@@ -127,14 +127,14 @@ on_both_engines! {
     }
 }
 
-/// Section 6: a job is done by one process at a time, whatever its clock shows; who holds its lease stops
+/// Section 6: a job is run by one process at a time, whatever its clock shows; the holder of its lease stops
 /// before another may begin.
 #[test]
 fn one_process_at_a_time_holds_a_lease() {
     run_with(Engine::Postgres, no_words, |world| {
         Box::pin(async move {
             let store = &world.app.store;
-            // nobody has held the lease of a new job: it has no row
+            // the lease of a new job was never held: it has no row
             let (one, other) = (Arc::new(Leases::new(store, now, "")), Leases::new(store, now, ""));
             let jumped = Leases::new(store, eight_days_ahead, "");
             assert!(!one.holds("test"));
@@ -160,7 +160,7 @@ fn one_process_at_a_time_holds_a_lease() {
     });
 }
 
-/// Every job that one process at a time does has a lease, so that a process does it.
+/// Every exclusive job has a lease, so that a process runs it.
 #[test]
 fn a_process_holds_the_lease_of_every_exclusive_job() {
     run_with(Engine::Postgres, with_metadata, |world| {
@@ -182,7 +182,7 @@ fn a_process_holds_the_lease_of_every_exclusive_job() {
 
 /// Section 6: each process has a row, with its version and schema.
 #[test]
-fn each_process_gives_a_sign_of_life() {
+fn each_process_sends_heartbeats() {
     run_with(Engine::Postgres, no_words, |world| {
         Box::pin(async move {
             let (world, there) = (world, "SELECT count(*) FROM process");
@@ -193,10 +193,10 @@ fn each_process_gives_a_sign_of_life() {
     });
 }
 
-/// Section 6: a warning when public addresses differ, once for each change; a program that does not tell its
-/// own yet is none.
+/// Section 6: a warning when public URLs differ, once for each change; a program that does not report its
+/// own yet causes none.
 #[test]
-fn another_public_address_is_warned_of() {
+fn another_public_url_is_logged_as_a_warning() {
     run_with(Engine::Postgres, no_words, |world| {
         Box::pin(async move {
             let there = "SELECT count(*) FROM process";
@@ -205,7 +205,7 @@ fn another_public_address_is_warned_of() {
             let row = vec![Value::Id(uuid::Uuid::from_u128(7)), Value::Int(now().0)];
             world.sql(vec![(older, row)]).await;
             let of = |url| Leases::new(&world.app.store, now, url);
-            let warned = async |leases: &Leases| leases.give_sign().await.unwrap();
+            let warned = async |leases: &Leases| leases.send_heartbeat().await.unwrap();
             let set = |urls: &[&str]| urls.iter().map(|url| (*url).to_owned()).collect::<BTreeSet<_>>();
             let (ours, one) = (world.base.as_str(), of("https://one"));
             let same = of(ours);
@@ -224,11 +224,11 @@ fn another_public_address_is_warned_of() {
     });
 }
 
-/// Section 6: two processes that go by different addresses both say so in their logs, once.
+/// Section 6: two processes with different public URLs both log it, once.
 #[tokio::test(flavor = "multi_thread")]
 async fn different_public_addresses_are_logged() {
     let database = Database::create(Engine::Postgres);
-    // none is configured: each goes by its own port
+    // none is configured: each derives it from its own port
     let (left, right) = (Process::start(&database, &[]).await, Process::start(&database, &[]).await);
     let lines = |server: &Process| {
         let log = std::fs::read_to_string(&server.log).unwrap();
@@ -246,9 +246,9 @@ async fn different_public_addresses_are_logged() {
 
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// Point 6: a job that panics is told to the process, which ends by it; others go on until then.
+/// Point 6: a job that panics ends the process; other jobs continue until then.
 #[test]
-fn a_job_that_panics_is_not_missed_in_silence() {
+fn a_job_that_panics_ends_the_process() {
     run_with(Engine::Sqlite, no_words, |world| {
         Box::pin(async move {
             on_panic(|_| BROKEN.store(true, Ordering::SeqCst));

@@ -51,7 +51,7 @@ fn no_two_folders_of_a_crate_import_each_other() {
     assert_eq!(circular, CIRCULAR, "what is no circle any more is none in the list");
 }
 
-/// The console has three layers, and its ways in above them.
+/// The console has three layers, and its entry points above them.
 #[test]
 fn the_console_imports_downward() {
     let imports = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/console/src"));
@@ -59,7 +59,7 @@ fn the_console_imports_downward() {
     assert_eq!((of("shell"), of("pages"), of("resources")), (vec![], vec!["shell"], vec!["pages", "shell"]));
 }
 
-/// What the folders of a crate import, without what its tests do.
+/// The imports of the folders of a crate, without those of tests.
 fn imports(sources: &Path) -> Imports {
     let mut files = Vec::new();
     let mut folders = vec![sources.to_owned()];
@@ -84,7 +84,7 @@ fn imports(sources: &Path) -> Imports {
         .collect();
     let known: BTreeSet<&str> =
         modules.iter().filter_map(|(module, _)| Some(module.first()?.as_str())).collect();
-    // what the crate's root re-exports is its folder's
+    // a re-export of the crate's root belongs to its folder
     let root = modules.iter().filter(|(module, _)| module.is_empty());
     let exported: BTreeMap<String, String> = root.flat_map(|(_, code)| exports(code)).collect();
     let mut all = Imports::new();
@@ -105,9 +105,9 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// What the root of a crate re-exports, with the folders that it comes from.
+/// The re-exports of the root of a crate, with their folders.
 fn exports(code: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for statement in code.split("pub use ").skip(1).filter_map(|rest| rest.split_once(';')) {
         for path in expanded(&statement.0.split_whitespace().collect::<Vec<_>>().join(" ")) {
             let path = path.trim_start_matches("crate::").trim_start_matches("self::").to_owned();
@@ -115,28 +115,28 @@ fn exports(code: &str) -> Vec<(String, String)> {
             let last = path.rsplit("::").next().unwrap_or_default();
             let name = if alias.is_empty() { last } else { alias };
             let folder = path.split("::").next().unwrap_or_default();
-            found.push((name.to_owned(), folder.to_owned()));
+            names.push((name.to_owned(), folder.to_owned()));
         }
     }
-    found
+    names
 }
 
-/// The names that code imports from the root of its crate, in a module so far below it.
+/// The names that code imports from the root of its crate, in a module at this depth.
 fn named(code: &str, depth: usize) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for (start, from) in [("crate::", 0), ("super::", depth - 1)] {
         for (at, _) in code.match_indices(start) {
             let is_word =
                 code[..at].ends_with(|letter: char| letter.is_alphanumeric() || "_:".contains(letter));
             if !is_word {
-                found.extend(code[at + start.len()..].split(';').next().map(|rest| firsts(rest, from)));
+                names.extend(code[at + start.len()..].split(';').next().map(|rest| firsts(rest, from)));
             }
         }
     }
-    found.into_iter().flatten().collect()
+    names.into_iter().flatten().collect()
 }
 
-/// The first names of a path, or of the tree of paths that braces hold, as far as they are named from the root.
+/// The first names of a path, or of the tree of paths in braces, as far as they are named from the root.
 fn firsts(path: &str, depth: usize) -> Vec<String> {
     let path = path.trim_start();
     if let Some(rest) = path.strip_prefix("super::") {
@@ -178,7 +178,7 @@ fn expanded(tree: &str) -> Vec<String> {
     all
 }
 
-/// The folders that are reached from themselves.
+/// The folders that reach themselves.
 fn circles(imports: &Imports) -> Vec<&str> {
     let reached = |from: &str| {
         let mut reached: BTreeSet<&str> = BTreeSet::new();
@@ -202,7 +202,7 @@ fn imports_are_read_as_they_are_written() {
     );
     let at = |depth| named(&code, depth).into_iter().collect::<BTreeSet<_>>();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-    // of a file in the root, what is above it is the root
+    // for a file in the root, the parent is the root
     assert_eq!(at(2), names(&["one", "two", "five", "four"]));
     assert_eq!(at(3), names(&["one", "two", "five"]));
     assert!(at(1).is_superset(&names(&["three", "g"])));

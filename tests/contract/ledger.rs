@@ -25,7 +25,7 @@ use crate::{
 
 const NOW: Timestamp = Timestamp(1_795_253_400_000);
 
-/// Lets the background job do what it does every second. The server may do it at the same time.
+/// Runs the background job once. The server may run it at the same time.
 async fn append_leaves(world: &World) {
     append_pending(&world.app, NOW).await.unwrap();
 }
@@ -102,7 +102,7 @@ async fn numbers(world: &World, text: &str) -> Vec<i64> {
     rows.iter().map(|row| if let Value::Int(number) = row[0] { number } else { panic!("{row:?}") }).collect()
 }
 
-/// The hash of an entry's leaf, made from what the interface answers.
+/// The hash of an entry's leaf, computed from the answer of the interface.
 fn leaf(entry: &Json) -> Hash {
     let text = |member: &str| entry[member].as_str();
     let digest = |member: &str| -> Option<Vec<u8>> {
@@ -186,14 +186,14 @@ on_both_engines! {
         let proof = world.path("/CustomAuditTrail/consistency-proof");
         let nothing = world.admin.get(&format!("{proof}?from=0&to=0")).await.is(200).json();
         assert_eq!((hashes(&nothing["hashes"]), &nothing["fromRootHash"]), (vec![], &nothing["toRootHash"]));
-        let mut kept = Vec::new();
+        let mut checkpoints = Vec::new();
         for name in ["a", "b", "c", "d", "e", "f", "g"] {
             world.user(name).await;
             append_leaves(&world).await;
-            kept.push(checkpoint(&world).await);
+            checkpoints.push(checkpoint(&world).await);
         }
-        for later in &kept {
-            for earlier in kept.iter().filter(|earlier| earlier.size <= later.size) {
+        for later in &checkpoints {
+            for earlier in checkpoints.iter().filter(|earlier| earlier.size <= later.size) {
                 let (from, to) = (earlier.size, later.size);
                 let answer = world.admin.get(&format!("{proof}?from={from}&to={to}")).await.is(200).json();
                 assert_eq!((hash(&answer["fromRootHash"]), hash(&answer["toRootHash"])), (earlier.root, later.root));
@@ -253,19 +253,19 @@ const REPAIR: &str =
     "UPDATE audit_tree SET checkpoint = substr(checkpoint, 1, length(checkpoint) - 1) WHERE store > 0";
 
 on_both_engines! {
-    /// A tree that somebody changed gets no new checkpoint that would vouch for it.
+    /// A tampered tree gets no new checkpoint that would vouch for it.
     async fn a_tree_that_was_tampered_with_does_not_grow(world: World) {
         world.user("a").await;
         world.user("b").await;
         append_leaves(&world).await;
-        let kept = note(&world).await;
+        let original = note(&world).await;
         let node = "UPDATE audit_node SET hash = ?1 WHERE store > 0 AND level = 1";
         let [old] = &rows(&world, "SELECT hash FROM audit_node WHERE store > 0 AND level = 1", &[Kind::Bytes(Encoding::Hex)]).await[..] else { panic!() };
         for (name, damage, repair) in [
             ("c", (DAMAGE, vec![]), (REPAIR, vec![])),
             ("d", (node, vec![Value::Bytes(vec![7; 32])]), (node, old.clone())),
             ("e", ("UPDATE audit_tree SET size = 1 WHERE store > 0", vec![]), ("UPDATE audit_tree SET size = 2 WHERE store > 0", vec![])),
-            ("f", ("UPDATE audit_tree SET size = 4, checkpoint = NULL WHERE store > 0", vec![]), ("UPDATE audit_tree SET size = 2, checkpoint = ?1 WHERE store > 0", vec![kept.as_str().into()])),
+            ("f", ("UPDATE audit_tree SET size = 4, checkpoint = NULL WHERE store > 0", vec![]), ("UPDATE audit_tree SET size = 2, checkpoint = ?1 WHERE store > 0", vec![original.as_str().into()])),
         ] {
             sql(&world, vec![(damage.0.to_owned(), damage.1)]).await;
             world.user(name).await;
@@ -274,12 +274,12 @@ on_both_engines! {
             let proof = world.path(&format!("/CustomAuditTrail/{entry}/inclusion-proof"));
             let waits = world.admin.get(&proof).await.problem(404, "not-found");
             assert!(waits["detail"].as_str().unwrap().contains("not in the trail's tree yet"));
-            // other trees go on
+            // other trees continue
             world.admin.post("/api/management/v2/Customer", json!({ "name": "c" })).await.expect(201);
             append_pending(&world.app, NOW).await.unwrap_err();
             let unlogged = "SELECT t.leaves - a.size FROM event_trail t JOIN audit_tree a ON a.store = t.trail WHERE t.trail = 0";
             assert_eq!(numbers(&world, unlogged).await, [0]);
-            // a tree holds no event back
+            // a tree delays no event
             assert_eq!(numbers(&world, "SELECT count(*) FROM event_pending").await, [0]);
             sql(&world, vec![(repair.0.to_owned(), repair.1)]).await;
         }
@@ -287,7 +287,7 @@ on_both_engines! {
         assert_eq!(sound(&world, "default").await.1.entries, 6);
     }
 
-    /// Statistics that PostgreSQL took while an import was not committed say that tables are empty: plans that rest on that must
+    /// Statistics that PostgreSQL took while an import was not committed say that tables are empty: plans based on that must
     /// not read all of the trail for each leaf.
     async fn a_tree_grows_where_tables_look_empty(world: World) {
         world.user("first").await;
@@ -308,7 +308,7 @@ on_both_engines! {
         assert_eq!(checkpoint(&world).await.size, 3001);
     }
 
-    /// Numbers are made before the commit: an entry may come after one with a higher number.
+    /// Numbers are taken before the commit: an entry may come after one with a higher number.
     async fn a_late_entry_comes_later_in_the_tree(world: World) {
         world.user("first").await;
         append_leaves(&world).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{each, members::plan};
 
-/// `%`-encodes what a query parameter cannot hold.
+/// `%`-encodes characters that a query parameter cannot hold.
 pub fn encode(text: &str) -> String {
     text.bytes()
         .map(
@@ -62,9 +62,9 @@ on_both_engines! {
             ("(loginName eq \"ada\" or loginName eq \"bob\") and not (firstName ew \"b\")", "ada"),
             ("NOT (LOGINNAME eq \"ada\") AND emailAddress PR", ""),
         ] {
-            let mut found = logins(&world, &format!("filter={}", encode(filter))).await;
-            found.sort_unstable();
-            assert_eq!(found.join(" "), expected, "{filter}");
+            let mut names = logins(&world, &format!("filter={}", encode(filter))).await;
+            names.sort_unstable();
+            assert_eq!(names.join(" "), expected, "{filter}");
         }
     }
 
@@ -91,12 +91,12 @@ on_both_engines! {
         assert_eq!(logins(&world, "sortBy=lastName&sortOrder=descending").await[4], "Bob");
         assert_eq!(logins(&world, "sortBy=loginName").await, ["ada", "Bob", "cia", "dan", "eve"]);
         assert_eq!(logins(&world, "sortBy=loginName&sortOrder=DESCENDING").await, ["eve", "dan", "cia", "Bob", "ada"]);
-        // ties by key: ids made one after another are in order
+        // ties by key: ids created one after another are in order
         assert_eq!(logins(&world, "sortBy=lastName&filter=lastName%20sw%20%22love%22&sortOrder=descending").await, ["ada", "eve"]);
         assert_eq!(logins(&world, "sortBy=isUserActive").await[0], "Bob");
     }
 
-    async fn pages_are_the_list_in_pieces(world: World) {
+    async fn pages_contain_the_whole_list(world: World) {
         let users: Vec<Value> = (0..53).map(|number| {
             json!({ "loginName": format!("u{number:02}"), "lastName": if number % 5 == 0 { json!(null) } else { json!(format!("L{}", number % 7)) } })
         }).collect();
@@ -104,7 +104,7 @@ on_both_engines! {
         for order in ["", "sortBy=lastName", "sortBy=lastName&sortOrder=descending", "sortOrder=descending", "sortBy=isUserActive&filter=lastName%20pr"] {
             let whole = logins(&world, order).await;
             for count in [1, 7, 53, 1000] {
-                let mut pieces: Vec<String> = Vec::new();
+                let mut pages: Vec<String> = Vec::new();
                 let mut next = Some(world.path(&format!("/User?{order}&count={count}&includeTotal=true")));
                 let mut first = true;
                 while let Some(address) = next {
@@ -115,10 +115,10 @@ on_both_engines! {
                     first = false;
                     let page = answer.json();
                     assert!(!page.as_array().unwrap().is_empty() || whole.is_empty());
-                    pieces.extend(each(&page, "loginName").into_iter().map(str::to_owned));
+                    pages.extend(each(&page, "loginName").into_iter().map(str::to_owned));
                     next = answer.next();
                 }
-                assert_eq!(pieces, whole, "{order} by {count}");
+                assert_eq!(pages, whole, "{order} by {count}");
             }
         }
     }
@@ -141,8 +141,8 @@ on_both_engines! {
         assert!(ids.is_sorted(), "in key order");
     }
 
-    /// An answer around the bound between whole and streamed is whole, however fast it is made.
-    async fn pages_around_the_bound_of_a_piece_are_whole(world: World) {
+    /// An answer around the bound between complete and streamed is complete, however fast it is produced.
+    async fn pages_around_the_streaming_bound_are_whole(world: World) {
         let users: Vec<Value> = (0..120).map(|number| json!({ "loginName": format!("u{number}") })).collect();
         world.admin.post(&world.path("/User/batch"), json!(users)).await.expect(200);
         for _ in 0..10 {
@@ -185,7 +185,7 @@ on_both_engines! {
         world.admin.get(&world.path(&format!("/Group?cursor={cursor}"))).await.problem(400, "invalid-request");
     }
 
-    /// Who is locked or inactive is found without looking at all the others, on both engines.
+    /// Locked or inactive users are found without reading all the others, on both engines.
     async fn a_state_of_few_is_found_by_its_index(world: World) {
         let users: Vec<Value> = (0..3000).map(|number| json!({ "loginName": format!("u{number:05}"), "isUserActive": number != 9 })).collect();
         let users = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
@@ -200,8 +200,8 @@ on_both_engines! {
         ] {
             let plan = plan(&world, "GetUsers", filter).await.join("\n");
             assert!(plan.contains(index), "{plan}");
-            let found = world.admin.get(&world.path(&format!("/User?filter={}", encode(filter)))).await.is(200).json();
-            assert_eq!(each(&found, "loginName"), [login_name]);
+            let matches = world.admin.get(&world.path(&format!("/User?filter={}", encode(filter)))).await.is(200).json();
+            assert_eq!(each(&matches, "loginName"), [login_name]);
             let others = world.admin.get(&world.path(&format!("/User?includeTotal=true&count=1&filter={}", encode(&format!("not ({filter})"))))).await.is(200);
             assert_ne!(others.header("x-total-count").unwrap(), "1");
         }

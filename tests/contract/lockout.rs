@@ -1,5 +1,5 @@
-//! Failed attempts: counted, slowed down, locked out. A second, naive account of the rules says
-//! what is to be seen.
+//! Failed attempts: counted, slowed down, locked out. A second, naive model of the rules predicts
+//! the expected state.
 
 use chancery_credential::{
     lockout::Limits,
@@ -76,7 +76,7 @@ async fn set_limits(client: &Client, limits: Limits) {
     .await;
 }
 
-/// Does to a user what the model is told; whether it was let through.
+/// Applies an action of the model to a user; returns whether it was let through.
 async fn act(world: &World, user: &Person<'_>, passwords: &mut u32, action: Action) -> bool {
     let password = |number: u32| format!("a hedge with {number} gates");
     match action {
@@ -128,7 +128,7 @@ async fn burst_at(world: &World, user: &Person<'_>, guesses: usize) -> Value {
 }
 
 on_both_engines! {
-    /// Whatever happens in whatever order, the model's account is what is seen.
+    /// After any actions in any order, the state is that of the model.
     async fn follows_the_model(world: World) {
         set_mail_server(&world.admin).await;
         for seed in 1..=6 {
@@ -171,7 +171,7 @@ on_both_engines! {
         ada.change(FIRST, SECOND).await.expect(400);
         assert_eq!(ada.read().await, seen);
         assert_eq!(ada.events().await.iter().filter(|kind| *kind == "locked").count(), 1);
-        // after it the count towards the next one starts anew, that towards the permanent one goes on
+        // after it the temporary count starts again, the permanent one continues
         ada.age(5 * MINUTE).await;
         ada.change("not it", SECOND).await.expect(400);
         assert_eq!(counters(&ada.read().await), (6, 1));
@@ -246,8 +246,8 @@ on_both_engines! {
         ada.change(FIRST, SECOND).await.expect(200);
     }
 
-    /// UserLockNotificationEnabled: the recipients are told of each lock, once.
-    async fn operators_are_told_of_locks(world: World) {
+    /// UserLockNotificationEnabled: the recipients are notified of each lock, once.
+    async fn operators_are_notified_of_locks(world: World) {
         set_mail_server(&world.admin).await;
         set_all(&world.admin, &[
             ("LoginThrottlingEnabled", "false"), ("AttemptsBeforeTemporaryLock", "2"), ("UserLockNotificationEnabled", "true"),
@@ -255,9 +255,9 @@ on_both_engines! {
         ]).await;
         let ada = Person::named(&world, "ada").await;
         burst_at(&world, &ada, 6).await;
-        let told = mails(&world).await;
-        assert_eq!(told.iter().map(|mail| mail["recipient"].as_str().unwrap()).collect::<Vec<_>>(), ["a@example.com", "b@example.com"]);
-        assert!(told.iter().all(|mail| mail["login_name"] == "ada" && mail["until"].is_i64()));
+        let sent = mails(&world).await;
+        assert_eq!(sent.iter().map(|mail| mail["recipient"].as_str().unwrap()).collect::<Vec<_>>(), ["a@example.com", "b@example.com"]);
+        assert!(sent.iter().all(|mail| mail["login_name"] == "ada" && mail["until"].is_i64()));
         set(&world.admin, "UserLockNotificationEnabled", "false").await;
         ada.age(5 * MINUTE).await;
         burst_at(&world, &ada, 6).await;

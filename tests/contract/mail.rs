@@ -15,7 +15,7 @@ async fn with_server(world: &World) -> Sink {
     sink
 }
 
-/// Lets the store queue mail, which nobody receives.
+/// Lets the store queue mail, to a server that does not exist.
 pub async fn send_mail(world: &World) {
     world.set_option("MailServerConfig", "{\"Host\":\"127.0.0.1\"}").await;
     world.set_option("EMailSenderAddress", "noreply@example.com").await;
@@ -33,7 +33,7 @@ fn token(text: &str) -> String {
     text.split(|letter| !is_token(letter)).max_by_key(|word| word.len()).unwrap().to_owned()
 }
 
-/// Further words of a server that calls this machine: the mail servers of these tests stand here.
+/// Arguments of a server that may call this machine: the mail servers of these tests run here.
 pub fn calling_this_machine(_: &Path) -> Vec<String> {
     ["--private-destinations", "127.0.0.0/8"].map(str::to_owned).to_vec()
 }
@@ -54,7 +54,7 @@ on_both_engines! {
         assert_eq!((&user["isInitialPassword"], &user["isPasswordChangeRequired"]), (&json!(false), &json!(false)));
         world.admin.post(&format!("{password}/reset/response"), body).await.problem(400, "invalid-request");
 
-        // another request, another token, in English where nothing is said
+        // another request, another token, in English by default
         world.admin.send(http::Method::POST, &format!("{password}/reset/request"), &[], vec![]).await.expect(200);
         assert_ne!(token(&sink.wait_for(2).await[1].text()), token(&text));
     }
@@ -71,7 +71,7 @@ on_both_engines! {
         assert!(mails[0].subject().is_ascii() && mails[0].html().contains("href="));
     }
 
-    async fn operators_hear_of_locks(world: World) {
+    async fn operators_get_mails_about_locks(world: World) {
         let sink = with_server(&world).await;
         for (name, value) in [("UserLockNotificationEnabled", "true"), ("UserLockNotificationRecipients", "ops@example.com, sec@example.com"),
             ("AttemptsBeforeTemporaryLock", "1")] {
@@ -107,7 +107,7 @@ on_both_engines! {
         world.admin.post(&verification, json!({ "code": code })).await.problem(409, "conflict");
         assert_eq!(world.admin.get(&contacts).await.is(200).json(), json!([verified]));
 
-        // five guesses are all there are
+        // at most five guesses are allowed
         let other = world.admin.post(&contacts, json!({ "kind": "Email", "value": "other@example.com" })).await.is(201).json();
         let verification = format!("{contacts}/{}/verification", id(&other));
         for _ in 0..5 {
@@ -132,8 +132,8 @@ on_both_engines! {
         let send = world.path(&format!("/User/{}/password/reset/sendresetemail", id(&user)));
         world.admin.send(http::Method::POST, &send, &[], vec![]).await.expect(200);
         let why = async || {
-            let found = texts(&world, "SELECT last_error FROM mail_message WHERE last_error IS NOT NULL").await;
-            found.into_iter().next()
+            let errors = texts(&world, "SELECT last_error FROM mail_message WHERE last_error IS NOT NULL").await;
+            errors.into_iter().next()
         };
         let end = tokio::time::Instant::now() + chancery_testkit::PATIENCE;
         let why = loop {

@@ -26,6 +26,7 @@ mod coverage;
 mod customer;
 mod delta;
 mod documents;
+mod documents_link;
 mod durability;
 mod edge;
 mod effects;
@@ -120,7 +121,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
     each(&problem["errors"], "pointer")
 }
 
-/// Waits until all that was committed before stands in a feed; the feed's answer from there on. A server gives up sooner.
+/// Waits until all changes committed before are in a feed; returns the feed's answer from there on. A server gives up sooner.
 async fn feed_from_now(client: &Client, feed: &str) -> Value {
     let path = format!("{feed}?after=now");
     until("what was committed stands in the feed", async || client.get(&path).await.status == 200).await;

@@ -1,4 +1,4 @@
-//! The management service: tenancy, instances, client apps and what belongs to them.
+//! The management service: tenancy, instances, client apps and their resources.
 
 mod by_tenants;
 mod catalogue;
@@ -7,7 +7,6 @@ mod claim_rule;
 mod client_app;
 mod cross_rules;
 mod effective_scopes;
-mod elsewhere;
 pub mod ground;
 pub mod instance;
 mod levels;
@@ -17,6 +16,7 @@ mod permission;
 mod presentation;
 mod rights;
 mod roles;
+mod subscription_isolation;
 mod tenancy;
 mod trail;
 

@@ -1,4 +1,4 @@
-//! Lists of what one other is linked to.
+//! Lists of linked resources.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -29,7 +29,7 @@ pub async fn plan(world: &World, operation: &str, filter: &str) -> Vec<String> {
     plan_from(world, operation, filter, (false, None)).await
 }
 
-/// The same of a list that is turned, or goes on after a key.
+/// The same of a reversed list, or of one that continues after a key.
 pub async fn plan_from(
     world: &World,
     operation: &str,
@@ -72,8 +72,8 @@ pub async fn explain(world: &World, sql: Sql) -> Vec<String> {
 }
 
 on_both_engines! {
-    /// B9: `memberOfGroups.id eq` over a whole list answers the members in the order of their keys, with what else
-    /// the filter asks for.
+    /// B9: `memberOfGroups.id eq` over a whole list answers the members in the order of their keys, with the other conditions
+    /// of the filter.
     async fn the_members_of_a_group_are_listed_in_order(world: World) {
         let (group, mut ids) = members(&world).await;
         ids.sort_unstable();
@@ -95,7 +95,7 @@ on_both_engines! {
         assert_eq!(list("memberOfGroups.id eq \"0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f\"".into(), "").await, json!([]));
     }
 
-    /// Pages of few members and of many are the same list, in either order, with what else is asked for.
+    /// Pages of few members and of many are the same list, in either order, with other conditions.
     async fn members_are_paged(world: World) {
         let (few, mut ids) = members(&world).await;
         ids.sort_unstable();
@@ -109,20 +109,20 @@ on_both_engines! {
             for order in ["ascending", "descending"] {
                 let filter = encode(&format!("memberOfGroups.id eq \"{}\" and loginName pr", id(group)));
                 let mut path = world.path(&format!("/User?filter={filter}&count=900&sortOrder={order}"));
-                let (mut found, mut pages) = (Vec::new(), 0);
+                let (mut ids_of_pages, mut pages) = (Vec::new(), 0);
                 loop {
                     let answer = world.admin.get(&path).await.is(200);
                     let rows = answer.json();
                     assert_eq!(rows[0]["memberOfGroups"].as_array().unwrap().iter().filter(|one| one["id"] == group["id"]).count(), 1);
-                    found.extend(each(&rows, "id").into_iter().map(str::to_owned));
+                    ids_of_pages.extend(each(&rows, "id").into_iter().map(str::to_owned));
                     pages += 1;
                     let Some(link) = answer.header("link") else { break };
                     path = link.split(['<', '>']).nth(1).unwrap().strip_prefix(&world.base).unwrap().to_owned();
                 }
                 if order == "descending" {
-                    found.reverse();
+                    ids_of_pages.reverse();
                 }
-                assert!(found == *ids && pages == ids.len().div_ceil(900), "{order}: {pages} pages, {} found", found.len());
+                assert!(ids_of_pages == *ids && pages == ids.len().div_ceil(900), "{order}: {pages} pages, {} found", ids_of_pages.len());
             }
         }
     }
@@ -132,18 +132,18 @@ on_both_engines! {
         let (group, _) = members(&world).await;
         let filter = format!("memberOfGroups.id eq \"{}\" and isUserActive eq true", id(&group));
         let plan = plan(&world, "GetUsers", &filter).await;
-        let place = |what: &str| plan.iter().position(|line| line.contains(what));
+        let position = |what: &str| plan.iter().position(|line| line.contains(what));
         let whole = plan.join("\n");
-        assert!(place("user_account__store__").is_none(), "{whole}");
+        assert!(position("user_account__store__").is_none(), "{whole}");
         match world.engine {
             Engine::Sqlite => {
-                let (links, users) = (place("SEARCH m ").unwrap(), place("SEARCH t USING INTEGER PRIMARY KEY").unwrap());
+                let (links, users) = (position("SEARCH m ").unwrap(), position("SEARCH t USING INTEGER PRIMARY KEY").unwrap());
                 assert!(links < users, "{whole}");
-                assert!(place("SCAN t").is_none(), "{whole}");
+                assert!(position("SCAN t").is_none(), "{whole}");
             }
             Engine::Postgres => {
-                assert!(place("group_member").is_some() && place("Sort").is_some(), "{whole}");
-                assert!(place("SubPlan").is_none(), "{whole}");
+                assert!(position("group_member").is_some() && position("Sort").is_some(), "{whole}");
+                assert!(position("SubPlan").is_none(), "{whole}");
             }
         }
     }

@@ -23,7 +23,7 @@ const STORE: &str = "/api/userstore/v2/default/administration";
 const MANAGEMENT: &str = "/api/management/v2";
 const ENGINES: [Engine; 2] = [Engine::Sqlite, Engine::Postgres];
 
-/// The schema version of the release whose data is kept, and the name of the first migration since.
+/// The schema version of the stored release data, and the name of the first migration since.
 const BEFORE: i64 = 18;
 const FIRST: &str = "0019_write_gate";
 
@@ -54,7 +54,7 @@ fn unpacked(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Runs statements on a database of PostgreSQL, as its owner: what they answer, or why not.
+/// Runs statements on a database of PostgreSQL, as its owner: returns their output, or the error.
 fn psql(database: &Database, statements: &[u8]) -> Result<String, String> {
     let mut psql = start_psql(database);
     psql.stdin.take().unwrap().write_all(statements).unwrap();
@@ -76,12 +76,12 @@ fn start_psql(database: &Database) -> Child {
         .unwrap()
 }
 
-/// What a query answers; empty where it fails.
+/// The output of a query; empty where it fails.
 fn ask(database: &Database, query: &str) -> String {
     psql(database, query.as_bytes()).unwrap_or_default()
 }
 
-/// Somebody else's transaction, open until the value is dropped.
+/// A foreign transaction, open until the value is dropped.
 struct Transaction(Child);
 
 impl Transaction {
@@ -182,7 +182,7 @@ async fn a_start_upgrades_the_data_of_an_older_release() {
     }
 }
 
-/// A tenant of the older release has no row of the option PkceRequired. It keeps the old default, and a new tenant has the new one.
+/// A tenant of the older release has no row of the option PkceRequired. It retains the old default, and a new tenant has the new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_of_an_older_release_still_require_pkce() {
     for engine in ENGINES {
@@ -239,7 +239,7 @@ async fn a_schema_is_upgraded_by_the_command_alone_where_starts_must_not() {
     }
 }
 
-/// The command makes the schema of an empty database, too; beside a server with an embedded database it is refused.
+/// The command creates the schema of an empty database, too; beside a server with an embedded database it is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_makes_a_schema_and_explains_itself() {
     for engine in ENGINES {
@@ -247,8 +247,8 @@ async fn the_command_makes_a_schema_and_explains_itself() {
         let output = migrate(&database).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         let mut server = Process::start(&database, &[("CHANCERY_MIGRATE", "off")]).await;
-        let beside = migrate(&database).output().unwrap();
-        assert_eq!(beside.status.success(), engine == Engine::Postgres, "{}", said(&beside));
+        let with_server = migrate(&database).output().unwrap();
+        assert_eq!(with_server.status.success(), engine == Engine::Postgres, "{}", said(&with_server));
         assert!(server.stop());
     }
     let help = Command::new(Process::program()).args(["migrate", "--help"]).output().unwrap();

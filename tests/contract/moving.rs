@@ -25,17 +25,17 @@ fn run(database: &Database, words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 fn done(output: &Output) -> String {
-    assert!(output.status.success(), "{}", told(output));
-    told(output)
+    assert!(output.status.success(), "{}", text_of(output));
+    text_of(output)
 }
 
 fn refused(output: &Output, word: &str) {
-    assert!(!output.status.success() && told(output).contains(word), "{word}: {}", told(output));
+    assert!(!output.status.success() && text_of(output).contains(word), "{word}: {}", text_of(output));
 }
 
 /// A number that a statement finds, in a database without a server.
@@ -55,13 +55,13 @@ async fn number(database: &Database, text: &'static str) -> i64 {
 async fn make_store(admin: &Client, name: &str) -> Json {
     let first =
         async |resource: &str| admin.get(&format!("/api/management/v2/{resource}")).await.is(200).json();
-    let home = first("Subscription").await[0]["id"].clone();
+    let subscription = first("Subscription").await[0]["id"].clone();
     let kinds = first("IdpType?filter=name%20eq%20%22UserStore%22").await;
-    let body = json!({ "name": name, "subscriptionId": home, "idpTypeId": kinds[0]["id"] });
+    let body = json!({ "name": name, "subscriptionId": subscription, "idpTypeId": kinds[0]["id"] });
     admin.post("/api/management/v2/IdpInstance", body).await.is(201).json()
 }
 
-/// Rows of many kinds: texts, truth values, bytes, secrets, relations, and a user store that is gone again.
+/// Rows of many kinds: texts, truth values, bytes, secrets, relations, and a deleted user store.
 async fn fill(admin: &Client) {
     for number in 0..700 {
         let body = json!({ "loginName": format!("user-{number}"), "isUserActive": number % 2 == 0 });
@@ -76,7 +76,7 @@ async fn fill(admin: &Client) {
     admin.delete(&path).await.expect(204);
 }
 
-/// What an administrator sees of everything.
+/// All resources that an administrator sees.
 async fn seen(admin: &Client) -> Vec<Json> {
     let mut seen = Vec::new();
     for path in [
@@ -92,7 +92,7 @@ async fn seen(admin: &Client) -> Vec<Json> {
     seen
 }
 
-/// Starts a server on a database that was copied, with the master key that was there, and looks.
+/// Starts a server on a copied database, with the former master key, and reads everything.
 async fn look(database: &Database, key: &[u8]) -> Vec<Json> {
     database.write_private("master.key", key);
     let mut server = Process::start(database, &[]).await;
@@ -144,7 +144,7 @@ async fn an_installation_goes_to_the_other_engine_and_back() {
     refused(&copy(&second, &third), "is there");
 }
 
-/// The identity of an installation is kept by a copy to another database: tokens that a restore invalidated stay invalid, a copy stays a
+/// A copy to another database retains the identity of an installation: tokens that a restore invalidated stay invalid, a copy stays a
 /// copy, and a source whose restore is unfinished is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_was_moved_keeps_the_identity_of_the_installation() {
@@ -221,7 +221,7 @@ async fn a_master_key_becomes_another(engine: Engine) {
     assert_eq!((both.len(), &both[32..]), (64, old.as_slice()));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(number(&database, "SELECT floor FROM schema_floor").await >= 61, "older programs are refused");
-    // the root client's secret, a digest, and all that was sealed go on to work, and new values are sealed
+    // the root client's secret, a digest, and all sealed values still work, and new values are sealed
     let mut server = Process::start(&database, &[]).await;
     assert_eq!(seen(&server.admin).await, before);
     set_mail_server(&server.admin).await;
@@ -229,7 +229,7 @@ async fn a_master_key_becomes_another(engine: Engine) {
     let before = seen(&server.admin).await;
     assert!(server.stop());
 
-    // the one before opens what was sealed under it alone
+    // the former key opens its own values alone
     database.write_private("master.key", &old);
     let start = run(&database, &["--listen", "127.0.0.1:0"]);
     refused(&start, "cannot be opened with this master key");
@@ -240,7 +240,7 @@ async fn a_master_key_becomes_another(engine: Engine) {
     assert_eq!(seen(&server.admin).await, before);
     assert!(server.stop());
 
-    // a backup from before goes with a file of after
+    // a backup from before works with the file from after
     copied.write_private("master.key", fs::read(&file).unwrap());
     let mut server = Process::start(&copied, &[]).await;
     server.admin.get(OPTION).await.expect(200);
@@ -289,7 +289,7 @@ async fn encrypted_by(database: &Database, key: &MasterKey) -> Vec<String> {
     found
 }
 
-/// After a rotation a server encrypts everything again, and tells when the older key can be removed from the file.
+/// After a rotation a server encrypts everything again, and logs when the older key can be removed from the file.
 async fn an_older_master_key_is_needed_no_longer(engine: Engine) {
     let database = Database::create(engine);
     let mut server = Process::start(&database, &[]).await;
@@ -307,8 +307,8 @@ async fn an_older_master_key_is_needed_no_longer(engine: Engine) {
     let both = fs::read(database.folder().join("master.key")).unwrap();
     let mut server = Process::start(&database, &[]).await;
     let log = server.log.clone();
-    let told = || async { fs::read_to_string(&log).unwrap().contains("need the first master key alone") };
-    until("everything is encrypted again", told).await;
+    let text_of = || async { fs::read_to_string(&log).unwrap().contains("need the first master key alone") };
+    until("everything is encrypted again", text_of).await;
     let metrics = server.admin.get("/metrics").await.is(200);
     let metrics = String::from_utf8_lossy(&metrics.bytes);
     let figure = |name: &str| {
@@ -341,9 +341,9 @@ async fn an_older_master_key_is_needed_no_longer_postgres() {
     an_older_master_key_is_needed_no_longer(Engine::Postgres).await;
 }
 
-/// A database of the previous release has no root key yet: it becomes the master key that sealed the signing keys, at whatever position
+/// A database of the previous release has no root key yet: it becomes the master key that sealed the signing keys, at any position
 /// in the file.
-async fn the_root_of_a_release_before_is_kept(engine: Engine) {
+async fn the_root_key_of_an_earlier_release_is_retained(engine: Engine) {
     let database = Database::create(engine);
     assert!(Process::start(&database, &[]).await.stop());
     crate::server::execute(&database, &["DELETE FROM key_root"]).await;
@@ -354,11 +354,11 @@ async fn the_root_of_a_release_before_is_kept(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_root_of_a_release_before_is_kept_sqlite() {
-    the_root_of_a_release_before_is_kept(Engine::Sqlite).await;
+async fn the_root_key_of_an_earlier_release_is_retained_sqlite() {
+    the_root_key_of_an_earlier_release_is_retained(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_root_of_a_release_before_is_kept_postgres() {
-    the_root_of_a_release_before_is_kept(Engine::Postgres).await;
+async fn the_root_key_of_an_earlier_release_is_retained_postgres() {
+    the_root_key_of_an_earlier_release_is_retained(Engine::Postgres).await;
 }

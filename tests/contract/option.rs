@@ -1,4 +1,4 @@
-//! Options: what a store is set to, and that it takes effect at once.
+//! Options: their values, and their immediate effect.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
 };
 
 const OPTIONS: &str = "/api/management/v2/Option";
-const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 
 /// The row UserStore of section 5, with the defaults as options hold them.
@@ -63,7 +63,7 @@ async fn options(world: &World, filter: &str) -> Value {
     world.admin.get(&format!("{OPTIONS}?filter={}", encode(filter))).await.is(200).json()
 }
 
-/// An update body that changes nothing.
+/// An update body without changes.
 fn body_of(option: &Value) -> Value {
     json!({ "id": option["id"], "name": option["name"], "value": option["value"], "concurrencyToken": option["concurrencyToken"] })
 }
@@ -77,13 +77,13 @@ on_both_engines! {
     async fn are_there_with_their_owner(world: World) {
         let store = world.user("ada").await["instanceId"].clone();
         for (catalogue, target) in [(USER_STORE, "applyToIdpInstanceId"), (TENANT, "applyToTenantId")] {
-            let found = options(&world, &format!("{target} pr")).await;
+            let rows = options(&world, &format!("{target} pr")).await;
             let expected: Vec<(&str, &str)> = catalogue.split(", ").map(|entry| {
                 entry.split_once(" (").map_or((entry, ""), |(name, default)| (name, default.trim_end_matches(')')))
             }).collect();
-            assert_eq!(found.as_array().unwrap().len(), expected.len());
+            assert_eq!(rows.as_array().unwrap().len(), expected.len());
             for (name, default) in expected {
-                let row = found.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}"));
+                let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}"));
                 assert_eq!(row["value"], default, "{name}");
                 assert_eq!((row["dataType"].as_str().unwrap(), row["editorType"].as_str().unwrap()), hints(name, default), "{name}");
                 assert_eq!(row["hasConfigurationError"], false, "{name}");
@@ -117,16 +117,16 @@ on_both_engines! {
         let hint = json!({ "dataType": "String", "hasConfigurationError": true, "concurrencyToken": patched["concurrencyToken"] });
         let same = world.admin.patch(&path_of(&row), hint).await.is(202).json();
         assert_eq!((&same["dataType"], &same["hasConfigurationError"]), (&json!("Integer"), &json!(false)));
-        world.admin.get(&format!("{OPTIONS}/{NOBODY}")).await.problem(404, "not-found");
+        world.admin.get(&format!("{OPTIONS}/{UNKNOWN_ID}")).await.problem(404, "not-found");
         // its name is one of its target's
         let taken = json!({ "name": "ClaimIssuer", "concurrencyToken": same["concurrencyToken"] });
         assert_eq!(pointers(&world.admin.patch(&path_of(&row), taken).await.problem(409, "conflict")), ["/name"]);
-        // the trail of the configuration has it
+        // the trail of the configuration has an entry
         let entry = texts(&world, "SELECT data_source || action || area || COALESCE(current_content, '') FROM audit_entry ORDER BY rid DESC LIMIT 1").await;
         assert!(entry[0].starts_with("managementModifiedOption") && entry[0].contains("PasswordMinLength"), "{entry:?}");
     }
 
-    /// Exactly one target: a PUT without any keeps it, one clears the others, two are 400.
+    /// Exactly one target: a PUT without any retains it, one clears the others, two are 400.
     async fn have_exactly_one_target(world: World) {
         let other = world.other_store("other").await;
         drop_option(&world, other, "EventRetention").await;
@@ -151,7 +151,7 @@ on_both_engines! {
         for two in [json!({ "applyToIdpInstanceId": other, "applyToTenantId": tenant }), json!({ "applyToIdpInstanceId": other, "applyToMfaInstanceId": other, "applyToTenantId": tenant })] {
             put(two).await.problem(400, "invalid-request");
         }
-        for (member, target) in [("applyToIdpInstanceId", json!(NOBODY)), ("applyToTenantId", json!(other)), ("applyToMfaInstanceId", json!(NOBODY))] {
+        for (member, target) in [("applyToIdpInstanceId", json!(UNKNOWN_ID)), ("applyToTenantId", json!(other)), ("applyToMfaInstanceId", json!(UNKNOWN_ID))] {
             assert_eq!(wrong(put(json!({ member: target })).await), [format!("/{member}")]);
         }
         assert_eq!(world.admin.get(&path).await.json()["applyToIdpInstanceId"], json!(other));
@@ -161,7 +161,7 @@ on_both_engines! {
         assert_eq!((&moved["applyToTenantId"], &moved["applyToIdpInstanceId"]), (&tenant, &json!(null)));
     }
 
-    /// A caller sees and targets what its scope has, and is not told of more.
+    /// A caller sees and targets the options of its scope alone.
     async fn are_those_of_the_caller_s_scope(world: World) {
         let other = world.other_store("other").await;
         drop_option(&world, other, "ClaimIssuer").await;
@@ -240,8 +240,8 @@ on_both_engines! {
         assert_eq!(world.admin.put(&path_of(&row), body).await.is(202).json()["hasConfigurationError"], false);
     }
 
-    /// What depends on another option is judged beside it, whichever of them is written, one by one or together, or deleted.
-    async fn options_are_judged_together(world: World) {
+    /// Dependent options are validated together, whichever of them is written, one by one or together, or deleted.
+    async fn options_are_validated_together(world: World) {
         let is_wrong = async |name: &str| option(&world.admin, name).await["hasConfigurationError"] == json!(true);
         set(&world.admin, "PasswordMinLength", "200").await;
         assert!(is_wrong("PasswordMaxLength").await && !is_wrong("PasswordMinLength").await);
@@ -282,9 +282,9 @@ on_both_engines! {
         }
     }
 
-    /// Section 15: lifetimes have bounds: where a release narrows them, what was kept before is flagged at the next
-    /// start, once, and what fits again is not.
-    async fn values_are_judged_again_when_their_form_changes(world: World) {
+    /// Section 15: lifetimes have bounds: where a release narrows them, stored values are flagged at the next
+    /// start, once, and valid ones are not.
+    async fn values_are_validated_again_when_their_form_changes(world: World) {
         let before = set(&world.admin, "TemporaryLockDuration", "00:10:00").await;
         let wrong = set(&world.admin, "PasswordMinLength", "many").await;
         world.sql(vec![
@@ -313,8 +313,8 @@ on_both_engines! {
     }
 
     /// MailServerConfig is encrypted at rest, redacted in the trail, readable at `/Option` alone; null
-    /// in a PUT keeps it; it gives neither filter nor order.
-    async fn secrets_are_kept(world: World) {
+    /// in a PUT retains it; it gives neither filter nor order.
+    async fn secrets_are_encrypted_and_redacted(world: World) {
         let value = r#"{"Host":"mail.example.com","UserName":"mailer","Password":"Rosebud-7f3a"}"#;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let row = set(&near, "MailServerConfig", value).await;
@@ -323,8 +323,8 @@ on_both_engines! {
             assert_eq!(client.get(&path_of(&row)).await.is(200).json()["value"], value);
             assert_eq!(option(client, "MailServerConfig").await["value"], value);
         }
-        let kept = texts(&world, "SELECT value FROM option_value WHERE name = 'MailServerConfig'").await;
-        assert!(!kept[0].is_empty() && !kept[0].contains("Rosebud"));
+        let stored = texts(&world, "SELECT value FROM option_value WHERE name = 'MailServerConfig'").await;
+        assert!(!stored[0].is_empty() && !stored[0].contains("Rosebud"));
         for null in [json!(null), json!("absent")] {
             let mut body = body_of(&near.get(&path_of(&row)).await.json());
             if null.is_null() { body["value"] = null } else { body.as_object_mut().unwrap().remove("value"); }
@@ -332,7 +332,7 @@ on_both_engines! {
         }
         let body = body_of(&near.get(&path_of(&row)).await.json());
         assert_eq!(near.put(&path_of(&row), body).await.is(202).json()["hasConfigurationError"], false, "as it was read");
-        // it does not become something that is none
+        // it does not become another option
         let token = near.get(&path_of(&row)).await.json()["concurrencyToken"].clone();
         let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].clone();
         for (member, value) in [("name", json!("SomethingElse")), ("applyToTenantId", tenant)] {

@@ -29,8 +29,8 @@ async fn outbound_traffic_is_switched_off() {
     let server = Process::start(&database, &[("CHANCERY_OUTBOUND", "auto")]).await;
     assert_eq!(warnings(&server).await, "null");
     let wrong = Command::new(Process::program()).args(["--outbound", "on", "check-config"]).output().unwrap();
-    let told = String::from_utf8_lossy(&wrong.stderr);
-    assert!(!wrong.status.success() && told.contains("outbound is auto or off"), "{told}");
+    let stderr = String::from_utf8_lossy(&wrong.stderr);
+    assert!(!wrong.status.success() && stderr.contains("outbound is auto or off"), "{stderr}");
 }
 
 fn switched_off(_: &Path) -> Vec<String> {
@@ -41,7 +41,7 @@ on_both_engines! {
     [switched_off]
 
     /// Every page of the console says that outbound traffic is disabled. Queued messages still expire.
-    async fn the_console_says_that_it_is_quiet(world: World) {
+    async fn the_console_says_that_outbound_traffic_is_disabled(world: World) {
         let ada = person(&world, "ada").await;
         assign(&world, &ada, "SystemAdmin", json!({})).await;
         let mut browser = Browser::new(&world);
@@ -55,7 +55,7 @@ on_both_engines! {
     }
 
     /// Queued messages expire: a mail at its expiry, a back-channel logout after an hour.
-    async fn what_waits_is_given_up_in_time(world: World) {
+    async fn queued_messages_expire(world: World) {
         const HOUR: i64 = 3_600_000;
         let app = world.make("ClientApp", json!({ "name": "told" })).await;
         let app: Uuid = id(&app).parse().unwrap();

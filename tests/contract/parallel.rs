@@ -1,4 +1,4 @@
-//! Administrators at work at the same time: whatever they write, nobody is turned away and nothing is lost.
+//! Administrators at work at the same time: all writes are served, and nothing is lost.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ const MANAGEMENT: &str = "/api/management/v2";
 const STORE: &str = "/api/userstore/v2/default/administration";
 const WRITERS: usize = 64;
 const ROUNDS: usize = 2;
-/// One in so many writers counts up what all of these share.
+/// One in so many writers increments the shared counters.
 const COUNTED: usize = 8;
 
-/// What all writers write to.
+/// The shared targets of all writers.
 struct Shared {
     group: Value,
     counter: Value,
@@ -24,10 +24,10 @@ struct Shared {
     tenant: Value,
 }
 
-/// Everything of a resource of the management service.
+/// All rows of a resource of the management service.
 async fn all(client: &Client, resource: &str) -> Vec<Value> {
-    let found = client.get(&format!("{MANAGEMENT}/{resource}")).await.is(200).json();
-    found.as_array().unwrap().clone()
+    let rows = client.get(&format!("{MANAGEMENT}/{resource}")).await.is(200).json();
+    rows.as_array().unwrap().clone()
 }
 
 async fn make(client: &Client, path: String, body: Value) -> Value {
@@ -48,7 +48,7 @@ async fn prepare(client: &Client) -> Shared {
     }
 }
 
-/// Reads, changes and writes until nobody came between: what an administrator's program does.
+/// Reads, changes and writes until there is no conflict, like an administrator's program.
 async fn change(client: &Client, path: &str, member: &str, next: impl Fn(&str) -> String) {
     for _ in 0..10_000 {
         let read = client.get(path).await.is(200).json();
@@ -62,7 +62,7 @@ async fn change(client: &Client, path: &str, member: &str, next: impl Fn(&str) -
     panic!("{path} was never free");
 }
 
-/// One writer's round: every kind of thing that administrators make, and what all of them share.
+/// One writer's round: every kind of resource that administrators create, and the shared ones.
 async fn write(client: &Client, shared: &Shared, writer: usize, round: usize) {
     let name = format!("w{writer}r{round}");
     let key = |answer: Answer| answer.is(201).json()["id"].clone();
@@ -110,8 +110,8 @@ async fn write_in_parallel(engine: Engine, processes: usize) {
     let group = client.get(&format!("{STORE}/Group/{}", shared.group["id"].as_str().unwrap())).await;
     assert_eq!(group.is(200).json()["memberUsers"].as_array().unwrap().len(), WRITERS * ROUNDS);
     let apps = Value::Array(all(client, "ClientApp").await);
-    let made = each(&apps, "name").iter().filter(|name| name.starts_with('w')).count();
-    assert_eq!(made, WRITERS * ROUNDS);
+    let count = each(&apps, "name").iter().filter(|name| name.starts_with('w')).count();
+    assert_eq!(count, WRITERS * ROUNDS);
 }
 
 fn run(engine: Engine, processes: usize) {
@@ -120,18 +120,18 @@ fn run(engine: Engine, processes: usize) {
 
 /// B1, B2: 64 writers of anything are all served, and no change of one overwrites another's.
 #[test]
-fn nobody_is_turned_away_sqlite() {
+fn every_writer_is_served_sqlite() {
     run(Engine::Sqlite, 1);
 }
 
 /// B1, B2: the same on a server.
 #[test]
-fn nobody_is_turned_away_postgres() {
+fn every_writer_is_served_postgres() {
     run(Engine::Postgres, 1);
 }
 
 /// B1, B2, B4: the same on two processes.
 #[test]
-fn nobody_is_turned_away_by_two_processes() {
+fn every_writer_is_served_by_two_processes() {
     run(Engine::Postgres, 2);
 }

@@ -1,5 +1,5 @@
-//! What is around passkeys: access passes, recoveries, events, overviews. The ceremonies are
-//! proved by scripts/check-passkeys, with a browser; here is what they refuse.
+//! The resources around passkeys: access passes, recoveries, events, overviews. The ceremonies are
+//! tested by scripts/check-passkeys, with a browser; here are their refusals.
 
 pub mod authenticator;
 mod options;
@@ -15,10 +15,10 @@ fn security(world: &World, rest: &str) -> String {
 }
 
 async fn items(world: &World, list: &str) -> Vec<Value> {
-    let found = world.admin.get(&security(world, list)).await.is(200).json();
-    let items = found["items"].as_array().unwrap().clone();
+    let list_page = world.admin.get(&security(world, list)).await.is(200).json();
+    let items = list_page["items"].as_array().unwrap().clone();
     if !list.contains("count=") {
-        assert_eq!(found["totalCount"].as_u64().unwrap(), items.len() as u64);
+        assert_eq!(list_page["totalCount"].as_u64().unwrap(), items.len() as u64);
     }
     items
 }
@@ -114,7 +114,7 @@ on_both_engines! {
         assert_eq!((&early["validFrom"], &early["status"]), (&early["createdOn"], &json!("Active")));
         assert_eq!(crate::signing::millis(&early["expiresOn"]), begins + 3_600_000);
         world.admin.delete(&format!("{passes}/{}", id(&early))).await.expect(204);
-        // time alone changes what a pass is
+        // time alone changes the state of a pass
         let later = json!({ "userId": id(&user), "validFrom": "2199-01-01T00:00:00Z" });
         let pass = world.admin.post(&passes, later).await.is(201).json();
         assert_eq!((&pass["status"], &pass["expiresOn"]), (&json!("NotYetValid"), &json!("2199-01-01T01:00:00.000Z")));
@@ -129,7 +129,7 @@ on_both_engines! {
         world.set_option("TemporaryAccessPassLength", "20").await;
         let long = world.admin.post(&passes, json!({ "userId": id(&user) })).await.is(201).json();
         assert_eq!(long["value"].as_str().unwrap().len(), 20);
-        // they go with their user
+        // they are deleted with their user
         world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!({})).await.expect(204);
         assert_eq!(items(&world, "/temporary-access-passes").await, Vec::<Value>::new());
     }
@@ -152,7 +152,7 @@ on_both_engines! {
         world.admin.post(&at("approvals"), json!({})).await.problem(409, "conflict");
         let store = user["instanceId"].as_str().unwrap().parse().unwrap();
         let second = world.client("second", &[("UserStoreAdmin", None, Some(store))]).await;
-        // as if somebody else had made it than who asked
+        // as if it had been created by another one than its requester
         world.sql(vec![("DELETE FROM client_app_controller", vec![])]).await;
         assert_eq!(second.post(&at("approvals"), json!({})).await.is(200).json()["status"], "Approved");
         let done = world.admin.post(&at("completion"), json!({})).await.is(200).json();
@@ -161,7 +161,7 @@ on_both_engines! {
         world.admin.post(&at("cancellation"), json!({})).await.problem(409, "conflict");
         assert_eq!(event_types(&world).await, ["RecoveryStarted", "RecoveryCompleted"]);
 
-        // one that expired is open no more
+        // an expired one is not open any more
         let second = world.admin.post(&recoveries, new.clone()).await.is(201).json();
         world.sql(vec![("UPDATE recovery_transaction SET expires_on = 1 WHERE status = 'Requested'", vec![])]).await;
         let expired = items(&world, "/recovery-transactions?filter=status%20eq%20%22Expired%22").await;
@@ -172,7 +172,7 @@ on_both_engines! {
         assert_eq!(items(&world, "/recovery-transactions").await.len(), 3);
     }
 
-    async fn overviews_show_what_is_in_the_way(world: World) {
+    async fn overviews_show_the_missing_requirements(world: World) {
         let user = world.user("ada").await;
         let overview = world.admin.get(&security(&world, &format!("/users/{}", id(&user)))).await.is(200).json();
         assert_eq!(overview["user"], json!({ "id": user["id"], "loginName": "ada", "displayName": "ada" }));
@@ -200,11 +200,11 @@ on_both_engines! {
         assert_eq!(all["users"].as_array().unwrap().len(), 2);
         assert_eq!(all["users"][0]["readiness"]["userId"], user["id"]);
         assert_eq!(all["temporaryAccessPasses"].as_array().unwrap().len(), 1);
-        let nobody = security(&world, "/users/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f");
-        world.admin.get(&nobody).await.problem(404, "not-found");
+        let unknown_user = security(&world, "/users/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f");
+        world.admin.get(&unknown_user).await.problem(404, "not-found");
     }
 
-    /// Whom the reasons keep back, counted over a store of several pieces: as many as the users' own overviews say.
+    /// The reasons that hold people back, counted over a store of several batches: the same as in the users' own overviews.
     async fn the_readiness_of_a_store_is_counted_by_reason(world: World) {
         let people: Vec<Value> =
             (0..600).map(|number| json!({ "loginName": format!("u{number}"), "isUserActive": number % 3 > 0 })).collect();
@@ -225,15 +225,15 @@ on_both_engines! {
         let of_others = reasons.iter().filter(|(_, users)| *users > 0).map(|(reason, _)| *reason).collect::<Vec<_>>();
         assert_eq!(own["readiness"]["blockingReasons"], json!(of_others));
 
-        // the people behind a number, and what another policy would make of it
+        // the people behind a number, and the counts by another policy
         assert_eq!((&counted["people"], &counted["requiredCredentialCount"]), (&json!(null), &json!(1)));
-        let asked = async |query: &str| world.admin.get(&security(&world, &format!("/readiness?{query}"))).await.is(200).json();
-        let named = |told: &Value| each(&told["people"], "loginName").into_iter().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(named(&asked("reason=Ready").await), ["u1"]);
-        let inactive = named(&asked("reason=UserInactive").await);
+        let readiness = async |query: &str| world.admin.get(&security(&world, &format!("/readiness?{query}"))).await.is(200).json();
+        let named = |page: &Value| each(&page["people"], "loginName").into_iter().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(named(&readiness("reason=Ready").await), ["u1"]);
+        let inactive = named(&readiness("reason=UserInactive").await);
         assert_eq!((inactive.len(), inactive[0].as_str(), inactive[1].as_str()), (100, "u0", "u3"));
-        assert_eq!(named(&asked("reason=UserLocked").await), <[String; 0]>::default());
-        let more = asked("requiredCredentialCount=3&reason=Ready").await;
+        assert_eq!(named(&readiness("reason=UserLocked").await), <[String; 0]>::default());
+        let more = readiness("requiredCredentialCount=3&reason=Ready").await;
         assert_eq!((&more["ready"], &more["requiredCredentialCount"], named(&more).len()), (&json!(0), &json!(3), 0));
         for wrong in ["reason=ready", "reason=", "requiredCredentialCount=-1"] {
             world.admin.get(&security(&world, &format!("/readiness?{wrong}"))).await.problem(400, "invalid-request");

@@ -1,4 +1,4 @@
-//! What is known of models of authenticators: imported, refreshed, and what follows for passkeys.
+//! The known models of authenticators: imported, refreshed, and the consequences for passkeys.
 
 use std::{
     collections::HashMap,
@@ -70,7 +70,7 @@ fn entry(make: &str, status: &str) -> Value {
     })
 }
 
-/// What the service answers, by path: one path a world.
+/// The answers of the service, by path: one path a world.
 static DOCUMENTS: LazyLock<Mutex<HashMap<String, Vec<u8>>>> = LazyLock::new(Mutex::default);
 
 /// The port of the service, which answers one request a connection.
@@ -89,9 +89,9 @@ static PORT: LazyLock<u16> = LazyLock::new(|| {
             }
             let head = String::from_utf8_lossy(&head).into_owned();
             let path = head.split(' ').nth(1).unwrap_or_default();
-            let found = DOCUMENTS.lock().unwrap().get(path).cloned();
-            let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
-            let body = found.unwrap_or_default();
+            let document = DOCUMENTS.lock().unwrap().get(path).cloned();
+            let status = if document.is_some() { "200 OK" } else { "404 Not Found" };
+            let body = document.unwrap_or_default();
             let head =
                 format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
             let _ = connection.write_all(head.as_bytes()).and_then(|()| connection.write_all(&body));
@@ -104,7 +104,7 @@ fn path_of(folder: &Path) -> String {
     format!("/{}", folder.file_name().unwrap().to_str().unwrap())
 }
 
-/// The words that make a server believe the service and fetch from it.
+/// The arguments that make a server trust the service and fetch from it.
 fn words(folder: &Path) -> Vec<String> {
     let root = folder.join("root.pem");
     std::fs::write(&root, SERVICE.root.pem()).unwrap();
@@ -147,18 +147,18 @@ on_both_engines! {
             "nextUpdateOn": null, "entryCount": 0, "lastRefreshError": null,
         });
         assert_eq!(status(&world).await, empty);
-        let mut told = empty.clone();
-        told["lastRefreshError"] = json!("No source is configured.");
-        assert_eq!(refresh(&world).await, told);
-        assert_eq!(status(&world).await, told);
-        // without a root of one's own only FIDO is believed
+        let mut expected = empty.clone();
+        expected["lastRefreshError"] = json!("No source is configured.");
+        assert_eq!(refresh(&world).await, expected);
+        assert_eq!(status(&world).await, expected);
+        // without a configured root only FIDO is trusted
         let problem = import(&world, &signed(1, &json!([]))).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/signedBlobJwt"]);
         assert!(problem["detail"].as_str().unwrap().contains("does not lead to a root that is trusted"), "{problem}");
-        for odd in ["", "a.b", "a.b.c.d", "a.b.!", "..."] {
-            assert_eq!(pointers(&import(&world, odd).await.problem(400, "invalid-request")), ["/signedBlobJwt"]);
+        for malformed in ["", "a.b", "a.b.c.d", "a.b.!", "..."] {
+            assert_eq!(pointers(&import(&world, malformed).await.problem(400, "invalid-request")), ["/signedBlobJwt"]);
         }
-        assert_eq!(status(&world).await, told);
+        assert_eq!(status(&world).await, expected);
         let customers = world.client("customers", &[("CustomerAdmin", None, None)]).await;
         customers.get(PATH).await.problem(403, "forbidden");
         customers.post(&format!("{PATH}/refresh"), json!({})).await.problem(403, "forbidden");
@@ -177,13 +177,13 @@ on_both_engines! {
         assert!(shown["refreshedOn"].is_string() && shown["lastRefreshError"].is_null());
         assert_eq!(shown.as_object().unwrap().len(), 7);
         assert_eq!(status(&world).await, shown);
-        // what was left out is told in the trail, not its bytes
-        let told = newest_entry(&world).await;
-        assert_eq!((&told["area"], &told["action"], &told["primaryKey"]), (&json!("TrustSnapshot"), &json!("Modified"), &json!("mds")));
-        let content: Value = serde_json::from_str(told["currentContent"].as_str().unwrap()).unwrap();
+        // omitted content is named in the trail, without its bytes
+        let audit = newest_entry(&world).await;
+        assert_eq!((&audit["area"], &audit["action"], &audit["primaryKey"]), (&json!("TrustSnapshot"), &json!("Modified"), &json!("mds")));
+        let content: Value = serde_json::from_str(audit["currentContent"].as_str().unwrap()).unwrap();
         assert_eq!((&content["snapshotNumber"], &content["skippedEntryCount"]), (&json!(7), &json!(1)));
         assert_eq!(content["skippedBecause"], "entry 1: a member is missing or of another form");
-        assert!(told.to_string().len() < 4000);
+        assert!(audit.to_string().len() < 4000);
         let event = world.app.store.run("Test", Mode::Long, None, |tx| {
             tx.one("SELECT envelope FROM outbox_event ORDER BY id DESC LIMIT 1", &[], |row| row.text(0).map(str::to_owned))
         });
@@ -200,7 +200,7 @@ on_both_engines! {
         let problem = import(&world, &tampered).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/signedBlobJwt"]);
         assert_eq!(status(&world).await, shown);
-        assert_eq!(newest_entry(&world).await, told, "nothing was changed");
+        assert_eq!(newest_entry(&world).await, audit, "nothing was changed");
         let dry = format!("{PATH}/signed-offline-import?dryRun=true");
         let tried = world.admin.post(&dry, json!({ "signedBlobJwt": signed(8, &json!([])) })).await.is(200).json();
         assert_eq!(tried["snapshotNumber"], "8");
@@ -231,10 +231,10 @@ on_both_engines! {
         let (forged, older) = (format!("{}AAAA", signed(4, &json!([]))), signed(2, &json!([])));
         for (text, word) in [(forged.as_str(), "is refused"), (&older, "older than snapshot 3"), ("\u{fffd}", "is refused")] {
             publish(&world, Some(text));
-            let mut kept = refresh(&world).await;
-            assert!(kept["lastRefreshError"].as_str().unwrap().contains(word), "{kept}");
-            kept["lastRefreshError"] = json!(null);
-            assert_eq!(kept, good);
+            let mut status_without_error = refresh(&world).await;
+            assert!(status_without_error["lastRefreshError"].as_str().unwrap().contains(word), "{status_without_error}");
+            status_without_error["lastRefreshError"] = json!(null);
+            assert_eq!(status_without_error, good);
         }
         // the same again is no failure
         publish(&world, Some(&signed(3, &json!([]))));
@@ -283,7 +283,7 @@ on_both_engines! {
         assert!(problem["detail"].as_str().unwrap().contains("compromised"), "{problem}");
         import(&world, &signed(3, &json!([]))).await.expect(200);
         assert_eq!(shown().await, (json!(null), json!(true), json!(2)));
-        // a list wants proof, which this authenticator does not give, whatever attestation is set
+        // a list requires proof, which this authenticator does not give, at any setting of attestation
         world.set_option("PasskeyAllowedAaguids", MAKE).await;
         for attestation in ["none", "indirect", "direct"] {
             world.set_option("PasskeyAttestation", attestation).await;
@@ -293,7 +293,7 @@ on_both_engines! {
             let problem = register(&world, &user, 4).await.problem(400, "invalid-request");
             assert!(problem["detail"].as_str().unwrap().contains("not attested"), "{attestation}: {problem}");
         }
-        // a list of blocked models needs no proof: an authenticator of the model is refused by what it says
+        // a list of blocked models needs no proof: an authenticator of the model is refused by its own statement
         world.set_option("PasskeyAllowedAaguids", "").await;
         world.set_option("PasskeyAttestation", "none").await;
         register(&world, &user, 5).await.expect(201);
@@ -303,10 +303,10 @@ on_both_engines! {
     }
 }
 
-/// Sources that are connected to and do not answer, by folder.
+/// Sources that accept connections and do not answer, by folder.
 static SILENT: LazyLock<Mutex<HashMap<String, TcpListener>>> = LazyLock::new(Mutex::default);
 
-/// The words that make a server wait for a source.
+/// The arguments that make a server wait for a source.
 fn waiting(folder: &Path) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -314,7 +314,7 @@ fn waiting(folder: &Path) -> Vec<String> {
     ["--mds-url", &url].map(str::to_owned).to_vec()
 }
 
-/// Polls a number until it is one, for as long as half of what a source is waited for.
+/// Polls a number until it is one, for half of the timeout of a source.
 async fn is_one(world: &World, text: &'static str) {
     for _ in 0..600 {
         if crate::signing::texts(world, text).await == ["1"] {
@@ -329,19 +329,19 @@ on_both_engines! {
     [waiting]
     /// B6: the key of a request that runs for longer than 10 seconds is held while it runs.
     async fn the_key_of_a_long_request_is_held(world: World) {
-        let ask = async || {
+        let import_again = async || {
             let key = [("idempotency-key", "k"), ("content-type", "application/json")];
             world.admin.send(http::Method::POST, &format!("{PATH}/refresh"), &key, b"{}".to_vec()).await
         };
         let meanwhile = async {
             is_one(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer").await;
-            // as if it had begun long ago: only that it is held keeps the key
+            // as if it had begun long ago: only the renewal retains the key
             let began = world.app.store.run("Test", Mode::Write, None, |tx| {
                 raw::queue(tx, "UPDATE idempotent_answer SET started_on = 1", vec![])
             });
             began.await.map_err(|error: Error| error.to_string()).unwrap();
             is_one(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_claim").await;
-            let refused = ask().await;
+            let refused = import_again().await;
             assert!(refused.header("retry-after").is_some());
             refused.problem(409, "conflict");
             let listener = SILENT.lock().unwrap().remove(&path_of(&world.database.folder())).unwrap();
@@ -350,15 +350,15 @@ on_both_engines! {
             one.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
             assert!(listener.accept().is_err(), "it was asked once");
         };
-        let (first, ()) = tokio::join!(ask(), meanwhile);
+        let (first, ()) = tokio::join!(import_again(), meanwhile);
         let first = first.is(200);
         assert!(first.header("idempotency-replayed").is_none());
-        let again = ask().await.is(200);
+        let again = import_again().await.is(200);
         assert_eq!((again.header("idempotency-replayed"), &again.bytes), (Some("true"), &first.bytes));
     }
 }
 
-/// Registers a passkey with an authenticator of the make that says no more than that.
+/// Registers a passkey with an authenticator that states its model without proof.
 async fn register(world: &World, user: &Value, number: u8) -> chancery_testkit::Answer {
     let make = uuid::Uuid::parse_str(MAKE).unwrap();
     Authenticator { make, ..Authenticator::new(number) }.register(world, user).await

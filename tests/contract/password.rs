@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::signing::{FIRST, Person, SECOND, counters, millis, now, option, set, set_all, wrong};
 
 const DAY: i64 = 24 * 3600 * 1000;
-const NOBODY: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_USER: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
 on_both_engines! {
     /// Initial password: both flags, expiry by the option or as given, over an existing one too.
@@ -93,7 +93,7 @@ on_both_engines! {
         assert_eq!(events[..3], ["created", "password-reset", "password-changed"]);
     }
 
-    /// Nobody has a password from the start, and nothing is the password then.
+    /// A new user has no password, and the empty password is wrong.
     async fn without_a_password_nothing_is_right(world: World) {
         let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
         for guess in ["null", " ", "password"] {
@@ -103,8 +103,8 @@ on_both_engines! {
         assert_eq!(counters(&ada.read().await), (3, 3));
     }
 
-    /// A password is taken as it comes: nothing is trimmed, cut or folded.
-    async fn passwords_are_taken_as_they_come(world: World) {
+    /// A password is taken unchanged: nothing is trimmed, cut or folded.
+    async fn passwords_are_neither_trimmed_nor_folded(world: World) {
         let ada = Person::named(&world, "ada").await;
         for (password, not) in [
             ("  a nice blank frame  ", "a nice blank frame"),
@@ -135,9 +135,9 @@ on_both_engines! {
         assert_eq!(wrong(ada.reset(forms[1]).await), ["/newPassword"]);
     }
 
-    /// A hash that an earlier release made of what was typed is right, and the hash of the composed password
-    /// follows it.
-    async fn a_hash_of_what_was_typed_gives_way(world: World) {
+    /// A hash by an earlier release of the uncomposed password is right, and is replaced by a hash of the
+    /// composed one.
+    async fn a_hash_of_the_uncomposed_password_is_replaced(world: World) {
         let ada = Person::named(&world, "ada").await;
         // made with argon2-cffi 25.1.0: "Gru\u{308}ne Ameisen 7", 8 KiB, one pass
         let old = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQtb2YtMTYtYg$0SHMe/4cTm6MQIzoJehQ9NNbCIoAYGVgHny5UR70cWM";
@@ -150,7 +150,7 @@ on_both_engines! {
         assert_eq!(wrong(ada.change(composed, "short").await), ["/newPassword"], "the hash was made anew");
     }
 
-    /// A broken rule is 400 listing every broken rule, whichever operation sets the password.
+    /// A broken rule is 400 listing every broken rule, for each operation that sets the password.
     async fn every_broken_rule_is_listed(world: World) {
         set_all(&world.admin, &[
             ("PasswordMinLength", "10"), ("PasswordRequireDigit", "true"), ("PasswordRequireLowercase", "true"),
@@ -199,7 +199,7 @@ on_both_engines! {
         assert_eq!(wrong(ada.reset(&"x".repeat(1025)).await), ["/newPassword"]);
     }
 
-    /// PasswordHistoryCount: the last ones, the one that counts among them, must not come again.
+    /// PasswordHistoryCount: the last ones, including the current one, must not be used again.
     async fn the_last_passwords_do_not_come_again(world: World) {
         set(&world.admin, "PasswordHistoryCount", "3").await;
         let ada = Person::named(&world, "ada").await;
@@ -213,7 +213,7 @@ on_both_engines! {
         }
         assert_eq!(wrong(ada.change("a hedge with 3 gates", "a hedge with 2 gates").await), ["/newPassword"]);
         ada.change("a hedge with 3 gates", FIRST).await.expect(200);
-        // without a history an administrator may set what was there, and nothing of it is kept
+        // without a history an administrator may set the former one, and nothing of it is stored
         set(&world.admin, "PasswordHistoryCount", "0").await;
         ada.reset(FIRST).await.expect(200);
         assert_eq!(crate::signing::texts(&world, "SELECT hash FROM user_password_history").await, [""; 0]);
@@ -222,20 +222,20 @@ on_both_engines! {
         assert_eq!(wrong(ada.reset(FIRST).await), ["/newPassword"]);
     }
 
-    /// A hash made with other parameters gives way when its password is used, even to no avail.
+    /// A hash with other parameters is replaced when its password is used, even without success.
     async fn an_old_hash_gives_way(world: World) {
         let ada = Person::named(&world, "ada").await;
         // made with the reference implementation: "password", 256 KiB, two passes
         let old = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQtb2YtMTYtYg$8D7/ApckZcc0bRkriENTYsEoN+rMp6zPcdD21zMG55w";
         world.sql(vec![("UPDATE user_password SET hash = ?1", vec![old.into()])]).await;
         assert_eq!(wrong(ada.change("password", "short").await), ["/newPassword"]);
-        let kept = crate::signing::texts(&world, "SELECT hash FROM user_password").await;
+        let stored = crate::signing::texts(&world, "SELECT hash FROM user_password").await;
         // the parameters of a server of tests
-        assert!(kept[0].starts_with("$argon2id$v=19$m=8,t=1,p=1$"), "{}", kept[0]);
+        assert!(stored[0].starts_with("$argon2id$v=19$m=8,t=1,p=1$"), "{}", stored[0]);
         ada.change("password", FIRST).await.expect(200);
     }
 
-    /// Whoever uses the right password while another request renews its hash is right, too.
+    /// A correct password during a concurrent renewal of its hash is right, too.
     async fn a_hash_that_is_renewed_refuses_nobody(world: World) {
         let ada = Person::named(&world, "ada").await;
         // as in `an_old_hash_gives_way`
@@ -310,8 +310,8 @@ on_both_engines! {
             ada.post(&format!("password/{rest}"), json!([])).await.problem(400, "invalid-request");
         }
         assert_eq!(counters(&ada.read().await), (0, 0));
-        // nobody
-        let path = |rest: &str| world.path(&format!("{NOBODY}/password/{rest}"));
+        // an unknown user
+        let path = |rest: &str| world.path(&format!("{UNKNOWN_USER}/password/{rest}"));
         for (rest, body) in [
             ("initial", json!({ "password": FIRST })),
             ("reset", json!({ "newPassword": FIRST })),
@@ -322,11 +322,11 @@ on_both_engines! {
         for rest in ["initial/reset", "reset/request", "reset/sendresetemail"] {
             world.admin.send(http::Method::POST, &path(rest), &[], Vec::new()).await.problem(404, "not-found");
         }
-        world.admin.send(http::Method::POST, &world.path(&format!("{NOBODY}/lockout/reset")), &[], Vec::new()).await.problem(404, "not-found");
+        world.admin.send(http::Method::POST, &world.path(&format!("{UNKNOWN_USER}/lockout/reset")), &[], Vec::new()).await.problem(404, "not-found");
         world.admin.post(&world.path("/User/ada/password/reset"), json!({ "newPassword": FIRST })).await.problem(400, "invalid-request");
     }
 
-    /// A dry run changes nothing, except that a guess at a password counts however it is made.
+    /// A dry run changes nothing, except that a guess at a password counts in any case.
     async fn a_dry_run_is_no_way_to_guess(world: World) {
         set(&world.admin, "LoginThrottlingEnabled", "false").await;
         let ada = Person::named(&world, "ada").await;
@@ -354,7 +354,7 @@ on_both_engines! {
         assert_eq!(wrong(ada.post("password/change?dryRun=true", body).await), ["/oldPassword"]);
     }
 
-    /// Of two changes with the same old password one is too late: it proves nothing any more.
+    /// Of two changes with the same old password one is too late: it is not the password any more.
     async fn the_old_password_proves_once(world: World) {
         set(&world.admin, "LoginThrottlingEnabled", "false").await;
         set(&world.admin, "TemporaryLockEnabled", "false").await;
@@ -367,7 +367,7 @@ on_both_engines! {
         assert!(ada.has(done[0]).await);
     }
 
-    /// A POST with an Idempotency-Key is done once, and its answer given again.
+    /// A POST with an Idempotency-Key is executed once, and its answer repeated.
     async fn a_repeated_request_is_done_once(world: World) {
         let ada = Person::named(&world, "ada").await;
         let path = format!("{}/password/change", ada.path);

@@ -1,4 +1,4 @@
-//! Passwords taken away from people who have passkeys, and given back within thirty days.
+//! Passwords removed from people who have passkeys, and restored within thirty days.
 
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     signing::{FIRST, Person, SECOND, set_mail_server},
 };
 
-/// One that nobody had before.
+/// A password that was never used before.
 const THIRD: &str = "seven slow green snails";
 
 async fn remove(world: &World, users: Value) -> Answer {
@@ -41,7 +41,7 @@ fn reasons(problem: &Value) -> Vec<(&str, &str)> {
 }
 
 on_both_engines! {
-    /// What was taken away signs nobody in, and is told in the trail; given back it is the password that it was.
+    /// A removed password signs nobody in, and has an audit entry; restored it is the same password.
     async fn a_password_goes_and_comes_back(world: World) {
         let [ada] = people(&world, ["ada"]).await;
         make_ready(&world, &[&ada.read().await]).await;
@@ -59,17 +59,17 @@ on_both_engines! {
 
         restore(&world, json!([ada.id])).await.expect(200);
         assert_eq!(status(&world, &ada.id).await, "Active");
-        // the wrong attempt is forgotten
+        // the wrong attempt is reset
         ada.call("lockout/reset").await.expect(200);
         ada.change(FIRST, SECOND).await.expect(200);
         let entries = ada.entries().await;
         assert_eq!(entries.len(), before + 3, "{entries:?}");
-        let told = event_types(&world).await;
-        assert_eq!(told[told.len() - 2..], ["PasswordRemoved", "PasswordRestored"]);
+        let types = event_types(&world).await;
+        assert_eq!(types[types.len() - 2..], ["PasswordRemoved", "PasswordRestored"]);
     }
 
-    /// All or none: each who is not ready is named with what is in the way.
-    async fn who_is_not_ready_keeps_it(world: World) {
+    /// All or none: each user who is not ready is named with the reasons.
+    async fn users_who_are_not_ready_keep_their_passwords(world: World) {
         let [ada, bob, eve] = people(&world, ["ada", "bob", "eve"]).await;
         make_ready(&world, &[&ada.read().await, &eve.read().await]).await;
         eve.post("state", json!({ "isUserLocked": true })).await.expect(200);
@@ -106,7 +106,7 @@ on_both_engines! {
         }
     }
 
-    /// A new password ends the way back, and so do thirty days; what was mailed before sets none.
+    /// A new password ends the possibility of a restore, and so do thirty days; mails from before set none.
     async fn the_way_back_ends(world: World) {
         let [ada, bob] = people(&world, ["ada", "bob"]).await;
         for person in [&ada, &bob] {
@@ -125,8 +125,8 @@ on_both_engines! {
         assert_eq!(reasons(&refused), [("/0", "has no password that was taken away in the last 30 days")]);
     }
 
-    /// More than one statement holds, with one who is not ready among them.
-    async fn many_are_done_in_pieces(world: World) {
+    /// More than one batch, with one who is not ready among them.
+    async fn many_passwords_are_removed_in_batches(world: World) {
         let people: Vec<Value> = (0..600).map(|number| json!({ "loginName": format!("u{number}") })).collect();
         let people = world.admin.post(&world.path("/User/batch"), json!(people)).await.is(200).json();
         let ids: Vec<&str> = people.as_array().unwrap().iter().map(id).collect();

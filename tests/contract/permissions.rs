@@ -1,4 +1,4 @@
-//! Every operation refuses who may not, and lets in who may.
+//! Every operation refuses callers without a permit, and admits those with one.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use chancery::services;
 use chancery_resource::{Method, Op, Permit, Reply, Service};
 use chancery_testkit::{Client, World, on_both_engines};
 
-const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
-/// Calls an operation with parameters that name nothing: what is refused is refused before.
+/// Calls an operation with parameters of no row: refusals come before the look-up.
 pub async fn call(client: &Client, service: &Service, op: &Op, store: &str) -> u16 {
     let path = format!("{}{}", service.base, op.path).replace("{userstore}", store);
     let mut address = String::new();
-    for (place, part) in path.split(['{', '}']).enumerate() {
-        let number = if op.path.contains("CustomAuditTrail") { "1" } else { NOBODY };
-        address.push_str(if place % 2 == 0 { part } else { number });
+    for (index, part) in path.split(['{', '}']).enumerate() {
+        let number = if op.path.contains("CustomAuditTrail") { "1" } else { UNKNOWN_ID };
+        address.push_str(if index % 2 == 0 { part } else { number });
     }
     let method = match op.method {
         Method::Get => http::Method::GET,
@@ -30,7 +30,7 @@ pub async fn call(client: &Client, service: &Service, op: &Op, store: &str) -> u
     client.send(method, &address, &[("content-type", "application/json")], body).await.status.as_u16()
 }
 
-/// The lowest role that a permit asks for.
+/// The lowest role of a permit.
 fn good_role(permit: Permit) -> &'static str {
     match permit {
         Permit::UserStore | Permit::Administrator | Permit::Oneself => "UserStoreAdmin",
@@ -40,12 +40,12 @@ fn good_role(permit: Permit) -> &'static str {
         Permit::SubscriptionAdmin => "SubscriptionAdmin",
         Permit::TenantAdmin | Permit::TenantMember | Permit::SignInRecord => "TenantAdmin",
         Permit::ApplicationData => "ApplicationDataReader",
-        // of a person nobody asks for a role: see scim/me.rs
+        // operations about oneself need no role: see scim/me.rs
         Permit::Person | Permit::Public => "",
     }
 }
 
-/// A client for each right role, each with that role alone; one with wrong ones; one elsewhere.
+/// A client for each right role, each with that role alone; one with wrong ones; one of another store.
 pub async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Client) {
     let store = world.user("somebody").await["instanceId"].as_str().unwrap().parse().unwrap();
     let other = world.other_store("other").await;
@@ -66,13 +66,13 @@ pub async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, C
         good.insert(role, world.client(role.to_lowercase().as_str(), &[(role, tenant, instance)]).await);
     }
     let wrong = world.client("wrong", &[("UserAdmin", None, None)]).await;
-    let elsewhere = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
-    (good, wrong, elsewhere)
+    let other_store = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
+    (good, wrong, other_store)
 }
 
 on_both_engines! {
     async fn of_every_operation(world: World) {
-        let (good, wrong, elsewhere) = callers(&world).await;
+        let (good, wrong, other_store) = callers(&world).await;
         for service in services() {
             for op in service.all() {
                 let name = op.name;
@@ -82,16 +82,16 @@ on_both_engines! {
                     continue;
                 }
                 assert_eq!(call(&world.anonymous, service, op, "default").await, 401, "{name}: anonymous");
-                // what is one's own needs no role, and nobody's is nobody's
+                // a caller's own resources need no role, and unknown ones have no owner
                 let refused = if op.permit == Permit::Oneself { 404 } else { 403 };
                 assert_eq!(call(&wrong, service, op, "default").await, refused, "{name}: wrong role");
                 let expected = match op.permit {
                     Permit::UserStore | Permit::Oneself => &[404][..],
-                    // a list is empty to them, or what is the same for every administrator
+                    // a list is empty to them, or the same for every administrator
                     Permit::ApplicationData | Permit::Administrator => &[200, 404],
                     _ => &[403],
                 };
-                let status = call(&elsewhere, service, op, "default").await;
+                let status = call(&other_store, service, op, "default").await;
                 assert!(expected.contains(&status), "{name}: right role elsewhere answered {status}");
                 for role in [good_role(op.permit), "SystemAdmin"] {
                     let status = call(&good[role], service, op, "default").await;
@@ -102,9 +102,9 @@ on_both_engines! {
     }
 
     async fn a_store_s_admin_reaches_that_store_alone(world: World) {
-        let (_, _, elsewhere) = callers(&world).await;
-        elsewhere.get("/api/userstore/v2/other/administration/User").await.expect(200);
-        elsewhere.get("/api/userstore/v2/default/administration/User").await.problem(404, "not-found");
-        elsewhere.get("/api/userstore/v2/none/administration/User").await.problem(404, "not-found");
+        let (_, _, other_store) = callers(&world).await;
+        other_store.get("/api/userstore/v2/other/administration/User").await.expect(200);
+        other_store.get("/api/userstore/v2/default/administration/User").await.problem(404, "not-found");
+        other_store.get("/api/userstore/v2/none/administration/User").await.problem(404, "not-found");
     }
 }

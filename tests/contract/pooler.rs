@@ -1,4 +1,4 @@
-//! A pooler between the server and its PostgreSQL that gives one process of it to everybody.
+//! A pooler between the server and its PostgreSQL that shares one backend process among all clients.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ async fn message(stream: &mut TcpStream, has_letter: bool) -> Option<(u8, Vec<u8
     Some((letter, bytes))
 }
 
-/// What the database says until it is ready again.
+/// The messages of the database until it is ready again.
 async fn answer(database: &mut TcpStream) -> Option<Vec<u8>> {
     let mut all = Vec::new();
     loop {
@@ -34,17 +34,17 @@ async fn answer(database: &mut TcpStream) -> Option<Vec<u8>> {
     }
 }
 
-/// The connection to the database that all share, and how it greeted.
+/// The shared connection to the database, and its greeting.
 #[derive(Default)]
 struct Shared(Option<(TcpStream, Vec<u8>)>);
 
-/// Serves one client: each of its queries goes to the shared connection in turn.
-async fn serve(mut client: TcpStream, place: String, shared: Arc<Mutex<Shared>>) -> Option<()> {
+/// Serves one client: each of its queries is forwarded to the shared connection.
+async fn serve(mut client: TcpStream, target: String, shared: Arc<Mutex<Shared>>) -> Option<()> {
     let (_, startup) = message(&mut client, false).await?;
     let greeting = {
         let mut shared = shared.lock().await;
         if shared.0.is_none() {
-            let mut database = TcpStream::connect(place).await.ok()?;
+            let mut database = TcpStream::connect(target).await.ok()?;
             database.write_all(&startup).await.ok()?;
             let greeting = answer(&mut database).await?;
             shared.0 = Some((database, greeting));
@@ -69,20 +69,20 @@ async fn serve(mut client: TcpStream, place: String, shared: Arc<Mutex<Shared>>)
     }
 }
 
-/// Section 1: a pooler in transaction mode is refused at the start with a sentence, instead of prepared
-/// statements that are those of others.
+/// Section 1: a pooler in transaction mode is refused at the start with an explanation, since prepared
+/// statements would be those of others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pooler_of_transactions_is_refused() {
     let database = Database::create(Engine::Postgres);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let pooler = listener.local_addr().unwrap();
     let (before, name) = database.url().rsplit_once('/').unwrap();
-    let place = before.rsplit_once('@').unwrap().1.to_owned();
+    let target = before.rsplit_once('@').unwrap().1.to_owned();
     let url = format!("{}@{pooler}/{name}", before.rsplit_once('@').unwrap().0);
     tokio::spawn(async move {
         let shared = Arc::new(Mutex::new(Shared::default()));
         while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(serve(client, place.clone(), Arc::clone(&shared)));
+            tokio::spawn(serve(client, target.clone(), Arc::clone(&shared)));
         }
     });
     let opening = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! What anybody may call: changing one's own password, by the old one or by a token.
+//! Public operations: changing one's own password, by the old one or by a token.
 
 use chancery_testkit::{Answer, Client, Database, Engine, Process, on_both_engines};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ async fn redeem(client: &Client, login_name: &str, token: &str, new: &str) -> An
     client.post(&path("default", login_name, "reset/response"), body).await
 }
 
-/// The problem without what differs from call to call.
+/// The problem without its variable members.
 fn refusal(answer: Answer) -> Value {
     let mut problem = answer.problem(400, "invalid-request");
     for member in ["traceId", "instance"] {
@@ -52,7 +52,7 @@ on_both_engines! {
     }
 
     /// One answer for unknown login, wrong password, locked, throttled, inactive, bad token.
-    async fn a_refusal_tells_nothing(world: World) {
+    async fn a_refusal_reveals_nothing(world: World) {
         set_mail_server(&world.admin).await;
         let ada = Person::named(&world, "ada").await;
         ada.patch(json!({ "emailAddress": "ada@example.com" })).await;
@@ -96,9 +96,9 @@ on_both_engines! {
         same("in quarantine", change(anyone, "eve", FIRST, SECOND).await);
     }
 
-    /// A14: an attempt at a name that nobody has writes as durably as one at a user's, before and after the
-    /// password is looked at; so does one that is refused without being counted.
-    async fn an_attempt_at_nobody_is_written_too(world: World) {
+    /// A14: an attempt at an unknown name writes as durably as one at a user's, before and after the
+    /// password is checked; so does one that is refused without being counted.
+    async fn an_attempt_at_an_unknown_name_writes_as_durably(world: World) {
         let attempts = async || texts(&world, "SELECT CAST(slot AS TEXT) FROM attempt_at_nobody").await.len();
         let ada = Person::named(&world, "ada").await;
         change(&world.anonymous, "ada", "not it", SECOND).await.expect(400);
@@ -114,7 +114,7 @@ on_both_engines! {
         assert!(more > first && more <= 64, "{more}");
     }
 
-    /// A wrong password counts towards lockout; a bad token does not. What is proven is told.
+    /// A wrong password counts towards lockout; a bad token does not. A caller with the right password gets the reason.
     async fn a_wrong_password_counts(world: World) {
         set_all(&world.admin, &[("LoginThrottlingEnabled", "false"), ("PasswordRequireDigit", "true")]).await;
         let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
@@ -143,22 +143,22 @@ on_both_engines! {
         let answer = world.anonymous.post(&format!("{}?dryRun=true", path("default", "ada", "change")), right).await.is(200);
         assert!(answer.bytes.is_empty());
         assert!(ada.has("a good one, 1815").await);
-        // an expired one that can no longer be changed is told to who has it
+        // an expired one that can no longer be changed is reported to its owner
         ada.patch(json!({ "passwordExpiration": "2020-01-01T00:00:00Z", "canChangePasswordOnExpiration": false })).await;
         change(&world.anonymous, "ada", "a good one, 1815", "a good one, 1816").await.expect(400);
         assert!(change(&world.anonymous, "ada", "a good one, 1815", "x").await.problem(400, "invalid-request")["detail"].as_str().unwrap().contains("expired"));
     }
 
-    /// No token is needed, and none does harm. The store is named in any way that paths have.
-    async fn the_store_is_named_as_elsewhere(world: World) {
+    /// A token is neither needed nor harmful. The store is named in any way that paths allow.
+    async fn the_store_is_named_as_in_other_paths(world: World) {
         let ada = Person::named(&world, "ada").await;
         let (mut old, mut new) = (FIRST, SECOND);
         let store = ada.read().await["instanceId"].as_str().unwrap().to_owned();
-        let stranger = world.client("stranger", &[("AuditTrailReader", None, None)]).await;
+        let unprivileged = world.client("stranger", &[("AuditTrailReader", None, None)]).await;
         let garbage = world.anonymous.with_token("garbage");
         for (client, name) in [
             (&world.anonymous, "default"), (&world.anonymous, "DeFault"), (&world.anonymous, store.as_str()),
-            (&world.admin, "default"), (&stranger, "default"), (&garbage, "default"),
+            (&world.admin, "default"), (&unprivileged, "default"), (&garbage, "default"),
         ] {
             let body = json!({ "oldPassword": old, "newPassword": new });
             client.post(&path(name, "ada", "change"), body).await.expect(200);
@@ -168,7 +168,7 @@ on_both_engines! {
         world.anonymous.post(&path("none", "ada", "change"), body.clone()).await.problem(404, "not-found");
         world.anonymous.get(&path("default", "ada", "change")).await.problem(405, "method-not-allowed");
         world.anonymous.post(&path("default", "ada", "change"), json!({ "newPassword": SECOND })).await.problem(400, "invalid-request");
-        // nobody else's user of the same name
+        // not another store's user of the same name
         world.other_store("other").await;
         world.anonymous.post(&path("other", "ada", "change"), body.clone()).await.problem(400, "invalid-request");
         world.sql(vec![("UPDATE idp_instance SET is_active = FALSE WHERE name = 'default'", Vec::new())]).await;
@@ -196,7 +196,7 @@ on_both_engines! {
         change(&world.anonymous, "ADA@example.com", FIRST, SECOND).await.expect(400);
         assert_eq!(counters(&ada.read().await), (1, 1));
         assert!(ada.has(SECOND).await || { ada.call("lockout/reset").await.expect(200); ada.has(SECOND).await });
-        // one that is two users' is nobody's
+        // an address of two users signs in neither
         set(&world.admin, "LoginByEmailEnabled", "false").await;
         let bob = Person::new(&world, json!({ "loginName": "bob", "emailAddress": "ada@example.com" })).await;
         set(&world.admin, "LoginByEmailEnabled", "true").await;
@@ -226,7 +226,7 @@ async fn too_many_requests_are_told_to_wait() {
         answer.problem(429, "too-many-requests");
     };
     let body = json!({ "oldPassword": FIRST, "newPassword": SECOND });
-    // by whatever name the store is called
+    // by any name of the store
     for store in ["default", "DEFAULT", "\u{ff44}efault"] {
         anyone.post(&path(&encode(store), "ada", "change"), body.clone()).await.expect(400);
     }

@@ -12,14 +12,14 @@ use crate::{
 };
 
 const DAY: i64 = 24 * 3600 * 1000;
-const NOBODY: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_USER: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
 async fn logins(world: &World, query: &str) -> Vec<String> {
     let users = world.admin.get(&world.path(&format!("/User?{query}"))).await.is(200).json();
     each(&users, "loginName").into_iter().map(str::to_owned).collect()
 }
 
-/// Purges as if it were so many days later.
+/// Purges as if it were this many days later.
 async fn purge_in(world: &World, days: i64) -> usize {
     let later = Timestamp(now() + days * DAY);
     chancery::purge_due(&world.app.store, &world.app.context, later).await.unwrap()
@@ -78,7 +78,7 @@ on_both_engines! {
         assert_eq!(pointers(&world.admin.patch(&world.path(&format!("/User/{}", id(&bob))), rename).await.problem(409, "conflict")), ["/loginName"]);
     }
 
-    /// Restore brings the user back whole; a living one is 409, an unknown one 404.
+    /// Restore brings the user back whole; an active one is 409, an unknown one 404.
     async fn a_restore_brings_everything_back(world: World) {
         let ada = Person::named(&world, "ada").await;
         let group = world.group("g").await;
@@ -103,13 +103,13 @@ on_both_engines! {
         ada.call("lockout/reset").await.expect(200);
         assert!(ada.has(FIRST).await);
         ada.call("restore-deletion").await.problem(409, "conflict");
-        let nobody = world.path(&format!("{NOBODY}/restore-deletion"));
-        world.admin.send(http::Method::POST, &nobody, &[], Vec::new()).await.problem(404, "not-found");
+        let unknown_user = world.path(&format!("{UNKNOWN_USER}/restore-deletion"));
+        world.admin.send(http::Method::POST, &unknown_user, &[], Vec::new()).await.problem(404, "not-found");
         let kinds = ada.events().await;
         assert_eq!(kinds[..5], ["created", "password-reset", "related", "deleted", "restored"]);
     }
 
-    /// `?quarantined=true` lists the quarantined, and only them, with all that a list has.
+    /// `?quarantined=true` lists the quarantined, and only them, with all list parameters.
     async fn the_quarantined_are_listed(world: World) {
         for name in ["a", "b", "c", "d"] {
             let person = Person::new(&world, json!({ "loginName": name })).await;
@@ -149,8 +149,8 @@ on_both_engines! {
         world.admin.post(&world.path("/User"), json!({ "loginName": "ada" })).await.expect(201);
     }
 
-    /// The job purges what is due, as each store counts.
-    async fn the_job_purges_what_is_due(world: World) {
+    /// The job purges due users, by each store's duration.
+    async fn the_job_purges_due_users(world: World) {
         let other = world.other_store("other").await;
         world.sql(vec![(
             "UPDATE option_value SET value = '2.00:00:00' WHERE apply_to_idp_instance_id = ?1 AND name = 'UserDeletionQuarantineDuration'",
@@ -187,14 +187,14 @@ on_both_engines! {
         let again = json!({ "loginName": "gone", "id": gone["id"] });
         assert_eq!(pointers(&world.admin.post(&world.path("/User"), again).await.problem(409, "conflict")), ["/id"]);
         world.admin.post(&world.path("/User"), json!({ "loginName": "gone" })).await.expect(201);
-        // the server's own doing: an entry without a user, and nothing of the person
+        // an act of the server: an entry without a user, and nothing of the person
         let entries = world.audit(20).await;
         let purged = entries.iter().find(|entry| entry["primaryKey"] == gone["id"] && entry["user"].is_null()).unwrap();
         assert_eq!((&purged["action"], &purged["originalContent"], &purged["currentContent"]), (&json!("Deleted"), &json!(null), &json!(null)));
     }
 
-    /// More than one piece is due at once.
-    async fn the_job_purges_piece_by_piece(world: World) {
+    /// More than one batch is due at once.
+    async fn the_job_purges_in_batches(world: World) {
         let people: Vec<_> = (0..250).map(|number| json!({ "loginName": format!("u{number}") })).collect();
         let people = world.admin.post(&world.path("/User/batch"), json!(people)).await.is(200).json();
         world.admin.delete_with(&world.path("/User/batch"), json!(each(&people, "id"))).await.expect(204);
@@ -202,8 +202,8 @@ on_both_engines! {
         assert_eq!(logins(&world, "quarantined=true").await, [""; 0]);
     }
 
-    /// Erasing is at once and for good, of the living and of the quarantined; what the trail said of
-    /// the person is gone with them.
+    /// Erasing is immediate and final, for active and quarantined users; their personal data in the trail
+    /// is erased with them.
     async fn an_erased_user_is_gone_for_good(world: World) {
         for quarantined in [false, true] {
             let ada = Person::new(&world, json!({ "loginName": "ada", "firstName": "Ada" })).await;

@@ -1,4 +1,4 @@
-//! Whether it is ready is known before anybody asks.
+//! Readiness is answered from memory.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use chancery_testkit::{Engine, on_both_engines};
 
 use crate::until;
 
-/// Lets go of everything that is held, also where the test fails.
+/// Releases everything that is held, also where the test fails.
 struct Release(Arc<AtomicBool>);
 
 impl Drop for Release {
@@ -23,10 +23,10 @@ impl Drop for Release {
 }
 
 on_both_engines! {
-    /// Section 5: whether it is ready is answered from what is known: while the writer, every lane and connection,
-    /// and every place for background work is held, and more wait for them.
-    async fn takes_no_place_of_the_store(world: World) {
-        let places = match world.engine {
+    /// Section 5: readiness is answered from memory: while the writer, every lane and connection,
+    /// and every slot for background work is held, and more wait for them.
+    async fn takes_no_slot_of_the_store(world: World) {
+        let slots = match world.engine {
             Engine::Sqlite => 1 + 16 + 2,
             Engine::Postgres => 16 + 2,
         };
@@ -46,10 +46,10 @@ on_both_engines! {
                 });
             }
         }
-        until("all places are held", || async { held.load(Ordering::SeqCst) == places }).await;
+        until("all places are held", || async { held.load(Ordering::SeqCst) == slots }).await;
         assert!(world.app.store.figures().waiting > 0, "others wait");
         world.anonymous.get("/health/ready").await.expect(200);
         world.anonymous.get("/health/live").await.expect(200);
-        assert_eq!(held.load(Ordering::SeqCst), places, "nothing was let go");
+        assert_eq!(held.load(Ordering::SeqCst), slots, "nothing was let go");
     }
 }

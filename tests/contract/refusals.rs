@@ -1,4 +1,4 @@
-//! What refusals and documents tell.
+//! The content of refusals and of documents.
 
 use chancery_record::Value as Bound;
 use chancery_testkit::on_both_engines;
@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 use crate::{each, id, list::encode, members::plan_from};
 
 on_both_engines! {
-    /// B10: a configuration in a batch that is named by a token which is no row's any more is 409 at it.
+    /// B10: a configuration in a batch that is named by a token of no current row is 409 at its element.
     async fn a_batch_by_a_stale_token_is_a_conflict(world: World) {
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let app = world.make("ClientApp", json!({ "name": "a", "subscriptionId": subscription })).await;
-        let made = world.make("ClientAppAuthenticationConfiguration", json!({ "clientAppId": app["id"] })).await;
+        let created = world.make("ClientAppAuthenticationConfiguration", json!({ "clientAppId": app["id"] })).await;
         let batch = "/api/management/v2/ClientAppAuthenticationConfiguration/batch";
-        let body = json!([{ "concurrencyToken": made["concurrencyToken"], "tokenEndpointAuthMethod": "client_secret_post" }]);
+        let body = json!([{ "concurrencyToken": created["concurrencyToken"], "tokenEndpointAuthMethod": "client_secret_post" }]);
         world.admin.put(batch, body.clone()).await.expect(200);
         let problem = world.admin.put(batch, body).await.problem(409, "concurrency-conflict");
         assert_eq!(each(&problem["errors"], "pointer"), ["/0/concurrencyToken"]);
     }
 
-    /// Also under A: creating with an id says the same of one that is another's, one's own, or was once.
-    async fn a_taken_id_tells_nothing_of_whose_it_is(world: World) {
+    /// Also under A: creating with an id answers the same for another's id, one's own, and a former one.
+    async fn a_taken_id_does_not_reveal_its_owner(world: World) {
         let (own, other) = (world.other_subscription("own").await, world.other_subscription("other").await);
         let mine = world.client_in(&own, "mine", &[("SubscriptionAdmin", None, None)]).await;
         let foreign = world.make("Tenant", json!({ "name": "t", "subscriptionId": other })).await;
@@ -29,26 +29,26 @@ on_both_engines! {
         let gone = world.make("Tenant", json!({ "name": "u", "subscriptionId": other })).await;
         world.admin.delete(&format!("/api/management/v2/Tenant/{}", id(&gone))).await.expect(204);
         let tenants = "/api/management/v2/Tenant";
-        let mut told = Vec::new();
+        let mut problems = Vec::new();
         for taken in [&foreign, &seen, &gone] {
             let body = json!({ "id": taken["id"], "name": "new", "subscriptionId": own });
             let mut problem = mine.post(tenants, body.clone()).await.problem(409, "conflict");
             problem.as_object_mut().unwrap().remove("traceId");
             let mut many = mine.post("/api/management/v2/Tenant/batch", json!([body])).await.problem(409, "conflict");
             many.as_object_mut().unwrap().remove("traceId");
-            told.push((problem, many));
+            problems.push((problem, many));
         }
-        assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
+        assert!(problems.windows(2).all(|pair| pair[0] == pair[1]), "{problems:?}");
     }
 
-    /// B10: what a rule of links, an image or a passkey refuses is told where it stands and in our words.
+    /// B10: refusals of rules of links, images and passkeys have a pointer and a text of their own.
     async fn refusals_say_where(world: World) {
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let app = world.make("ClientApp", json!({ "name": "a", "subscriptionId": subscription })).await;
         let rule = json!({ "name": "r", "ruleType": "Filter", "ruleLevel": "Subscription", "subscriptionId": subscription });
-        let made = world.make("ClaimRule", rule.clone()).await;
+        let created = world.make("ClaimRule", rule.clone()).await;
         let links = json!({ "relatedIds": [app["id"]] });
-        let path = format!("/api/management/v2/ClaimRule/{}/clientapps", id(&made));
+        let path = format!("/api/management/v2/ClaimRule/{}/clientapps", id(&created));
         let problem = world.admin.post(&path, links).await.problem(400, "invalid-request");
         assert_eq!(each(&problem["errors"], "pointer"), ["/relatedIds"]);
         let mut new = rule;
@@ -90,8 +90,8 @@ on_both_engines! {
         assert_eq!((each(&next.json(), "action"), next.next()), (vec!["Added"], None));
     }
 
-    /// B10: the documents give examples that can be: no action is called "Sales".
-    async fn examples_are_of_what_they_stand_for(world: World) {
+    /// B10: the examples in the documents are plausible: no action is called "Sales".
+    async fn examples_match_their_members(world: World) {
         for name in ["userstore-v2", "management-v2"] {
             let document = world.anonymous.get(&format!("/openapi/{name}.json")).await.is(200).json();
             let members = &document["components"]["schemas"]["AuditTrail"]["properties"];

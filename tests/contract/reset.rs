@@ -1,4 +1,4 @@
-//! Tokens that reset a password: made, mailed, used once.
+//! Tokens that reset a password: created, mailed, used once.
 
 use chancery_record::Value as Bound;
 use chancery_testkit::{World, on_both_engines};
@@ -17,7 +17,7 @@ async fn ada(world: &World) -> Person<'_> {
     ada
 }
 
-/// As if this many milliseconds had passed for the tokens there are.
+/// As if this many milliseconds had passed for the existing tokens.
 async fn age(world: &World, milliseconds: i64) {
     let text = "UPDATE password_reset SET expires_on = expires_on - ?1";
     world.sql(vec![(text, vec![Bound::Int(milliseconds)])]).await;
@@ -104,8 +104,8 @@ on_both_engines! {
         assert!(ada.has(done[0]).await);
     }
 
-    /// A15: a token dies with a change of the address that it went to, however it is made, and does not come
-    /// back with the address.
+    /// A15: a token becomes invalid with a change of its address, in any way, and does not become valid again
+    /// with the address.
     async fn a_token_dies_with_its_address(world: World) {
         set_mail_server(&world.admin).await;
         let ada = ada(&world).await;
@@ -152,7 +152,7 @@ on_both_engines! {
         assert_eq!(ada.initial(FIRST).await.is(200).json()["isUserLocked"], true);
     }
 
-    /// Dead after any change of the password, after its lifetime, and after a deletion.
+    /// Invalid after any change of the password, after its lifetime, and after a deletion.
     async fn a_token_dies(world: World) {
         set_mail_server(&world.admin).await;
         set(&world.admin, "PasswordResetTokenLifetime", "02:00:00").await;
@@ -182,7 +182,7 @@ on_both_engines! {
         assert!(ada.has(FIRST).await);
     }
 
-    /// A refused password leaves the token: its user tries a better one.
+    /// A refused password leaves the token valid: its user tries a better one.
     async fn a_token_outlives_a_password_that_breaks_rules(world: World) {
         set_mail_server(&world.admin).await;
         let ada = ada(&world).await;
@@ -238,8 +238,8 @@ on_both_engines! {
         ada.redeem(&token, SECOND).await.expect(200);
     }
 
-    /// Only a digest is kept.
-    async fn a_token_is_nowhere(world: World) {
+    /// Only a digest is stored.
+    async fn only_a_digest_of_a_token_is_stored(world: World) {
         set_mail_server(&world.admin).await;
         let ada = ada(&world).await;
         let token = ada.token().await;

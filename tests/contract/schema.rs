@@ -1,23 +1,23 @@
-//! Which schemas a program takes: older ones, which it brings up to date, and its own.
+//! The schemas that a program accepts: older ones, which it migrates, and its own.
 
 use chancery_store::{Error, Mode, Settings, Store, Target, migration_checksums, raw};
 use chancery_testkit::{Database, Engine, Process};
 
-/// What a release has shipped is never edited: databases that have it would be refused.
+/// A released migration is never edited: databases that have it would be refused.
 #[test]
 fn migrations_are_as_they_were() {
     let lines = migration_checksums().map(|(version, checksum)| format!("{version:04} {checksum}\n"));
     insta::assert_snapshot!(lines.collect::<String>());
 }
 
-/// What a statement makes of a schema: how many migrations have no checksum after the next start, or why
-/// there is none; and why it is not read, where it is not.
-struct Found {
+/// The effect of a statement on a schema: the number of migrations without a checksum after the next start, or the error
+/// of the start; and the error of a reader, if there is one.
+struct Start {
     server: Result<i64, String>,
     reader: Result<(), String>,
 }
 
-async fn find_after(engine: Engine, text: &'static str) -> Found {
+async fn find_after(engine: Engine, text: &'static str) -> Start {
     let database = Database::create(engine);
     let target = match engine {
         Engine::Sqlite => Target::Sqlite(database.folder().join("chancery.sqlite")),
@@ -44,7 +44,7 @@ async fn find_after(engine: Engine, text: &'static str) -> Found {
         }
         Err(why) => Err(why),
     };
-    Found { server, reader }
+    Start { server, reader }
 }
 
 async fn open(open: fn(&Target, Settings) -> Result<Store, Error>, target: &Target) -> Result<Store, String> {
@@ -62,10 +62,10 @@ async fn close(store: Store) {
 async fn a_newer_schema_is_served_unless_its_floor_is_above_this_program() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let newer = "INSERT INTO schema_migration (version, checksum) VALUES (9999, 'feed')";
-        let found = find_after(engine, newer).await;
-        assert_eq!((found.server, found.reader), (Ok(0), Ok(())));
-        let found = find_after(engine, "UPDATE schema_floor SET floor = 9999").await;
-        for refused in [found.server.unwrap_err(), found.reader.unwrap_err()] {
+        let start = find_after(engine, newer).await;
+        assert_eq!((start.server, start.reader), (Ok(0), Ok(())));
+        let start = find_after(engine, "UPDATE schema_floor SET floor = 9999").await;
+        for refused in [start.server.unwrap_err(), start.reader.unwrap_err()] {
             assert!(refused.contains("serves programs that know version 9999"), "{refused}");
         }
     }
@@ -75,23 +75,23 @@ async fn a_newer_schema_is_served_unless_its_floor_is_above_this_program() {
 async fn a_schema_of_other_texts_is_refused() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let other = "UPDATE schema_migration SET checksum = 'feed' WHERE version = 7";
-        let found = find_after(engine, other).await;
-        for refused in [found.server.unwrap_err(), found.reader.unwrap_err()] {
+        let start = find_after(engine, other).await;
+        for refused in [start.server.unwrap_err(), start.reader.unwrap_err()] {
             assert!(refused.contains("migration 7 ") && refused.contains("use the program"), "{refused}");
         }
     }
 }
 
-/// What a release before applied has no checksum. It is taken as it is, and gets one.
+/// A migration of an earlier release has no checksum. It is accepted unchanged, and gets one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_without_checksums_gets_them() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
-        let found = find_after(engine, "UPDATE schema_migration SET checksum = NULL").await;
-        assert_eq!((found.server, found.reader), (Ok(0), Ok(())));
+        let start = find_after(engine, "UPDATE schema_migration SET checksum = NULL").await;
+        assert_eq!((start.server, start.reader), (Ok(0), Ok(())));
     }
 }
 
-/// A program that runs when the floor is raised above it ends, and says why.
+/// A program that runs when the floor is raised above it ends, and logs the reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_the_floor_passes_ends_with_a_sentence() {
     let database = Database::create(Engine::Postgres);

@@ -1,4 +1,4 @@
-//! SCIM (`7-scim.md`): what directories do to the users and groups of a store, and of an identity provider instance.
+//! SCIM (`7-scim.md`): provisioning of the users and groups of a store, and of an identity provider instance.
 
 mod access;
 mod bulk;
@@ -23,17 +23,17 @@ fn at(rest: &str) -> String {
     format!("/api/scim/v2/default{rest}")
 }
 
-/// A directory of the default store, by a token that was made with these members.
+/// A directory of the default store, by a token with these members.
 async fn directory(world: &World, more: Json) -> (Client, Json) {
     let mut body = json!({ "name": "a directory" });
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
     }
-    let made = world.admin.post(&world.path("/ScimToken"), body).await.is(201).json();
-    (world.admin.with_token(made["token"].as_str().unwrap()), made)
+    let created = world.admin.post(&world.path("/ScimToken"), body).await.is(201).json();
+    (world.admin.with_token(created["token"].as_str().unwrap()), created)
 }
 
-/// A directory that reaches what it makes.
+/// A directory that reaches only its own resources.
 async fn own(world: &World) -> Client {
     directory(world, json!({})).await.0
 }
@@ -66,7 +66,7 @@ fn operations(operations: &Json) -> Json {
     json!({ "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], "Operations": operations })
 }
 
-/// What an error says: its word, and its sentence.
+/// The word and the sentence of an error.
 #[track_caller]
 fn error(answer: &chancery_testkit::Answer, status: u16) -> (String, String) {
     assert_eq!(answer.status.as_u16(), status, "{}", String::from_utf8_lossy(&answer.bytes));

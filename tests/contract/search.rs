@@ -10,7 +10,7 @@ use crate::{
     members::{explain, own_context},
 };
 
-/// Makes people: login name, first name, last name, e-mail address.
+/// Creates people: login name, first name, last name, e-mail address.
 async fn people(world: &World, people: &[[&str; 4]]) -> Value {
     let text = |text: &str| if text.is_empty() { json!(null) } else { json!(text) };
     let people: Vec<Value> = people
@@ -22,11 +22,11 @@ async fn people(world: &World, people: &[[&str; 4]]) -> Value {
     world.admin.post(&world.path("/User/batch"), json!(people)).await.is(200).json()
 }
 
-/// The login names of those whom a text finds, in order.
+/// The login names that a text matches, in order.
 async fn find(world: &World, text: &str) -> Vec<String> {
-    let found =
+    let matches =
         world.admin.get(&world.path(&format!("/User/search?q={}", encode(text)))).await.is(200).json();
-    each(&found, "loginName").into_iter().map(str::to_owned).collect()
+    each(&matches, "loginName").into_iter().map(str::to_owned).collect()
 }
 
 on_both_engines! {
@@ -52,8 +52,8 @@ on_both_engines! {
         let group = world.group("g").await;
         let path = world.path(&format!("/User/{}/groups", id(&all[2])));
         world.admin.post(&path, json!({ "relatedIds": [group["id"]] })).await.expect(202);
-        let found = world.admin.get(&world.path("/User/search?q=c&count=1")).await.is(200).json();
-        assert_eq!(found, json!([world.admin.get(&world.path(&format!("/User/{}", id(&all[2])))).await.is(200).json()]));
+        let matches = world.admin.get(&world.path("/User/search?q=c&count=1")).await.is(200).json();
+        assert_eq!(matches, json!([world.admin.get(&world.path(&format!("/User/{}", id(&all[2])))).await.is(200).json()]));
         let list = world.admin.get(&world.path("/User/search?q=love&count=3")).await.is(200);
         assert_eq!((each(&list.json(), "loginName"), list.next()), (names[..3].to_vec(), None));
     }
@@ -85,7 +85,7 @@ on_both_engines! {
         }
     }
 
-    /// A text means itself: no pattern, and no other character than it says.
+    /// A text is literal: no pattern, and no other character matches.
     async fn a_text_means_itself(world: World) {
         people(&world, &[["a_b", "", "100% Off", ""], ["axb", "", "1000", ""], ["%", "", "", ""]]).await;
         for (text, names) in [("a_", &["a_b"][..]), ("%", &["%"]), ("100%", &["a_b"]), ("_", &[]), ("\'", &[]), ("\\", &[])] {
@@ -101,25 +101,25 @@ on_both_engines! {
         assert_eq!(find(&world, &long[..200]).await, [""; 0]);
     }
 
-    /// People of another store, and those in quarantine, are not there; whoever may not list people finds none.
-    async fn what_is_not_seen_is_not_found(world: World) {
+    /// People of another store, and those in quarantine, are invisible; a caller who may not list people finds none.
+    async fn invisible_people_are_not_found(world: World) {
         let all = people(&world, &[["ada", "Ada", "", ""], ["adam", "", "", ""]]).await;
         let store = world.other_store("other").await;
-        let elsewhere = "/api/userstore/v2/other/administration/User";
-        world.admin.post(elsewhere, json!({ "loginName": "adele" })).await.expect(201);
+        let other_store = "/api/userstore/v2/other/administration/User";
+        world.admin.post(other_store, json!({ "loginName": "adele" })).await.expect(201);
         world.admin.delete(&world.path(&format!("/User/{}", id(&all[0])))).await.expect(204);
         assert_eq!(find(&world, "ad").await, ["adam"]);
-        let found = world.admin.get(&format!("{elsewhere}/search?q=ad")).await.is(200).json();
-        assert_eq!(each(&found, "loginName"), ["adele"]);
+        let matches = world.admin.get(&format!("{other_store}/search?q=ad")).await.is(200).json();
+        assert_eq!(each(&matches, "loginName"), ["adele"]);
         let admin = world.client("elsewhere", &[("UserStoreAdmin", None, Some(store))]).await;
-        admin.get(&format!("{elsewhere}/search?q=ad")).await.expect(200);
+        admin.get(&format!("{other_store}/search?q=ad")).await.expect(200);
         admin.get(&world.path("/User/search?q=ad")).await.problem(404, "not-found");
         world.anonymous.get(&world.path("/User/search?q=ad")).await.expect(401);
         let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
         reader.get(&world.path("/User/search?q=ad")).await.expect(403);
     }
 
-    /// A store full of one name costs what another does: each read is the beginning of a range of an index, in its order.
+    /// A store full of one name costs the same as another: each read is the beginning of a range of an index, in its order.
     async fn a_store_full_of_one_name_stays_bounded(world: World) {
         let many: Vec<Value> = (0..3000)
             .map(|number| {

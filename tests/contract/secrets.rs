@@ -15,7 +15,7 @@ use crate::{
 };
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
-/// Recognisable, and none of them a word of anything else.
+/// Recognisable, and none of them a word of another text.
 const PASSWORDS: [&str; 6] = [
     "zwiebel-Rost-0",
     "zwiebel-Rost-1",
@@ -25,21 +25,21 @@ const PASSWORDS: [&str; 6] = [
     "zwiebel-Rost-5",
 ];
 const MAILER: (&str, &str) = ("mailer", "zwiebel-Mailer-9");
-/// How a hash begins.
+/// The prefix of a hash.
 const HASH: &str = "$argon2";
 
-/// A caller who keeps every answer.
+/// A caller that stores every answer.
 struct Collector {
     client: Client,
     answers: Mutex<Vec<u8>>,
-    /// Plain digests of what was sent with an Idempotency-Key.
+    /// Plain digests of the bodies that were sent with an Idempotency-Key.
     digests: Mutex<Vec<String>>,
 }
 
 impl Collector {
     async fn post(&self, path: &str, body: Value) -> Answer {
         let headers = [("content-type", "application/json")];
-        self.keep(self.client.send(http::Method::POST, path, &headers, body.to_string().into_bytes()).await)
+        self.retain(self.client.send(http::Method::POST, path, &headers, body.to_string().into_bytes()).await)
     }
 
     async fn post_once(&self, path: &str, body: Value, key: &str) -> Answer {
@@ -53,10 +53,10 @@ impl Collector {
             let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &whole);
             self.digests.lock().unwrap().push(hex(digest.as_ref()));
         }
-        self.keep(self.client.send(http::Method::POST, path, &headers, body.to_string().into_bytes()).await)
+        self.retain(self.client.send(http::Method::POST, path, &headers, body.to_string().into_bytes()).await)
     }
 
-    fn keep(&self, answer: Answer) -> Answer {
+    fn retain(&self, answer: Answer) -> Answer {
         let mut answers = self.answers.lock().unwrap();
         answers.extend_from_slice(&answer.bytes);
         answers.extend_from_slice(format!("{:?}", answer.headers).as_bytes());
@@ -65,7 +65,7 @@ impl Collector {
     }
 }
 
-/// The database of a server, opened beside it.
+/// The database of a running server, opened by the test.
 pub async fn store(database: &Database) -> Store {
     let target = match database.url().strip_prefix("sqlite:") {
         Some(path) => Target::Sqlite(path.into()),
@@ -120,7 +120,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Does all that there is to be done with passwords; the tokens that went into mails.
+/// Calls every operation with passwords; returns the tokens in mails.
 async fn do_everything(server: &Process, collector: &Collector) -> Vec<String> {
     let sink = chancery_mail::sink::Sink::start(chancery_mail::sink::SinkConfig {
         credentials: Some(MAILER),
@@ -167,7 +167,7 @@ async fn do_everything(server: &Process, collector: &Collector) -> Vec<String> {
         .post(&format!("{path}/change?dryRun=true"), change(PASSWORDS[3], PASSWORDS[4]))
         .await
         .expect(200);
-    // a body that is wrong otherwise
+    // a body with another mistake
     collector
         .post(&format!("{path}/reset"), json!({ "newPassword": PASSWORDS[5], "other": PASSWORDS[5] }))
         .await
@@ -176,7 +176,7 @@ async fn do_everything(server: &Process, collector: &Collector) -> Vec<String> {
     let broken = format!("{{\"newPassword\":\"{}\"", PASSWORDS[5]).into_bytes();
     let json_type = [("content-type", "application/json")];
     collector
-        .keep(collector.client.send(http::Method::POST, &format!("{path}/reset"), &json_type, broken).await)
+        .retain(collector.client.send(http::Method::POST, &format!("{path}/reset"), &json_type, broken).await)
         .is(400)
         .json();
 
@@ -206,12 +206,12 @@ async fn do_everything(server: &Process, collector: &Collector) -> Vec<String> {
     for path in
         [USERS, trail, "/metrics", &format!("/api/management/v2/Option?filter={}", encode("name sw \"P\""))]
     {
-        collector.keep(server.admin.get(path).await.is(200));
+        collector.retain(server.admin.get(path).await.is(200));
     }
     tokens
 }
 
-async fn nothing_is_told(engine: Engine) {
+async fn no_secret_leaks(engine: Engine) {
     let database = Arc::new(Database::create(engine));
     let mut server = Process::start(
         &database,
@@ -235,7 +235,7 @@ async fn nothing_is_told(engine: Engine) {
     );
     let secrets =
         PASSWORDS.into_iter().chain(tokens.iter().map(String::as_str)).chain(["zwiebel", MAILER.1, HASH]);
-    // as SMTP says them
+    // as encoded by SMTP
     let sent =
         [BASE64_STANDARD.encode(format!("\0{}\0{}", MAILER.0, MAILER.1)), BASE64_STANDARD.encode(MAILER.1)];
     let secrets: Vec<&str> = secrets.chain(sent.iter().map(String::as_str)).collect();
@@ -257,19 +257,20 @@ async fn nothing_is_told(engine: Engine) {
             assert!(!text.contains(&hex(secret.as_bytes())), "{secret} in {name}");
         }
     }
-    // an unkeyed digest of a body would let passwords be tried at leisure
-    let kept = &tables.iter().find(|(name, _)| name == "idempotent_answer.request_digest").unwrap().1;
-    assert_eq!(kept.split(' ').count(), 4);
-    assert!(!collector.digests.lock().unwrap().iter().any(|digest| kept.contains(digest)));
+    // an unkeyed digest of a body would allow offline guesses of passwords
+    let request_digests =
+        &tables.iter().find(|(name, _)| name == "idempotent_answer.request_digest").unwrap().1;
+    assert_eq!(request_digests.split(' ').count(), 4);
+    assert!(!collector.digests.lock().unwrap().iter().any(|digest| request_digests.contains(digest)));
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_told_sqlite() {
-    nothing_is_told(Engine::Sqlite).await;
+async fn no_secret_leaks_sqlite() {
+    no_secret_leaks(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_told_postgres() {
-    nothing_is_told(Engine::Postgres).await;
+async fn no_secret_leaks_postgres() {
+    no_secret_leaks(Engine::Postgres).await;
 }

@@ -32,7 +32,7 @@ on_both_engines! {
     }
 }
 
-/// Memory is counted by the pages that are used, not by two mebibytes around each of them.
+/// Memory is counted by the used pages, not by two mebibytes around each of them.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_memory_is_taken_in_huge_pages() {
@@ -43,7 +43,7 @@ async fn no_memory_is_taken_in_huge_pages() {
 }
 
 #[test]
-fn the_command_line_teaches() {
+fn the_command_line_explains_itself() {
     let run = |words: &[&str]| Command::new(Process::program()).args(words).output().unwrap();
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     for word in ["serve", "check-config", "version", "CHANCERY_LISTEN", "Examples:"] {
@@ -51,8 +51,8 @@ fn the_command_line_teaches() {
     }
     let (version, schema) = (env!("CARGO_PKG_VERSION"), chancery_store::schema_version());
     for word in ["version", "--version"] {
-        let told = String::from_utf8(run(&[word]).stdout).unwrap();
-        assert_eq!(told, format!("chancery {version} (commit {COMMIT}, schema {schema})\n"));
+        let text = String::from_utf8(run(&[word]).stdout).unwrap();
+        assert_eq!(text, format!("chancery {version} (commit {COMMIT}, schema {schema})\n"));
     }
     let shown = run(&[
         "check-config",
@@ -69,7 +69,7 @@ fn the_command_line_teaches() {
 }
 
 on_both_engines! {
-    /// What was kept long enough goes, what was not stays.
+    /// Expired rows are deleted, and younger ones stay.
     async fn old_events_and_idempotency_keys_go(world: World) {
         const DAY: i64 = 24 * 3600 * 1000;
         let now = 1_795_253_400_000_i64;
@@ -85,7 +85,7 @@ on_both_engines! {
                 vec![Value::Id(Uuid::from_u128(7)), Value::Bytes(vec![u8::try_from(number).unwrap()]), Value::Int(now - age / 6)],
             ));
         }
-        // a proof that was used is known for longer than any process's clock takes it for good
+        // the record of a used proof outlives any process's clock
         for (number, over) in [59_000, 61_000].into_iter().enumerate() {
             rows.push((
                 "INSERT INTO used_proof (digest, expires_on) VALUES (?1, ?2)",
@@ -112,7 +112,7 @@ on_both_engines! {
     }
 }
 
-/// A start without a secret makes one and prints it once; the printed line works.
+/// A start without a secret generates one and prints it once; the printed line works.
 #[tokio::test]
 async fn the_greeting_works_when_pasted() {
     let database = Database::create(Engine::Sqlite);
@@ -141,7 +141,7 @@ pub async fn execute(database: &Database, statements: &'static [&'static str]) {
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 
-/// Nobody can get a token any more: after this damage and `chancery recover` the client app that it names
+/// No caller can get a token any more: after this damage and `chancery recover` the client app in its output
 /// can, and by no other secret.
 async fn is_recovered(engine: Engine, damage: &'static [&'static str], is_named: bool) {
     let database = Database::create(engine);
@@ -163,10 +163,10 @@ async fn is_recovered(engine: Engine, damage: &'static [&'static str], is_named:
     };
     assert!(shut.stop(), "it starts and stops all the same");
 
-    let told = recover(&database).unwrap();
-    let word = |label: &str| told.lines().find_map(|line| line.trim().strip_prefix(label)).unwrap().trim();
+    let text = recover(&database).unwrap();
+    let word = |label: &str| text.lines().find_map(|line| line.trim().strip_prefix(label)).unwrap().trim();
     let (secret, id) = (word("root secret"), word("root client id").split(' ').next().unwrap());
-    assert_eq!(told.contains("(or its name, root)"), is_named, "{told}");
+    assert_eq!(text.contains("(or its name, root)"), is_named, "{text}");
     let again = Process::start_unconfigured(&database);
     again.admin.ask_for_token(&form(id, SECRET)).await.expect(401);
     let token =
@@ -190,7 +190,7 @@ fn recover(database: &Database) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn an_administrator_who_was_shut_out_is_let_in_again() {
+async fn a_locked_out_administrator_is_recovered() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let damage = &[
             "UPDATE client_app SET enabled = FALSE, allow_client_credential_login = FALSE, is_public = TRUE, security_profile = 'Fapi2Security'",
@@ -199,7 +199,7 @@ async fn an_administrator_who_was_shut_out_is_let_in_again() {
     }
 }
 
-/// A name is no right: what is only called root gets none, and what has another name is not looked for.
+/// A name grants no role: an app that is only called root gets none, and one with another name is not searched.
 #[tokio::test]
 async fn a_root_that_is_gone_is_made_again_when_it_is_asked_for() {
     const RENAMED: [&str; 1] =
@@ -219,7 +219,7 @@ async fn what_is_recovered_is_there() {
     assert!(recover(&database).unwrap_err().contains("no client app"));
 }
 
-/// What a start that ends by itself has printed.
+/// The output of a start that ends by itself.
 fn start(database: &Database) -> std::process::Output {
     Command::new(Process::program())
         .args(["--listen", "127.0.0.1:0", "--database", database.url()])
@@ -239,7 +239,7 @@ async fn an_embedded_database_is_for_one_process() {
     assert!(String::from_utf8_lossy(&second.stderr).contains("in use"));
 }
 
-/// Keys do not open with another master key, and the server says so instead of starting.
+/// Keys do not open with another master key, and the server reports it instead of starting.
 #[tokio::test]
 async fn the_master_key_belongs_to_the_database() {
     let database = Database::create(Engine::Sqlite);
@@ -249,18 +249,18 @@ async fn the_master_key_belongs_to_the_database() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("master key"));
 }
 
-/// A master key that was lost is not made anew beside the data that it sealed: a backup would keep the wrong one.
+/// A lost master key is not generated again beside the data that it sealed: a backup would contain the wrong one.
 async fn lost_master_key_is_not_replaced(engine: Engine) {
     let database = Database::create(engine);
     Process::start(&database, &[]).await.kill();
     let key = database.folder().join("master.key");
-    let kept = std::fs::read(&key).unwrap();
+    let original = std::fs::read(&key).unwrap();
     std::fs::remove_file(&key).unwrap();
     let output = start(&database);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && told.contains("master.key is not there"), "{told}");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("master.key is not there"), "{text}");
     assert!(!key.exists());
-    database.write_private("master.key", kept);
+    database.write_private("master.key", original);
     Process::start(&database, &[]).await.kill();
 }
 
@@ -274,9 +274,9 @@ async fn a_lost_master_key_is_not_replaced_on_postgres() {
     lost_master_key_is_not_replaced(Engine::Postgres).await;
 }
 
-/// What is wrong with a file of TLS is said as such, with the file; a mistyped variable is told with the one that was meant.
+/// A wrong file of TLS is reported with its name; a mistyped variable is reported with the intended one.
 #[test]
-fn a_start_says_what_is_wrong_with_its_files_and_variables() {
+fn a_start_reports_wrong_files_and_variables() {
     let database = Database::create(Engine::Sqlite);
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
@@ -294,14 +294,14 @@ fn a_start_says_what_is_wrong_with_its_files_and_variables() {
         database.write_private("key.pem", text);
         let files = ["--tls-certificate", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
         let output = program(&files).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && told.contains(words) && told.contains("key.pem: "), "{told}");
-        assert!(!told.contains("cannot listen"), "{told}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && text.contains(words) && text.contains("key.pem: "), "{text}");
+        assert!(!text.contains("cannot listen"), "{text}");
     }
     let checked = program(&["check-config"]).env("CHANCERY_ADMIN_ARC", "mfa").output().unwrap();
-    let told = String::from_utf8(checked.stderr).unwrap();
-    assert!(checked.status.success() && told.contains("CHANCERY_ADMIN_ARC"), "{told}");
-    assert!(told.contains("CHANCERY_ADMIN_ACR is one"), "{told}");
+    let text = String::from_utf8(checked.stderr).unwrap();
+    assert!(checked.status.success() && text.contains("CHANCERY_ADMIN_ARC"), "{text}");
+    assert!(text.contains("CHANCERY_ADMIN_ACR is one"), "{text}");
     let server = Process::start_unready(&database, &[("CHANCERY_LISTN", "127.0.0.1:1")]);
     let log = std::fs::read_to_string(&server.log).unwrap();
     assert!(log.contains("CHANCERY_LISTN is no setting") && log.contains("CHANCERY_LISTEN is one"), "{log}");
@@ -343,11 +343,11 @@ async fn tls_and_an_address_for_metrics() {
     {
         let url = format!("{}{path}", server.base);
         let headers = |method: &str| {
-            let told = curl(&[version, "-D", "-", "-o", "/dev/null", "-w", "exit %{exitcode}", method, &url]);
+            let text = curl(&[version, "-D", "-", "-o", "/dev/null", "-w", "exit %{exitcode}", method, &url]);
             let is_fixed = |line: &&str| {
                 !["date:", "x-trace-id:", "traceresponse:"].iter().any(|name| line.starts_with(name))
             };
-            told.lines().filter(is_fixed).map(str::to_owned).collect::<Vec<_>>()
+            text.lines().filter(is_fixed).map(str::to_owned).collect::<Vec<_>>()
         };
         let head = headers("--head");
         assert_eq!(head, headers("--get"), "{version} {path}");
@@ -357,10 +357,10 @@ async fn tls_and_an_address_for_metrics() {
     assert!(curl(&[&format!("http://{metrics}/health/live")]).contains("no-such-route"));
 }
 
-/// Makes another name for a file.
+/// Creates another name for a file.
 type MakeLink = fn(&std::path::Path, &std::path::Path) -> std::io::Result<()>;
 
-/// A link to the file is the file: a second process is refused, and the first one's data stays whole.
+/// A link to the file is the same file: a second process is refused, and the first one's data stays whole.
 #[tokio::test]
 async fn an_embedded_database_is_for_one_process_by_whatever_name() {
     let database = Database::create(Engine::Sqlite);

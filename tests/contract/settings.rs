@@ -27,10 +27,10 @@ fn refused(variables: &[(&str, &str)], words: &[&str]) {
     let database = Database::create(Engine::Sqlite);
     for command in ["check-config", "serve"] {
         let output = run(&database, &[command], variables);
-        let told = text(&output.stderr);
+        let text_of_stderr = text(&output.stderr);
         assert!(!output.status.success(), "{command} with {variables:?}");
         for word in words {
-            assert!(told.contains(word), "{command}, {word}: {told}");
+            assert!(text_of_stderr.contains(word), "{command}, {word}: {text_of_stderr}");
         }
         assert!(text(&output.stdout).is_empty(), "{command} prints no configuration");
         assert!(!database.folder().join("master.key").exists(), "{command} makes nothing");
@@ -65,8 +65,11 @@ fn a_check_of_the_configuration_names_each_wrong_file() {
         ("CHANCERY_TLS_KEY", "/nowhere/key.pem"),
         ("CHANCERY_RESET_PROGRAM", directory.as_str()),
     ];
-    let told = text(&run(&database, &["check-config"], &wrong).stderr);
-    assert!(told.contains("/nowhere/cert.pem") && told.contains("it is no program"), "{told}");
+    let text_of_stderr = text(&run(&database, &["check-config"], &wrong).stderr);
+    assert!(
+        text_of_stderr.contains("/nowhere/cert.pem") && text_of_stderr.contains("it is no program"),
+        "{text_of_stderr}"
+    );
 }
 
 #[test]
@@ -78,13 +81,16 @@ fn filters_of_the_log_and_addresses_that_cannot_be_meant_are_refused() {
     refused(&[both[0], both[1], url], &["metrics_listen is 127.0.0.1:9 and console_listen is 0.0.0.0:9"]);
 }
 
-/// A variable that names a file for a setting that takes none would leave the setting as it was.
+/// A variable that names a file for a setting without one would have no effect.
 #[test]
 fn a_file_for_a_setting_that_takes_none_is_a_warning() {
     let database = Database::create(Engine::Sqlite);
     let output = run(&database, &["check-config"], &[("CHANCERY_LISTEN_FILE", "/x")]);
-    let told = text(&output.stderr);
-    assert!(output.status.success() && told.contains("CHANCERY_LISTEN_FILE is no setting"), "{told}");
+    let text_of_stderr = text(&output.stderr);
+    assert!(
+        output.status.success() && text_of_stderr.contains("CHANCERY_LISTEN_FILE is no setting"),
+        "{text_of_stderr}"
+    );
     let server = Process::start_unready(&database, &[("CHANCERY_LISTEN_FILE", "/x")]);
     let log = std::fs::read_to_string(&server.log).unwrap();
     assert!(log.contains("CHANCERY_LISTEN_FILE is no setting"), "{log}");
@@ -174,11 +180,11 @@ async fn a_token_comes_from_a_private_file() {
     let twice = text(&export(&[file[0], ("CHANCERY_TOKEN", "x")]).stderr);
     assert!(twice.contains("token is given twice"), "{twice}");
     open_to_others(&token);
-    let told = text(&export(&file).stderr);
-    assert!(told.contains("users other than its owner"), "{told}");
+    let text_of_stderr = text(&export(&file).stderr);
+    assert!(text_of_stderr.contains("users other than its owner"), "{text_of_stderr}");
 }
 
-/// A key that became readable while the server runs is not taken at a SIGHUP, and the one before serves on.
+/// A key that became readable while the server runs is not loaded at a SIGHUP, and the former one is still used.
 #[tokio::test]
 async fn a_key_that_others_can_read_is_not_read_again() {
     let database = Database::create(Engine::Sqlite);
@@ -194,7 +200,7 @@ async fn a_key_that_others_can_read_is_not_read_again() {
     );
     open_to_others(&key);
     assert!(server.signal("HUP"));
-    let told = async {
+    let text_of_stderr = async {
         loop {
             let log = std::fs::read_to_string(&server.log).unwrap();
             if log.contains("what was before stays") {
@@ -203,6 +209,6 @@ async fn a_key_that_others_can_read_is_not_read_again() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let log = tokio::time::timeout(PATIENCE, told).await.expect("a line about the key");
+    let log = tokio::time::timeout(PATIENCE, text_of_stderr).await.expect("a line about the key");
     assert!(log.contains("users other than its owner"), "{log}");
 }

@@ -100,7 +100,7 @@ impl Home {
         Self::made_by(&world.admin, members).await
     }
 
-    /// The same, where there is no more than an administrator.
+    /// The same, with nothing more than an administrator.
     async fn made_by(admin: &Client, members: Value) -> Self {
         let first = async |path: &str| admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone();
         let create = async |resource: &str, body: Value| {
@@ -124,8 +124,8 @@ impl Home {
         let secret = if app["isPublic"] == json!(true) {
             String::new()
         } else {
-            let made = create("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
-            made["secret"].as_str().unwrap().to_owned()
+            let created = create("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
+            created["secret"].as_str().unwrap().to_owned()
         };
         // the tests that are about passkeys turn the offer of one on again
         let filter =
@@ -179,7 +179,7 @@ impl Home {
         caller.ask_for_token(&self.redeeming(code, more)).await
     }
 
-    /// What shows a code at the token endpoint.
+    /// The form that redeems a code at the token endpoint.
     fn redeeming(&self, code: &str, more: &[(&str, &str)]) -> String {
         let usual = [
             ("grant_type", "authorization_code"),
@@ -198,7 +198,7 @@ impl Home {
         caller.ask_for_token(&self.refreshing(token)).await
     }
 
-    /// What shows a refresh token at the token endpoint.
+    /// The form that redeems a refresh token at the token endpoint.
     fn refreshing(&self, token: &str) -> String {
         let shown = [
             ("grant_type", "refresh_token"),
@@ -218,7 +218,7 @@ impl Home {
     }
 }
 
-/// Leaves a session, a grant, a consent, a second factor and a record of somebody who signs in.
+/// Leaves a session, a grant, a consent, a second factor and a record of a person who signs in.
 pub async fn leave_traces(world: &World) {
     let home = Home::with(world, json!({ "accessGrantConsent": "External" })).await;
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
@@ -232,7 +232,7 @@ pub async fn leave_traces(world: &World) {
     second_factor::enrol(world, &home).await;
 }
 
-/// Sets an option of the home's tenant.
+/// Sets an option of the app's tenant.
 async fn tenant_option(world: &World, home: &Home, name: &str, value: &str) {
     let filter = format!("applyToTenantId eq \"{}\" and name eq \"{name}\"", home.tenant);
     let option = first(world, &format!("/Option?filter={}", encode(&filter))).await;
@@ -249,14 +249,14 @@ async fn change(world: &World, path: &str, members: Value) {
     world.admin.patch(&path, body).await.expect(202);
 }
 
-/// Where the link leads whose text has these words.
+/// The target of the link with these words.
 pub fn link(page: &browser::Page, words: &str) -> String {
     let at = page.html.find(words).unwrap_or_else(|| panic!("no {words} in {}", page.html));
     let from = page.html[..at].rfind("href=\"").unwrap() + 6;
     page.html[from..].split('"').next().unwrap().replace("&amp;", "&")
 }
 
-/// A value as it stands in a query or form.
+/// A value in a query or form.
 fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes()

@@ -1,4 +1,4 @@
-//! What the tests about users who sign in share.
+//! Shared helpers of the tests about users who sign in.
 
 use chancery_record::Value as Bound;
 use chancery_store::{Error, Mode};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{each, id, list::encode};
 
-/// The password that a person begins with.
+/// The first password of a person.
 pub const FIRST: &str = "four lively grey herons";
 /// Another good one.
 pub const SECOND: &str = "seven quiet blue otters";
@@ -17,16 +17,16 @@ const OPTIONS: &str = "/api/management/v2/Option";
 /// The option of the default store with this name: the oldest.
 pub async fn option(client: &Client, name: &str) -> Value {
     let filter = encode(&format!("name eq \"{name}\" and applyToIdpInstanceId pr"));
-    let found = client.get(&format!("{OPTIONS}?filter={filter}")).await.is(200).json();
-    assert!(!found[0].is_null(), "{name}: {found}");
-    found[0].clone()
+    let options = client.get(&format!("{OPTIONS}?filter={filter}")).await.is(200).json();
+    assert!(!options[0].is_null(), "{name}: {options}");
+    options[0].clone()
 }
 
 /// Deletes an option of an instance, which falls to its default.
 pub async fn drop_option(world: &World, instance: impl std::fmt::Display, name: &str) {
     let filter = encode(&format!("name eq \"{name}\" and applyToIdpInstanceId eq \"{instance}\""));
-    let found = world.admin.get(&format!("{OPTIONS}?filter={filter}")).await.is(200).json();
-    world.admin.delete(&format!("{OPTIONS}/{}", id(&found[0]))).await.expect(204);
+    let options = world.admin.get(&format!("{OPTIONS}?filter={filter}")).await.is(200).json();
+    world.admin.delete(&format!("{OPTIONS}/{}", id(&options[0]))).await.expect(204);
 }
 
 /// Sets an option of the default store.
@@ -43,7 +43,7 @@ pub async fn set_all(client: &Client, options: &[(&str, &str)]) {
     }
 }
 
-/// A user of the default store, with what is done to them.
+/// A user of the default store, with the operations on it.
 pub struct Person<'a> {
     world: &'a World,
     /// The user's id.
@@ -108,8 +108,8 @@ impl<'a> Person<'a> {
         data["token"].as_str().unwrap().to_owned()
     }
 
-    /// Whether this is the password: found out by changing it, and back by an administrator, which
-    /// clears what was counted.
+    /// Whether this is the password: tested by changing it, and reset by an administrator, which
+    /// clears the counters.
     pub async fn has(&self, password: &str) -> bool {
         let status = self.change(password, "the 7th hedge, of the test's own").await.status;
         if status == 200 {
@@ -128,7 +128,7 @@ impl<'a> Person<'a> {
         )]).await;
     }
 
-    /// What was told of the user: the kinds of events, in order, without what all of them begin with.
+    /// The events of the user: their types, in order, without the common prefix.
     pub async fn events(&self) -> Vec<String> {
         let envelopes = texts(self.world, "SELECT envelope FROM outbox_event ORDER BY id").await;
         let events = envelopes.iter().map(|text| serde_json::from_str::<Value>(text).unwrap());
@@ -155,7 +155,7 @@ pub fn millis(time: &Value) -> i64 {
     chancery_record::parse_timestamp(time.as_str().unwrap()).unwrap().0
 }
 
-/// The time, for what has to lie around it.
+/// The current time, for values relative to it.
 pub fn now() -> i64 {
     chancery_web::now().0
 }
@@ -173,7 +173,7 @@ pub async fn texts(world: &World, text: &'static str) -> Vec<String> {
     rows.await.unwrap()
 }
 
-/// What waits to be mailed, opened, the newest last.
+/// The waiting mails, opened, the newest last.
 pub async fn mails(world: &World) -> Vec<Value> {
     let master = world.app.context.master.clone();
     let rows = world.app.store.run("Test", Mode::Long, None, move |tx| {
@@ -191,13 +191,13 @@ pub async fn mails(world: &World) -> Vec<Value> {
     rows.await.unwrap()
 }
 
-/// Lets the store send mail, to a server that nobody listens at: mail stays where it waits.
+/// Lets the store send mail, to a server that does not exist: mail stays in the outbox.
 pub async fn set_mail_server(client: &Client) {
     set(client, "MailServerConfig", r#"{"MailType":"SMTP","Host":"127.0.0.1","Port":9}"#).await;
     set(client, "EMailSenderAddress", "id@example.com").await;
 }
 
-/// The pointers of what is wrong with a body.
+/// The pointers of the errors in a body.
 pub fn wrong(answer: Answer) -> Vec<String> {
     let problem = answer.problem(400, "invalid-request");
     each(&problem["errors"], "pointer").into_iter().map(str::to_owned).collect()

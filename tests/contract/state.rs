@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::signing::{FIRST, Person, SECOND, counters, set, wrong};
 
 const LATER: &str = "2099-01-01T00:00:00.000Z";
-const NOBODY: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_USER: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
 on_both_engines! {
     /// Every member alone and together; isUserLocked false also zeroes counters and clears
@@ -21,8 +21,8 @@ on_both_engines! {
                     let user = ada.post("state", body.clone()).await.is(200).json();
                     assert_eq!(user["isUserActive"], active, "{body}");
                     assert_eq!(user["isUserLocked"], locked.map_or(before["isUserLocked"].clone(), |locked| json!(locked)), "{body}");
-                    let kept = if locked == Some(false) { json!(null) } else { before["lockedUntil"].clone() };
-                    assert_eq!(user["lockedUntil"], until.map_or(kept, |until| json!(until)), "{body}");
+                    let unchanged = if locked == Some(false) { json!(null) } else { before["lockedUntil"].clone() };
+                    assert_eq!(user["lockedUntil"], until.map_or(unchanged, |until| json!(until)), "{body}");
                     assert_eq!(ada.read().await, user);
                 }
             }
@@ -49,8 +49,8 @@ on_both_engines! {
         }
     }
 
-    /// Lock and unlock are entries, and change the token.
-    async fn locks_are_told(world: World) {
+    /// Lock and unlock have entries, and change the token.
+    async fn locks_are_audited_and_change_the_token(world: World) {
         let ada = Person::named(&world, "ada").await;
         let mut token = ada.read().await["concurrencyToken"].clone();
         for (rest, body) in [
@@ -83,11 +83,11 @@ on_both_engines! {
             ada.post("state", body).await.problem(400, "invalid-request");
         }
         assert_eq!(wrong(ada.post("state", json!({ "isUserLocked": "yes", "lockedUntil": "soon", "isLocked": true })).await), ["/isLocked", "/isUserLocked", "/lockedUntil"]);
-        world.admin.post(&world.path(&format!("{NOBODY}/state")), json!({ "isUserLocked": true })).await.problem(404, "not-found");
-        world.admin.post(&world.path(&format!("{NOBODY}/lockout/reset")), json!({})).await.problem(404, "not-found");
+        world.admin.post(&world.path(&format!("{UNKNOWN_USER}/state")), json!({ "isUserLocked": true })).await.problem(404, "not-found");
+        world.admin.post(&world.path(&format!("{UNKNOWN_USER}/lockout/reset")), json!({})).await.problem(404, "not-found");
     }
 
-    /// No body of PUT, PATCH or POST sets what only the state operation sets.
+    /// No body of PUT, PATCH or POST sets the members of the state operation.
     async fn is_not_written_by_other_bodies(world: World) {
         let ada = Person::named(&world, "ada").await;
         ada.post("state", json!({ "isUserLocked": true, "lockedUntil": LATER })).await.expect(200);
@@ -140,19 +140,19 @@ on_both_engines! {
         ada.post("state?dryRun=true", json!({ "isUserLocked": true })).await.problem(409, "conflict");
     }
 
-    /// Many at once, all or none: each as one by one, with entries and tokens; who is so already stays as it is.
+    /// Many at once, all or none: each with an entry and a token; a user already in that state is unchanged.
     async fn of_many_is_set_at_once(world: World) {
         let people = [Person::named(&world, "ada").await, Person::named(&world, "bob").await, Person::named(&world, "eve").await];
         let batch = world.path("/User/state/batch");
         people[1].post("state", json!({ "isUserActive": false })).await.expect(200);
         let before = (people[1].read().await, people[0].entries().await.len());
-        let wanted = |active: bool| json!(people.iter().map(|one| json!({ "id": one.id, "isUserActive": active })).collect::<Vec<_>>());
-        let done = world.admin.post(&batch, wanted(false)).await.is(200).json();
+        let states = |active: bool| json!(people.iter().map(|one| json!({ "id": one.id, "isUserActive": active })).collect::<Vec<_>>());
+        let done = world.admin.post(&batch, states(false)).await.is(200).json();
         assert_eq!(crate::each(&done, "loginName"), ["ada", "bob", "eve"]);
         assert!(done.as_array().unwrap().iter().all(|user| user["isUserActive"] == json!(false)));
         assert_eq!(people[1].read().await, before.0, "who is so already stays as it is");
         assert_eq!(people[0].entries().await.len(), before.1 + 1);
-        world.admin.post(&format!("{batch}?dryRun=true"), wanted(true)).await.expect(200);
+        world.admin.post(&format!("{batch}?dryRun=true"), states(true)).await.expect(200);
         assert_eq!(people[0].read().await["isUserActive"], json!(false), "a dry run sets nothing");
         people[0].post("state", json!({ "isUserLocked": true, "isUserActive": true })).await.expect(200);
         world.admin.post(&batch, json!([{ "id": people[0].id, "isUserLocked": false }])).await.expect(200);
@@ -162,17 +162,17 @@ on_both_engines! {
     async fn of_many_is_refused_by_element(world: World) {
         let ada = Person::named(&world, "ada").await;
         let batch = world.path("/User/state/batch");
-        let nobody = NOBODY.trim_start_matches("/User/");
+        let unknown_id = UNKNOWN_USER.trim_start_matches("/User/");
         let active = |id: &str| json!({ "id": id, "isUserActive": false });
-        let problem = world.admin.post(&batch, json!([active(&ada.id), active(nobody)])).await.problem(404, "not-found");
+        let problem = world.admin.post(&batch, json!([active(&ada.id), active(unknown_id)])).await.problem(404, "not-found");
         assert_eq!(crate::pointers(&problem), ["/1/id"]);
         assert_eq!(ada.read().await["isUserActive"], json!(true), "all or none");
         let stale = json!([{ "id": ada.id, "isUserLocked": true, "concurrencyToken": "old" }]);
         let problem = world.admin.post(&batch, stale).await.problem(409, "concurrency-conflict");
         assert_eq!(crate::pointers(&problem), ["/0/concurrencyToken"]);
-        let bodies = json!([active(&ada.id), active(&ada.id), { "id": nobody }, { "id": "x", "isUserLocked": true }, { "id": nobody, "isUserLocked": 1 }, { "isUserLocked": true }]);
+        let bodies = json!([active(&ada.id), active(&ada.id), { "id": unknown_id }, { "id": "x", "isUserLocked": true }, { "id": unknown_id, "isUserLocked": 1 }, { "isUserLocked": true }]);
         assert_eq!(wrong(world.admin.post(&batch, bodies).await), ["/1/id", "/2", "/3/id", "/4/isUserLocked", "/5/id"]);
-        let many: Vec<_> = (0..10_001).map(|_| active(nobody)).collect();
+        let many: Vec<_> = (0..10_001).map(|_| active(unknown_id)).collect();
         world.admin.post(&batch, json!(many)).await.problem(413, "payload-too-large");
         world.admin.post(&batch, json!({})).await.problem(400, "invalid-request");
     }

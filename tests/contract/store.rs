@@ -1,4 +1,4 @@
-//! What the store promises, on both engines: the contract that every operation relies on.
+//! The guarantees of the store, on both engines: the contract that every operation relies on.
 
 use std::{
     sync::{Arc, Condvar, Mutex},
@@ -46,7 +46,7 @@ fn insert(tx: &mut Tx<'_>, name: &str) -> Result<(), Error> {
 }
 
 on_both_engines! {
-    /// What reads cannot write: rows of resources have no way around the engine.
+    /// Reads cannot write: rows of resources cannot bypass the engine.
     async fn a_query_cannot_write(world: World) {
         let store = things(&world.app.store).await;
         write(&store, |tx| insert(tx, "a")).await.unwrap();
@@ -134,19 +134,19 @@ on_both_engines! {
         write(&store, |tx| tx.advance_epoch()).await.unwrap();
         let stale = store.run("Test", Mode::Write, Some(epoch), |tx| insert(tx, "b"));
         assert_eq!(stale.await, Err(Error::Stale));
-        // what asks nothing of the database might be overtaken, too
+        // an operation without a database query might be stale, too
         for mode in [Mode::Quick, Mode::Long, Mode::Write] {
             let stale = store.run("Test", mode, Some(epoch), |_| Ok::<_, Error>(()));
             assert_eq!(stale.await, Err(Error::Stale), "{mode:?}");
         }
-        // what is refused without asking the database might no longer be
+        // a refusal without a database query might be stale
         let stale = store.run("Test", Mode::Write, Some(epoch), |_| Err::<(), _>(Error::Reference));
         assert_eq!(stale.await, Err(Error::Stale));
         assert!(names(&world).await.is_empty());
         store.run("Test", Mode::Write, Some(epoch + 1), |tx| insert(tx, "c")).await.unwrap();
     }
 
-    /// What a transaction reads is cached for others by the epoch only where it is committed, and of one snapshot.
+    /// Values read in a transaction are cached for others by the epoch only where they are committed, and of one snapshot.
     async fn an_epoch_is_settled_where_all_that_is_read_is_committed(world: World) {
         let store = things(&world.app.store).await;
         let epoch = store.epoch().await.unwrap();
@@ -279,7 +279,7 @@ on_both_engines! {
         assert_eq!(names(&world).await.len(), 30);
     }
 
-    /// Read in the code (C): a writer that died is told as such, not as too much to do; the program
+    /// Read in the code (C): a dead writer is reported as such, not as overload; the program
     /// ends itself by it.
     async fn a_lane_that_dies_breaks_the_store(world: World) {
         struct Bomb;
@@ -290,7 +290,7 @@ on_both_engines! {
         }
         let store = things(&world.app.store).await;
         let running = Box::pin(write(&store, |_| {
-            // its caller goes away meanwhile, so that the lane drops the answer
+            // its caller is dropped meanwhile, so that the lane drops the answer
             std::thread::sleep(Duration::from_millis(300));
             Ok(Bomb)
         }));
@@ -307,9 +307,9 @@ on_both_engines! {
         assert_eq!(world.app.store.health(), Health::Unavailable);
     }
 
-    /// Section 5: what waited three seconds for the store is refused before it runs, and told when to
-    /// come back; background work waits.
-    async fn what_waits_too_long_is_refused(world: World) {
+    /// Section 5: work that waited three seconds for the store is refused before it runs, with `Retry-After`;
+    /// background work waits.
+    async fn work_that_waits_too_long_is_refused(world: World) {
         let gate = Arc::new((Mutex::new(false), Condvar::new()));
         let held: Vec<_> = (0..Settings::default().connections)
             .map(|_| {

@@ -10,7 +10,7 @@ use crate::{each, id};
 
 const USERS: &str = "/api/management/v2/ApplicationUser";
 const GROUPS: &str = "/api/management/v2/ApplicationGroup";
-const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
 /// Synchronizes; the counts as processed, created, updated, deleted, failed.
 async fn synchronize(client: &Client, path: &str) -> [i64; 5] {
@@ -35,20 +35,20 @@ async fn mirror_of(world: &World, user: &Value) -> Value {
 
 async fn set_option(world: &World, name: &str, value: &str) {
     let all = "/api/management/v2/Option";
-    let found = world.admin.get(&format!("{all}?filter=name%20eq%20%22{name}%22")).await.is(200).json();
-    let change = json!({ "value": value, "concurrencyToken": found[0]["concurrencyToken"] });
-    world.admin.patch(&format!("{all}/{}", id(&found[0])), change).await.expect(202);
+    let rows = world.admin.get(&format!("{all}?filter=name%20eq%20%22{name}%22")).await.is(200).json();
+    let change = json!({ "value": value, "concurrencyToken": rows[0]["concurrencyToken"] });
+    world.admin.patch(&format!("{all}/{}", id(&rows[0])), change).await.expect(202);
 }
 
-/// What one statement finds, in text.
-async fn found(world: &World, text: &'static str) -> Vec<String> {
+/// The text column of a statement's result.
+async fn query_texts(world: &World, text: &'static str) -> Vec<String> {
     let read = world.app.store.run("Test", Mode::Long, None, move |tx| {
-        let mut found = Vec::new();
+        let mut texts = Vec::new();
         tx.query(text, &[], |row| {
-            found.push(row.text(0)?.to_owned());
+            texts.push(row.text(0)?.to_owned());
             Ok(())
         })?;
-        Ok::<_, Problem>(found)
+        Ok::<_, Problem>(texts)
     });
     read.await.unwrap()
 }
@@ -60,7 +60,7 @@ async fn default_tenant(world: &World) -> Uuid {
     read.await.unwrap().unwrap()
 }
 
-/// Makes users with login names that begin like this; their ids.
+/// Creates users with this prefix of login names; returns their ids.
 async fn many_users(world: &World, name: &str, count: usize) -> Vec<String> {
     let bodies: Vec<Value> =
         (0..count).map(|number| json!({ "loginName": format!("{name}{number}") })).collect();
@@ -99,7 +99,7 @@ on_both_engines! {
         assert_eq!(synchronize_users(&world).await, [2, 0, 0, 0, 0]);
         assert_eq!(platform_users(&world).await, before);
 
-        // a change of what is mirrored arrives; another is none
+        // a change of a mirrored member is copied; another is not
         let change = json!({ "lastName": "King", "picture": "", "concurrencyToken": ada["concurrencyToken"] });
         world.admin.patch(&world.path(&format!("/User/{}", id(&ada))), change).await.expect(202);
         let change = json!({ "nickname": "Bobby", "concurrencyToken": bob["concurrencyToken"] });
@@ -110,7 +110,7 @@ on_both_engines! {
         assert_eq!(changed["identities"], mirror["identities"]);
         assert_ne!(changed["concurrencyToken"], mirror["concurrencyToken"]);
 
-        // who waits in quarantine is hidden, and comes back whole
+        // a user in quarantine is hidden, and comes back whole
         let was = mirror_of(&world, &bob).await;
         world.admin.delete(&world.path(&format!("/User/{}", id(&bob)))).await.expect(204);
         assert_eq!(synchronize_users(&world).await, [1, 0, 0, 1, 0]);
@@ -139,8 +139,8 @@ on_both_engines! {
         assert_eq!(platform_users(&world).await, Vec::<Value>::new(), "users are synchronized apart");
     }
 
-    /// Each change has its entry in the configuration's trail, and what it says of a person is sealed.
-    async fn changes_are_told(world: World) {
+    /// Each change has its entry in the configuration's trail, and personal data in it is sealed.
+    async fn changes_are_audited(world: World) {
         let ada = world.user("ada").await;
         synchronize_users(&world).await;
         let change = json!({ "firstName": "Ada", "concurrencyToken": ada["concurrencyToken"] });
@@ -149,16 +149,16 @@ on_both_engines! {
         let mirror = mirror_of(&world, &ada).await;
         world.admin.delete(&world.path(&format!("/User/{}", id(&ada)))).await.expect(204);
         synchronize_users(&world).await;
-        let entries = found(
+        let entries = query_texts(
             &world,
             "SELECT action || ' ' || primary_key FROM audit_entry WHERE area = 'ApplicationUser' AND store = 0 \
              AND data_source = 'management' AND actor IS NOT NULL ORDER BY rid",
         );
         let id = id(&mirror);
         assert_eq!(entries.await, [format!("Added {id}"), format!("Modified {id}"), format!("Modified {id}")]);
-        let contents = found(&world, "SELECT current_content FROM audit_entry WHERE area = 'ApplicationUser' AND current_content IS NOT NULL");
+        let contents = query_texts(&world, "SELECT current_content FROM audit_entry WHERE area = 'ApplicationUser' AND current_content IS NOT NULL");
         assert!(contents.await.iter().all(|content| !content.contains('"')), "contents are under the person's key: no JSON");
-        let events = found(&world, "SELECT envelope FROM outbox_event WHERE envelope LIKE '%platform.management.applicationuser.%' ORDER BY id").await;
+        let events = query_texts(&world, "SELECT envelope FROM outbox_event WHERE envelope LIKE '%platform.management.applicationuser.%' ORDER BY id").await;
         let kinds: Vec<Value> = events.iter().map(|event| serde_json::from_str::<Value>(event).unwrap()["type"].clone()).collect();
         assert_eq!(kinds, ["created", "updated", "hidden"].map(|kind| format!("platform.management.applicationuser.{kind}")));
     }
@@ -185,8 +185,8 @@ on_both_engines! {
             let mut sorted = each(&all, "id");
             sorted.sort_unstable();
             assert_eq!((each(&all, "id"), sorted.len()), (sorted.clone(), 5), "{list}");
-            let found = world.admin.get(&format!("{list}?filter=lastName%20co%20%22A%22%20or%20lastName%20eq%20%22zorn%22&sortBy=lastName")).await.is(200).json();
-            assert_eq!(each(&found, "lastName"), ["adams", "Zorn"], "{list}");
+            let rows = world.admin.get(&format!("{list}?filter=lastName%20co%20%22A%22%20or%20lastName%20eq%20%22zorn%22&sortBy=lastName")).await.is(200).json();
+            assert_eq!(each(&rows, "lastName"), ["adams", "Zorn"], "{list}");
             let mut page = world.admin.get(&format!("{list}?sortBy=lastName&sortOrder=descending&count=2&includeTotal=true")).await.is(200);
             assert_eq!(page.header("x-total-count"), Some("5"));
             let mut names = Vec::new();
@@ -196,7 +196,7 @@ on_both_engines! {
                 page = world.admin.get(&next).await.is(200);
             }
             assert_eq!(names, [json!("Zorn"), json!("Young"), json!("Brown"), json!("adams"), json!(null)]);
-            let none = world.admin.get(&format!("{list}?filter=identities%5Bsubject%20eq%20%22{NOBODY}%22%5D")).await.is(200).json();
+            let none = world.admin.get(&format!("{list}?filter=identities%5Bsubject%20eq%20%22{UNKNOWN_ID}%22%5D")).await.is(200).json();
             assert_eq!(none, json!([]));
             world.admin.get(&format!("{list}?filter=idpInstanceId%20pr")).await.problem(400, "invalid-request");
         }
@@ -206,10 +206,10 @@ on_both_engines! {
     async fn an_unknown_parent_is_not_found(world: World) {
         for path in [USERS, GROUPS] {
             for parent in ["tenant", "idpinstance"] {
-                world.admin.get(&format!("{path}/{parent}/{NOBODY}")).await.problem(404, "not-found");
+                world.admin.get(&format!("{path}/{parent}/{UNKNOWN_ID}")).await.problem(404, "not-found");
                 world.admin.get(&format!("{path}/{parent}/x")).await.problem(400, "invalid-request");
             }
-            world.admin.get(&format!("{path}/{NOBODY}")).await.problem(404, "not-found");
+            world.admin.get(&format!("{path}/{UNKNOWN_ID}")).await.problem(404, "not-found");
         }
     }
 
@@ -248,20 +248,20 @@ on_both_engines! {
             assert_eq!(each(&client.get(&of_store).await.is(200).json(), "id"), [id(ours)], "{name}");
             client.get(&of_other).await.expect(other_is);
         }
-        let elsewhere = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
-        assert_eq!(each(&elsewhere.get(USERS).await.is(200).json(), "id"), [id(theirs)]);
-        elsewhere.get(&format!("{USERS}/{}", id(ours))).await.problem(404, "not-found");
-        elsewhere.get(&of_store).await.problem(404, "not-found");
-        let nobody = world.client("nobody", &[("AuditTrailReader", None, None)]).await;
-        nobody.get(USERS).await.problem(403, "forbidden");
+        let other_store_admin = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
+        assert_eq!(each(&other_store_admin.get(USERS).await.is(200).json(), "id"), [id(theirs)]);
+        other_store_admin.get(&format!("{USERS}/{}", id(ours))).await.problem(404, "not-found");
+        other_store_admin.get(&of_store).await.problem(404, "not-found");
+        let unprivileged = world.client("nobody", &[("AuditTrailReader", None, None)]).await;
+        unprivileged.get(USERS).await.problem(403, "forbidden");
         // to synchronize takes the store's administrator
-        elsewhere.post(&world.path("/User/synchronize"), json!(null)).await.problem(404, "not-found");
+        other_store_admin.post(&world.path("/User/synchronize"), json!(null)).await.problem(404, "not-found");
         let reader = world.client("reader", &[(reader, None, None)]).await;
         reader.post(&world.path("/User/synchronize"), json!(null)).await.problem(403, "forbidden");
     }
 
-    /// Many users are done in pieces; a dry run goes through all of them and changes nothing.
-    async fn a_large_store_is_done_in_pieces(world: World) {
+    /// Many users are processed in batches; a dry run reads all of them and changes nothing.
+    async fn a_large_store_is_synchronized_in_batches(world: World) {
         let ids = many_users(&world, "u", 2600).await;
         let dry = synchronize(&world.admin, &world.path("/User/synchronize?dryRun=true")).await;
         assert_eq!(dry, [2600, 2600, 0, 0, 0]);
@@ -275,7 +275,7 @@ on_both_engines! {
         expected.sort_unstable();
         assert_eq!(subjects, expected);
 
-        // whole pieces are gone, and some in between
+        // whole batches are gone, and some in between
         world.admin.delete_with(&world.path("/User/batch"), json!(&ids[..1700])).await.expect(204);
         many_users(&world, "new", 30).await;
         let dry = synchronize(&world.admin, &world.path("/User/synchronize?dryRun=true")).await;
@@ -285,11 +285,11 @@ on_both_engines! {
         let metrics = world.admin.get("/metrics").await.is(200);
         let metrics = String::from_utf8_lossy(&metrics.bytes).into_owned();
         let line = "chancery_operation_items_total{operation=\"SynchronizeAllUsers\"} ";
-        let items = metrics.lines().find_map(|found| found.strip_prefix(line)).unwrap();
+        let items = metrics.lines().find_map(|text| text.strip_prefix(line)).unwrap();
         assert_eq!(items, (3 * 2600 + 2 * 930).to_string());
     }
 
-    /// Statistics that PostgreSQL took while an import was not committed say that tables are empty: plans that rest on that must
+    /// Statistics that PostgreSQL took while an import was not committed say that tables are empty: plans based on that must
     /// not read all of a table for each row of another.
     async fn many_are_deleted_where_tables_look_empty(world: World) {
         let ids = many_users(&world, "u", 1500).await;
@@ -331,8 +331,8 @@ on_both_engines! {
         assert_eq!(mirror_of(&world, &ada).await["identities"][0]["issuer"], "https://issuer.example");
     }
 
-    /// What somebody wrote into the database by hand holds up nobody else.
-    async fn what_does_not_fit_is_counted(world: World) {
+    /// A row that was written into the database by hand delays no other one.
+    async fn rows_that_do_not_fit_are_counted(world: World) {
         let (ada, bob) = (world.user("ada").await, world.user("bob").await);
         synchronize_users(&world).await;
         let (ada, bob): (Uuid, Uuid) = (id(&ada).parse().unwrap(), id(&bob).parse().unwrap());
@@ -345,8 +345,8 @@ on_both_engines! {
         assert_eq!(platform_users(&world).await.len(), 3, "it stays as it was");
     }
 
-    /// A user that another instance has come to lead is left to it.
-    async fn what_comes_from_elsewhere_is_left_alone(world: World) {
+    /// A user that another instance has taken over is left to it.
+    async fn users_of_another_instance_are_left_alone(world: World) {
         let (ada, bob) = (world.user("ada").await, world.user("bob").await);
         let other = world.other_store("other").await;
         synchronize_users(&world).await;

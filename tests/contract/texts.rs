@@ -1,4 +1,4 @@
-//! Texts, times and ids as bodies, paths and filters hold them.
+//! Texts, times and ids in bodies, paths and filters.
 
 use chancery::services;
 use chancery_record::Kind;
@@ -14,7 +14,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
 }
 
 on_both_engines! {
-    /// Section 15: text that people type is trimmed, then checked; keys and values are taken as they are.
+    /// Section 15: typed text is trimmed, then checked; keys and values are taken unchanged.
     async fn typed_text_is_trimmed(world: World) {
         let body = json!({
             "loginName": " ada ", "firstName": "Ada\t", "lastName": " \u{2003}", "emailAddress": "ada@example.com ",
@@ -38,21 +38,21 @@ on_both_engines! {
         world.admin.post(&entries, json!({ "key": " k", "value": "" })).await.problem(400, "invalid-request");
     }
 
-    /// B5, section 15: an import with telephone numbers as directories hold them, years 9999 and trailing
-    /// blanks passes, and what it wrote is answered as it was.
+    /// B5, section 15: an import with telephone numbers in the forms of directories, years 9999 and trailing
+    /// blanks passes, and its values are answered unchanged.
     async fn imports_as_directories_hold_them_pass(world: World) {
         let numbers = ["+49 (0)30 / 123-45.6", "030 123456 ext. 12", "x4711", "+1-201-555-0123;ext=7", "112"];
-        let users: Vec<Value> = numbers.iter().enumerate().map(|(place, number)| json!({
-            "loginName": format!("user{place} "), "phoneNumber": number,
+        let users: Vec<Value> = numbers.iter().enumerate().map(|(index, number)| json!({
+            "loginName": format!("user{index} "), "phoneNumber": number,
             "userValidTo": "9999-12-31T23:59:59.9999999Z", "userValidFrom": "0001-01-01T00:00:00Z",
         })).collect();
-        let made = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
-        assert_eq!(each(&made, "phoneNumber"), numbers);
-        for user in made.as_array().unwrap() {
+        let created = world.admin.post(&world.path("/User/batch"), json!(users)).await.is(200).json();
+        assert_eq!(each(&created, "phoneNumber"), numbers);
+        for user in created.as_array().unwrap() {
             assert_eq!(user["userValidTo"], "9999-12-31T23:59:59.999Z");
             assert_eq!(user["userValidFrom"], "0001-01-01T00:00:00.000Z");
         }
-        let read = world.admin.get(&world.path(&format!("/User/{}", id(&made[0])))).await.is(200).json();
+        let read = world.admin.get(&world.path(&format!("/User/{}", id(&created[0])))).await.is(200).json();
         assert_eq!(read["userValidTo"], "9999-12-31T23:59:59.999Z");
         let wrong = json!([
             { "loginName": "a", "phoneNumber": "12" }, { "loginName": "b", "userValidTo": "2026-11-21" },
@@ -63,21 +63,21 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/0/phoneNumber", "/1/userValidTo", "/2/userValidTo", "/3/userValidTo"]);
     }
 
-    /// B5, section 15: a filter compares enumerations without regard to case, and a word that is none is
+    /// B5, section 15: a filter compares enumerations without regard to case, and an unknown word is
     /// 400 at its column.
     async fn filters_know_the_words_of_enumerations(world: World) {
         let rules = "/api/management/v2/ClaimRule";
         let body = json!({ "name": "r", "ruleType": "transform", "ruleLevel": "SUBSCRIPTION" });
         world.admin.post(rules, body).await.expect(201);
-        let found = async |filter: &str| {
+        let count_of = async |filter: &str| {
             let answer = world.admin.get(&format!("{rules}?filter={}", encode(filter))).await.is(200).json();
             answer.as_array().unwrap().len()
         };
         for filter in ["ruleType eq \"TRANSFORM\"", "ruleType sw \"trans\"", "ruleType co \"NSF\"", "ruleType ew \"Form\"", "ruleType ne \"filter\"", "not (ruleType sw \"f\")"] {
-            assert_eq!(found(filter).await, 1, "{filter}");
+            assert_eq!(count_of(filter).await, 1, "{filter}");
         }
         for filter in ["ruleType eq \"filter\"", "ruleType ne \"transform\"", "ruleType co \"x\"", "ruleType eq null"] {
-            assert_eq!(found(filter).await, 0, "{filter}");
+            assert_eq!(count_of(filter).await, 0, "{filter}");
         }
         for part in ["co", "sw", "ew"] {
             let filter = encode(&format!("ruleType {part} \"\""));
@@ -134,8 +134,8 @@ on_both_engines! {
                 ("null", json!({ "key": "null", "value": null })),
                 ("empty", json!({ "key": "empty", "value": "" })),
             ] {
-                let made = world.admin.post(&path, body).await;
-                assert!(made.status.is_success(), "{made:?}");
+                let created = world.admin.post(&path, body).await;
+                assert!(created.status.is_success(), "{created:?}");
                 let read = world.admin.get(&format!("{path}/{key}")).await.is(200).json();
                 assert_eq!(read["value"], if key == "empty" { json!("") } else { Value::Null }, "{path} {key}");
             }
@@ -148,7 +148,7 @@ on_both_engines! {
         }
     }
 
-    /// Section 15: a create-only member that differs from what is stored is 400 with its pointer; equal or
+    /// Section 15: a create-only member that differs from the stored one is 400 with its pointer; equal or
     /// absent it is ignored, and version 1 ignores it always.
     async fn create_only_members_stay(world: World) {
         let subscription = world.all("Subscription").await[0]["id"].clone();
@@ -178,7 +178,7 @@ on_both_engines! {
         let old = format!("/api/userstore/v1/default/administration/User/{}", id(&user));
         world.admin.put(&old, json!({ "loginName": "ada", "instanceId": other })).await.expect(202);
         assert_eq!(world.admin.get(&path).await.is(200).json()["instanceId"], user["instanceId"]);
-        // a secret is told once: the answer to its creation can be sent back, another cannot
+        // a secret is shown once: the answer to its creation can be sent back, another value cannot
         let secret = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": " n " })).await;
         assert_eq!(secret["name"], "n");
         let path = format!("/api/management/v2/ClientAppSecret/{}", id(&secret));
@@ -196,8 +196,8 @@ on_both_engines! {
         let set = |name: &str, jwks: Value| json!({ "clientAppId": app["id"], "name": name, "use": "Signing", "jwks": jwks });
         let of_object = world.make("ClientAppKeySet", set("object", keys.clone())).await;
         let of_text = world.make("ClientAppKeySet", set("text", json!(keys.to_string()))).await;
-        for made in [of_object, of_text] {
-            let read: Value = serde_json::from_str(made["jwks"].as_str().unwrap()).unwrap();
+        for created in [of_object, of_text] {
+            let read: Value = serde_json::from_str(created["jwks"].as_str().unwrap()).unwrap();
             assert_eq!(read, keys);
         }
         let wrong = set("wrong", json!([1]));
@@ -205,7 +205,7 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/jwks"]);
     }
 
-    /// Section 15: addresses of client apps and names of client certificates are parsed as what they are.
+    /// Section 15: addresses of client apps and names of client certificates are parsed by their type.
     async fn addresses_of_client_apps_are_parsed(world: World) {
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let apps = "/api/management/v2/ClientApp";
@@ -218,8 +218,8 @@ on_both_engines! {
             }
         }
         let mut good = json!({ "name": "a", "subscriptionId": subscription });
-        for (place, member) in members.iter().enumerate() {
-            good[*member] = json!(if place % 2 == 0 { "https://app.example.com/x" } else { "http://localhost:3000/x" });
+        for (index, member) in members.iter().enumerate() {
+            good[*member] = json!(if index % 2 == 0 { "https://app.example.com/x" } else { "http://localhost:3000/x" });
         }
         let app = world.make("ClientApp", good).await;
         let configurations = "/api/management/v2/ClientAppAuthenticationConfiguration";
@@ -233,13 +233,13 @@ on_both_engines! {
             let body = |value: &str| json!({ "clientAppId": app["id"], "tokenEndpointAuthMethod": "tls_client_auth", member: value });
             let problem = world.admin.post(configurations, body(wrong)).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), [format!("/{member}")]);
-            let made = world.admin.post(configurations, body(fits)).await.is(201).json();
-            assert_eq!(made[member], fits);
+            let created = world.admin.post(configurations, body(fits)).await.is(201).json();
+            assert_eq!(created[member], fits);
             world.admin.delete(&format!("{configurations}/{}", id(&app))).await.expect(204);
         }
     }
 
-    /// An address is one that mail can be sent to. What was stored before may be sent back, is not taken anew, and gets no mail.
+    /// An address must be a valid recipient. A stored invalid one may be sent back, is not accepted anew, and gets no mail.
     async fn an_address_is_one_that_mail_can_be_sent_to(world: World) {
         let wrong = ["<a@example.org>", "a@example.org.", ".a@example.org", "a@-b.example", "a@b@c"];
         for address in wrong {
@@ -272,7 +272,7 @@ on_both_engines! {
         world.admin.patch(&one, patch("a@example.org")).await.expect(202);
     }
 
-    /// A name is one line, and names that people are told apart by hold nothing that nobody sees. What was stored before stays.
+    /// A name is one line, and identifying names hold no invisible characters. Stored names stay.
     async fn names_hold_what_can_be_seen(world: World) {
         let (users, groups) = (world.path("/User"), world.path("/Group"));
         for wrong in ["a\u{85}b", "a\u{9b}31mb", "a\u{2028}b", "a\u{2029}b"] {
@@ -287,8 +287,8 @@ on_both_engines! {
             assert_eq!(pointers(&problem), ["/name"], "{hidden:?}");
         }
         for (number, good) in ["Zoë O’Brien-Łukasz", "山田 太郎", "نور", "👩\u{200d}🚀 Ann", "می\u{200c}خواهم"].into_iter().enumerate() {
-            let made = world.admin.post(&users, json!({ "loginName": format!("u{number}"), "firstName": good })).await.is(201).json();
-            assert_eq!(made["firstName"], good);
+            let created = world.admin.post(&users, json!({ "loginName": format!("u{number}"), "firstName": good })).await.is(201).json();
+            assert_eq!(created["firstName"], good);
         }
         let (user, group) = (world.user("eve").await, world.group("Sales").await);
         world.sql(vec![
@@ -307,32 +307,32 @@ on_both_engines! {
         }
     }
 
-    /// Each word of each enumeration is found in any case, wherever there is a list; and what is none is refused.
+    /// Each word of each enumeration is found in any case, in every list; an unknown one is refused.
     async fn every_enumeration_is_filtered_by_its_words(world: World) {
         world.user("ada").await;
-        let mut asked = Vec::new();
+        let mut filtered = Vec::new();
         for service in services().iter().filter(|service| !service.is_deprecated) {
             for op in service.all().filter(|op| matches!(op.action, Action::List) && op.successor.is_none()) {
                 let path = format!("{}{}", service.base, op.path).replace("{userstore}", "default");
                 let fields = op.shape.fields.iter().filter(|field| field.access.shown);
                 for field in fields.filter(|_| !path.contains('{')) {
                     let Kind::Choice(words) = field.kind else { continue };
-                    let found = async |word: &str| {
+                    let filter_by = async |word: &str| {
                         let filter = encode(&format!("{} eq \"{word}\"", field.wire()));
                         world.admin.get(&format!("{path}?count=200&filter={filter}")).await
                     };
                     for word in words {
-                        let (small, capital) = (found(&word.to_lowercase()).await, found(&word.to_uppercase()).await);
-                        let all = found(word).await.is(200).json();
+                        let (small, capital) = (filter_by(&word.to_lowercase()).await, filter_by(&word.to_uppercase()).await);
+                        let all = filter_by(word).await.is(200).json();
                         assert_eq!((small.is(200).json(), capital.is(200).json()), (all.clone(), all), "{path} {word}");
                     }
-                    found("nonsense").await.problem(400, "invalid-request");
-                    asked.push(format!("{} {}", op.shape.name, field.wire()));
+                    filter_by("nonsense").await.problem(400, "invalid-request");
+                    filtered.push(format!("{} {}", op.shape.name, field.wire()));
                 }
             }
         }
         for known in ["AuditTrail action", "AuditTrail category", "Option dataType", "Option editorType", "IdpInstance idpFactoryType"] {
-            assert!(asked.iter().any(|own| own == known), "{known} is not among {asked:?}");
+            assert!(filtered.iter().any(|own| own == known), "{known} is not among {filtered:?}");
         }
         let trail = world.path("/CustomAuditTrail");
         let added = world.admin.get(&format!("{trail}?filter={}", encode("action eq \"ADDED\""))).await.is(200).json();

@@ -1,4 +1,4 @@
-//! What the compiler does not check about the house: see ARCHITECTURE.md.
+//! Checks of the architecture that the compiler does not do: see ARCHITECTURE.md.
 
 use std::{
     collections::BTreeSet,
@@ -19,16 +19,16 @@ fn root() -> PathBuf {
 }
 
 fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(sources(&path));
+            all.extend(sources(&path));
         } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push((path.clone(), fs::read_to_string(&path).unwrap()));
+            all.push((path.clone(), fs::read_to_string(&path).unwrap()));
         }
     }
-    found
+    all
 }
 
 /// Which crate may name which dependency.
@@ -58,7 +58,7 @@ fn dependencies_point_downward() {
         ("chancery-flow", &["signin"]),
         ("chancery-trust", &["passkey", "management", "userstore", "server"]),
         ("chancery-fetch", &["resource", "auth", "mail", "signin", "web", "server"]),
-        // testkit makes the databases of tests
+        // testkit creates the databases of tests
         ("tokio-postgres", &["store", "testkit"]),
         ("rustls-webpki", &["trust"]),
         ("hyper", &["web", "fetch", "testkit"]),
@@ -66,7 +66,7 @@ fn dependencies_point_downward() {
         ("tokio-rustls", &["web", "fetch", "mail", "store", "testkit"]),
         (
             "chancery-store",
-            // not the slices: what they get as a transaction writes no row of a resource
+            // not the slices: a transaction cannot write rows of resources for them
             &["resource", "auth", "console", "mail", "signin", "web", "server", "testkit"],
         ),
         (
@@ -114,25 +114,25 @@ fn dependencies_point_downward() {
     }
 }
 
-/// The packages that a manifest names, under whatever name and for whatever target.
+/// The packages that a manifest names, under any alias and for any target.
 fn dependencies(manifest: &Table) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for (key, value) in manifest {
         let Some(table) = value.as_table() else { continue };
         if !key.ends_with("dependencies") {
-            found.extend(dependencies(table));
+            all.extend(dependencies(table));
             continue;
         }
-        found.extend(table.iter().map(|(name, value)| {
+        all.extend(table.iter().map(|(name, value)| {
             value.get("package").and_then(|package| package.as_str()).unwrap_or(name).to_owned()
         }));
     }
-    found
+    all
 }
 
-/// What the pages about the house name is there: files by the end of their paths, and tests by their names.
+/// The names in the architecture pages exist: files by the end of their paths, and tests by their names.
 #[test]
-fn pages_name_what_is_there() {
+fn pages_name_existing_files_and_tests() {
     let files: Vec<(PathBuf, String)> =
         ["crates", "tests", "benches"].iter().flat_map(|folder| sources(&root().join(folder))).collect();
     for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md", "docs/walkthroughs.md"] {
@@ -157,7 +157,7 @@ fn pages_name_what_is_there() {
 
 /// Sign-ins cache what these files read until the security epoch advances, so each write of it advances the epoch.
 #[test]
-fn what_sign_ins_cache_advances_the_epoch() {
+fn writes_of_cached_sign_in_data_advance_the_epoch() {
     let shapes = shapes();
     for file in ["crates/signin/src/application/load.rs", "crates/management/src/claim_rule/in_force.rs"] {
         let text = fs::read_to_string(root().join(file)).unwrap();
@@ -166,7 +166,7 @@ fn what_sign_ins_cache_advances_the_epoch() {
             .filter(|one| !one.is_empty())
             .collect();
         let read = words.windows(2).filter(|pair| ["FROM", "JOIN"].contains(&pair[0])).map(|pair| pair[1]);
-        // `{table}` in a format is one of those that are named
+        // `{table}` in a format is one of the named tables
         let tables: BTreeSet<&str> = read.filter(|name| *name != "table").collect();
         assert!(tables.len() > 1, "{file}");
         for table in tables {
@@ -183,7 +183,7 @@ fn what_sign_ins_cache_advances_the_epoch() {
     }
 }
 
-/// `cargo run` hands the variables of the build on to the program, which would warn of an unknown setting.
+/// `cargo run` passes the variables of the build to the program, which would warn of an unknown setting.
 #[test]
 fn the_build_sets_no_variable_that_looks_like_a_setting() {
     for (path, text) in sources(&root().join("crates")) {
@@ -194,15 +194,15 @@ fn the_build_sets_no_variable_that_looks_like_a_setting() {
 
 /// Only functions that take a `Permission` send something to other systems. Requests without one are listed here, and only read.
 #[test]
-fn nobody_tells_others_something_without_permission() {
+fn nothing_is_sent_without_permission() {
     let reading = [
         "auth/src/remote_keys.rs",
         "server/src/configuration/server.rs",
-        "server/src/elsewhere.rs",
+        "server/src/outbound.rs",
         "server/src/login/remote.rs",
         "server/src/start.rs",
     ];
-    // behind the permission: what it is for, and the stores' own connections
+    // behind the permission: its purpose, and the stores' own connections
     let behind = [
         "fetch/src/",
         "mail/src/send.rs",
@@ -233,7 +233,7 @@ fn nobody_tells_others_something_without_permission() {
 }
 
 /// Fields are named by their handles (`Group::NAME`), which do not compile misspelt; a text would find nothing
-/// in silence.
+/// silently.
 #[test]
 fn no_field_is_found_by_its_columns_text() {
     for part in ["application", "userstore", "management", "v1", "server"] {
@@ -245,7 +245,7 @@ fn no_field_is_found_by_its_columns_text() {
     }
 }
 
-/// The console names no table and no statement: it does what it does by operations. Its script knows no resource.
+/// The console names no table and no statement: it works by operations. Its script knows no resource.
 #[test]
 fn the_console_knows_no_table_and_its_script_no_resource() {
     let console = root().join("crates/console");
@@ -256,21 +256,21 @@ fn the_console_knows_no_table_and_its_script_no_resource() {
     }
     let script = fs::read_to_string(console.join("assets/console.js")).unwrap();
     let words: BTreeSet<&str> = script.split(|one: char| !one.is_ascii_alphanumeric()).collect();
-    // an event is what browsers call one, too
+    // browsers have events, too
     for shape in shapes().into_iter().filter(|shape| shape.name != "Event") {
         assert!(!words.contains(shape.name), "console.js names {}", shape.name);
     }
 }
 
-/// Every module says what it is.
+/// Every module begins with a description.
 #[test]
-fn every_file_begins_with_its_idea() {
+fn every_file_begins_with_a_description() {
     for (path, text) in sources(&root().join("crates")) {
         assert!(text.starts_with("//! "), "{}", path.display());
     }
 }
 
-/// Operators read what a release wants of them before they upgrade.
+/// Operators read the requirements of a release before they upgrade.
 #[test]
 fn the_changelog_begins_with_this_version_and_what_its_upgrade_needs() {
     let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
@@ -299,8 +299,8 @@ fn shapes() -> Vec<&'static Shape> {
     shapes
 }
 
-/// What types would hold if there were some: one key, at most one token, defaults that fit,
-/// rules and relations that name what is there.
+/// Checks of shapes that types do not express: one key, at most one token, defaults that fit,
+/// rules and relations that name existing fields.
 #[test]
 fn shapes_are_whole() {
     for shape in shapes() {
@@ -351,7 +351,7 @@ fn shapes_are_whole() {
     }
 }
 
-/// What the database refuses to leave without its parent is told by name before: a parent knows its
+/// A deletion that the database would refuse because of children is refused by name before: a parent knows its
 /// children.
 #[test]
 fn parents_know_their_children() {
@@ -373,7 +373,7 @@ async fn check_children(world: World) {
     assert!(keys.len() > 20, "{keys:?}");
     let shapes = shapes();
     for [table, parent, column] in keys {
-        // what an option is of is of the same subscription, and goes with it; what applies to a
+        // the owner of an option is of the same subscription, and is deleted with it; the target of a
         // subscription is of that one
         if table == "option_value" || column == "apply_to_subscription_id" {
             continue;
@@ -386,8 +386,8 @@ async fn check_children(world: World) {
 }
 
 on_both_engines! {
-    /// Every table is a resource's, a relation's or one of state, and never two of these: so what a slice gets
-    /// as a transaction, which writes tables of state alone, writes no row of a resource but through the engine.
+    /// Every table belongs to a resource, a relation or to state, and never to two of these: so a transaction of a slice,
+    /// which writes tables of state alone, writes no row of a resource but through the engine.
     async fn a_table_of_state_is_no_resource(world: World) {
         let names = match world.engine {
             Engine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
@@ -396,16 +396,16 @@ on_both_engines! {
             }
         };
         let read = world.app.store.run("Test", Mode::Long, None, move |tx| {
-            let mut found = BTreeSet::new();
+            let mut all = BTreeSet::new();
             tx.query(names, &[], |row| {
-                found.insert(row.text(0)?.to_owned());
+                all.insert(row.text(0)?.to_owned());
                 Ok(())
             })?;
-            Ok::<_, Error>(found)
+            Ok::<_, Error>(all)
         });
         let there = read.await.unwrap();
         let shapes = shapes();
-        // what begins with a parenthesis is a query over tables of state: it shows them, and writes nothing
+        // a text in parentheses is a query over tables of state: it is only read
         let tables = shapes.iter().map(|shape| shape.table);
         let pairs = shapes.iter().copied().chain(provisioned());
         let pairs = pairs.flat_map(|shape| shape.relations).map(|relation| relation.table);
@@ -418,7 +418,7 @@ on_both_engines! {
         assert_eq!(known, there);
     }
 
-    /// The unique indexes that shapes name are there.
+    /// The unique indexes that shapes name exist.
     async fn unique_indexes_exist(world: World) {
         let text = match world.engine {
             Engine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'index'",
@@ -438,7 +438,7 @@ on_both_engines! {
         }
     }
 
-    /// The columns that the field tables name are there, with what the engine adds.
+    /// The columns that the field tables name exist, with those that the engine adds.
     async fn columns_exist(world: World) {
         for shape in shapes() {
             let mut columns: Vec<String> = vec!["rid".into()];

@@ -1,4 +1,4 @@
-//! The OAuth endpoints: how clients prove themselves, and what their tokens are.
+//! The OAuth endpoints: client authentication, and the content of tokens.
 
 pub mod assertion;
 pub mod certificate;
@@ -23,19 +23,21 @@ use crate::id;
 
 /// The media type of forms.
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-/// Where all users are.
+/// The path of users.
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 
 /// A client app of the default subscription that may get tokens.
 async fn app(world: &World, name: &str, members: Value) -> Value {
     let all = world.all("Subscription").await;
-    let home = all.as_array().unwrap().iter().find(|one| one["name"] == "Default").unwrap()["id"].clone();
-    let mut body = json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": home });
+    let subscription =
+        all.as_array().unwrap().iter().find(|one| one["name"] == "Default").unwrap()["id"].clone();
+    let mut body =
+        json!({ "name": name, "allowClientCredentialLogin": true, "subscriptionId": subscription });
     body.as_object_mut().unwrap().extend(members.as_object().cloned().unwrap_or_default());
     world.make("ClientApp", body).await
 }
 
-/// Configures how it proves itself.
+/// Configures its authentication method.
 async fn configure(world: &World, app: &Value, method: &str, members: Value) -> Value {
     let mut body = json!({ "clientAppId": app["id"], "tokenEndpointAuthMethod": method });
     body.as_object_mut().unwrap().extend(members.as_object().cloned().unwrap_or_default());
@@ -44,8 +46,8 @@ async fn configure(world: &World, app: &Value, method: &str, members: Value) -> 
 
 /// A new secret of it.
 async fn secret(world: &World, app: &Value) -> String {
-    let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
-    made["secret"].as_str().unwrap().to_owned()
+    let created = world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
+    created["secret"].as_str().unwrap().to_owned()
 }
 
 /// Makes it an administrator of everything.
@@ -67,7 +69,7 @@ async fn post(world: &World, path: &str, headers: &[(&str, &str)], parameters: &
     world.anonymous.send(Method::POST, path, &headers, form(parameters)).await
 }
 
-/// Asks for a token with the secret in the body.
+/// Requests a token with the secret in the body.
 async fn ask(world: &World, app: &Value, secret: &str, more: &[(&str, &str)]) -> Answer {
     let own = [("grant_type", "client_credentials"), ("client_id", id(app)), ("client_secret", secret)];
     let all: Vec<(&str, &str)> = own.into_iter().chain(more.iter().copied()).collect();
@@ -79,11 +81,11 @@ fn token(answer: &Answer) -> String {
     answer.json()["access_token"].as_str().unwrap().to_owned()
 }
 
-/// What a signed token says: its header, its claims.
+/// The header and the claims of a signed token.
 fn read(token: &str) -> (Map<String, Value>, Map<String, Value>) {
     use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-    let part = |place: usize| {
-        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(place).unwrap()).unwrap())
+    let part = |index: usize| {
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(token.split('.').nth(index).unwrap()).unwrap())
             .unwrap()
     };
     (part(0), part(1))

@@ -32,15 +32,15 @@ fn lines(mut server: Process) -> Vec<Value> {
     log.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-/// The lines of the request, and what they say.
+/// The lines of the request, and their messages.
 fn of_request(lines: &[Value]) -> (Vec<&Value>, BTreeSet<&str>) {
-    let found: Vec<&Value> = lines.iter().filter(|line| line["trace_id"] == TRACE).collect();
-    let said = found.iter().filter_map(|line| line["message"].as_str()).collect();
-    (found, said)
+    let of_the_request: Vec<&Value> = lines.iter().filter(|line| line["trace_id"] == TRACE).collect();
+    let said = of_the_request.iter().filter_map(|line| line["message"].as_str()).collect();
+    (of_the_request, said)
 }
 
-/// What is done in a lane and in the pool is told with the request's trace id, its operation and its caller; what a
-/// job does, with an id of its run.
+/// Log lines of lanes and of the pool have the request's trace id, its operation and its caller; those of
+/// jobs, an id of their run.
 async fn on_every_thread(engine: Engine) {
     let database = Database::create(engine);
     let server = Process::start(&database, &[("CHANCERY_LOG", "debug")]).await;
@@ -50,26 +50,30 @@ async fn on_every_thread(engine: Engine) {
         .await
         .expect(200);
     let lines = lines(server);
-    let (found, said) = of_request(&lines);
+    let (of_the_request, said) = of_request(&lines);
     for message in ["ran in the store", "worked between transactions", "answered"] {
-        assert!(said.contains(message), "{message}: {found:#?}");
+        assert!(said.contains(message), "{message}: {of_the_request:#?}");
     }
-    let operation = &found.iter().find(|line| line["message"] == "answered").unwrap()["operation"];
-    assert!(operation.as_str().is_some_and(|name| name.contains("Password")), "{found:#?}");
-    for line in &found {
-        // rights are looked up before it is known whose they are
+    let operation = &of_the_request.iter().find(|line| line["message"] == "answered").unwrap()["operation"];
+    assert!(operation.as_str().is_some_and(|name| name.contains("Password")), "{of_the_request:#?}");
+    for line in &of_the_request {
+        // rights are looked up before their owner is known
         let is_early = line["client"].is_null() && line["message"] == "ran in the store";
         assert!(is_early || (line["store"] == "default" && line["client"].is_string()), "{line}");
         assert_eq!(&line["operation"], operation, "{line}");
     }
-    assert!(!found.iter().any(|line| line.to_string().contains(id(&user)) && line["message"] != "answered"));
+    assert!(
+        !of_the_request
+            .iter()
+            .any(|line| line.to_string().contains(id(&user)) && line["message"] != "answered")
+    );
     let jobs: Vec<&Value> = lines.iter().filter(|line| line["job"].is_string()).collect();
     assert!(
         jobs.iter().all(|line| line["trace_id"].as_str().is_some_and(|id| id.len() == 32 && id != TRACE))
     );
 }
 
-/// A warning from within a transaction has the id, though the log takes no more than warnings.
+/// A warning within a transaction has the id, though the log level is warn.
 async fn of_warnings(engine: Engine) {
     let database = Database::create(engine);
     let mut server = Process::start(&database, &[]).await;
@@ -86,19 +90,19 @@ async fn of_warnings(engine: Engine) {
     let server = Process::start(&database, &[("CHANCERY_LOG", "warn")]).await;
     traced(&server.admin, Method::POST, &format!("{USERS}/synchronize"), &Value::Null).await.expect(200);
     let lines = lines(server);
-    let (found, said) = of_request(&lines);
+    let (of_the_request, said) = of_request(&lines);
     assert!(said.contains("holds what cannot be mirrored"), "{lines:#?}");
     assert!(
-        found.iter().all(|line| line["operation"].is_string() && line["store"] == "default"),
-        "{found:#?}"
+        of_the_request.iter().all(|line| line["operation"].is_string() && line["store"] == "default"),
+        "{of_the_request:#?}"
     );
 }
 
-/// A problem names the trace of its lines, also where the request named none that is sound.
+/// A problem has the trace of its lines, also where the request has no valid one.
 async fn of_problems(engine: Engine) {
     let database = Database::create(engine);
     let server = Process::start(&database, &[("CHANCERY_LOG", "debug")]).await;
-    let mut told = Vec::new();
+    let mut ids = Vec::new();
     for parent in [
         "",
         "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
@@ -107,17 +111,17 @@ async fn of_problems(engine: Engine) {
         let headers: &[(&str, &str)] = if parent.is_empty() { &[] } else { &[("traceparent", parent)] };
         let problem =
             server.admin.send(Method::GET, "/nothing", headers, vec![]).await.problem(404, "no-such-route");
-        told.push(problem["traceId"].as_str().unwrap().to_owned());
+        ids.push(problem["traceId"].as_str().unwrap().to_owned());
     }
     let lines = lines(server);
-    for id in &told {
+    for id in &ids {
         assert!(id.len() == 32 && id.bytes().any(|byte| byte != b'0') && id != TRACE, "{id}");
         assert!(lines.iter().any(|line| line["trace_id"] == **id && line["message"] == "refused"), "{id}");
     }
 }
 
-/// Section 13: an access log is off unless it is asked for, tells who, what and how long, and names no person.
-async fn of_answers(which: &str, told: &[u16]) {
+/// Section 13: an access log is off by default, has caller, operation, status and duration, and names no person.
+async fn of_answers(which: &str, statuses: &[u16]) {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_ACCESS_LOG", which)]).await;
     let user = server.admin.post(USERS, json!({ "loginName": "wilma" })).await.is(201).json();
@@ -129,7 +133,7 @@ async fn of_answers(which: &str, told: &[u16]) {
         lines.iter().filter(|line| line["message"] == "answered").filter(of_user).collect();
     assert_eq!(
         answers.iter().map(|line| line["status"].as_u64().unwrap()).collect::<Vec<_>>(),
-        told.iter().copied().map(u64::from).collect::<Vec<_>>()
+        statuses.iter().copied().map(u64::from).collect::<Vec<_>>()
     );
     for line in answers {
         assert!(
@@ -141,7 +145,7 @@ async fn of_answers(which: &str, told: &[u16]) {
 }
 
 #[tokio::test]
-async fn answers_have_it_where_they_are_told() {
+async fn answers_are_logged_with_it() {
     of_answers("off", &[]).await;
     of_answers("errors", &[409]).await;
     of_answers("all", &[201, 200, 409]).await;

@@ -1,4 +1,4 @@
-//! Users: every operation that this release has.
+//! Users: every operation of this release.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -45,9 +45,9 @@ on_both_engines! {
         let path = world.path("/User/loginname/");
         for (name, look_up) in [("Ada@Example.com", "ADA%40example.COM"), ("stra\u{df}e", "STRASSE"), ("a/b c%", "A%2Fb%20c%25")] {
             let user = world.user(name).await;
-            let found = world.admin.get(&format!("{path}{look_up}")).await.is(200).json();
-            assert_eq!(found["id"], user["id"], "{name}");
-            assert_eq!(found["loginName"], *name);
+            let user_found = world.admin.get(&format!("{path}{look_up}")).await.is(200).json();
+            assert_eq!(user_found["id"], user["id"], "{name}");
+            assert_eq!(user_found["loginName"], *name);
         }
         world.admin.get(&format!("{path}nobody")).await.problem(404, "not-found");
     }
@@ -67,7 +67,7 @@ on_both_engines! {
         let other = json!({ "loginName": "c", "instanceId": "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f" });
         let problem = world.admin.post(&world.path("/User"), other).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/instanceId"]);
-        // the store is addressed by its id as well as by its name, in any case
+        // the store is addressed by its id or its name, in any case
         let by_id = format!("/api/userstore/v2/{}/administration/User", store.as_str().unwrap());
         assert_eq!(world.admin.get(&by_id).await.is(200).json().as_array().unwrap().len(), 2);
         world.admin.get("/api/userstore/v2/DEFAULT/administration/User").await.expect(200);
@@ -116,7 +116,7 @@ on_both_engines! {
         world.admin.put(&email, body).await.problem(409, "concurrency-conflict");
     }
 
-    /// What is not there was confirmed by nobody, whatever a body says.
+    /// An absent address is not confirmed, with any body.
     async fn no_address_is_not_confirmed(world: World) {
         let body = json!({ "loginName": "ada", "emailAddressConfirmed": true, "phoneNumberConfirmed": true });
         let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
@@ -153,7 +153,7 @@ on_both_engines! {
         let other = format!("/api/userstore/v2/other/administration/User/{}", id(&user));
         world.admin.get(&other).await.problem(404, "not-found");
         world.admin.delete(&other).await.problem(404, "not-found");
-        // login names are a store's own
+        // login names are unique per store
         world.admin.post("/api/userstore/v2/other/administration/User", json!({ "loginName": "ada" })).await.expect(201);
         assert_eq!(world.admin.get(&world.path("/User")).await.is(200).json().as_array().unwrap().len(), 1);
     }

@@ -16,7 +16,7 @@ pub fn to_this_machine(_: &Path) -> Vec<String> {
     ["--event-networks", "127.0.0.0/8"].map(str::to_owned).to_vec()
 }
 
-/// Where subscriptions of the default store are.
+/// The subscriptions of the default store.
 fn subscriptions(world: &World) -> String {
     world.path("/EventSubscription")
 }
@@ -27,8 +27,8 @@ pub async fn subscribed(world: &World, receiver: &Receiver, more: Json) -> (Stri
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
     }
-    let made = world.admin.post(&subscriptions(world), body).await.is(201).json();
-    let path = format!("{}/{}", subscriptions(world), id(&made));
+    let created = world.admin.post(&subscriptions(world), body).await.is(201).json();
+    let path = format!("{}/{}", subscriptions(world), id(&created));
     let tested = world.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
     assert_eq!(tested["delivered"], true, "{tested}");
     (path.clone(), activate(world, &path).await)
@@ -40,7 +40,7 @@ async fn activate(world: &World, path: &str) -> Json {
     world.admin.patch(path, body).await.is(202).json()
 }
 
-/// Reads a subscription until this holds: what is noted comes after what was received.
+/// Reads a subscription until this holds: records come after deliveries.
 pub async fn until(world: &World, path: &str, holds: impl Fn(&Json) -> bool) -> Json {
     for _ in 0..300 {
         let row = world.admin.get(path).await.is(200).json();

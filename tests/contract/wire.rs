@@ -9,7 +9,7 @@ use crate::{each, id};
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 on_both_engines! {
-    async fn stale_tokens_are_told_with_the_current_one(world: World) {
+    async fn stale_tokens_are_answered_with_the_current_one(world: World) {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", id(&user)));
         let patch = json!({ "firstName": "A", "concurrencyToken": user["concurrencyToken"] });
@@ -129,7 +129,7 @@ on_both_engines! {
             let answer = send.await.unwrap();
             match answer.status.as_u16() {
                 201 => created.push(answer.bytes),
-                // the first was still being worked on
+                // the first was still in progress
                 409 => assert!(answer.json()["detail"].as_str().unwrap().contains("still")),
                 other => panic!("{other}"),
             }
@@ -202,12 +202,12 @@ on_both_engines! {
         insta::assert_json_snapshot!("problems", problems, { "[].traceId" => "a trace id" });
     }
 
-    async fn what_is_written_is_read_at_once(world: World) {
+    async fn a_write_is_read_at_once(world: World) {
         for number in 0..20 {
             let name = format!("u{number}");
             let user = world.user(&name).await;
-            let found = world.admin.get(&world.path(&format!("/User?filter=loginName%20eq%20%22{name}%22"))).await.is(200).json();
-            assert_eq!(each(&found, "id"), [id(&user)]);
+            let rows = world.admin.get(&world.path(&format!("/User?filter=loginName%20eq%20%22{name}%22"))).await.is(200).json();
+            assert_eq!(each(&rows, "id"), [id(&user)]);
         }
     }
 }

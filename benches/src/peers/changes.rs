@@ -8,7 +8,7 @@ use super::rows::{Cell, Template};
 use crate::people;
 
 /// The tables that changes write to, referenced tables first, with the column that numbers their rows.
-pub const COUNTED: [(&str, &str); 7] = [
+pub const NUMBERED_TABLES: [(&str, &str); 7] = [
     ("client_app", "rid"),
     ("idp_instance", "rid"),
     ("client_app_secret", "rid"),
@@ -44,35 +44,35 @@ impl Change {
         Self { rows }
     }
 
-    /// A change that adds a user to a group or removes one, with the entry and event of another change.
+    /// A change that adds a user to a group or removes one, with the audit entry and event of another change.
     pub fn membership(other: &Self, removes: bool) -> Self {
         let cells = ["group_rid", "user_rid"].map(|column| (column.to_owned(), Cell::Int(0)));
         let mut member = Template::new("group_member", cells.to_vec());
         member.removes = removes;
-        let told = other.rows.iter().filter(|row| ["audit_entry", "outbox_event"].contains(&row.table));
-        Self { rows: std::iter::once(member).chain(told.cloned()).collect() }
+        let records = other.rows.iter().filter(|row| ["audit_entry", "outbox_event"].contains(&row.table));
+        Self { rows: std::iter::once(member).chain(records.cloned()).collect() }
     }
 
-    /// The values of the change's rows with new ids, names and numbers. New ids are added to those that
-    /// were assigned before.
-    pub fn again(&self, next: &mut u64, ids: &mut Ids) -> Vec<Vec<Cell>> {
+    /// The values of the change's rows with new ids, names and numbers. The new ids are added to those that were assigned
+    /// before.
+    pub fn renewed_rows(&self, next: &mut u64, ids: &mut Ids) -> Vec<Vec<Cell>> {
         for id in self.rows.iter().filter_map(|row| row.get("id")).filter_map(as_id) {
             *next += 1;
-            ids.insert(id, people::newcomer(*next).id);
+            ids.insert(id, people::new_person(*next).id);
         }
         let rows = self.rows.iter().enumerate();
-        rows.map(|(place, row)| {
+        rows.map(|(index, row)| {
             *next += 1;
             row.cells
                 .iter()
-                .map(|(column, cell)| renewed(row.table, column, cell, place, *next, ids))
+                .map(|(column, cell)| renewed(row.table, column, cell, index, *next, ids))
                 .collect()
         })
         .collect()
     }
 }
 
-fn renewed(table: &str, column: &str, cell: &Cell, place: usize, number: u64, ids: &Ids) -> Cell {
+fn renewed(table: &str, column: &str, cell: &Cell, index: usize, number: u64, ids: &Ids) -> Cell {
     let integer = |number: u64| Cell::Int(i64::try_from(number).unwrap_or(0));
     match (table, column, cell) {
         ("audit_entry", "rid", _) | ("outbox_event", "id", _) => integer(number),
@@ -81,7 +81,7 @@ fn renewed(table: &str, column: &str, cell: &Cell, place: usize, number: u64, id
         ("client_app_secret", "digest", _) => Cell::Bytes(number.to_be_bytes().repeat(4)),
         // a change's own row gets a new name; the rows that came with it differ by their owner
         (_, "name" | "name_key" | "store_name_key" | "login_name" | "login_name_key", Cell::Text(_))
-            if place == 0 =>
+            if index == 0 =>
         {
             Cell::Text(format!("peer-{number:x}"))
         }

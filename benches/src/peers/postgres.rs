@@ -15,12 +15,12 @@ use tokio_postgres::{
 use uuid::Uuid;
 
 use super::{
-    changes::{COUNTED, Change, Ids},
-    rows::{Cell, Fresh, Supply, TABLES, Template, apart},
+    changes::{Change, Ids, NUMBERED_TABLES},
+    rows::{Cell, NewUser, NewUsers, TABLES, Template, reserved_number},
 };
 use crate::{
     fault::{AnyError, Result, fault},
-    people::Chance,
+    people::Random,
 };
 
 /// A connection with its prepared statements.
@@ -35,7 +35,7 @@ async fn connect(url: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// Runs statements in one transaction, beside the server.
+/// Runs statements in one transaction while the server runs.
 pub async fn run_all(url: &str, statements: &[String]) -> Result<()> {
     let mut client = connect(url).await?;
     let transaction = client.transaction().await?;
@@ -59,13 +59,13 @@ pub async fn templates(url: &str) -> Result<Vec<Template>> {
 }
 
 fn cells(row: &Row) -> Result<Vec<(String, Cell)>> {
-    let cell = |(place, column): (usize, &Column)| {
+    let cell = |(index, column): (usize, &Column)| {
         let value = match *column.type_() {
-            Type::BOOL => row.try_get::<_, Option<bool>>(place)?.map(Cell::Bool),
-            Type::INT8 => row.try_get::<_, Option<i64>>(place)?.map(Cell::Int),
-            Type::TEXT => row.try_get::<_, Option<String>>(place)?.map(Cell::Text),
-            Type::UUID => row.try_get::<_, Option<Uuid>>(place)?.map(Cell::Id),
-            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(place)?.map(Cell::Bytes),
+            Type::BOOL => row.try_get::<_, Option<bool>>(index)?.map(Cell::Bool),
+            Type::INT8 => row.try_get::<_, Option<i64>>(index)?.map(Cell::Int),
+            Type::TEXT => row.try_get::<_, Option<String>>(index)?.map(Cell::Text),
+            Type::UUID => row.try_get::<_, Option<Uuid>>(index)?.map(Cell::Id),
+            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(index)?.map(Cell::Bytes),
             ref other => return Err(fault(format!("a column of type {other}"))),
         };
         Ok((column.name().to_owned(), value.unwrap_or(Cell::Null)))
@@ -73,22 +73,22 @@ fn cells(row: &Row) -> Result<Vec<(String, Cell)>> {
     row.columns().iter().enumerate().map(cell).collect()
 }
 
-/// The last row number of each counted table.
-pub async fn ends(url: &str) -> Result<Vec<i64>> {
+/// The last row number of each numbered table.
+pub async fn last_numbers(url: &str) -> Result<Vec<i64>> {
     let client = connect(url).await?;
-    let mut ends = Vec::new();
-    for (table, number) in COUNTED {
+    let mut last_numbers = Vec::new();
+    for (table, number) in NUMBERED_TABLES {
         let text = format!("SELECT coalesce(max({number}), 0) FROM {table}");
-        ends.push(client.query_one(&text, &[]).await?.try_get(0)?);
+        last_numbers.push(client.query_one(&text, &[]).await?.try_get(0)?);
     }
-    Ok(ends)
+    Ok(last_numbers)
 }
 
-/// The rows written since.
-pub async fn change_since(url: &str, ends: &[i64]) -> Result<Change> {
+/// The rows that were written after these numbers.
+pub async fn change_since(url: &str, last_numbers: &[i64]) -> Result<Change> {
     let client = connect(url).await?;
     let mut rows = Vec::new();
-    for ((table, number), end) in COUNTED.into_iter().zip(ends) {
+    for ((table, number), end) in NUMBERED_TABLES.into_iter().zip(last_numbers) {
         let text = format!("SELECT * FROM {table} WHERE {number} > $1 ORDER BY {number}");
         for row in client.query(&text, &[end]).await? {
             rows.push(Template::new(table, cells(&row)?));
@@ -121,9 +121,9 @@ impl Peer {
         Ok(Self { client, inserts })
     }
 
-    async fn write(&self, fresh: &Fresh) -> Result<()> {
+    async fn write(&self, user: &NewUser) -> Result<()> {
         for (statement, template) in &self.inserts {
-            let cells = template.cells(fresh);
+            let cells = template.cells(user);
             self.client.execute_raw(statement, cells.iter().map(|cell| cell as &dyn ToSql)).await?;
         }
         Ok(())
@@ -132,9 +132,9 @@ impl Peer {
     /// Commits each user by itself, for a time: how many.
     pub async fn create(&self, time: Duration, lane: u64) -> Result<u32> {
         let (begin, mut count) = (Instant::now(), 0);
-        for fresh in Supply::apart(lane) {
+        for user in NewUsers::reserved(lane) {
             self.client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
-            let written = self.write(&fresh).await;
+            let written = self.write(&user).await;
             if written.is_ok() && self.client.batch_execute("COMMIT").await.is_ok() {
                 count += 1;
             } else {
@@ -151,8 +151,8 @@ impl Peer {
     pub async fn batch(&self, users: usize) -> Result<Duration> {
         let begin = Instant::now();
         self.client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
-        for fresh in Supply::apart(1000).take(users) {
-            self.write(&fresh).await?;
+        for user in NewUsers::reserved(1000).take(users) {
+            self.write(&user).await?;
         }
         self.client.batch_execute("COMMIT").await?;
         Ok(begin.elapsed())
@@ -168,14 +168,14 @@ impl Peer {
             "SELECT m.user_rid, g.id, g.name FROM group_member m JOIN user_group g ON g.rid = m.group_rid \
              ORDER BY m.user_rid, m.group_rid",
         ];
-        for (place, text) in statements.into_iter().enumerate() {
+        for (index, text) in statements.into_iter().enumerate() {
             let mut rows = pin!(self.client.query_raw(text, none()).await?);
             while let Some(row) = rows.next().await {
                 let row = row?;
                 for column in 0..row.len() {
                     bytes += row.try_get::<_, Option<Length>>(column)?.map_or(0, |length| length.0);
                 }
-                count += u64::from(place == 0);
+                count += u64::from(index == 0);
             }
         }
         Ok((count, bytes, begin.elapsed()))
@@ -186,16 +186,16 @@ impl Peer {
 pub async fn change(url: &str, changes: &[Change], time: Duration, lane: u64) -> Result<u32> {
     let client = connect(url).await?;
     let mut statements: HashMap<String, Statement> = HashMap::new();
-    let (mut next, mut chance, mut given) = (apart(lane), Chance::new(lane), Ids::new());
+    let (mut next, mut random, mut first_ids) = (reserved_number(lane), Random::new(lane), Ids::new());
     let (begin, mut count) = (Instant::now(), 0);
     while begin.elapsed() < time {
         // some of the other changes refer to the first
-        let place = if given.is_empty() { 0 } else { chance.below(changes.len() as u64) };
-        let one = changes.get(usize::try_from(place)?).ok_or_else(|| fault("there is no change"))?;
-        let mut ids = given.clone();
+        let index = if first_ids.is_empty() { 0 } else { random.below(changes.len() as u64) };
+        let change = changes.get(usize::try_from(index)?).ok_or_else(|| fault("there is no change"))?;
+        let mut ids = first_ids.clone();
         client.batch_execute("BEGIN ISOLATION LEVEL SERIALIZABLE").await?;
         let mut written = true;
-        for (row, cells) in one.rows.iter().zip(one.again(&mut next, &mut ids)) {
+        for (row, cells) in change.rows.iter().zip(change.renewed_rows(&mut next, &mut ids)) {
             let text = row.statement('$');
             if !statements.contains_key(&text) {
                 statements.insert(text.clone(), client.prepare(&text).await?);
@@ -213,8 +213,8 @@ pub async fn change(url: &str, changes: &[Change], time: Duration, lane: u64) ->
         }
         if written && client.batch_execute("COMMIT").await.is_ok() {
             count += 1;
-            if given.is_empty() {
-                given = ids;
+            if first_ids.is_empty() {
+                first_ids = ids;
             }
         } else {
             client.batch_execute("ROLLBACK").await?;

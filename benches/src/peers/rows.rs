@@ -48,14 +48,14 @@ impl rusqlite::ToSql for Cell {
 }
 
 impl ToSql for Cell {
-    fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, AnyError> {
+    fn to_sql(&self, column_type: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, AnyError> {
         match self {
             Self::Null => Ok(IsNull::Yes),
-            Self::Bool(value) => value.to_sql(kind, out),
-            Self::Int(value) => value.to_sql(kind, out),
-            Self::Text(text) => text.to_sql(kind, out),
-            Self::Id(id) => id.to_sql(kind, out),
-            Self::Bytes(bytes) => bytes.to_sql(kind, out),
+            Self::Bool(value) => value.to_sql(column_type, out),
+            Self::Int(value) => value.to_sql(column_type, out),
+            Self::Text(text) => text.to_sql(column_type, out),
+            Self::Id(id) => id.to_sql(column_type, out),
+            Self::Bytes(bytes) => bytes.to_sql(column_type, out),
         }
     }
 
@@ -98,18 +98,27 @@ impl Template {
     pub fn statement(&self, parameter: char) -> String {
         let columns: Vec<&str> = self.cells.iter().map(|(column, _)| column.as_str()).collect();
         if self.removes {
-            let is =
+            let conditions =
                 columns.iter().zip(1..).map(|(column, number)| format!("{column} = {parameter}{number}"));
-            return format!("DELETE FROM {} WHERE {}", self.table, is.collect::<Vec<_>>().join(" AND "));
+            return format!(
+                "DELETE FROM {} WHERE {}",
+                self.table,
+                conditions.collect::<Vec<_>>().join(" AND ")
+            );
         }
         let values: Vec<String> = (1..=columns.len()).map(|number| format!("{parameter}{number}")).collect();
-        let once = if self.table == "group_member" { " ON CONFLICT DO NOTHING" } else { "" };
-        format!("INSERT INTO {} ({}) VALUES ({}){once}", self.table, columns.join(", "), values.join(", "))
+        let conflict = if self.table == "group_member" { " ON CONFLICT DO NOTHING" } else { "" };
+        format!(
+            "INSERT INTO {} ({}) VALUES ({}){conflict}",
+            self.table,
+            columns.join(", "),
+            values.join(", ")
+        )
     }
 
     /// The values of the row for one more user.
-    pub fn cells(&self, fresh: &Fresh) -> Vec<Cell> {
-        let person = &fresh.person;
+    pub fn cells(&self, user: &NewUser) -> Vec<Cell> {
+        let person = &user.person;
         let text = |text: &str| Cell::Text(text.to_owned());
         let key = |text: &str| Cell::Text(text.to_ascii_lowercase());
         let cell = |(column, cell): &(String, Cell)| match (self.table, column.as_str()) {
@@ -120,7 +129,7 @@ impl Template {
             ("user_account", "last_name_key") => key(&person.last_name),
             ("user_account", "email_address") => text(&person.email_address),
             ("user_account", "email_address_key") => key(&person.email_address),
-            ("audit_entry", "rid") | ("outbox_event", "id") => Cell::Int(fresh.entry),
+            ("audit_entry", "rid") | ("outbox_event", "id") => Cell::Int(user.entry),
             ("audit_entry", "primary_key") => Cell::Text(person.id.to_string()),
             _ => cell.clone(),
         };
@@ -129,39 +138,39 @@ impl Template {
 }
 
 /// The values that are new for one more user.
-pub struct Fresh {
+pub struct NewUser {
     person: people::Person,
     entry: i64,
 }
 
 /// An audit number that neither other lanes nor a running server use: ten years in the past.
-pub fn apart(lane: u64) -> u64 {
+pub fn reserved_number(lane: u64) -> u64 {
     clock::now_micros() - 315_360_000_000_000 + lane * 1_000_000_000
 }
 
 /// A source of new users.
-pub struct Supply {
+pub struct NewUsers {
     next: u64,
 }
 
-impl Default for Supply {
+impl Default for NewUsers {
     fn default() -> Self {
         Self { next: clock::now_micros() }
     }
 }
 
-impl Supply {
+impl NewUsers {
     /// A source that shares no number with others, nor with a running server.
-    pub fn apart(lane: u64) -> Self {
-        Self { next: apart(lane) }
+    pub fn reserved(lane: u64) -> Self {
+        Self { next: reserved_number(lane) }
     }
 }
 
-impl Iterator for Supply {
-    type Item = Fresh;
+impl Iterator for NewUsers {
+    type Item = NewUser;
 
-    fn next(&mut self) -> Option<Fresh> {
+    fn next(&mut self) -> Option<NewUser> {
         self.next += 1;
-        Some(Fresh { person: people::newcomer(self.next), entry: i64::try_from(self.next).ok()? })
+        Some(NewUser { person: people::new_person(self.next), entry: i64::try_from(self.next).ok()? })
     }
 }

@@ -8,15 +8,15 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, types::ValueRef};
 
 use super::{
-    changes::{COUNTED, Change, Ids},
-    rows::{Cell, Fresh, Supply, TABLES, Template, apart},
+    changes::{Change, Ids, NUMBERED_TABLES},
+    rows::{Cell, NewUser, NewUsers, TABLES, Template, reserved_number},
 };
 use crate::{
     fault::{Result, fault},
-    people::Chance,
+    people::Random,
 };
 
-/// A database of the peer's own.
+/// The peer's own database.
 pub struct Peer {
     database: Connection,
     templates: Vec<Template>,
@@ -35,7 +35,7 @@ pub fn templates(file: &Path) -> Result<Vec<Template>> {
     TABLES.into_iter().map(read).collect()
 }
 
-/// Runs statements in one transaction, beside the server.
+/// Runs statements in one transaction while the server runs.
 pub fn run_all(file: &Path, statements: &[String]) -> Result<()> {
     let mut database = Connection::open(file)?;
     database.busy_timeout(Duration::from_mins(1))?;
@@ -46,25 +46,25 @@ pub fn run_all(file: &Path, statements: &[String]) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// The last row number of each counted table.
-pub fn ends(file: &Path) -> Result<Vec<i64>> {
+/// The last row number of each numbered table.
+pub fn last_numbers(file: &Path) -> Result<Vec<i64>> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let end = |(table, number): (&str, &str)| {
+    let last_number = |(table, number): (&str, &str)| {
         let text = format!("SELECT coalesce(max({number}), 0) FROM {table}");
         Ok(database.query_row(&text, [], |row| row.get(0))?)
     };
-    COUNTED.into_iter().map(end).collect()
+    NUMBERED_TABLES.into_iter().map(last_number).collect()
 }
 
-/// The rows written since.
-pub fn change_since(file: &Path, ends: &[i64]) -> Result<Change> {
+/// The rows that were written after these numbers.
+pub fn change_since(file: &Path, last_numbers: &[i64]) -> Result<Change> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let mut found = Vec::new();
-    for ((table, number), end) in COUNTED.into_iter().zip(ends) {
+    let mut written_rows = Vec::new();
+    for ((table, number), end) in NUMBERED_TABLES.into_iter().zip(last_numbers) {
         let text = format!("SELECT * FROM {table} WHERE {number} > ?1 ORDER BY {number}");
-        found.extend(rows(&database, &text, [*end])?.into_iter().map(|row| Template::new(table, row)));
+        written_rows.extend(rows(&database, &text, [*end])?.into_iter().map(|row| Template::new(table, row)));
     }
-    Ok(Change::new(found))
+    Ok(Change::new(written_rows))
 }
 
 fn rows(
@@ -76,10 +76,10 @@ fn rows(
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let read = |row: &rusqlite::Row<'_>| {
         let cells = columns.iter().enumerate();
-        cells.map(|(place, name)| Ok((name.clone(), cell(row.get_ref(place)?)))).collect()
+        cells.map(|(index, name)| Ok((name.clone(), cell(row.get_ref(index)?)))).collect()
     };
-    let found = statement.query_map(parameters, read)?.collect::<rusqlite::Result<_>>()?;
-    Ok(found)
+    let cells = statement.query_map(parameters, read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(cells)
 }
 
 fn cell(value: ValueRef<'_>) -> Cell {
@@ -103,10 +103,10 @@ impl Peer {
         Ok(Self { database, templates })
     }
 
-    fn write(transaction: &Transaction<'_>, templates: &[Template], fresh: &Fresh) -> Result<()> {
+    fn write(transaction: &Transaction<'_>, templates: &[Template], user: &NewUser) -> Result<()> {
         for template in templates {
             let mut statement = transaction.prepare_cached(&template.statement('?'))?;
-            statement.execute(rusqlite::params_from_iter(template.cells(fresh)))?;
+            statement.execute(rusqlite::params_from_iter(template.cells(user)))?;
         }
         Ok(())
     }
@@ -114,9 +114,9 @@ impl Peer {
     /// Commits each user by itself, one after another, for a time: users a second.
     pub fn create(&mut self, time: Duration) -> Result<f64> {
         let (begin, mut count) = (Instant::now(), 0_u32);
-        for fresh in Supply::default() {
+        for user in NewUsers::default() {
             let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            Self::write(&transaction, &self.templates, &fresh)?;
+            Self::write(&transaction, &self.templates, &user)?;
             transaction.commit()?;
             count += 1;
             if begin.elapsed() >= time {
@@ -128,22 +128,22 @@ impl Peer {
 
     /// Writes changes of random kinds, one commit for each, for a time: changes a second.
     pub fn change(&mut self, changes: &[Change], time: Duration) -> Result<f64> {
-        let (mut next, mut chance, mut given) = (apart(0), Chance::new(0), Ids::new());
+        let (mut next, mut random, mut first_ids) = (reserved_number(0), Random::new(0), Ids::new());
         let (begin, mut count) = (Instant::now(), 0_u32);
         while begin.elapsed() < time {
             // some of the other changes refer to the first
-            let place = if given.is_empty() { 0 } else { chance.below(changes.len() as u64) };
-            let one = changes.get(usize::try_from(place)?).ok_or_else(|| fault("there is no change"))?;
-            let mut ids = given.clone();
+            let index = if first_ids.is_empty() { 0 } else { random.below(changes.len() as u64) };
+            let change = changes.get(usize::try_from(index)?).ok_or_else(|| fault("there is no change"))?;
+            let mut ids = first_ids.clone();
             let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            for (row, cells) in one.rows.iter().zip(one.again(&mut next, &mut ids)) {
+            for (row, cells) in change.rows.iter().zip(change.renewed_rows(&mut next, &mut ids)) {
                 let mut statement = transaction.prepare_cached(&row.statement('?'))?;
                 statement.execute(rusqlite::params_from_iter(cells))?;
             }
             transaction.commit()?;
             count += 1;
-            if given.is_empty() {
-                given = ids;
+            if first_ids.is_empty() {
+                first_ids = ids;
             }
         }
         Ok(f64::from(count) / begin.elapsed().as_secs_f64())
@@ -153,8 +153,8 @@ impl Peer {
     pub fn batch(&mut self, users: usize) -> Result<Duration> {
         let begin = Instant::now();
         let transaction = self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for fresh in Supply::default().take(users) {
-            Self::write(&transaction, &self.templates, &fresh)?;
+        for user in NewUsers::default().take(users) {
+            Self::write(&transaction, &self.templates, &user)?;
         }
         transaction.commit()?;
         Ok(begin.elapsed())
@@ -182,8 +182,8 @@ impl Peer {
         };
         let mut group = groups.next()?;
         while let Some(user) = users.next()? {
-            for place in 0..columns {
-                add(user.get_ref(place)?);
+            for index in 0..columns {
+                add(user.get_ref(index)?);
             }
             count += 1;
             let rid: i64 = user.get(0)?;

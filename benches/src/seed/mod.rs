@@ -16,8 +16,8 @@ pub use sqlite::fill;
 
 use crate::{
     cluster::{self, Cluster},
-    fault::{Doing as _, Result},
-    server::{Recipe, sqlite_file},
+    fault::{Context as _, Result},
+    server::{ServerConfig, sqlite_file},
     target::Engine,
 };
 
@@ -38,7 +38,7 @@ const TABLES: [&str; 3] = ["user_account", "user_group", "group_member"];
 /// The store of seeded databases.
 pub struct Seeds {
     /// The folder that outlasts runs.
-    pub kept: PathBuf,
+    pub storage: PathBuf,
     /// The folder of this run.
     pub work: PathBuf,
     /// The server's program.
@@ -49,9 +49,9 @@ pub struct Seeds {
 
 impl Seeds {
     /// Opens the store, by the schema that the server creates.
-    pub async fn new(kept: &Path, work: &Path, program: &Path) -> Result<Self> {
+    pub async fn new(storage: &Path, work: &Path, program: &Path) -> Result<Self> {
         let folder = work.join("schema");
-        Recipe::sqlite(program, &folder).start().await?.stop()?;
+        ServerConfig::sqlite(program, &folder).start().await?.stop()?;
         let database = Connection::open(sqlite_file(&folder))?;
         let mut texts = database.prepare("SELECT coalesce(sql, '') FROM sqlite_master ORDER BY name")?;
         let mut hasher = DefaultHasher::new();
@@ -59,86 +59,86 @@ impl Seeds {
             text?.hash(&mut hasher);
         }
         let edition = format!("{EDITION}-{:016x}", hasher.finish());
-        fs::create_dir_all(kept)?;
-        Ok(Self { kept: kept.to_owned(), work: work.to_owned(), program: program.to_owned(), edition })
+        fs::create_dir_all(storage)?;
+        Ok(Self { storage: storage.to_owned(), work: work.to_owned(), program: program.to_owned(), edition })
     }
 
-    /// Where a seeded database is kept; `with` says what it has besides users and groups.
-    fn kept(&self, engine: Engine, with: &str, users: u64) -> PathBuf {
-        self.kept.join(format!("{}{with}-{users}-{}", engine.name(), self.edition))
+    /// The path of a stored seeded database; `with` says what it has besides users and groups.
+    fn stored_path(&self, engine: Engine, with: &str, users: u64) -> PathBuf {
+        self.storage.join(format!("{}{with}-{users}-{}", engine.name(), self.edition))
     }
 
     /// A folder of this run with a seeded embedded database; `name` is the folder's.
     pub async fn sqlite(&self, users: u64, name: &str) -> Result<PathBuf> {
-        let kept = self.kept(Engine::Sqlite, "", users);
-        if !kept.exists() {
+        let stored = self.stored_path(Engine::Sqlite, "", users);
+        if !stored.exists() {
             let begin = Instant::now();
-            let making = self.work.join(format!("making-sqlite-{users}"));
-            Recipe::sqlite(&self.program, &making).start().await?.stop()?;
-            sqlite::fill(&sqlite_file(&making), users)?;
-            keep(&making, &kept)?;
+            let unfinished = self.work.join(format!("making-sqlite-{users}"));
+            ServerConfig::sqlite(&self.program, &unfinished).start().await?.stop()?;
+            sqlite::fill(&sqlite_file(&unfinished), users)?;
+            move_to_storage(&unfinished, &stored)?;
             eprintln!("seeded {users} users on SQLite in {:.1} s", begin.elapsed().as_secs_f64());
         }
         let folder = self.work.join(name);
-        cluster::copy(&kept, &folder)?;
+        cluster::copy(&stored, &folder)?;
         Ok(folder)
     }
 
     /// A cluster of this run with seeded users, and the folder for the server's own files.
     pub async fn postgres(&self, users: u64, name: &str) -> Result<(Cluster, PathBuf)> {
-        let kept = self.kept(Engine::Postgres, "", users);
-        if !kept.exists() {
+        let stored = self.stored_path(Engine::Postgres, "", users);
+        if !stored.exists() {
             let begin = Instant::now();
-            let making = self.work.join(format!("making-postgres-{users}"));
-            fs::create_dir_all(&making)?;
-            let cluster = Cluster::create(&making.join("cluster"))?;
-            let recipe = self.on(&cluster, &making.join("files"))?;
-            recipe.start().await?.stop()?;
+            let unfinished = self.work.join(format!("making-postgres-{users}"));
+            fs::create_dir_all(&unfinished)?;
+            let cluster = Cluster::create(&unfinished.join("cluster"))?;
+            let config = self.config_on(&cluster, &unfinished.join("files"))?;
+            config.start().await?.stop()?;
             postgres::fill(&cluster, users).await?;
             cluster.stop()?;
-            keep(&making, &kept)?;
+            move_to_storage(&unfinished, &stored)?;
             eprintln!("seeded {users} users on PostgreSQL in {:.1} s", begin.elapsed().as_secs_f64());
         }
         let folder = self.work.join(name);
-        cluster::copy(&kept, &folder)?;
+        cluster::copy(&stored, &folder)?;
         Ok((Cluster::start(&folder.join("cluster"))?, folder.join("files")))
     }
 
     /// The same as [`Seeds::sqlite`], where every user can sign in and has a session.
     pub async fn sqlite_for_sign_in(&self, users: u64, name: &str) -> Result<PathBuf> {
-        let kept = self.kept(Engine::Sqlite, SIGN_IN, users);
-        if !kept.exists() {
-            let making = self.sqlite(users, &format!("making-sqlite{SIGN_IN}-{users}")).await?;
+        let stored = self.stored_path(Engine::Sqlite, SIGN_IN, users);
+        if !stored.exists() {
+            let unfinished = self.sqlite(users, &format!("making-sqlite{SIGN_IN}-{users}")).await?;
             let begin = Instant::now();
-            sqlite::fill_sign_in(&making, users)?;
-            keep(&making, &kept)?;
+            sqlite::fill_sign_in(&unfinished, users)?;
+            move_to_storage(&unfinished, &stored)?;
             eprintln!("seeded {users} sessions on SQLite in {:.1} s", begin.elapsed().as_secs_f64());
         }
         let folder = self.work.join(name);
-        cluster::copy(&kept, &folder)?;
+        cluster::copy(&stored, &folder)?;
         Ok(folder)
     }
 
     /// The same as [`Seeds::postgres`], where every user can sign in and has a session.
     pub async fn postgres_for_sign_in(&self, users: u64, name: &str) -> Result<(Cluster, PathBuf)> {
-        let kept = self.kept(Engine::Postgres, SIGN_IN, users);
-        if !kept.exists() {
-            let making = format!("making-postgres{SIGN_IN}-{users}");
-            let (cluster, files) = self.postgres(users, &making).await?;
+        let stored = self.stored_path(Engine::Postgres, SIGN_IN, users);
+        if !stored.exists() {
+            let unfinished = format!("making-postgres{SIGN_IN}-{users}");
+            let (cluster, files) = self.postgres(users, &unfinished).await?;
             let begin = Instant::now();
             postgres::fill_sign_in(&cluster, &files, users).await?;
             cluster.stop()?;
-            keep(&self.work.join(making), &kept)?;
+            move_to_storage(&self.work.join(unfinished), &stored)?;
             eprintln!("seeded {users} sessions on PostgreSQL in {:.1} s", begin.elapsed().as_secs_f64());
         }
         let folder = self.work.join(name);
-        cluster::copy(&kept, &folder)?;
+        cluster::copy(&stored, &folder)?;
         Ok((Cluster::start(&folder.join("cluster"))?, folder.join("files")))
     }
 
     /// The configuration of a server on a cluster.
-    pub fn on(&self, cluster: &Cluster, files: &Path) -> Result<Recipe> {
-        Ok(Recipe {
+    pub fn config_on(&self, cluster: &Cluster, files: &Path) -> Result<ServerConfig> {
+        Ok(ServerConfig {
             program: self.program.clone(),
             engine: Engine::Postgres,
             folder: files.to_owned(),
@@ -149,14 +149,14 @@ impl Seeds {
 }
 
 /// Moves a finished seed into the store, all or nothing.
-fn keep(made: &Path, kept: &Path) -> Result<()> {
-    let partial = kept.with_extension("partial");
+fn move_to_storage(source: &Path, stored: &Path) -> Result<()> {
+    let partial = stored.with_extension("partial");
     if partial.exists() {
         fs::remove_dir_all(&partial)?;
     }
-    cluster::copy(made, &partial)?;
-    fs::rename(&partial, kept).doing("cannot keep a seeded database")?;
-    Ok(fs::remove_dir_all(made)?)
+    cluster::copy(source, &partial)?;
+    fs::rename(&partial, stored).context("cannot keep a seeded database")?;
+    Ok(fs::remove_dir_all(source)?)
 }
 
 /// The case-folded text. The seeds are ASCII.

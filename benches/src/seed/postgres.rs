@@ -7,7 +7,7 @@ use tokio_postgres::{Client, NoTls};
 use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name, sign_in};
 use crate::{
     cluster::Cluster,
-    fault::{Doing as _, Result},
+    fault::{Context as _, Result},
     peers::rows::Cell,
     people,
 };
@@ -15,20 +15,20 @@ use crate::{
 /// Seeds the database of a stopped server.
 pub async fn fill(cluster: &Cluster, users: u64) -> Result<()> {
     let client = connect(cluster).await?;
-    let store: i64 = client.query_one(STORE, &[]).await.doing("the store named default")?.try_get(0)?;
+    let store: i64 = client.query_one(STORE, &[]).await.context("the store named default")?.try_get(0)?;
     write(&client, &TABLES, || copy(cluster, store, users)).await
 }
 
 /// Adds to a seeded database what people need to sign in; the server's own files are in this folder.
 pub async fn fill_sign_in(cluster: &Cluster, files: &Path, users: u64) -> Result<()> {
     let client = connect(cluster).await?;
-    let ids = client.query_one(sign_in::HOME, &[]).await.doing("the store named default")?;
-    let home = sign_in::Home::new([ids.try_get(0)?, ids.try_get(1)?, ids.try_get(2)?], files)?;
+    let ids = client.query_one(sign_in::STORE_IDS, &[]).await.context("the store named default")?;
+    let seed = sign_in::SignInSeed::new([ids.try_get(0)?, ids.try_get(1)?, ids.try_get(2)?], files)?;
     let copy = || {
         for table in &sign_in::TABLES {
             cluster.copy_in(&format!("{} ({})", table.name, table.columns), |out| {
                 for number in 0..users {
-                    let cells: Vec<String> = (table.row)(&home, number)?.iter().map(Cell::to_copy).collect();
+                    let cells: Vec<String> = (table.row)(&seed, number)?.iter().map(Cell::to_copy).collect();
                     writeln!(out, "{}", cells.join("\t"))?;
                 }
                 Ok(())

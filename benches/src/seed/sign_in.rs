@@ -1,5 +1,6 @@
-//! What people need to sign in, for each seeded user: a platform user with an identity, a password, a session. Each has put off the
-//! offer of a passkey, as most people have who come back, so that a sign-in by password leads to the app at once.
+//! What people need to sign in, for each seeded user: a platform user with an identity, a password, a session. Each has
+//! postponed the offer of a passkey, as most returning people have, so that a sign-in by password leads to the app at
+//! once.
 
 use std::{fs, path::Path};
 
@@ -12,16 +13,16 @@ use uuid::Uuid;
 use super::folded;
 use crate::{
     clock,
-    fault::{Doing as _, Result, fault},
+    fault::{Context as _, Result, fault},
     peers::rows::Cell,
     people,
 };
 
-/// The store's instance and subscription, and the tenant that has it.
-pub const HOME: &str = "SELECT i.id, i.subscription_id, t.id FROM idp_instance i \
+/// Selects the store's instance and subscription, and the tenant that has it.
+pub const STORE_IDS: &str = "SELECT i.id, i.subscription_id, t.id FROM idp_instance i \
     JOIN tenant_idp_instance m ON m.idp_instance_rid = i.rid JOIN tenant t ON t.rid = m.tenant_rid \
     WHERE i.name_key = 'default'";
-/// How long seeded sessions last, in ms: longer than seeded databases are kept.
+/// How long seeded sessions last, in ms: longer than seeded databases are stored.
 const LIFETIME: i64 = 10 * 365 * 24 * 3600 * 1000;
 
 /// A table that is filled, and the row of a user in it.
@@ -31,7 +32,7 @@ pub struct Table {
     /// The columns of a row.
     pub columns: &'static str,
     /// The values of the columns, for the user of this number.
-    pub row: fn(&Home, u64) -> Result<Vec<Cell>>,
+    pub row: fn(&SignInSeed, u64) -> Result<Vec<Cell>>,
 }
 
 /// The tables, referenced tables first.
@@ -55,26 +56,26 @@ pub const TABLES: [Table; 5] = [
             idp_instance_id",
         row: session,
     },
-    Table { name: "offer_rest", columns: "person_id, offer, expires_on", row: passkey_put_off },
+    Table { name: "offer_rest", columns: "person_id, offer, expires_on", row: postponed_passkey_offer },
 ];
 
-/// Where the people sign in.
-pub struct Home {
+/// The data that every seeded sign-in shares.
+pub struct SignInSeed {
     store: Uuid,
     subscription: Uuid,
     tenant: Uuid,
     master: MasterKey,
-    /// The hash of everybody's password. It is the same one, because each takes as long as a sign-in.
+    /// The hash of everybody's password. It is the same one, because each hash takes as long as a sign-in.
     hash: String,
     now: Timestamp,
 }
 
-impl Home {
-    /// A home by the ids that [`HOME`] selects, and the folder with the server's master key.
+impl SignInSeed {
+    /// Makes it from the ids that [`STORE_IDS`] selects and the folder with the server's master key.
     pub fn new([store, subscription, tenant]: [Uuid; 3], files: &Path) -> Result<Self> {
-        let master = fs::read(files.join("master.key")).doing("the master key")?;
+        let master = fs::read(files.join("master.key")).context("the master key")?;
         let master = MasterKey::new(&master).ok_or_else(|| fault("the master key has another length"))?;
-        let hash = hash(&Secret::new(people::PASSWORD), &Parameters::default()).doing("a password")?;
+        let hash = hash(&Secret::new(people::PASSWORD), &Parameters::default()).context("a password")?;
         let now = Timestamp(i64::try_from(clock::now_micros() / 1000)?);
         Ok(Self { store, subscription, tenant, master, hash, now })
     }
@@ -89,16 +90,16 @@ fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-fn platform_user(home: &Home, number: u64) -> Result<Vec<Cell>> {
+fn platform_user(seed: &SignInSeed, number: u64) -> Result<Vec<Cell>> {
     let (person, id) = (people::person(number), people::platform_user_id(number));
-    let Value::Bytes(key) = PersonKey::make(&home.master, id) else {
+    let Value::Bytes(key) = PersonKey::make(&seed.master, id) else {
         return Err(fault("a person's key is no bytes"));
     };
     Ok(vec![
         rid(number)?,
         Cell::Id(id),
-        Cell::Id(home.subscription),
-        Cell::Id(home.store),
+        Cell::Id(seed.subscription),
+        Cell::Id(seed.store),
         text(person.first_name),
         Cell::Text(folded(person.first_name)),
         text(&person.last_name),
@@ -110,12 +111,12 @@ fn platform_user(home: &Home, number: u64) -> Result<Vec<Cell>> {
     ])
 }
 
-fn identity(home: &Home, number: u64) -> Result<Vec<Cell>> {
+fn identity(seed: &SignInSeed, number: u64) -> Result<Vec<Cell>> {
     Ok(vec![
         rid(number)?,
         Cell::Id(people::identity_id(number)),
         rid(number)?,
-        Cell::Id(home.store),
+        Cell::Id(seed.store),
         text("default"),
         Cell::Text(people::user_id(number).to_string()),
         Cell::Bool(true),
@@ -123,32 +124,32 @@ fn identity(home: &Home, number: u64) -> Result<Vec<Cell>> {
     ])
 }
 
-fn password(home: &Home, number: u64) -> Result<Vec<Cell>> {
-    Ok(vec![rid(number)?, text(&home.hash), Cell::Int(home.now.0)])
+fn password(seed: &SignInSeed, number: u64) -> Result<Vec<Cell>> {
+    Ok(vec![rid(number)?, text(&seed.hash), Cell::Int(seed.now.0)])
 }
 
-fn session(home: &Home, number: u64) -> Result<Vec<Cell>> {
+fn session(seed: &SignInSeed, number: u64) -> Result<Vec<Cell>> {
     let person = people::platform_user_id(number);
     let proof =
-        Proof { person, instance: home.store, method: Method::Password, credential: None, at: home.now };
-    let browser = home.master.digest("sign-in-session", people::session_cookie(number).as_bytes());
-    let end = Cell::Int(home.now.0 + LIFETIME);
+        Proof { person, instance: seed.store, method: Method::Password, credential: None, at: seed.now };
+    let browser = seed.master.digest("sign-in-session", people::session_cookie(number).as_bytes());
+    let end = Cell::Int(seed.now.0 + LIFETIME);
     Ok(vec![
         Cell::Id(people::session_id(number)),
         Cell::Bytes(browser),
-        Cell::Id(home.tenant),
+        Cell::Id(seed.tenant),
         Cell::Id(person),
         Cell::Text(serde_json::to_string(&[proof])?),
         Cell::Bool(true),
-        Cell::Int(home.now.0),
-        // the last use counts as yet to come, so that looking a session up does not write it
+        Cell::Int(seed.now.0),
+        // the last use lies in the future, so that looking a session up does not write it
         end.clone(),
         end,
-        Cell::Id(home.store),
+        Cell::Id(seed.store),
     ])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other tables have rows that cannot be made")]
-fn passkey_put_off(home: &Home, number: u64) -> Result<Vec<Cell>> {
-    Ok(vec![Cell::Id(people::platform_user_id(number)), text("passkey"), Cell::Int(home.now.0 + LIFETIME)])
+fn postponed_passkey_offer(seed: &SignInSeed, number: u64) -> Result<Vec<Cell>> {
+    Ok(vec![Cell::Id(people::platform_user_id(number)), text("passkey"), Cell::Int(seed.now.0 + LIFETIME)])
 }

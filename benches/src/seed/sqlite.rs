@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{GROUP_COLUMNS, STORE, TABLES, USER_COLUMNS, folded, group_name, sign_in};
 use crate::{
-    fault::{Doing as _, Result},
+    fault::{Context as _, Result},
     people,
     server::sqlite_file,
 };
@@ -21,17 +21,17 @@ pub fn fill(file: &Path, users: u64) -> Result<()> {
 pub fn fill_sign_in(folder: &Path, users: u64) -> Result<()> {
     let tables = sign_in::TABLES.map(|table| table.name);
     write(&sqlite_file(folder), &tables, |database| {
-        let ids = database.query_row(sign_in::HOME, [], |row| {
+        let ids = database.query_row(sign_in::STORE_IDS, [], |row| {
             let id = |column| row.get(column).map(Uuid::from_bytes);
             Ok([id(0)?, id(1)?, id(2)?])
         });
-        let home = sign_in::Home::new(ids.doing("the store named default")?, folder)?;
+        let seed = sign_in::SignInSeed::new(ids.context("the store named default")?, folder)?;
         for table in &sign_in::TABLES {
             let marks = vec!["?"; table.columns.split(',').count()].join(", ");
             let text = format!("INSERT INTO {} ({}) VALUES ({marks})", table.name, table.columns);
             let mut statement = database.prepare(&text)?;
             for number in 0..users {
-                statement.execute(params_from_iter((table.row)(&home, number)?))?;
+                statement.execute(params_from_iter((table.row)(&seed, number)?))?;
             }
         }
         Ok(())
@@ -58,7 +58,7 @@ fn write(file: &Path, tables: &[&str], rows: impl FnOnce(&Connection) -> Result<
 }
 
 fn fill_users(database: &Connection, users: u64) -> Result<()> {
-    let store: i64 = database.query_row(STORE, [], |row| row.get(0)).doing("the store named default")?;
+    let store: i64 = database.query_row(STORE, [], |row| row.get(0)).context("the store named default")?;
     insert_users(database, store, users)?;
     let mut statement =
         database.prepare(&format!("INSERT INTO user_group ({GROUP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"))?;
@@ -75,16 +75,16 @@ fn fill_users(database: &Connection, users: u64) -> Result<()> {
 }
 
 fn indexes(database: &Connection, tables: &[&str]) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
+    let mut indexes_found = Vec::new();
     for table in tables {
         let mut statement = database.prepare(
             "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
         )?;
         for row in statement.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))? {
-            found.push(row?);
+            indexes_found.push(row?);
         }
     }
-    Ok(found)
+    Ok(indexes_found)
 }
 
 fn insert_users(database: &Connection, store: i64, users: u64) -> Result<()> {

@@ -1,9 +1,9 @@
 //! Administrators at work in parallel: 64 of them create apps, secrets, options, instances and users, and
 //! change memberships, mixed. Almost every one of these changes raises the security epoch.
 //!
-//! For comparison the engine alone writes the same mix without rules, row for row as the server wrote it:
-//! what each change creates (an instance comes with its options) with all audit entries and events. On
-//! `PostgreSQL` the clients are also divided between two processes.
+//! For comparison the engine alone writes the same mix without rules, row for row as the server wrote it: what each
+//! change creates (an instance comes with its options), with all audit entries and events. On `PostgreSQL` the clients
+//! are also divided between two processes.
 
 use std::{
     fs,
@@ -17,35 +17,35 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{Bench, create, measured};
+use super::{Bench, create, load_figures};
 use crate::{
     clock,
     fault::{Result, fault},
     load::{self, Maker, Plan},
     peers::{self, changes::Change},
-    people::{self, Chance},
+    people::{self, Random},
     results::{Figures, figures},
-    server::{Recipe, figure, sqlite_file},
+    server::{ServerConfig, metric, sqlite_file},
     target::{Engine, GROUPS, Target, USERS},
 };
 
 /// The workload's name.
 pub const NAME: &str = "administrators in parallel, 64 clients";
 /// The name of the same workload with two processes.
-pub const TWO: &str = "administrators in parallel, 64 clients, two processes";
+pub const TWO_PROCESSES: &str = "administrators in parallel, 64 clients, two processes";
 
 const BASE: &str = "/api/management/v2";
 /// The number of groups whose members change, and of users added to and removed from each.
-const SETS: usize = 16;
-const MEMBERS: usize = 32;
+const GROUP_COUNT: usize = 16;
+const MEMBERS_PER_GROUP: usize = 32;
 /// The number of kinds of changes.
 const KINDS: u64 = 6;
 
-/// The targets of changes on one engine.
-struct Made {
+/// What the changes on one engine refer to.
+struct Fixture {
     app: Value,
     tenant: Value,
-    kind: Value,
+    idp_type: Value,
     groups: Vec<String>,
     /// Whether each user is in each group, assuming that the last request succeeded.
     members: Vec<AtomicBool>,
@@ -56,28 +56,29 @@ async fn call(target: &Target, method: &str, path: &str, body: &Value, expect: u
     Ok(serde_json::from_slice(&target.call(method, path, &body, expect).await?)?)
 }
 
-fn named(items: &Value, name: &str) -> Result<Value> {
-    let found = items.as_array().into_iter().flatten().find(|item| item.get("name") == Some(&json!(name)));
-    found.cloned().ok_or_else(|| fault(format!("there is no {name}")))
+fn find_by_name(items: &Value, name: &str) -> Result<Value> {
+    let item_found =
+        items.as_array().into_iter().flatten().find(|item| item.get("name") == Some(&json!(name)));
+    item_found.cloned().ok_or_else(|| fault(format!("there is no {name}")))
 }
 
 fn id(item: &Value) -> &str {
     item.get("id").and_then(Value::as_str).unwrap_or_default()
 }
 
-async fn make(target: &Target) -> Result<Made> {
+async fn make_fixture(target: &Target) -> Result<Fixture> {
     let all =
         async |resource: &str| call(target, "GET", &format!("{BASE}/{resource}"), &Value::Null, 200).await;
-    let (tenant, kind) =
-        (named(&all("Tenant").await?, "Default")?, named(&all("IdpType").await?, "UserStore")?);
+    let (tenant, idp_type) =
+        (find_by_name(&all("Tenant").await?, "Default")?, find_by_name(&all("IdpType").await?, "UserStore")?);
     let mut groups = Vec::new();
-    for _ in 0..SETS {
+    for _ in 0..GROUP_COUNT {
         let group = json!({ "name": format!("administrators {}", next()) });
         let group = call(target, "POST", GROUPS, &group, 201).await?;
         groups.push(format!("{GROUPS}/{}/users", id(&group)));
     }
-    let members = (0..SETS * MEMBERS).map(|_| AtomicBool::new(false)).collect();
-    Ok(Made { app: Value::Null, tenant, kind, groups, members })
+    let members = (0..GROUP_COUNT * MEMBERS_PER_GROUP).map(|_| AtomicBool::new(false)).collect();
+    Ok(Fixture { app: Value::Null, tenant, idp_type, groups, members })
 }
 
 /// A number that was not used before.
@@ -87,11 +88,11 @@ fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Made {
+impl Fixture {
     /// The change of a kind: method, path, body.
-    fn change(&self, kind: u64, chance: &mut Chance) -> (&'static str, String, String) {
+    fn change(&self, change_kind: u64, random: &mut Random) -> (&'static str, String, String) {
         let name = format!("a{}", next());
-        let (path, body) = match kind {
+        let (path, body) = match change_kind {
             0 => (format!("{BASE}/ClientApp"), json!({ "name": name })),
             1 => (format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": self.app.get("id") })),
             2 => (
@@ -100,32 +101,32 @@ impl Made {
             ),
             3 => (
                 format!("{BASE}/IdpInstance"),
-                json!({ "name": name, "idpTypeId": self.kind.get("id"),
+                json!({ "name": name, "idpTypeId": self.idp_type.get("id"),
                     "subscriptionId": self.tenant.get("subscriptionId") }),
             ),
             4 => return ("POST", USERS.to_owned(), create::body()),
-            _ => return self.membership(chance),
+            _ => return self.membership(random),
         };
         ("POST", path, body.to_string())
     }
 
     /// Adds a user to a group, or removes a member.
-    fn membership(&self, chance: &mut Chance) -> (&'static str, String, String) {
-        let place = usize::try_from(chance.below(self.members.len() as u64)).unwrap_or(0);
-        let was = self.members.get(place).is_some_and(|is| is.fetch_not(Ordering::Relaxed));
-        let path = self.groups.get(place % SETS).cloned().unwrap_or_default();
-        let user = people::user_id((place / SETS) as u64);
+    fn membership(&self, random: &mut Random) -> (&'static str, String, String) {
+        let index = usize::try_from(random.below(self.members.len() as u64)).unwrap_or(0);
+        let was_member = self.members.get(index).is_some_and(|is| is.fetch_not(Ordering::Relaxed));
+        let path = self.groups.get(index % GROUP_COUNT).cloned().unwrap_or_default();
+        let user = people::user_id((index / GROUP_COUNT) as u64);
         let body = json!({ "relatedIds": [user] }).to_string();
-        (if was { "DELETE" } else { "POST" }, path, body)
+        (if was_member { "DELETE" } else { "POST" }, path, body)
     }
 }
 
 /// Requests a change of a random kind.
-fn maker(made: &Arc<Made>, target: &Target) -> Maker {
-    let (made, target) = (Arc::clone(made), target.clone());
-    Arc::new(move |chance: &mut Chance, out: &mut Vec<u8>| {
-        let kind = chance.below(KINDS);
-        let (method, path, body) = made.change(kind, chance);
+fn maker(fixture: &Arc<Fixture>, target: &Target) -> Maker {
+    let (fixture, target) = (Arc::clone(fixture), target.clone());
+    Arc::new(move |random: &mut Random, out: &mut Vec<u8>| {
+        let change_kind = random.below(KINDS);
+        let (method, path, body) = fixture.change(change_kind, random);
         target.write(method, &path, body.as_bytes(), out);
     })
 }
@@ -137,32 +138,32 @@ enum Rows {
 }
 
 impl Rows {
-    async fn ends(&self) -> Result<Vec<i64>> {
+    async fn last_numbers(&self) -> Result<Vec<i64>> {
         match self {
-            Self::Sqlite(file) => peers::sqlite::ends(file),
-            Self::Postgres(url) => peers::postgres::ends(url).await,
+            Self::Sqlite(file) => peers::sqlite::last_numbers(file),
+            Self::Postgres(url) => peers::postgres::last_numbers(url).await,
         }
     }
 
-    async fn change_since(&self, ends: &[i64]) -> Result<Change> {
+    async fn change_since(&self, last_numbers: &[i64]) -> Result<Change> {
         match self {
-            Self::Sqlite(file) => peers::sqlite::change_since(file, ends),
-            Self::Postgres(url) => peers::postgres::change_since(url, ends).await,
+            Self::Sqlite(file) => peers::sqlite::change_since(file, last_numbers),
+            Self::Postgres(url) => peers::postgres::change_since(url, last_numbers).await,
         }
     }
 }
 
-/// Makes one change of each kind, and reads back the rows that it wrote.
-async fn learn(target: &Target, made: &mut Made, rows: &Rows) -> Result<Vec<Change>> {
+/// Makes one change of each kind, and reads back the rows that the server wrote for it.
+async fn record_changes(target: &Target, fixture: &mut Fixture, rows: &Rows) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for kind in 0..KINDS - 1 {
-        let ends = rows.ends().await?;
-        let (method, path, body) = made.change(kind, &mut Chance::new(0));
+        let last_numbers = rows.last_numbers().await?;
+        let (method, path, body) = fixture.change(kind, &mut Random::new(0));
         let item: Value = serde_json::from_slice(&target.call(method, &path, body.as_bytes(), 201).await?)?;
         if kind == 0 {
-            made.app = item;
+            fixture.app = item;
         }
-        changes.push(rows.change_since(&ends).await?);
+        changes.push(rows.change_since(&last_numbers).await?);
     }
     let user = changes.last().ok_or_else(|| fault("there are no changes"))?.clone();
     // each kind is listed twice; adding and removing a member are the two halves of one kind
@@ -174,104 +175,104 @@ async fn learn(target: &Target, made: &mut Made, rows: &Rows) -> Result<Vec<Chan
 
 /// Runs on each engine in turn.
 pub async fn run(bench: &mut Bench) -> Result<()> {
-    let mut all = Vec::new();
+    let mut targets = Vec::new();
     for target in bench.engines() {
         let rows = match (target.engine, &bench.sqlite, &bench.postgres) {
             (Engine::Sqlite, Some((folder, _)), _) => Rows::Sqlite(sqlite_file(folder)),
             (Engine::Postgres, _, Some(url)) => Rows::Postgres(url.clone()),
             _ => return Err(fault("an engine without a database")),
         };
-        let mut made = make(&target).await?;
-        let changes = learn(&target, &mut made, &rows).await?;
-        all.push((target, Arc::new(made), changes));
+        let mut fixture = make_fixture(&target).await?;
+        let changes = record_changes(&target, &mut fixture, &rows).await?;
+        targets.push((target, Arc::new(fixture), changes));
     }
     let plan = bench.plan(64, load::SUCCESS);
     for round in 0..bench.rounds {
-        for (target, made, _) in &all {
-            let told = one(target, made, plan).await?;
-            bench.note(NAME, target.engine.name(), round, told);
+        for (target, fixture, _) in &targets {
+            let values = run_one(target, fixture, plan).await?;
+            bench.record(NAME, target.engine.name(), round, values);
             if target.engine == Engine::Postgres {
-                two(bench, target, made, round).await?;
+                run_two(bench, target, fixture, round).await?;
             }
         }
     }
     // last: they write so much at once that the servers' plans, made for small tables, no longer fit
     for round in 0..bench.rounds {
-        for (target, _, changes) in &all {
-            alone(bench, target.engine, changes, round).await?;
+        for (target, _, changes) in &targets {
+            run_alone(bench, target.engine, changes, round).await?;
         }
     }
     Ok(())
 }
 
-async fn one(target: &Target, made: &Arc<Made>, plan: Plan) -> Result<Figures> {
-    let before = repeated(target).await?;
-    let outcome = load::run(target, plan, &maker(made, target)).await?;
-    let after = repeated(target).await?;
-    let mut told = measured(target, &outcome);
-    told.entry("refused".to_owned()).or_insert(0.0);
-    told.insert("repeated_percent".to_owned(), share(&[before], &[after]));
-    Ok(told)
+async fn run_one(target: &Target, fixture: &Arc<Fixture>, plan: Plan) -> Result<Figures> {
+    let before = commits_and_retries(target).await?;
+    let outcome = load::run(target, plan, &maker(fixture, target)).await?;
+    let after = commits_and_retries(target).await?;
+    let mut values = load_figures(target, &outcome);
+    values.entry("refused".to_owned()).or_insert(0.0);
+    values.insert("repeated_percent".to_owned(), retry_percent(&[before], &[after]));
+    Ok(values)
 }
 
 /// Runs with half of the clients at a second process.
-async fn two(bench: &mut Bench, first: &Target, made: &Arc<Made>, round: u64) -> Result<()> {
-    let second = beside(bench.recipe(Engine::Postgres)?)?.start().await?;
+async fn run_two(bench: &mut Bench, first: &Target, fixture: &Arc<Fixture>, round: u64) -> Result<()> {
+    let second = second_config(bench.config(Engine::Postgres)?)?.start().await?;
     let plan = bench.plan(32, load::SUCCESS);
     let targets = [first, &second.target];
-    let before = [repeated(first).await?, repeated(&second.target).await?];
-    let makers = targets.map(|target| maker(made, target));
-    let (mine, other) =
+    let before = [commits_and_retries(first).await?, commits_and_retries(&second.target).await?];
+    let makers = targets.map(|target| maker(fixture, target));
+    let (first_outcome, second_outcome) =
         tokio::join!(load::run(first, plan, &makers[0]), load::run(&second.target, plan, &makers[1]));
-    let after = [repeated(first).await?, repeated(&second.target).await?];
-    let mut outcome = mine?;
-    outcome.add(other?);
-    let mut told = measured(first, &outcome);
-    told.entry("refused".to_owned()).or_insert(0.0);
-    told.insert("repeated_percent".to_owned(), share(&before, &after));
-    bench.note(TWO, first.engine.name(), round, told);
+    let after = [commits_and_retries(first).await?, commits_and_retries(&second.target).await?];
+    let mut outcome = first_outcome?;
+    outcome.add(second_outcome?);
+    let mut values = load_figures(first, &outcome);
+    values.entry("refused".to_owned()).or_insert(0.0);
+    values.insert("repeated_percent".to_owned(), retry_percent(&before, &after));
+    bench.record(TWO_PROCESSES, first.engine.name(), round, values);
     second.stop()
 }
 
-/// Starts one more process on the same database, with the same master key.
-pub fn beside(recipe: &Recipe) -> Result<Recipe> {
-    let folder = recipe.folder.join("second");
+/// The configuration of one more process on the same database, with the same master key.
+pub fn second_config(config: &ServerConfig) -> Result<ServerConfig> {
+    let folder = config.folder.join("second");
     fs::create_dir_all(&folder)?;
-    fs::copy(recipe.folder.join("master.key"), folder.join("master.key"))?;
-    Ok(Recipe { folder, ..recipe.clone() })
+    fs::copy(config.folder.join("master.key"), folder.join("master.key"))?;
+    Ok(ServerConfig { folder, ..config.clone() })
 }
 
-/// The commits and the repetitions of transactions since a process began.
-pub async fn repeated(target: &Target) -> Result<(f64, f64)> {
-    Ok((figure(target, "chancery_store_commits").await?, figure(target, "chancery_store_retries").await?))
+/// The numbers of commits and of transaction retries since a process began.
+pub async fn commits_and_retries(target: &Target) -> Result<(f64, f64)> {
+    Ok((metric(target, "chancery_store_commits").await?, metric(target, "chancery_store_retries").await?))
 }
 
-/// The repetitions for each hundred commits.
-pub fn share(before: &[(f64, f64)], after: &[(f64, f64)]) -> f64 {
-    let grown = |of: fn(&(f64, f64)) -> f64| -> f64 {
+/// The retries for each hundred commits.
+pub fn retry_percent(before: &[(f64, f64)], after: &[(f64, f64)]) -> f64 {
+    let increase = |of: fn(&(f64, f64)) -> f64| -> f64 {
         after.iter().map(of).sum::<f64>() - before.iter().map(of).sum::<f64>()
     };
-    100.0 * grown(|figure| figure.1) / grown(|figure| figure.0)
+    100.0 * increase(|pair| pair.1) / increase(|pair| pair.0)
 }
 
-/// Writes the same rows by the engine alone.
-async fn alone(bench: &mut Bench, engine: Engine, changes: &[Change], round: u64) -> Result<()> {
+/// Writes the same rows with the engine alone.
+async fn run_alone(bench: &mut Bench, engine: Engine, changes: &[Change], round: u64) -> Result<()> {
     let (time, changes) = (bench.time, Arc::new(changes.to_vec()));
     let rate = match (engine, bench.sqlite.clone(), bench.postgres.clone()) {
         (Engine::Sqlite, Some((_, file)), _) => {
             let peer = move || peers::sqlite::Peer::open(&file, Vec::new())?.change(&changes, time);
             tokio::task::spawn_blocking(peer).await??
         }
-        (_, _, Some(url)) => awaited(&url, &changes, time).await?,
+        (_, _, Some(url)) => sequential_rate(&url, &changes, time).await?,
         _ => return Ok(()),
     };
     let name = if engine == Engine::Sqlite { "sqlite alone" } else { "postgres alone" };
-    bench.note(NAME, name, round, figures([("rate", rate)]));
+    bench.record(NAME, name, round, figures([("rate", rate)]));
     Ok(())
 }
 
-/// Awaits each statement, on as many connections as the server has: changes a second.
-async fn awaited(url: &str, changes: &Arc<Vec<Change>>, time: Duration) -> Result<f64> {
+/// Awaits each statement, on as many connections as the server has; returns the changes a second.
+async fn sequential_rate(url: &str, changes: &Arc<Vec<Change>>, time: Duration) -> Result<f64> {
     let lanes: Vec<_> = (0..create::LANES)
         .map(|lane| {
             let (url, changes) = (url.to_owned(), Arc::clone(changes));

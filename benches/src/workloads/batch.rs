@@ -1,4 +1,4 @@
-//! Ten thousand users in one atomic request, and how long single writers wait beside it.
+//! Ten thousand users in one atomic request, and how long single writers wait meanwhile.
 
 use std::{
     sync::{
@@ -21,28 +21,28 @@ use crate::{
 
 /// The workload's name.
 pub const NAME: &str = "batch of 10,000";
-/// The name of the same workload beside single writers.
-pub const BESIDE: &str = "batch of 10,000 beside 4 writers";
+/// The name of the same workload with single writers at the same time.
+pub const WITH_WRITERS: &str = "batch of 10,000 beside 4 writers";
 const SIZE: usize = 10_000;
 const WRITERS: usize = 4;
 
-/// Runs batches alone, compared with the engine alone, and beside single writers.
+/// Runs batches: first alone, compared with the engine alone, then together with single writers.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     for target in bench.engines() {
         target.call("POST", USERS, create::body().as_bytes(), 201).await?;
     }
     for round in 0..bench.rounds {
         for target in bench.engines() {
-            let told = batch(&target).await?;
-            bench.note(NAME, target.engine.name(), round, told);
-            let took = alone(bench, target.engine).await?;
-            if let Some(took) = took {
-                let seconds = took.as_secs_f64();
-                let told = figures([("seconds", seconds), ("rows", SIZE as f64 / seconds)]);
-                bench.note(NAME, &format!("{} alone", target.engine.name()), round, told);
+            let values = batch(&target).await?;
+            bench.record(NAME, target.engine.name(), round, values);
+            let duration = alone(bench, target.engine).await?;
+            if let Some(duration) = duration {
+                let seconds = duration.as_secs_f64();
+                let values = figures([("seconds", seconds), ("rows", SIZE as f64 / seconds)]);
+                bench.record(NAME, &format!("{} alone", target.engine.name()), round, values);
             }
-            let told = beside(&target).await?;
-            bench.note(BESIDE, target.engine.name(), round, told);
+            let values = with_writers(&target).await?;
+            bench.record(WITH_WRITERS, target.engine.name(), round, values);
         }
     }
     Ok(())
@@ -54,7 +54,7 @@ async fn batch(target: &Target) -> Result<Figures> {
     let path = format!("{USERS}/batch");
     let request = target.request("POST", &path, body.as_bytes());
     let mut client = Client::connect(target.address).await?;
-    process::forget_peak(target.process);
+    process::reset_peak(target.process);
     let memory = process::memory(target.process);
     let (used, begin) = (target.usage(), Instant::now());
     let (status, answer) = client.fetch(&request).await?;
@@ -66,27 +66,27 @@ async fn batch(target: &Target) -> Result<Figures> {
     let after = target.usage();
     let grown = process::memory(target.process).peak.saturating_sub(memory.resident);
     let each = |time: Duration| time.as_secs_f64() * 1e6 / SIZE as f64;
-    let mut told = figures([
+    let mut values = figures([
         ("seconds", seconds),
         ("rows", SIZE as f64 / seconds),
         ("cpu_us", each(after.server.saturating_sub(used.server))),
         ("grown_mib", grown as f64 / 1024.0),
     ]);
     if target.postmaster.is_some() {
-        told.insert("db_cpu_us".into(), each(after.database.saturating_sub(used.database)));
+        values.insert("db_cpu_us".into(), each(after.database.saturating_sub(used.database)));
     }
-    Ok(told)
+    Ok(values)
 }
 
-/// Writes the same rows in one transaction on the engine alone.
+/// Writes the same rows in one transaction with the engine alone.
 async fn alone(bench: &Bench, engine: Engine) -> Result<Option<Duration>> {
     match (engine, bench.sqlite.clone(), &bench.postgres) {
         (Engine::Sqlite, Some((folder, file)), _) => {
-            let took = tokio::task::spawn_blocking(move || {
+            let duration = tokio::task::spawn_blocking(move || {
                 let templates = peers::sqlite::templates(&sqlite_file(&folder))?;
                 peers::sqlite::Peer::open(&file, templates)?.batch(SIZE)
             });
-            Ok(Some(took.await??))
+            Ok(Some(duration.await??))
         }
         (Engine::Postgres, _, Some(url)) => {
             let templates = peers::postgres::templates(url).await?;
@@ -97,43 +97,43 @@ async fn alone(bench: &Bench, engine: Engine) -> Result<Option<Duration>> {
 }
 
 /// Sends a batch while others write single users: how long it took, and the longest wait of a writer.
-async fn beside(target: &Target) -> Result<Figures> {
-    let over = Arc::new(AtomicBool::new(false));
+async fn with_writers(target: &Target) -> Result<Figures> {
+    let is_finished = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> =
-        (0..WRITERS).map(|_| tokio::spawn(write(target.clone(), Arc::clone(&over)))).collect();
+        (0..WRITERS).map(|_| tokio::spawn(write(target.clone(), Arc::clone(&is_finished)))).collect();
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let told = batch(target).await;
+    let values = batch(target).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    over.store(true, Ordering::Relaxed);
-    let (mut latencies, mut refused) = (Histogram::default(), 0);
+    is_finished.store(true, Ordering::Relaxed);
+    let (mut latencies, mut unexpected) = (Histogram::default(), 0);
     for writer in writers {
-        let (one, not) = writer.await??;
-        latencies.merge(&one);
-        refused += not;
+        let (of_writer, unexpected_of_writer) = writer.await??;
+        latencies.merge(&of_writer);
+        unexpected += unexpected_of_writer;
     }
-    let seconds = told?.get("seconds").copied().unwrap_or(0.0);
-    let waited = latencies.longest().as_secs_f64();
+    let seconds = values?.get("seconds").copied().unwrap_or(0.0);
+    let longest_wait = latencies.longest().as_secs_f64();
     Ok(figures([
         ("seconds", seconds),
-        ("longest_wait", waited),
-        ("wait_to_batch", waited / seconds),
+        ("longest_wait", longest_wait),
+        ("wait_to_batch", longest_wait / seconds),
         ("single_writes", latencies.total() as f64),
-        ("refused", f64::from(refused)),
+        ("refused", f64::from(unexpected)),
     ]))
 }
 
-async fn write(target: Target, over: Arc<AtomicBool>) -> Result<(Histogram, u32)> {
+async fn write(target: Target, is_finished: Arc<AtomicBool>) -> Result<(Histogram, u32)> {
     let mut client = Client::connect(target.address).await?;
-    let (mut latencies, mut refused) = (Histogram::default(), 0);
-    while !over.load(Ordering::Relaxed) {
+    let (mut latencies, mut unexpected) = (Histogram::default(), 0);
+    while !is_finished.load(Ordering::Relaxed) {
         let begin = Instant::now();
         let request = target.request("POST", USERS, create::body().as_bytes());
         let (status, _) = client.fetch(&request).await?;
         if status == 201 {
             latencies.add(begin.elapsed());
         } else {
-            refused += 1;
+            unexpected += 1;
         }
     }
-    Ok((latencies, refused))
+    Ok((latencies, unexpected))
 }

@@ -1,5 +1,4 @@
-//! Durable creates from 64 connections, and the same rows by the engine alone with one commit
-//! for each.
+//! Durable creates from 64 connections, and the same rows written by the engine alone with one commit for each.
 
 use std::{
     fs,
@@ -12,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Bench, always, measured};
+use super::{Bench, always, load_figures};
 use crate::{
     clock,
     fault::Result,
@@ -40,13 +39,13 @@ fn next() -> u64 {
 }
 
 /// One more user.
-pub fn newcomer() -> Person {
-    people::newcomer(next())
+pub fn new_person() -> Person {
+    people::new_person(next())
 }
 
 /// The body of one more user.
 pub fn body() -> String {
-    newcomer().json()
+    new_person().json()
 }
 
 /// Requests one more user each time.
@@ -54,8 +53,8 @@ pub fn maker(target: Target) -> Maker {
     Arc::new(move |_, out| target.write("POST", USERS, body().as_bytes(), out))
 }
 
-/// Overwrites one page of a file with an fsync each time, for a second: how often.
-fn disk(folder: &Path) -> Result<f64> {
+/// Overwrites one page of a file with an fsync each time, for a second; returns how often.
+fn disk_rate(folder: &Path) -> Result<f64> {
     let path = folder.join("disk.probe");
     let mut file = fs::File::create(&path)?;
     file.write_all(&vec![1; 1 << 20])?;
@@ -83,8 +82,9 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
     let plan = bench.plan(64, 201);
     for round in 0..bench.rounds {
         if let Some((_, file)) = bench.sqlite.clone() {
-            let rate = tokio::task::spawn_blocking(move || disk(file.parent().unwrap_or(&file))).await??;
-            bench.note(DISK, "disk", round, figures([("rate", rate), ("ms", 1e3 / rate)]));
+            let rate =
+                tokio::task::spawn_blocking(move || disk_rate(file.parent().unwrap_or(&file))).await??;
+            bench.record(DISK, "disk", round, figures([("rate", rate), ("ms", 1e3 / rate)]));
         }
         for target in bench.targets() {
             let maker = match target.engine {
@@ -92,51 +92,51 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
                 _ => maker(target.clone()),
             };
             let outcome = load::run(&target, plan, &maker).await?;
-            let mut told = measured(&target, &outcome);
+            let mut values = load_figures(&target, &outcome);
             if let (Engine::Sqlite, Some((folder, _))) = (target.engine, &bench.sqlite) {
-                told.insert("wal_mib".into(), log_size(folder));
+                values.insert("wal_mib".into(), log_size(folder));
             }
-            bench.note(NAME, target.engine.name(), round, told);
+            bench.record(NAME, target.engine.name(), round, values);
         }
-        alone(bench, round).await?;
+        run_alone(bench, round).await?;
     }
     Ok(())
 }
 
-/// Writes the same rows by the engines alone.
-async fn alone(bench: &mut Bench, round: u64) -> Result<()> {
+/// Writes the same rows with the engines alone.
+async fn run_alone(bench: &mut Bench, round: u64) -> Result<()> {
     if let Some((folder, file)) = bench.sqlite.clone() {
-        let (time, own) = (bench.time, std::process::id());
-        let before = process::cpu(own);
+        let (time, process) = (bench.time, std::process::id());
+        let before = process::cpu(process);
         let alone = tokio::task::spawn_blocking(move || {
             let templates = peers::sqlite::templates(&sqlite_file(&folder))?;
             peers::sqlite::Peer::open(&file, templates)?.create(time)
         });
         let rate = alone.await??;
-        let used = process::cpu(own).saturating_sub(before).as_secs_f64();
+        let used = process::cpu(process).saturating_sub(before).as_secs_f64();
         let each = used * 1e6 / (rate * time.as_secs_f64());
-        bench.note(NAME, "sqlite alone", round, figures([("rate", rate), ("cpu_us", each)]));
+        bench.record(NAME, "sqlite alone", round, figures([("rate", rate), ("cpu_us", each)]));
     }
     if let Some(url) = bench.postgres.clone() {
         let database = bench.engines().iter().find_map(|target| target.postmaster).unwrap_or(0);
-        let own = std::process::id();
-        let before = (process::cpu(own), process::cpu_of_family(database));
-        let (count, seconds) = one_by_one(&url, bench.time).await?;
+        let process = std::process::id();
+        let before = (process::cpu(process), process::cpu_of_family(database));
+        let (count, seconds) = create_one_by_one(&url, bench.time).await?;
         let each =
             |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / count;
-        let told = figures([
+        let values = figures([
             ("rate", count / seconds),
-            ("cpu_us", each(process::cpu(own), before.0)),
+            ("cpu_us", each(process::cpu(process), before.0)),
             ("db_cpu_us", each(process::cpu_of_family(database), before.1)),
         ]);
-        bench.note(NAME, "postgres alone", round, told);
+        bench.record(NAME, "postgres alone", round, values);
     }
     Ok(())
 }
 
-/// Awaits the statements of a create one by one, on as many connections as the server has: how
-/// many creates in how many seconds.
-async fn one_by_one(url: &str, time: Duration) -> Result<(f64, f64)> {
+/// Awaits the statements of a create one by one, on as many connections as the server has; returns how many creates it
+/// made in how many seconds.
+async fn create_one_by_one(url: &str, time: Duration) -> Result<(f64, f64)> {
     let templates = peers::postgres::templates(url).await?;
     let mut peers = Vec::new();
     for _ in 0..LANES {
@@ -164,62 +164,68 @@ pub async fn sustained(bench: &mut Bench, time: Duration) -> Result<()> {
         let plan = load::Plan { time, ..bench.plan(64, 201) };
         let folder = bench.sqlite.as_ref().map(|(folder, _)| folder.clone());
         let folder = folder.filter(|_| target.engine == Engine::Sqlite);
-        let watched = tokio::spawn(watch(target.clone(), folder, plan));
+        let memory_and_log = tokio::spawn(watch_memory_and_log(target.clone(), folder, plan));
         let outcome = load::run(&target, plan, &maker(target.clone())).await?;
-        let watched = watched.await?;
-        let seconds = plan.piece.as_secs_f64();
-        let mut pieces = Vec::new();
-        for (place, latencies) in outcome.timeline.iter().enumerate() {
+        let memory_and_log = memory_and_log.await?;
+        let seconds = plan.interval.as_secs_f64();
+        let mut intervals = Vec::new();
+        for (index, latencies) in outcome.timeline.iter().enumerate() {
             let milli = |time: Duration| time.as_secs_f64() * 1e3;
-            let mut piece = watched.get(place).cloned().unwrap_or_default();
-            piece.extend(figures([
-                ("second", place as f64 * seconds),
+            let mut interval = memory_and_log.get(index).cloned().unwrap_or_default();
+            interval.extend(figures([
+                ("second", index as f64 * seconds),
                 ("rate", latencies.total() as f64 / seconds),
                 ("p50_ms", milli(latencies.per_mille(500))),
                 ("p99_ms", milli(latencies.per_mille(990))),
                 ("max_ms", milli(latencies.longest())),
             ]));
-            pieces.push(piece);
+            intervals.push(interval);
         }
-        let rate = |pieces: &[Figures]| {
-            let rates: Vec<f64> = pieces.iter().filter_map(|piece| piece.get("rate").copied()).collect();
+        let rate = |intervals: &[Figures]| {
+            let rates: Vec<f64> =
+                intervals.iter().filter_map(|interval| interval.get("rate").copied()).collect();
             rates.iter().sum::<f64>() / rates.len().max(1) as f64
         };
-        let fifth = (pieces.len() / 5).max(1);
-        let mut told = measured(&target, &outcome);
-        let last = rate(pieces.get(pieces.len() - fifth..).unwrap_or_default());
-        told.insert("last_to_first".into(), last / rate(pieces.get(..fifth).unwrap_or_default()));
-        let most =
-            |name: &str| pieces.iter().filter_map(|piece| piece.get(name)).fold(0.0, |a: f64, b| a.max(*b));
-        told.insert("wal_mib".into(), most("wal_mib"));
-        bench.note(&format!("create, {} s", time.as_secs()), target.engine.name(), 0, told);
+        let fifth = (intervals.len() / 5).max(1);
+        let mut values = load_figures(&target, &outcome);
+        let last = rate(intervals.get(intervals.len() - fifth..).unwrap_or_default());
+        values.insert("last_to_first".into(), last / rate(intervals.get(..fifth).unwrap_or_default()));
+        let maximum = |name: &str| {
+            intervals.iter().filter_map(|interval| interval.get(name)).fold(0.0, |a: f64, b| a.max(*b))
+        };
+        values.insert("wal_mib".into(), maximum("wal_mib"));
+        bench.record(&format!("create, {} s", time.as_secs()), target.engine.name(), 0, values);
         bench.results.timelines.push(Timeline {
             engine: target.engine.name().to_owned(),
             users: bench.users,
-            pieces,
+            intervals,
         });
     }
     Ok(())
 }
 
 /// The greatest size of log and memory in each interval of a load.
-async fn watch(target: Target, folder: Option<std::path::PathBuf>, plan: load::Plan) -> Vec<Figures> {
+async fn watch_memory_and_log(
+    target: Target,
+    folder: Option<std::path::PathBuf>,
+    plan: load::Plan,
+) -> Vec<Figures> {
     tokio::time::sleep(plan.warm_up).await;
     let begin = Instant::now();
-    let mut pieces: Vec<Figures> = Vec::new();
+    let mut intervals: Vec<Figures> = Vec::new();
     while begin.elapsed() < plan.time {
-        let place = usize::try_from(begin.elapsed().as_secs() / plan.piece.as_secs().max(1)).unwrap_or(0);
-        pieces.resize_with(place + 1, Figures::new);
-        if let Some(piece) = pieces.get_mut(place) {
+        let index = usize::try_from(begin.elapsed().as_secs() / plan.interval.as_secs().max(1)).unwrap_or(0);
+        intervals.resize_with(index + 1, Figures::new);
+        if let Some(interval) = intervals.get_mut(index) {
             let resident = process::memory(target.process).resident as f64 / 1024.0;
             let mut now = vec![("rss_mib", resident)];
             now.extend(folder.as_ref().map(|folder| ("wal_mib", log_size(folder))));
             for (name, value) in now {
-                let most = piece.entry(name.to_owned()).or_insert(0.0);
-                *most = most.max(value);
+                let maximum = interval.entry(name.to_owned()).or_insert(0.0);
+                *maximum = maximum.max(value);
             }
         }
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
-    pieces
+    intervals
 }

@@ -11,7 +11,7 @@ use aws_lc_rs::{
 };
 use serde_json::{Value, json};
 
-use super::{Bench, always, measured};
+use super::{Bench, always, load_figures};
 use crate::{
     fault::{Result, fault},
     load,
@@ -27,14 +27,14 @@ pub const PERMISSIONS: &str = "effective permissions with 10,000 roles, 4 client
 pub const LIST: &str = "list of 10,000 client apps, 1 client";
 
 /// The number of client apps and of roles.
-const MANY: usize = 10_000;
-/// The most users: synchronizing more would take longer than the measurement.
-const MOST_USERS: u64 = 100_000;
+const COUNT: usize = 10_000;
+/// The largest number of users: synchronizing more would take longer than the measurement.
+const MAX_USERS: u64 = 100_000;
 const CLIENTS: usize = 64;
 const BASE: &str = "/api/management/v2";
 
-/// What the workload created on one engine, to request it.
-struct Made {
+/// What the workload created on one engine, for its requests.
+struct Fixture {
     target: Target,
     token: Vec<u8>,
     permissions: String,
@@ -50,15 +50,15 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-async fn make(target: Target) -> Result<Made> {
+async fn make_fixture(target: Target) -> Result<Fixture> {
     let app =
         post(&target, "ClientApp", &json!({ "name": "bench", "allowClientCredentialLogin": true }), 201)
             .await?;
     let secret = post(&target, "ClientAppSecret", &json!({ "clientAppId": app.get("id") }), 201).await?;
-    let apps: Vec<Value> = (1..MANY).map(|number| json!({ "name": format!("app {number}") })).collect();
+    let apps: Vec<Value> = (1..COUNT).map(|number| json!({ "name": format!("app {number}") })).collect();
     post(&target, "ClientApp/batch", &json!(apps), 200).await?;
     let customers: Vec<Value> =
-        (0..MANY).map(|number| json!({ "name": format!("customer {number}") })).collect();
+        (0..COUNT).map(|number| json!({ "name": format!("customer {number}") })).collect();
     let customers = post(&target, "Customer/batch", &json!(customers), 200).await?;
     let synchronize = "/api/userstore/v2/default/administration/User/synchronize";
     post(&target, synchronize, &Value::Null, 200).await?;
@@ -84,21 +84,21 @@ async fn make(target: Target) -> Result<Made> {
         form.len()
     );
     let permissions = format!("{BASE}/EffectivePermissions/platformuser/{}", text(user, "id"));
-    Ok(Made { target, token: token.into_bytes(), permissions })
+    Ok(Fixture { target, token: token.into_bytes(), permissions })
 }
 
-/// Signs as for a token, on one thread that does nothing else.
-fn bare(time: Duration) -> Result<f64> {
-    let chance = SystemRandom::new();
-    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &chance);
-    let document = document.map_err(|_| fault("no key can be made"))?;
-    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref());
+/// Signs as a token is signed, on one thread that does nothing else; returns the signatures a second.
+fn signature_rate(time: Duration) -> Result<f64> {
+    let random = SystemRandom::new();
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
+    let pkcs8 = pkcs8.map_err(|_| fault("no key can be made"))?;
+    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref());
     let key = key.map_err(|_| fault("the key cannot be read"))?;
     let message = [b'x'; 420];
     let begin = Instant::now();
     let mut count = 0_u32;
     while begin.elapsed() < time {
-        key.sign(&chance, &message).map_err(|_| fault("the key cannot sign"))?;
+        key.sign(&random, &message).map_err(|_| fault("the key cannot sign"))?;
         count += 1;
     }
     Ok(f64::from(count) / begin.elapsed().as_secs_f64())
@@ -106,30 +106,30 @@ fn bare(time: Duration) -> Result<f64> {
 
 /// Runs on each engine in turn; the bare signature runs before each round.
 pub async fn run(bench: &mut Bench) -> Result<()> {
-    if bench.users > MOST_USERS {
+    if bench.users > MAX_USERS {
         return Ok(());
     }
-    let mut all = Vec::new();
+    let mut fixtures = Vec::new();
     for target in bench.engines() {
-        all.push(make(target).await?);
+        fixtures.push(make_fixture(target).await?);
     }
     for round in 0..bench.rounds {
         let time = bench.time;
-        let alone = tokio::task::spawn_blocking(move || bare(time)).await??;
-        bench.note(TOKENS, "signature alone", round, figures([("rate", alone)]));
-        for made in &all {
-            let engine = made.target.engine.name();
-            let get = |path: &str| always(made.target.request("GET", path, b""));
+        let rate = tokio::task::spawn_blocking(move || signature_rate(time)).await??;
+        bench.record(TOKENS, "signature alone", round, figures([("rate", rate)]));
+        for fixture in &fixtures {
+            let engine = fixture.target.engine.name();
+            let get = |path: &str| always(fixture.target.request("GET", path, b""));
             let list = format!("{BASE}/ClientApp");
             let loads = [
-                (TOKENS, CLIENTS, always(made.token.clone())),
-                (PERMISSIONS, 4, get(&made.permissions)),
+                (TOKENS, CLIENTS, always(fixture.token.clone())),
+                (PERMISSIONS, 4, get(&fixture.permissions)),
                 (LIST, 1, get(&list)),
             ];
             for (name, connections, maker) in loads {
                 let outcome =
-                    load::run(&made.target, bench.plan(connections, 200), &Arc::clone(&maker)).await?;
-                bench.note(name, engine, round, measured(&made.target, &outcome));
+                    load::run(&fixture.target, bench.plan(connections, 200), &Arc::clone(&maker)).await?;
+                bench.record(name, engine, round, load_figures(&fixture.target, &outcome));
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::{
     load::{self, Maker, Outcome, Plan},
     process,
     results::{Figures, Results, figures},
-    server::{Recipe, Server},
+    server::{Server, ServerConfig},
     target::{Engine, Target},
 };
 
@@ -34,7 +34,7 @@ pub struct Bench {
     /// The number of rounds.
     pub rounds: u64,
     /// The configurations of the Chancery servers.
-    pub recipes: Vec<Recipe>,
+    pub configs: Vec<ServerConfig>,
     /// The running servers, the bare one first.
     pub servers: Vec<Server>,
     /// The folder of the server on the embedded engine, and a seeded database for its peer.
@@ -57,20 +57,20 @@ impl Bench {
     }
 
     /// The configuration of an engine's server.
-    pub fn recipe(&self, engine: Engine) -> Result<&Recipe> {
-        let found = self.recipes.iter().find(|recipe| recipe.engine == engine);
-        found.ok_or_else(|| fault(format!("there is no {}", engine.name())))
+    pub fn config(&self, engine: Engine) -> Result<&ServerConfig> {
+        let config = self.configs.iter().find(|config| config.engine == engine);
+        config.ok_or_else(|| fault(format!("there is no {}", engine.name())))
     }
 
     /// Records a run.
-    pub fn note(&mut self, workload: &str, engine: &str, round: u64, figures: Figures) {
+    pub fn record(&mut self, workload: &str, engine: &str, round: u64, figures: Figures) {
         self.results.add(workload, engine, self.users, round, figures);
     }
 
     /// A plan with this many connections.
     pub fn plan(&self, connections: usize, expect: u16) -> Plan {
         let warm_up = Duration::from_millis(400);
-        Plan { connections, warm_up, time: self.time, expect, piece: Duration::from_secs(5) }
+        Plan { connections, warm_up, time: self.time, expect, interval: Duration::from_secs(5) }
     }
 
     /// Runs a load on every server in turn, round after round. The makers are in the order of
@@ -79,13 +79,13 @@ impl Bench {
         for round in 0..self.rounds {
             for (target, maker) in self.targets().iter().zip(makers) {
                 let outcome = load::run(target, plan, maker).await?;
-                self.note(workload, target.engine.name(), round, measured(target, &outcome));
+                self.record(workload, target.engine.name(), round, load_figures(target, &outcome));
             }
         }
         Ok(())
     }
 
-    /// Sends one call to the first engine: the length of its answer.
+    /// Sends one call to the first engine; returns the length of its answer.
     pub async fn length_of(&self, path: &str) -> Result<usize> {
         let engines = self.engines();
         let target = engines.first().ok_or_else(|| fault("there is no engine to measure"))?;
@@ -94,30 +94,30 @@ impl Bench {
 }
 
 /// The figures of every load.
-pub fn measured(target: &Target, outcome: &Outcome) -> Figures {
+pub fn load_figures(target: &Target, outcome: &Outcome) -> Figures {
     let each = |time: Duration| time.as_secs_f64() * 1e6 / outcome.latencies.total() as f64;
-    let milli = |time: Duration| time.as_secs_f64() * 1e3;
-    let mut told = figures([
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let mut values = figures([
         ("rate", outcome.rate()),
         ("cpu_us", each(outcome.used.server)),
-        ("p50_ms", milli(outcome.latencies.per_mille(500))),
-        ("p99_ms", milli(outcome.latencies.per_mille(990))),
+        ("p50_ms", milliseconds(outcome.latencies.per_mille(500))),
+        ("p99_ms", milliseconds(outcome.latencies.per_mille(990))),
         (
             "p99_to_p50",
             outcome.latencies.per_mille(990).as_secs_f64() / outcome.latencies.per_mille(500).as_secs_f64(),
         ),
-        ("max_ms", milli(outcome.latencies.longest())),
+        ("max_ms", milliseconds(outcome.latencies.longest())),
         ("rss_mib", process::memory(target.process).resident as f64 / 1024.0),
     ]);
     if target.postmaster.is_some() {
-        told.insert("db_cpu_us".into(), each(outcome.used.database));
+        values.insert("db_cpu_us".into(), each(outcome.used.database));
     }
-    if outcome.refused > 0 {
-        let refusal = outcome.refusal.as_deref().unwrap_or_default();
-        eprintln!("         {} refused, the first with {refusal}", outcome.refused);
-        told.insert("refused".into(), outcome.refused as f64);
+    if outcome.unexpected > 0 {
+        let first_unexpected = outcome.first_unexpected.as_deref().unwrap_or_default();
+        eprintln!("         {} refused, the first with {first_unexpected}", outcome.unexpected);
+        values.insert("refused".into(), outcome.unexpected as f64);
     }
-    told
+    values
 }
 
 /// A maker that always writes the same request.

@@ -8,7 +8,7 @@ use std::{
 use chancery_credential::hash::{Parameters, verify_nobody};
 use chancery_record::Secret;
 
-use super::{Bench, measured};
+use super::{Bench, load_figures};
 use crate::{
     fault::{Result, fault},
     load::{self, Maker},
@@ -19,32 +19,32 @@ use crate::{
 
 /// The workload of verifications.
 pub const NAME: &str = "verify passwords, 64 clients";
-/// The workload of reads beside verifications.
-pub const BESIDE: &str = "read by id, 4 clients, beside 64 that verify";
+/// The workload of reads at the same time as verifications.
+pub const READS_WITH_VERIFICATIONS: &str = "read by id, 4 clients, beside 64 that verify";
 /// The workload of reads alone.
-pub const QUIET: &str = "read by id, 4 clients, with nothing beside";
+pub const READS_ALONE: &str = "read by id, 4 clients, with nothing beside";
 
 const READERS: usize = 4;
 const CLIENTS: usize = 64;
 
-fn reads(target: Target, users: u64) -> Maker {
-    Arc::new(move |chance, out| {
-        let path = format!("{USERS}/{}", people::user_id(chance.below(users)));
+fn read_maker(target: Target, users: u64) -> Maker {
+    Arc::new(move |random, out| {
+        let path = format!("{USERS}/{}", people::user_id(random.below(users)));
         target.write("GET", &path, b"", out);
     })
 }
 
-/// A request with a wrong password of any user: it costs a full hash, as a right one does.
-fn verifications(target: Target, users: u64) -> Maker {
+/// A request with a wrong password of any user: it costs a full hash, like a right one.
+fn verification_maker(target: Target, users: u64) -> Maker {
     let body = br#"{"oldPassword":"not the password","newPassword":"four lively grey herons"}"#;
-    Arc::new(move |chance, out| {
-        let path = format!("{USERS}/{}/password/change", people::user_id(chance.below(users)));
+    Arc::new(move |random, out| {
+        let path = format!("{USERS}/{}/password/change", people::user_id(random.below(users)));
         target.write("POST", &path, body, out);
     })
 }
 
-/// Verifies hashes on one thread that does nothing else.
-fn bare(time: Duration) -> f64 {
+/// Verifies hashes on one thread that does nothing else; returns the verifications a second.
+fn hash_rate(time: Duration) -> f64 {
     let (password, parameters) = (Secret::new("not the password"), Parameters::default());
     let begin = Instant::now();
     let mut count = 0_u32;
@@ -56,44 +56,46 @@ fn bare(time: Duration) -> f64 {
 }
 
 /// Sets an option of the default store.
-async fn set(target: &Target, name: &str, value: &str) -> Result<()> {
+async fn set_option(target: &Target, name: &str, value: &str) -> Result<()> {
     let path = format!("/api/management/v2/Option?filter=name%20eq%20%22{name}%22");
-    let found: serde_json::Value = serde_json::from_slice(&target.call("GET", &path, b"", 200).await?)?;
-    let option = found.get(0).ok_or_else(|| fault(format!("there is no option {name}")))?;
+    let options: serde_json::Value = serde_json::from_slice(&target.call("GET", &path, b"", 200).await?)?;
+    let option = options.get(0).ok_or_else(|| fault(format!("there is no option {name}")))?;
     let text = |member: &str| option.get(member).and_then(|text| text.as_str()).unwrap_or_default();
     let body = serde_json::json!({ "value": value, "concurrencyToken": text("concurrencyToken") });
     let path = format!("/api/management/v2/Option/{}", text("id"));
     target.call("PATCH", &path, body.to_string().as_bytes(), 202).await.map(drop)
 }
 
-/// Runs on each engine in turn: reads alone, then reads beside verifications. The bare hash runs
-/// before each, so that both meet the same machine in the same state.
+/// Runs on each engine in turn: reads alone, then reads together with verifications. The bare hash runs before each, so
+/// that both meet the machine in the same state.
 pub async fn run(bench: &mut Bench) -> Result<()> {
     let users = bench.users;
     for target in bench.engines() {
         for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
-            set(&target, option, "false").await?;
+            set_option(&target, option, "false").await?;
         }
     }
     for round in 0..bench.rounds {
         let time = bench.time;
-        let alone = tokio::task::spawn_blocking(move || bare(time)).await?;
-        bench.note(NAME, "hash alone", round, figures([("rate", alone)]));
+        let rate = tokio::task::spawn_blocking(move || hash_rate(time)).await?;
+        bench.record(NAME, "hash alone", round, figures([("rate", rate)]));
         for target in bench.engines() {
             let engine = target.engine.name();
-            let quiet = load::run(&target, bench.plan(READERS, 200), &reads(target.clone(), users)).await?;
-            bench.note(QUIET, engine, round, measured(&target, &quiet));
-            let (read, verify) = (reads(target.clone(), users), verifications(target.clone(), users));
-            let (beside, verified) = tokio::join!(
+            let alone =
+                load::run(&target, bench.plan(READERS, 200), &read_maker(target.clone(), users)).await?;
+            bench.record(READS_ALONE, engine, round, load_figures(&target, &alone));
+            let (read, verify) =
+                (read_maker(target.clone(), users), verification_maker(target.clone(), users));
+            let (with_verifications, verifications_outcome) = tokio::join!(
                 load::run(&target, bench.plan(READERS, 200), &read),
                 load::run(&target, bench.plan(CLIENTS, 400), &verify),
             );
-            let (beside, verified) = (beside?, verified?);
-            let mut told = measured(&target, &beside);
-            told.insert("p50_to_quiet".into(), ratio(&beside, &quiet, 500));
-            told.insert("p99_to_quiet".into(), ratio(&beside, &quiet, 990));
-            bench.note(BESIDE, engine, round, told);
-            bench.note(NAME, engine, round, measured(&target, &verified));
+            let (with_verifications, verifications_outcome) = (with_verifications?, verifications_outcome?);
+            let mut values = load_figures(&target, &with_verifications);
+            values.insert("p50_to_quiet".into(), ratio(&with_verifications, &alone, 500));
+            values.insert("p99_to_quiet".into(), ratio(&with_verifications, &alone, 990));
+            bench.record(READS_WITH_VERIFICATIONS, engine, round, values);
+            bench.record(NAME, engine, round, load_figures(&target, &verifications_outcome));
         }
     }
     Ok(())

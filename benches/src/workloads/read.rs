@@ -14,7 +14,7 @@ use crate::{
 type Path = fn(u64) -> String;
 
 fn maker(target: Target, users: u64, path: Path) -> Maker {
-    Arc::new(move |chance, out| target.write("GET", &path(chance.below(users)), b"", out))
+    Arc::new(move |random, out| target.write("GET", &path(random.below(users)), b"", out))
 }
 
 fn by_id(number: u64) -> String {

@@ -7,30 +7,30 @@ use crate::{
     fault::Result,
     process,
     results::figures,
-    server::{Recipe, Server},
+    server::{Server, ServerConfig},
 };
 
 /// How long an idle server is watched.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Starts a server several times; the last one keeps running.
-pub async fn run(bench: &mut Bench, recipe: &Recipe) -> Result<Server> {
+pub async fn run(bench: &mut Bench, config: &ServerConfig) -> Result<Server> {
     let mut round = 0;
     loop {
-        let server = recipe.start().await?;
+        let server = config.start().await?;
         tokio::time::sleep(Duration::from_secs(2)).await;
         let process = server.target.process;
         let memory = process::memory(process);
         let before = process::cpu(process);
         tokio::time::sleep(IDLE).await;
         let used = process::cpu(process).saturating_sub(before);
-        let told = figures([
+        let values = figures([
             ("ready_ms", server.ready_after.as_secs_f64() * 1e3),
             ("rss_mib", memory.resident as f64 / 1024.0),
             ("anonymous_mib", memory.anonymous as f64 / 1024.0),
             ("idle_cpu_percent", used.as_secs_f64() / IDLE.as_secs_f64() * 100.0),
         ]);
-        bench.note("start and idle", recipe.engine.name(), round, told);
+        bench.record("start and idle", config.engine.name(), round, values);
         round += 1;
         if round >= bench.rounds {
             return Ok(server);

@@ -1,5 +1,5 @@
-//! Which roles users and groups of a store carry: those of the platform users and groups that they are, directly or through
-//! groups at any depth. `chancery_auth` reads the same for a person who signs in.
+//! The roles that users and groups of a store carry: those of their platform users and groups, directly or through
+//! groups at any depth. `chancery_auth` reads the same for a sign-in.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,25 +11,19 @@ use uuid::Uuid;
 
 use crate::role_carriers::{Granted, RoleCarriers, RoleGroups};
 
-/// The columns of a role assignment: the role, and what it was granted for with what that belongs to.
+/// The columns of a role assignment: the role, and the lineage of its target.
 pub(super) const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
-pub(super) const BELONGS: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
+pub(super) const LINEAGE: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
     LEFT JOIN idp_instance x ON x.id = r.apply_to_idp_instance_id \
     LEFT JOIN subscription y ON y.id = COALESCE(r.apply_to_subscription_id, t.subscription_id, x.subscription_id)";
 
 /// Finds the roles that users of the store carry.
-///
-/// # Errors
-/// The store's.
 pub fn of_users(context: &Context, tx: &mut Tx<'_>, users: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     find(context, tx, users, |_| true)
 }
 
-/// Finds the roles that users of the store carry, at least those that the caller's roles do not cover; all of them if the caller has
+/// Finds the roles that users of the store carry, at least the roles that the caller's roles do not cover; all of them if the caller has
 /// no roles.
-///
-/// # Errors
-/// The store's.
 pub fn counting_of_users(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -42,7 +36,7 @@ pub fn counting_of_users(
     })
 }
 
-/// Finds the roles that users of the store carry, at least those for which `counts` holds.
+/// Finds the roles that users of the store carry, at least the roles that match `counts`.
 fn find(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -52,21 +46,21 @@ fn find(
     let store = context.scope.of_store()?.id;
     let carriers = RoleCarriers::find(context, tx)?;
     let mut found = Vec::new();
-    let (elsewhere, groups) = match &carriers {
+    let (other_identities, groups) = match &carriers {
         Some(carriers) => {
             let is_needed = carriers.has_people(&counts) || carriers.has_groups(&counts);
-            let elsewhere = if is_needed {
+            let other_identities = if is_needed {
                 roles_of_identities(tx, store, users, carriers, &mut found)?
             } else {
-                Elsewhere::new()
+                OtherIdentities::new()
             };
-            (elsewhere, carriers.groups_of(store, &counts))
+            (other_identities, carriers.groups_of(store, &counts))
         }
         None => direct_roles(tx, store, users, &mut found)?,
     };
     let rows: HashMap<Uuid, Vec<Uuid>> = users.iter().map(|id| (*id, vec![*id])).collect();
     through_groups(tx, store, &rows, &groups, &mut found)?;
-    for (instance, rows) in elsewhere {
+    for (instance, rows) in other_identities {
         let groups = match &carriers {
             Some(carriers) => carriers.groups_of(instance, &counts),
             None => role_groups(tx, instance)?,
@@ -76,11 +70,8 @@ fn find(
     Ok(found)
 }
 
-/// Finds the roles that platform users carry: those that they were assigned, and those that groups of the user stores give in
+/// Finds the roles that platform users carry: by assignment, and through groups of the user stores in
 /// which they have identities.
-///
-/// # Errors
-/// The store's.
 pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     let named = |sql: &mut Sql, column: &str| {
         sql.add(column);
@@ -88,7 +79,7 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
         sql.add_list(people.iter().copied().map(Value::Id));
     };
     let mut assigned =
-        Sql::new(format!("SELECT r.principal_id, {ROLE} FROM role_assignment r {BELONGS} WHERE "));
+        Sql::new(format!("SELECT r.principal_id, {ROLE} FROM role_assignment r {LINEAGE} WHERE "));
     named(&mut assigned, "r.principal_id");
     assigned.add(" AND r.principal_type = 'PlatformUser'");
     let mut identities = Sql::new(
@@ -97,13 +88,13 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
     );
     named(&mut identities, "u.id");
     let statements = [&assigned, &identities].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
-    let (mut found, mut stores) = (Vec::new(), Elsewhere::new());
+    let (mut found, mut stores) = (Vec::new(), OtherIdentities::new());
     tx.query_all(&statements, &mut |index, row| {
         let person = row.id(0)?;
         if index == 0 {
             carry(person, &[read_granted(row)?], &mut found);
-        } else if let Ok(there) = Uuid::try_parse(row.text(2)?) {
-            stores.entry(row.id(1)?).or_default().entry(there).or_default().push(person);
+        } else if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
+            stores.entry(row.id(1)?).or_default().entry(other_id).or_default().push(person);
         }
         Ok(())
     })?;
@@ -114,10 +105,7 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
     Ok(found)
 }
 
-/// Finds the roles that somebody acts by who is no caller now: a platform user, or a client app.
-///
-/// # Errors
-/// The store's.
+/// Finds the roles of an actor who is not the current caller: a platform user, or a client app.
 pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> {
     let mut carried = of_people(tx, &[actor])?;
     let of_app = "SELECT a.id, r.role_type, y.customer_id, y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
@@ -140,11 +128,8 @@ pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> 
     Ok(held.collect())
 }
 
-/// Finds the first of these roles that an actor does not hold the rights of: what it made for who carries them counts no
-/// longer.
-///
-/// # Errors
-/// The store's.
+/// Finds the first of these roles that the actor's rights do not cover: what the actor created for a carrier is no
+/// longer valid.
 pub fn first_above(
     tx: &mut Tx<'_>,
     carried: &[CarriedRole],
@@ -159,9 +144,6 @@ pub fn first_above(
 }
 
 /// Finds the roles that groups of the store give to their members.
-///
-/// # Errors
-/// The store's.
 pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     let store = context.scope.of_store()?;
     let granted = match RoleCarriers::find(context, tx)? {
@@ -181,18 +163,18 @@ pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<
     Ok(found)
 }
 
-/// Users by the instance where they have another identity: who they are there, and the rows of this store that are the same
+/// The other identities of users: by instance, the id there, and the rows of this store that are the same
 /// person.
-type Elsewhere = HashMap<Uuid, HashMap<Uuid, Vec<Uuid>>>;
+type OtherIdentities = HashMap<Uuid, HashMap<Uuid, Vec<Uuid>>>;
 
-/// Finds the roles that the persons were assigned, and where else they have identities.
+/// Finds the roles that were assigned to the persons, and their other identities.
 fn roles_of_identities(
     tx: &mut Tx<'_>,
     instance: Uuid,
     users: &[Uuid],
     carriers: &RoleCarriers,
     found: &mut Vec<CarriedRole>,
-) -> Result<Elsewhere, StoreError> {
+) -> Result<OtherIdentities, StoreError> {
     let mut sql = Sql::new(
         "SELECT i.subject, u.id, o.idp_instance_id, o.subject FROM application_identity i \
          JOIN application_user u ON u.rid = i.application_user_rid \
@@ -202,30 +184,30 @@ fn roles_of_identities(
     .bind(instance)
     .push(" AND i.subject IN ");
     sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
-    let mut elsewhere = Elsewhere::new();
+    let mut other_identities = OtherIdentities::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         // the subject of a user of a store is the user's id
         let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
-        // a person with identities in several other stores is found several times
+        // a person with identities in several other stores matches several times
         carry(id, carriers.of_person(row.id(1)?), found);
         if !row.is_null(2)?
-            && let Ok(there) = Uuid::try_parse(row.text(3)?)
+            && let Ok(other_id) = Uuid::try_parse(row.text(3)?)
         {
-            elsewhere.entry(row.id(2)?).or_default().entry(there).or_default().push(id);
+            other_identities.entry(row.id(2)?).or_default().entry(other_id).or_default().push(id);
         }
         Ok(())
     })?;
-    Ok(elsewhere)
+    Ok(other_identities)
 }
 
-/// Finds the roles that the persons were assigned, where else they have identities, and the groups of the store that were
-/// granted roles: one exchange with the database.
+/// Finds the roles that were assigned to the persons, their other identities, and the groups of the store that were
+/// granted roles: one round trip to the database.
 fn direct_roles(
     tx: &mut Tx<'_>,
     instance: Uuid,
     users: &[Uuid],
     found: &mut Vec<CarriedRole>,
-) -> Result<(Elsewhere, RoleGroups), StoreError> {
+) -> Result<(OtherIdentities, RoleGroups), StoreError> {
     let subjects = |sql: Sql| {
         let mut sql = sql.bind(instance).push(" AND i.subject IN ");
         sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
@@ -233,7 +215,7 @@ fn direct_roles(
     };
     let assigned = subjects(Sql::new(format!(
         "SELECT i.subject, {ROLE} FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
-         JOIN role_assignment r ON r.principal_id = u.id AND r.principal_type = 'PlatformUser' {BELONGS} \
+         JOIN role_assignment r ON r.principal_id = u.id AND r.principal_type = 'PlatformUser' {LINEAGE} \
          WHERE i.idp_instance_id = "
     )));
     let others = subjects(Sql::new(
@@ -247,29 +229,29 @@ fn direct_roles(
         (others.text.as_str(), others.parameters.as_slice()),
         (granted.text.as_str(), granted.parameters.as_slice()),
     ];
-    let (mut elsewhere, mut groups) = (Elsewhere::new(), RoleGroups::new());
+    let (mut other_identities, mut groups) = (OtherIdentities::new(), RoleGroups::new());
     tx.query_all(&statements, &mut |index, row| {
         // the subject of a user of a store is the user's id
         let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
         match index {
             0 => carry(id, &[read_granted(row)?], found),
             1 => {
-                if let Ok(there) = Uuid::try_parse(row.text(2)?) {
-                    elsewhere.entry(row.id(1)?).or_default().entry(there).or_default().push(id);
+                if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
+                    other_identities.entry(row.id(1)?).or_default().entry(other_id).or_default().push(id);
                 }
             }
             _ => groups.entry(id).or_default().push(read_granted(row)?),
         }
         Ok(())
     })?;
-    Ok((elsewhere, groups))
+    Ok((other_identities, groups))
 }
 
 fn granted_to_groups(instance: Uuid) -> Sql {
     Sql::new(format!(
         "SELECT i.subject, {ROLE} FROM application_group_identity i \
          JOIN application_group p ON p.rid = i.application_group_rid \
-         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {BELONGS} \
+         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} \
          WHERE i.idp_instance_id = "
     ))
     .bind(instance)
@@ -288,7 +270,7 @@ fn role_groups(tx: &mut Tx<'_>, instance: Uuid) -> Result<RoleGroups, StoreError
     Ok(groups)
 }
 
-/// Finds the roles that users of a store carry through its groups. `rows`: the rows that each user stands for.
+/// Finds the roles that users of a store carry through its groups. `rows`: the rows of each user.
 fn through_groups(
     tx: &mut Tx<'_>,
     instance: Uuid,
@@ -318,8 +300,8 @@ fn through_groups(
     })
 }
 
-/// Finds those users of a store who are in one of these groups, or in a group that is in others: nobody else has what was granted
-/// to these groups.
+/// Finds the users of a store who are in one of these groups, or in a nested group: no other user has the roles
+/// of these groups.
 fn near_groups(
     tx: &mut Tx<'_>,
     instance: Uuid,
@@ -344,8 +326,8 @@ fn near_groups(
     Ok(found)
 }
 
-/// Finds what was granted to the groups that rows are in, and to those above. `begin` selects the pairs of a row's id and a
-/// group's row number with which `above (id, rid)` begins.
+/// Finds the roles of the groups that rows are in, and of their ancestors. `begin` selects the pairs of a row's id and a
+/// group's row number that start `above (id, rid)`.
 fn granted_above(
     tx: &mut Tx<'_>,
     begin: Sql,

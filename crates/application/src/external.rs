@@ -43,7 +43,7 @@ pub struct ExternalProfile {
 }
 
 impl ExternalProfile {
-    /// Sets the fields of a platform user that were told. What was not told stays.
+    /// Sets the fields of a platform user for which there are claims. Other fields do not change.
     fn set(self, values: &mut [Value]) {
         let mut set = |field: &chancery_record::Field, value: Option<Value>| {
             if let Some(value) = value {
@@ -60,15 +60,12 @@ impl ExternalProfile {
     }
 }
 
-/// Creates the platform user of somebody who signs in for the first time; the user's id.
-///
-/// # Errors
-/// Errors of the store.
+/// Creates the platform user at the first sign-in of a person; returns the user's id.
 pub fn create_external(
     context: &Context,
     tx: &mut Tx<'_>,
     instance: ExternalInstance,
-    whose: &ExternalSubject,
+    identity_at_provider: &ExternalSubject,
     profile: ExternalProfile,
 ) -> Result<Uuid, Problem> {
     let mut values = vec![Value::Null; APPLICATION_USER.fields.len()];
@@ -84,8 +81,8 @@ pub fn create_external(
         id: ApplicationIdentityId(context.new_id()),
         owner_id: owner.id,
         idp_instance_id: instance.id,
-        issuer: OptionValue::new(whose.issuer.clone()).map_err(StoreError::Internal)?,
-        subject: Name::new(whose.subject.clone()).map_err(StoreError::Internal)?,
+        issuer: OptionValue::new(identity_at_provider.issuer.clone()).map_err(StoreError::Internal)?,
+        subject: Name::new(identity_at_provider.subject.clone()).map_err(StoreError::Internal)?,
         is_user_store_identity: false,
         lifecycle_status: LifecycleStatus::Active,
     };
@@ -94,11 +91,8 @@ pub fn create_external(
     Ok(id)
 }
 
-/// Updates a platform user by what the provider tells now, where the user comes from this instance and no directory provisions the
+/// Updates a platform user by the current claims of the provider, if the user comes from this instance and no directory provisions the
 /// user.
-///
-/// # Errors
-/// Errors of the store.
 pub fn update_external(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! Identities: who a platform user or group is at an identity provider instance.
+//! Identities of platform users and groups at identity provider instances.
 
 use chancery_record::{KEY, Name, OWNER, OptionValue, SHOWN, choice_types, id_types, record};
 use chancery_resource::{Reach, Relation, Shape};
@@ -12,15 +12,15 @@ id_types! {
 }
 
 choice_types! {
-    /// Where an identity stands.
+    /// The lifecycle status of an identity.
     LifecycleStatus {
-        /// It is to take another's place.
+        /// It is to replace another one.
         Pending,
-        /// It signs in.
+        /// It can be used to sign in.
         Active,
-        /// Another took its place.
+        /// Another one replaced it.
         Replaced,
-        /// It is over.
+        /// It was revoked.
         Revoked,
     }
 }

@@ -1,4 +1,4 @@
-//! Independence of approvers: nobody may approve through a person or client app that they created.
+//! Independence of approvers: an actor may not approve through a person or client app that it created.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,30 +6,30 @@ use chancery_record::Timestamp;
 use chancery_resource::{Context, HeldRole, Problem, ProblemKind, RoleType, Tx};
 use uuid::Uuid;
 
-use crate::{carried_roles::of_actor, makers::makers_of};
+use crate::{carried_roles::of_actor, controllers::controllers_of};
 
-/// For how long what a SystemAdmin did counts, in ms: seven days. Whoever holds that role could act as anybody, and made most.
+/// How long the actions of a SystemAdmin count, in ms: seven days. A SystemAdmin could act as anyone, and created most principals.
 const TRUSTED_AFTER: i64 = 7 * 24 * 3_600_000;
-/// The most makers that are followed. Who has more is independent of nobody.
-const MOST: usize = 1_000;
+/// The maximum number of controllers that are followed. A principal with more is never independent.
+const MAX_CONTROLLERS: usize = 1_000;
 
 /// Refuses an approval if the actor is not independent of the requester and the earlier approvers (`others`), or if the actor uses a
-/// token from a token exchange, which acts on behalf of somebody else. `asked_on` is when the approval was requested.
+/// token from a token exchange, which acts on behalf of another actor. `requested_on` is when the approval was requested.
 ///
 /// # Errors
-/// 403; the store's.
+/// 403.
 pub fn check_independence(
     context: &Context,
     tx: &mut Tx<'_>,
     others: &[Uuid],
-    asked_on: Timestamp,
+    requested_on: Timestamp,
 ) -> Result<(), Problem> {
     let Some(actor) = context.actor.filter(|_| context.acting.is_none()) else {
         let detail =
             "An approval must be given in person: use a token that does not come from a token exchange.";
         return Err(Problem::new(ProblemKind::Forbidden, detail));
     };
-    if is_independent(tx, actor, others, asked_on)? {
+    if is_independent(tx, actor, others, requested_on)? {
         return Ok(());
     }
     let detail = "You are not independent of the requester or of another approver: one of you created the other, or gave the other \
@@ -38,24 +38,25 @@ pub fn check_independence(
     Err(Problem::new(ProblemKind::Forbidden, detail))
 }
 
-/// Whether an actor is independent of each of the others, for what was asked for then: neither made the other, gave the other
-/// a credential, an identity, a role or a membership that carries one, directly or through others; nor did a third do that to
-/// both, unless it is SystemAdmin. The token of a directory is no third: it acts for whoever made it, who is followed.
+/// Whether an actor is independent of each of the others, for a request of that time: neither created the other, gave the other
+/// a credential, an identity, a role or a membership that carries one, directly or through others; nor did a third party do that to
+/// both, unless it is SystemAdmin. The token of a directory is no third party: it acts for its creator, who is followed.
 fn is_independent(
     tx: &mut Tx<'_>,
     actor: Uuid,
     others: &[Uuid],
-    asked_on: Timestamp,
+    requested_on: Timestamp,
 ) -> Result<bool, Problem> {
-    let mut looking = Looking { trusted_before: asked_on.0 - TRUSTED_AFTER, admins: HashMap::new() };
-    let Some(mine) = looking.makers(tx, actor)? else { return Ok(false) };
+    let mut search =
+        ControllerSearch { trusted_before: requested_on.0 - TRUSTED_AFTER, admins: HashMap::new() };
+    let Some(own) = search.controllers(tx, actor)? else { return Ok(false) };
     for other in others.iter().filter(|other| **other != actor) {
-        let Some(theirs) = looking.makers(tx, *other)? else { return Ok(false) };
-        if mine.contains(other) || theirs.contains(&actor) {
+        let Some(others_controllers) = search.controllers(tx, *other)? else { return Ok(false) };
+        if own.contains(other) || others_controllers.contains(&actor) {
             return Ok(false);
         }
-        for third in mine.intersection(&theirs) {
-            if !looking.is_admin(tx, *third)? && !is_token(tx, *third)? {
+        for third in own.intersection(&others_controllers) {
+            if !search.is_admin(tx, *third)? && !is_token(tx, *third)? {
                 return Ok(false);
             }
         }
@@ -67,30 +68,33 @@ fn is_token(tx: &mut Tx<'_>, actor: Uuid) -> Result<bool, Problem> {
     Ok(tx.one("SELECT 1 FROM scim_token WHERE id = ?1", &[actor.into()], |_| Ok(()))?.is_some())
 }
 
-struct Looking {
-    /// Before this moment what a SystemAdmin did counts for nothing.
+/// A search for the controllers of principals.
+struct ControllerSearch {
+    /// Actions of a SystemAdmin before this time do not count.
     trusted_before: i64,
     admins: HashMap<Uuid, bool>,
 }
 
-impl Looking {
-    /// All who made somebody, directly or through others; `None`: too many to be followed.
-    fn makers(&mut self, tx: &mut Tx<'_>, of: Uuid) -> Result<Option<BTreeSet<Uuid>>, Problem> {
+impl ControllerSearch {
+    /// All controllers of a principal, direct and indirect; `None`: too many to be followed.
+    fn controllers(&mut self, tx: &mut Tx<'_>, of: Uuid) -> Result<Option<BTreeSet<Uuid>>, Problem> {
         let (mut all, mut next) = (BTreeSet::new(), vec![of]);
         while !next.is_empty() {
-            let mut found = Vec::new();
-            for (maker, when) in makers_of(tx, &next)? {
-                // when an earlier release noted it is not known: then it counts
+            let mut discovered = Vec::new();
+            for (controller, when) in controllers_of(tx, &next)? {
+                // an earlier release did not store the time: then it counts
                 let is_old = when.is_some_and(|when| when.0 < self.trusted_before);
-                let counts = maker != of && !all.contains(&maker) && !(is_old && self.is_admin(tx, maker)?);
-                if counts && all.insert(maker) {
-                    found.push(maker);
+                let counts = controller != of
+                    && !all.contains(&controller)
+                    && !(is_old && self.is_admin(tx, controller)?);
+                if counts && all.insert(controller) {
+                    discovered.push(controller);
                 }
             }
-            if all.len() > MOST {
+            if all.len() > MAX_CONTROLLERS {
                 return Ok(None);
             }
-            next = found;
+            next = discovered;
         }
         Ok(Some(all))
     }

@@ -1,14 +1,14 @@
-//! Platform users and groups: persons and groups as the platform knows them, wherever they come
-//! from, and how they follow the user store or the external identity provider that they come from.
+//! Platform users and groups: persons and groups on the platform, whatever their identity provider,
+//! and their synchronization from a user store or an external identity provider.
 //!
-//! The user store service writes them and the management service shows them, so this crate is below both.
+//! The user store service writes them and the management service shows them, so both depend on this crate.
 
 mod carried_roles;
+mod controllers;
 mod external;
 mod group;
 mod identity;
 mod independence;
-mod makers;
 mod mirror;
 mod profile;
 mod reconcile;
@@ -33,7 +33,7 @@ pub use identity::{
 pub use independence::check_independence;
 pub use mirror::Mirror;
 pub use profile::{APPLICATION_USER_PROFILE, ApplicationUserProfile, add_entries};
-pub use set_by_other::{Asked, CredentialKind, SetByOther, set_by_others};
+pub use set_by_other::{CredentialKind, CredentialQuery, SetByOther, set_by_others};
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
 pub use synchronize::{SynchronizeResult, synchronize};

@@ -1,4 +1,4 @@
-//! The mirror of a user store on the platform: which fields are mirrored, and reading both sides.
+//! The mirror of a user store on the platform: the mirrored fields, and reading both sides.
 
 use chancery_resource::settings::UserStoreOption;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::LifecycleStatus;
 
-/// How users, or groups, of a user store are mirrored on the platform.
+/// The mapping of users, or groups, of a user store to the platform.
 pub struct Mirror {
     /// The mirrored resource of the user store.
     pub from: &'static Shape,
@@ -25,14 +25,14 @@ pub struct Mirror {
 
 /// The user store that is mirrored, as an identity provider instance.
 #[derive(Clone, Debug)]
-pub struct Home {
+pub struct MirroredStore {
     pub store: i64,
     pub instance: Uuid,
     pub subscription: Uuid,
     pub issuer: String,
 }
 
-impl Home {
+impl MirroredStore {
     /// The store of this scope, in this subscription.
     pub fn of(store: &StoreScope, subscription: Uuid) -> Self {
         let issuer = store.options.get(UserStoreOption::CLAIM_ISSUER).to_owned();
@@ -60,8 +60,8 @@ pub struct Identity {
     pub owner: i64,
 }
 
-/// A part of the store beside the platform's identities, by the id in the store; either side can be missing.
-/// Then the last id of the part, `None` where nothing follows.
+/// A batch of the store with the platform's identities, by the id in the store; either side can be missing.
+/// Then the last id of the batch, `None` if nothing follows.
 pub type Read = (BTreeMap<Uuid, (Option<Source>, Option<Identity>)>, Option<Uuid>);
 
 impl Mirror {
@@ -71,8 +71,13 @@ impl Mirror {
         self.to.relation("identities").ok_or_else(none)
     }
 
-    /// Reads the next part of the store and of its identities, both in the order of the ids.
-    pub(crate) fn read(&self, tx: &mut Tx<'_>, home: &Home, after: Option<Uuid>) -> Result<Read, Problem> {
+    /// Reads the next batch of the store and of its identities, both ordered by id.
+    pub(crate) fn read(
+        &self,
+        tx: &mut Tx<'_>,
+        mirrored_store: &MirroredStore,
+        after: Option<Uuid>,
+    ) -> Result<Read, Problem> {
         let (from, identities) = (self.from, self.identities()?);
         let hidden = from
             .deletes
@@ -82,12 +87,12 @@ impl Mirror {
         let columns = self.fields.iter().map(|(from, _)| from.column).collect::<Vec<_>>().join(", ");
         let mut store =
             Sql::new(format!("SELECT id, {columns}, {hidden} FROM {} WHERE store = ", from.table))
-                .bind(home.store);
+                .bind(mirrored_store.store);
         let mut mirrored = Sql::new(format!(
             "SELECT rid, subject, issuer, lifecycle_status, {} FROM {} WHERE idp_instance_id = ",
             identities.own, identities.table
         ))
-        .bind(home.instance);
+        .bind(mirrored_store.instance);
         if let Some(after) = after {
             // subjects are texts: the text of an id sorts as the id does
             store = store.push(" AND id > ").bind(after);
@@ -122,7 +127,7 @@ impl Mirror {
         })?;
         let read = sources.last().filter(|_| sources.len() == LIST).map(|source| source.id);
         let seen = known.last().filter(|_| known.len() == LIST).map(|identity| identity.subject);
-        // one side is read no further than the nearer end
+        // both sides end at the smaller last id
         let end = read.into_iter().chain(seen).min();
         let within = |id: Uuid| end.is_none_or(|end| id <= end);
         let sources = sources.into_iter().filter(|source| within(source.id));

@@ -1,4 +1,4 @@
-//! Entries of platform users who come from no user store, by key: what they answered when they signed in.
+//! Entries of platform users of external providers, by key: their questionnaire answers.
 //! Administrators correct and delete them.
 
 use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, Record as _, SHOWN, Token, Value, record};
@@ -45,10 +45,10 @@ pub const fn entries() -> Relation {
     .showing(const { &[ApplicationUserProfile::KEY.field(), ApplicationUserProfile::VALUE.field()] })
 }
 
-/// Adds entries to a platform user, and gives a value to those that have none.
+/// Adds entries to a platform user, and updates existing ones.
 ///
 /// # Errors
-/// Errors of the store; a key or value that no entry can have.
+/// A key or value that is not valid for an entry.
 pub fn add_entries(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -12,28 +12,28 @@ use uuid::Uuid;
 
 use crate::{
     ApplicationIdentity, ApplicationIdentityId, LifecycleStatus, Mirror, SynchronizeResult,
-    mirror::{Home, Identity, Read, Source},
+    mirror::{Identity, MirroredStore, Read, Source},
 };
 
-/// The most changes in one transaction, so that other writers do not wait long.
+/// The maximum number of changes in one transaction, so that other writers do not wait long.
 const CHANGES: usize = 128;
 
 impl Mirror {
     /// Reconciles the pairs in the order of their ids, with at most [`CHANGES`] changes. Returns the last id
-    /// that is done, `None` where nothing is left. `context` must have the configuration's scope.
+    /// that was reconciled, `None` if nothing is left. `context` must have the configuration's scope.
     pub(crate) fn reconcile(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
-        home: &Home,
+        mirrored_store: &MirroredStore,
         (pairs, end): Read,
         result: &mut SynchronizeResult,
     ) -> Result<Option<Uuid>, Problem> {
         let rids: Vec<i64> =
             pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
         let rows = self.load(context, tx, &rids)?;
-        // a platform user or group that follows another instance is left to that
-        let rows = rows.into_iter().filter(|row| self.is_of(row, home.instance));
+        // a platform user or group that follows another instance is skipped
+        let rows = rows.into_iter().filter(|row| self.is_of(row, mirrored_store.instance));
         let mut rows: HashMap<i64, StoredRow> = rows.map(|row| (row.rid, row)).collect();
         let mut identities = Identities::default();
         let (mut changes, mut end) = (0, end);
@@ -59,18 +59,18 @@ impl Mirror {
                 (Some(source), Some((row, identity))) if self.is_hidden(&row) => {
                     if self.fits(&source) {
                         self.update(context, tx, &row, &source)?;
-                        identities.note(row, &identity, home);
+                        identities.add_if_moved(row, &identity, mirrored_store);
                         &mut result.created
                     } else {
                         &mut result.failed
                     }
                 }
                 (Some(source), Some((row, identity)))
-                    if identity.issuer != home.issuer || !self.is_same(&row, &source) =>
+                    if identity.issuer != mirrored_store.issuer || !self.is_same(&row, &source) =>
                 {
                     if self.fits(&source) {
                         self.update(context, tx, &row, &source)?;
-                        identities.note(row, &identity, home);
+                        identities.add_if_moved(row, &identity, mirrored_store);
                         &mut result.updated
                     } else {
                         &mut result.failed
@@ -78,7 +78,7 @@ impl Mirror {
                 }
                 (Some(source), None) if !is_known => {
                     if self.fits(&source) {
-                        identities.new.push((self.create(context, tx, home, &source)?, source.id));
+                        identities.new.push((self.create(context, tx, mirrored_store, &source)?, source.id));
                         &mut result.created
                     } else {
                         &mut result.failed
@@ -93,14 +93,11 @@ impl Mirror {
                 break;
             }
         }
-        identities.write(self, context, tx, home)?;
+        identities.write(self, context, tx, mirrored_store)?;
         Ok(end)
     }
 
     /// Creates the mirror of a user or group that has none, if it is not hidden and fits. Returns its id.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn follow(
         &self,
         context: &mut Context,
@@ -108,25 +105,23 @@ impl Mirror {
         subscription: Uuid,
         id: Uuid,
     ) -> Result<Option<Uuid>, Problem> {
-        let home = Home::of(context.scope.of_store()?, subscription);
-        let Some(source) = self.source(tx, home.store, id)?.filter(|source| self.fits(source)) else {
+        let mirrored_store = MirroredStore::of(context.scope.of_store()?, subscription);
+        let Some(source) = self.source(tx, mirrored_store.store, id)?.filter(|source| self.fits(source))
+        else {
             return Ok(None);
         };
         context.by_itself(|context| {
             context.on_configuration(|context| {
-                let created = self.create(context, tx, &home, &source)?;
+                let created = self.create(context, tx, &mirrored_store, &source)?;
                 let identities = Identities { new: vec![(created.clone(), id)], ..Identities::default() };
-                identities.write(self, context, tx, &home)?;
+                identities.write(self, context, tx, &mirrored_store)?;
                 Ok(if let Value::Id(created) = created { Some(created) } else { None })
             })
         })
     }
 
-    /// Updates the mirror that has this row number from a user or group of a store, where it follows that store and differs.
+    /// Updates the mirror with this row number from a user or group of a store, if it follows that store and differs.
     /// `context` must have the configuration's scope.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn refresh(
         &self,
         context: &Context,
@@ -142,11 +137,8 @@ impl Mirror {
         stale.try_for_each(|row| self.update(context, tx, row, &source))
     }
 
-    /// Purges the mirrors of users or groups that were deleted for good, at most 512, with what the audit
-    /// trail says of them.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// Purges the mirrors of purged users or groups, at most 512, with their personal data in the audit
+    /// trail.
     pub fn forget(&self, context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
         if ids.is_empty() {
             return Ok(());
@@ -197,13 +189,13 @@ impl Mirror {
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
-        home: &Home,
+        mirrored_store: &MirroredStore,
         source: &Source,
     ) -> Result<Value, Problem> {
         let values = self.to.fields.iter().map(|field| self.mirrored(source, field).cloned());
         let mut values: Vec<Value> = values.map(|value| value.unwrap_or(Value::Null)).collect();
-        self.subscription.set(&mut values, home.subscription.into());
-        self.instance.set(&mut values, home.instance.into());
+        self.subscription.set(&mut values, mirrored_store.subscription.into());
+        self.instance.set(&mut values, mirrored_store.instance.into());
         let values = new_row(context, self.to, None, values)?;
         insert(context, tx, self.to, None, &values)?;
         let id = self.to.fields.iter().find(|field| field.access.key).map(|key| key.value(&values));
@@ -235,20 +227,26 @@ impl Mirror {
 struct Identities {
     /// The ids of created mirrors, each with the id of its source.
     new: Vec<(Value, Uuid)>,
-    /// Mirrors whose store has another issuer now, each with the row number of its identity.
+    /// Mirrors with a new issuer of their store, each with the row number of its identity.
     moved: Vec<(StoredRow, i64)>,
 }
 
 impl Identities {
-    fn note(&mut self, row: StoredRow, identity: &Identity, home: &Home) {
-        if identity.issuer != home.issuer {
+    fn add_if_moved(&mut self, row: StoredRow, identity: &Identity, mirrored_store: &MirroredStore) {
+        if identity.issuer != mirrored_store.issuer {
             self.moved.push((row, identity.rid));
         }
     }
 
-    fn write(self, mirror: &Mirror, context: &Context, tx: &mut Tx<'_>, home: &Home) -> Result<(), Problem> {
+    fn write(
+        self,
+        mirror: &Mirror,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        mirrored_store: &MirroredStore,
+    ) -> Result<(), Problem> {
         let shape = mirror.identities()?.target;
-        let issuer = OptionValue::new(home.issuer.clone()).map_err(StoreError::Internal)?;
+        let issuer = OptionValue::new(mirrored_store.issuer.clone()).map_err(StoreError::Internal)?;
         let ids: Vec<Value> = self.new.iter().map(|(id, _)| id.clone()).collect();
         let mut owners = load_keys(context, tx, mirror.to, None, &ids)?;
         for (id, subject) in self.new {
@@ -257,7 +255,7 @@ impl Identities {
             let identity = ApplicationIdentity {
                 id: ApplicationIdentityId(context.new_id()),
                 owner_id: owner.id,
-                idp_instance_id: home.instance,
+                idp_instance_id: mirrored_store.instance,
                 issuer: issuer.clone(),
                 subject: Name::new(subject.to_string()).map_err(StoreError::Internal)?,
                 is_user_store_identity: true,
@@ -266,10 +264,10 @@ impl Identities {
             insert(context, tx, shape, Some(&owner), &identity.into_values())?;
         }
         let rids: Vec<i64> = self.moved.iter().map(|(_, rid)| *rid).collect();
-        let mut found: HashMap<i64, StoredRow> =
+        let mut identities_by_rid: HashMap<i64, StoredRow> =
             load_rows(context, tx, shape, &rids)?.into_iter().map(|row| (row.rid, row)).collect();
         for (row, rid) in self.moved {
-            let Some(was) = found.remove(&rid) else { continue };
+            let Some(was) = identities_by_rid.remove(&rid) else { continue };
             let was = StoredRow { owner: Some(row.as_owner(mirror.to)?), ..was };
             let mut values = was.values.clone();
             ApplicationIdentity::ISSUER.set(&mut values, issuer.clone())?;

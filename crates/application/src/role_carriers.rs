@@ -1,24 +1,24 @@
-//! Which platform users and which groups of user stores have roles by an assignment of their own. They are few, so they are read
-//! once for each security epoch: every change of an assignment, or of what a role is granted for, advances the epoch. Who is in a
-//! group, and which identities a person has, changes without a new epoch and is read in each transaction.
+//! The platform users and the groups of user stores with direct role assignments. They are few, so they are read
+//! once for each security epoch: every change of an assignment, or of the target of a role, advances the epoch. The members of a
+//! group, and the identities of a person, change without a new epoch and are read in each transaction.
 
 use std::{collections::HashMap, sync::Arc};
 
 use chancery_resource::{Context, LIST, Lineage, RoleType, StoreError, Tx};
 use uuid::Uuid;
 
-use crate::carried_roles::{BELONGS, ROLE, read_granted};
+use crate::carried_roles::{LINEAGE, ROLE, read_granted};
 
-/// A role with what it was granted for.
+/// A role with the lineage of its target.
 pub type Granted = (RoleType, Lineage);
 /// Groups of a store that were granted roles.
 pub type RoleGroups = HashMap<Uuid, Vec<Granted>>;
 
-/// The most assignments that are cached. Beyond, each transaction looks up the roles of the people whom it is about: to read all
-/// of them anew for each epoch would take longer.
-const MOST: usize = LIST;
+/// The maximum number of cached assignments. Beyond it, each transaction looks up the roles of its people: reading all
+/// assignments for each epoch would take longer.
+const MAX_ASSIGNMENTS: usize = LIST;
 
-/// Who was assigned roles, as of one security epoch.
+/// The carriers of assigned roles, as of one security epoch.
 #[derive(Default)]
 pub struct RoleCarriers {
     /// Platform users.
@@ -28,11 +28,8 @@ pub struct RoleCarriers {
 }
 
 impl RoleCarriers {
-    /// Those whom this transaction finds, cached or read. `None` where they are too many, and where what the transaction reads may
+    /// The carriers that this transaction sees, cached or read. `None` if there are too many, or if the reads of the transaction may
     /// not be cached.
-    ///
-    /// # Errors
-    /// The store's.
     pub fn find(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Self>>, StoreError> {
         let Some(epoch) = tx.settled_epoch()? else { return Ok(None) };
         let cache = &context.app.role_carriers;
@@ -46,24 +43,25 @@ impl RoleCarriers {
         Ok(known.as_ref().clone())
     }
 
-    /// Reads them; `None` where they are too many. Also where a role is assigned that this release does not know, such as one of a newer
-    /// release that runs beside it: then each transaction looks up the roles of its people, and only whoever has that role is refused.
+    /// Reads the carriers; `None` if there are too many. Also `None` if an unknown role is assigned, such as one of a newer
+    /// release that runs in parallel: then each transaction looks up the roles of its people, and only people with that role are refused.
     fn read(tx: &mut Tx<'_>) -> Result<Option<Self>, StoreError> {
-        let count = format!("SELECT COUNT(*) FROM (SELECT 1 FROM role_assignment LIMIT {}) r", MOST + 1);
+        let count =
+            format!("SELECT COUNT(*) FROM (SELECT 1 FROM role_assignment LIMIT {}) r", MAX_ASSIGNMENTS + 1);
         let count = tx.one(&count, &[], |row| row.int(0))?;
-        if count.and_then(|count| usize::try_from(count).ok()).is_none_or(|count| count > MOST) {
+        if count.and_then(|count| usize::try_from(count).ok()).is_none_or(|count| count > MAX_ASSIGNMENTS) {
             return Ok(None);
         }
         let people = format!(
-            "SELECT r.principal_id, {ROLE} FROM role_assignment r {BELONGS} WHERE r.principal_type = 'PlatformUser'"
+            "SELECT r.principal_id, {ROLE} FROM role_assignment r {LINEAGE} WHERE r.principal_type = 'PlatformUser'"
         );
         // CROSS JOIN: SQLite begins with the assignments
         let groups = format!(
             "SELECT i.idp_instance_id, {ROLE}, i.subject FROM role_assignment r CROSS JOIN application_group p \
-             CROSS JOIN application_group_identity i {BELONGS} WHERE r.principal_type = 'PlatformGroup' \
+             CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' \
              AND p.id = r.principal_id AND i.application_group_rid = p.rid"
         );
-        let (mut found, mut unknown) = (Self::default(), None);
+        let (mut carriers, mut unknown) = (Self::default(), None);
         tx.query_all(&[(&people, &[]), (&groups, &[])], &mut |index, row| {
             if RoleType::of(row.text(1)?).is_none() {
                 unknown = Some(row.text(1)?.to_owned());
@@ -71,10 +69,10 @@ impl RoleCarriers {
             }
             let (id, granted) = (row.id(0)?, read_granted(row)?);
             if index == 0 {
-                found.people.entry(id).or_default().push(granted);
+                carriers.people.entry(id).or_default().push(granted);
             // the subject of a group of a store is the group's id
             } else if let Ok(group) = Uuid::try_parse(row.text(6)?) {
-                found.groups.entry(id).or_default().entry(group).or_default().push(granted);
+                carriers.groups.entry(id).or_default().entry(group).or_default().push(granted);
             }
             Ok(())
         })?;
@@ -85,7 +83,7 @@ impl RoleCarriers {
             );
             return Ok(None);
         }
-        Ok(Some(found))
+        Ok(Some(carriers))
     }
 
     /// Whether a platform user has one of these roles.

@@ -1,4 +1,4 @@
-//! Credentials of people with a role that were last set by somebody who does not hold that role: passwords, addresses, passkeys
+//! Credentials of people with a role that were last set by an actor who does not hold that role: passwords, addresses, passkeys
 //! and security contacts that were set before a promotion.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
@@ -13,19 +13,19 @@ use uuid::Uuid;
 use crate::{
     APPLICATION_GROUP, APPLICATION_USER,
     carried_roles::{of_actor, of_people},
-    makers::makers_of_token,
+    controllers::controllers_of_token,
     store_user::{StoreUser, users_of},
 };
 
-/// The most people who are examined.
-const MOST_PEOPLE: usize = 1_000;
+/// The maximum number of checked people.
+const MAX_PEOPLE: usize = 1_000;
 
 choice_types! {
-    /// What somebody else set.
+    /// The kind of a credential.
     CredentialKind {
         /// The password.
         Password,
-        /// The login name, the e-mail address or the telephone number, or what is confirmed of them.
+        /// The login name, the e-mail address or the telephone number, or their confirmation.
         Address,
         /// A passkey.
         Passkey,
@@ -34,7 +34,7 @@ choice_types! {
     }
 }
 
-/// A credential of a person that was last set by somebody who does not hold a role of the person.
+/// A credential of a person that was last set by an actor who does not hold a role of the person.
 #[derive(Clone, Debug)]
 pub struct SetByOther {
     /// The platform user.
@@ -43,7 +43,7 @@ pub struct SetByOther {
     pub store: (Uuid, String),
     /// The user in that store.
     pub user: Uuid,
-    /// What was set.
+    /// The kind.
     pub kind: CredentialKind,
     /// The id of the passkey or of the security contact.
     pub credential: Option<Uuid>,
@@ -55,10 +55,10 @@ pub struct SetByOther {
     pub role: RoleType,
 }
 
-/// The people who are examined.
+/// The people to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// Everybody with a role.
+pub enum CredentialQuery {
+    /// All people with a role.
     All,
     /// A platform user.
     Person(Uuid),
@@ -66,47 +66,44 @@ pub enum Asked {
     Group(Uuid),
 }
 
-/// Finds the credentials that others set, of people whom the caller can read or who are in a group that the caller can read. Also
-/// returns whether all people were examined, and not only the first 1,000. With `granted`, people are examined as if they held
-/// this role, too: the administrator who is about to grant it learns what the grant would make dangerous.
-///
-/// # Errors
-/// The store's.
+/// Finds the credentials set by others, of people whom the caller can read or who are in a group that the caller can read. Also
+/// returns whether all people were checked, and not only the first 1,000. With `granted`, people are checked as if they held
+/// this role, too: it shows the administrator which credentials a grant would make dangerous.
 pub fn set_by_others(
     context: &Context,
     tx: &mut Tx<'_>,
-    asked: Asked,
+    query: CredentialQuery,
     granted: Option<(RoleType, Lineage)>,
 ) -> Result<(Vec<SetByOther>, bool), Problem> {
-    if let Asked::Group(group) = asked
+    if let CredentialQuery::Group(group) = query
         && visible(context, tx, &APPLICATION_GROUP, &[group])?.is_empty()
     {
         return Ok((Vec::new(), true));
     }
-    let (mut people, is_complete) = people(tx, asked)?;
+    let (mut people, is_complete) = people(tx, query)?;
     let seen = visible(context, tx, &APPLICATION_USER, &people)?;
     people.retain(|person| seen.contains_key(person));
-    let (mut judging, mut found) = (Judging::default(), Vec::new());
+    let (mut setters, mut reported) = (SetterCache::default(), Vec::new());
     for chunk in people.chunks(LIST) {
         let facts = facts(tx, chunk)?;
-        let whose: BTreeSet<Uuid> = facts.iter().map(|fact| fact.user.person).collect();
-        let whose: Vec<Uuid> = whose.into_iter().collect();
-        let mut carried = if whose.is_empty() { Vec::new() } else { of_people(tx, &whose)? };
+        let owners: BTreeSet<Uuid> = facts.iter().map(|credential_set| credential_set.user.person).collect();
+        let owners: Vec<Uuid> = owners.into_iter().collect();
+        let mut carried = if owners.is_empty() { Vec::new() } else { of_people(tx, &owners)? };
         if let Some((role, granted_for)) = granted {
-            carried.extend(whose.iter().map(|person| CarriedRole { row: *person, role, granted_for }));
+            carried.extend(owners.iter().map(|person| CarriedRole { row: *person, role, granted_for }));
         }
-        for fact in facts {
-            let own = carried.iter().filter(|carried| carried.row == fact.user.person);
-            if let Some(role) = judging.first_above(tx, &fact, own)? {
-                found.push(fact.told(role));
+        for credential_set in facts {
+            let own = carried.iter().filter(|carried| carried.row == credential_set.user.person);
+            if let Some(role) = setters.first_above(tx, &credential_set, own)? {
+                reported.push(credential_set.into_report(role));
             }
         }
     }
-    Ok((found, is_complete))
+    Ok((reported, is_complete))
 }
 
-/// A credential that somebody else set.
-struct Fact {
+/// A credential that another actor set.
+struct SetCredential {
     user: StoreUser,
     kind: CredentialKind,
     credential: Option<Uuid>,
@@ -114,39 +111,39 @@ struct Fact {
     set_on: Option<Timestamp>,
 }
 
-impl Fact {
-    fn told(self, role: RoleType) -> SetByOther {
+impl SetCredential {
+    fn into_report(self, role: RoleType) -> SetByOther {
         let Self { user, kind, credential, set_by, set_on } = self;
         let StoreUser { person, instance, name, id, .. } = user;
         SetByOther { person, store: (instance, name), user: id, kind, credential, set_by, set_on, role }
     }
 }
 
-/// The setters that were looked up.
+/// Cache of the setters that were looked up.
 #[derive(Default)]
-struct Judging {
+struct SetterCache {
     held: HashMap<Uuid, Authority>,
-    makers: HashMap<(i64, Uuid), Vec<Uuid>>,
+    controllers: HashMap<(i64, Uuid), Vec<Uuid>>,
 }
 
-impl Judging {
-    /// The highest role of a person that the setter does not hold. A SCIM token holds the roles that everybody holds who created or
+impl SetterCache {
+    /// The highest role of a person that the setter does not hold. A SCIM token holds the roles that all actors hold who created or
     /// changed it.
     fn first_above<'a>(
         &mut self,
         tx: &mut Tx<'_>,
-        fact: &Fact,
+        credential_set: &SetCredential,
         carried: impl Iterator<Item = &'a CarriedRole>,
     ) -> Result<Option<RoleType>, Problem> {
         let carried: Vec<&CarriedRole> = carried.collect();
-        if fact.set_by == fact.user.person || carried.is_empty() {
+        if credential_set.set_by == credential_set.user.person || carried.is_empty() {
             return Ok(None);
         }
-        let Some(role) = self.above(tx, fact.set_by, &carried)? else { return Ok(None) };
-        let makers = self.makers(tx, (fact.user.store, fact.set_by))?;
-        let mut above = makers.is_empty().then_some(role);
-        for maker in makers.iter().filter(|maker| **maker != fact.user.person) {
-            above = above.into_iter().chain(self.above(tx, *maker, &carried)?).min();
+        let Some(role) = self.above(tx, credential_set.set_by, &carried)? else { return Ok(None) };
+        let controllers = self.controllers(tx, (credential_set.user.store, credential_set.set_by))?;
+        let mut above = controllers.is_empty().then_some(role);
+        for controller in controllers.iter().filter(|controller| **controller != credential_set.user.person) {
+            above = above.into_iter().chain(self.above(tx, *controller, &carried)?).min();
         }
         Ok(above)
     }
@@ -165,49 +162,49 @@ impl Judging {
         Ok(carried.iter().filter(counts).map(|carried| carried.role).min())
     }
 
-    /// Who created or changed a SCIM token; empty if the setter is not a SCIM token.
-    fn makers(&mut self, tx: &mut Tx<'_>, (store, token): (i64, Uuid)) -> Result<Vec<Uuid>, Problem> {
-        if let Some(known) = self.makers.get(&(store, token)) {
+    /// The actors who created or changed a SCIM token; empty if the setter is not a SCIM token.
+    fn controllers(&mut self, tx: &mut Tx<'_>, (store, token): (i64, Uuid)) -> Result<Vec<Uuid>, Problem> {
+        if let Some(known) = self.controllers.get(&(store, token)) {
             return Ok(known.clone());
         }
-        let makers = makers_of_token(tx, store, token)?;
-        self.makers.insert((store, token), makers.clone());
-        Ok(makers)
+        let controllers = controllers_of_token(tx, store, token)?;
+        self.controllers.insert((store, token), controllers.clone());
+        Ok(controllers)
     }
 }
 
-/// The people to examine, up to the limit, and whether these are all. For all people, those with no role but
-/// `ApplicationDataReader` come last, since that role is often assigned to everybody.
-fn people(tx: &mut Tx<'_>, asked: Asked) -> Result<(Vec<Uuid>, bool), StoreError> {
+/// The people to check, up to the limit, and whether these are all. For all people, those with no role but
+/// `ApplicationDataReader` come last, since that role is often assigned to everyone.
+fn people(tx: &mut Tx<'_>, query: CredentialQuery) -> Result<(Vec<Uuid>, bool), StoreError> {
     let is_reader = |line: &Role| line.role == RoleType::ApplicationDataReader;
     let counts = |line: &Role| line.role != RoleType::UserAdmin;
-    let mut found = Found::default();
-    match asked {
-        Asked::Person(person) => found.add(person),
-        Asked::Group(group) => {
+    let mut list = PeopleList::default();
+    match query {
+        CredentialQuery::Person(person) => list.add(person),
+        CredentialQuery::Group(group) => {
             let mut sql = Sql::new(GROUPS).push(" AND g.id = ").bind(group);
-            members(tx, &mut sql, &mut found)?;
+            members(tx, &mut sql, &mut list)?;
         }
-        Asked::All => {
-            holders(tx, &role_condition("r.role_type", |line| counts(line) && !is_reader(line)), &mut found)?;
-            holders(tx, &role_condition("r.role_type", is_reader), &mut found)?;
+        CredentialQuery::All => {
+            holders(tx, &role_condition("r.role_type", |line| counts(line) && !is_reader(line)), &mut list)?;
+            holders(tx, &role_condition("r.role_type", is_reader), &mut list)?;
         }
     }
-    let is_complete = !found.is_cut && !found.is_full();
-    found.order.truncate(MOST_PEOPLE);
-    Ok((found.order, is_complete))
+    let is_complete = !list.is_cut && !list.is_full();
+    list.order.truncate(MAX_PEOPLE);
+    Ok((list.order, is_complete))
 }
 
-/// People without duplicates, in the order in which they were found.
+/// People without duplicates, in insertion order.
 #[derive(Default)]
-struct Found {
+struct PeopleList {
     known: BTreeSet<Uuid>,
     order: Vec<Uuid>,
     /// Whether groups have more users than the limit, so that some were not looked up.
     is_cut: bool,
 }
 
-impl Found {
+impl PeopleList {
     fn add(&mut self, person: Uuid) {
         if !self.is_full() && self.known.insert(person) {
             self.order.push(person);
@@ -215,7 +212,7 @@ impl Found {
     }
 
     fn is_full(&self) -> bool {
-        self.order.len() > MOST_PEOPLE
+        self.order.len() > MAX_PEOPLE
     }
 }
 
@@ -224,24 +221,24 @@ const GROUPS: &str = "SELECT DISTINCT i.idp_instance_id, i.subject FROM applicat
     JOIN application_group_identity i ON i.application_group_rid = g.rid AND i.is_user_store_identity WHERE TRUE";
 
 /// Adds the people with a role assignment that meets a condition, and then the members of groups with one.
-fn holders(tx: &mut Tx<'_>, condition: &str, found: &mut Found) -> Result<(), StoreError> {
+fn holders(tx: &mut Tx<'_>, condition: &str, list: &mut PeopleList) -> Result<(), StoreError> {
     let direct = format!(
         "SELECT DISTINCT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformUser' AND {condition} \
          LIMIT {}",
-        MOST_PEOPLE + 1
+        MAX_PEOPLE + 1
     );
     tx.query(&direct, &[], |row| {
-        found.add(row.id(0)?);
+        list.add(row.id(0)?);
         Ok(())
     })?;
     let mut groups = Sql::new(GROUPS).push(&format!(
         " AND g.id IN (SELECT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformGroup' AND {condition})"
     ));
-    members(tx, &mut groups, found)
+    members(tx, &mut groups, list)
 }
 
 /// Adds the members of the groups of user stores that a statement selects, at any depth.
-fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), StoreError> {
+fn members(tx: &mut Tx<'_>, groups: &mut Sql, list: &mut PeopleList) -> Result<(), StoreError> {
     let mut by_store: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
     tx.query(&groups.text, &groups.parameters, |row| {
         if let Ok(group) = Uuid::try_parse(row.text(1)?) {
@@ -251,11 +248,11 @@ fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), S
     })?;
     for (instance, groups) in by_store {
         for chunk in groups.chunks(LIST) {
-            if found.is_full() {
+            if list.is_full() {
                 return Ok(());
             }
             let users = users_below(tx, instance, chunk)?;
-            found.is_cut |= users.len() > MOST_PEOPLE;
+            list.is_cut |= users.len() > MAX_PEOPLE;
             for users in users.chunks(LIST) {
                 let mut sql = Sql::new(
                     "SELECT DISTINCT u.id FROM application_identity i JOIN application_user u \
@@ -265,7 +262,7 @@ fn members(tx: &mut Tx<'_>, groups: &mut Sql, found: &mut Found) -> Result<(), S
                 .push(" AND i.subject IN ");
                 sql.add_list(users.iter().map(|user| Value::Text(user.to_string())));
                 tx.query(&sql.text, &sql.parameters, |row| {
-                    found.add(row.id(0)?);
+                    list.add(row.id(0)?);
                     Ok(())
                 })?;
             }
@@ -286,7 +283,7 @@ fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<U
         " UNION SELECT e.child_rid FROM below b JOIN group_edge e ON e.parent_rid = b.rid) \
          SELECT DISTINCT s.id FROM below b JOIN group_member m ON m.group_rid = b.rid \
          JOIN user_account s ON s.rid = m.user_rid LIMIT {}",
-        MOST_PEOPLE + 1
+        MAX_PEOPLE + 1
     ));
     let mut users = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
@@ -296,8 +293,8 @@ fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<U
     Ok(users)
 }
 
-/// The credentials of these people that others set, in all user stores.
-fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Fact>, StoreError> {
+/// The credentials of these people set by others, in all user stores.
+fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreError> {
     let mut by_store: HashMap<i64, HashMap<Uuid, StoreUser>> = HashMap::new();
     for user in users_of(tx, people)? {
         by_store.entry(user.store).or_default().insert(user.id, user);
@@ -309,12 +306,16 @@ fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Fact>, StoreError> {
             of_store(tx, store, (chunk, &users), &mut facts)?;
         }
     }
-    let place = |fact: &Fact| people.iter().position(|person| *person == fact.user.person);
-    facts.sort_by_key(|fact| (place(fact), fact.kind, fact.credential));
+    let position = |credential_set: &SetCredential| {
+        people.iter().position(|person| *person == credential_set.user.person)
+    };
+    facts.sort_by_key(|credential_set| {
+        (position(credential_set), credential_set.kind, credential_set.credential)
+    });
     Ok(facts)
 }
 
-/// The kinds of credentials with their queries: the id of the credential, who set it, and when.
+/// The kinds of credentials with their queries: the id of the credential, the setter, and the time.
 const KINDS: [(CredentialKind, &str); 4] = [
     (
         CredentialKind::Password,
@@ -337,12 +338,12 @@ const KINDS: [(CredentialKind, &str); 4] = [
     ),
 ];
 
-/// The credentials of users of a store that others set. Sends all queries together.
+/// The credentials of users of a store set by others. Sends all queries together.
 fn of_store(
     tx: &mut Tx<'_>,
     store: i64,
     (ids, users): (&[Uuid], &HashMap<Uuid, StoreUser>),
-    facts: &mut Vec<Fact>,
+    facts: &mut Vec<SetCredential>,
 ) -> Result<(), StoreError> {
     let statements = KINDS.map(|(_, text)| {
         let mut sql = Sql::new(text).push(" AND u.quarantined_on IS NULL AND u.store = ").bind(store);
@@ -355,7 +356,7 @@ fn of_store(
         let (Some((kind, _)), Some(user)) = (KINDS.get(index), users.get(&row.id(0)?)) else { return Ok(()) };
         let (credential, set_by) = (row.optional_id(1)?, row.id(2)?);
         let set_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
-        facts.push(Fact { user: user.clone(), kind: *kind, credential, set_by, set_on });
+        facts.push(SetCredential { user: user.clone(), kind: *kind, credential, set_by, set_on });
         Ok(())
     })
 }

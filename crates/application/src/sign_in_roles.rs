@@ -1,5 +1,5 @@
-//! Which roles the people have who sign in by a setting: at an instance, at a tenant, with a second factor, or by a
-//! certificate of an instance. They are found from the assignments of roles, which are few, not from the people.
+//! The roles of the people who sign in by a setting: at an instance, at a tenant, with a second factor, or by a
+//! certificate of an instance. The search starts with the assignments of roles, which are few, not with the people.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use crate::carried_roles::{BELONGS, ROLE, read_granted};
+use crate::carried_roles::{LINEAGE, ROLE, read_granted};
 
-/// The most members of groups with roles of whom other identities are looked for. Beyond, all count as signing in anywhere.
-const MOST_MEMBERS: usize = 10_000;
+/// The maximum number of members of groups with roles for which other identities are read. Beyond it, all count as signing in anywhere.
+const MAX_MEMBERS: usize = 10_000;
 
 /// Pairs of settings and the instances where the people of each sign in: `SELECT` of two ids, without its last condition.
-type Places = &'static [&'static str];
+type SettingInstances = &'static [&'static str];
 
-const INSTANCES: Places = &["SELECT o.id, o.id FROM idp_instance o WHERE o.id"];
-const TENANTS: Places =
+const INSTANCES: SettingInstances = &["SELECT o.id, o.id FROM idp_instance o WHERE o.id"];
+const TENANTS: SettingInstances =
     &["SELECT t.id, o.id FROM tenant t JOIN tenant_idp_instance m ON m.tenant_rid = t.rid \
     JOIN idp_instance o ON o.rid = m.idp_instance_rid WHERE t.id"];
-const CERTIFICATES: Places =
+const CERTIFICATES: SettingInstances =
     &["SELECT c.id, o.id FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
     JOIN idp_instance o ON o.rid = m.idp_instance_rid WHERE c.id"];
-/// A second factor is used at the tenants that have it, and asked for at instances and by client apps.
-const FACTORS: Places = &[
+/// A second factor is used at the tenants that have it, and required by instances and client apps.
+const FACTORS: SettingInstances = &[
     "SELECT f.id, o.id FROM mfa_instance f JOIN tenant_mfa_instance a ON a.mfa_instance_rid = f.rid \
     JOIN tenant_idp_instance m ON m.tenant_rid = a.tenant_rid \
     JOIN idp_instance o ON o.rid = m.idp_instance_rid WHERE f.id",
@@ -38,33 +38,21 @@ const FACTORS: Places = &[
 ];
 
 /// Finds the roles of the people who sign in at instances.
-///
-/// # Errors
-/// The store's.
 pub fn at_instances(context: &Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     find(context, tx, INSTANCES, ids)
 }
 
 /// Finds the roles of the people who sign in at tenants.
-///
-/// # Errors
-/// The store's.
 pub fn at_tenants(context: &Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     find(context, tx, TENANTS, ids)
 }
 
 /// Finds the roles of the people who sign in with second factors.
-///
-/// # Errors
-/// The store's.
 pub fn with_factors(context: &Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     find(context, tx, FACTORS, ids)
 }
 
 /// Finds the roles of the people who sign in at instances that work with certificates.
-///
-/// # Errors
-/// The store's.
 pub fn by_certificates(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -81,9 +69,9 @@ struct RoleGroup {
 }
 
 /// Begins a statement with the pairs `place (setting, instance)`.
-fn with_places(places: Places, ids: &[Uuid]) -> Sql {
+fn with_setting_instances(setting_instances: SettingInstances, ids: &[Uuid]) -> Sql {
     let mut sql = Sql::new("WITH place (setting, instance) AS (");
-    for (index, select) in places.iter().enumerate() {
+    for (index, select) in setting_instances.iter().enumerate() {
         sql.add(if index == 0 { "" } else { " UNION " });
         sql.add(select);
         sql.add(" IN ");
@@ -92,31 +80,31 @@ fn with_places(places: Places, ids: &[Uuid]) -> Sql {
     sql.push(") ")
 }
 
-/// Finds the roles that were assigned to who signs in, and to groups where they sign in: one exchange with the database. Only
-/// where none counts, those of groups elsewhere are looked at: whoever signs in has the roles of all identities.
+/// Finds the roles that were assigned to people who sign in, and to groups at their instances: one round trip to the database. Only
+/// if none counts, groups of other instances are read: people who sign in have the roles of all their identities.
 fn find(
     context: &Context,
     tx: &mut Tx<'_>,
-    places: Places,
+    setting_instances: SettingInstances,
     ids: &[Uuid],
 ) -> Result<Vec<CarriedRole>, Problem> {
     let roles = role_condition("r.role_type", |line| context.authority.can_be_below(line.role));
     // CROSS JOIN: SQLite begins with the assignments
-    let people = with_places(places, ids).push(&format!(
-        "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_user u CROSS JOIN place p {BELONGS} \
+    let people = with_setting_instances(setting_instances, ids).push(&format!(
+        "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_user u CROSS JOIN place p {LINEAGE} \
          WHERE r.principal_type = 'PlatformUser' AND {roles} AND u.id = r.principal_id AND (u.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_identity i WHERE i.application_user_rid = u.rid \
          AND i.idp_instance_id = p.instance))"
     ));
-    let groups = with_places(places, ids).push(&format!(
-        "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_group g CROSS JOIN place p {BELONGS} \
+    let groups = with_setting_instances(setting_instances, ids).push(&format!(
+        "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_group g CROSS JOIN place p {LINEAGE} \
          WHERE r.principal_type = 'PlatformGroup' AND {roles} AND g.id = r.principal_id AND (g.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = g.rid \
          AND i.idp_instance_id = p.instance))"
     ));
     let all_groups = format!(
         "SELECT i.subject, {ROLE}, i.idp_instance_id FROM role_assignment r CROSS JOIN application_group g \
-         CROSS JOIN application_group_identity i {BELONGS} WHERE r.principal_type = 'PlatformGroup' AND {roles} \
+         CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' AND {roles} \
          AND g.id = r.principal_id AND i.application_group_rid = g.rid AND i.is_user_store_identity"
     );
     let statements = [
@@ -124,7 +112,7 @@ fn find(
         (groups.text.as_str(), groups.parameters.as_slice()),
         (all_groups.as_str(), &[]),
     ];
-    let (mut found, mut elsewhere) = (Vec::new(), HashMap::<Uuid, Vec<RoleGroup>>::new());
+    let (mut found, mut other_groups) = (Vec::new(), HashMap::<Uuid, Vec<RoleGroup>>::new());
     tx.query_all(&statements, &mut |index, row| {
         let (role, granted_for) = read_granted(row)?;
         let row_id = if index < 2 { Some(row.id(0)?) } else { Uuid::try_parse(row.text(0)?).ok() };
@@ -133,7 +121,7 @@ fn find(
         match index {
             0 | 1 => found.push(carried),
             _ if context.authority.is_below(&carried) => {
-                elsewhere.entry(row.id(6)?).or_default().push(RoleGroup { id, role, granted_for });
+                other_groups.entry(row.id(6)?).or_default().push(RoleGroup { id, role, granted_for });
             }
             _ => {}
         }
@@ -142,16 +130,16 @@ fn find(
     if found.iter().any(|carried| context.authority.is_below(carried)) {
         return Ok(found);
     }
-    for (store, groups) in elsewhere {
-        through_groups(tx, (places, ids), store, &groups, &mut found)?;
+    for (store, groups) in other_groups {
+        through_groups(tx, (setting_instances, ids), store, &groups, &mut found)?;
     }
     Ok(found)
 }
 
-/// Finds the roles that who signs in has through groups of another store.
+/// Finds the roles that people who sign in have through groups of another store.
 fn through_groups(
     tx: &mut Tx<'_>,
-    (places, ids): (Places, &[Uuid]),
+    (setting_instances, ids): (SettingInstances, &[Uuid]),
     store: Uuid,
     groups: &[RoleGroup],
     found: &mut Vec<CarriedRole>,
@@ -166,14 +154,14 @@ fn through_groups(
     };
     for chunk in groups.chunks(LIST) {
         let members = members_of(tx, store, chunk)?;
-        if members.len() > MOST_MEMBERS {
+        if members.len() > MAX_MEMBERS {
             for (id, group) in ids.iter().flat_map(|id| chunk.iter().map(move |group| (id, group))) {
                 carry(*id, group.id);
             }
             continue;
         }
         for members in members.chunks(LIST) {
-            let mut sql = with_places(places, ids)
+            let mut sql = with_setting_instances(setting_instances, ids)
                 .push(
                     "SELECT DISTINCT i.subject, p.setting FROM application_identity i CROSS JOIN application_identity o \
                      CROSS JOIN place p WHERE o.application_user_rid = i.application_user_rid \
@@ -193,7 +181,7 @@ fn through_groups(
     Ok(())
 }
 
-/// The members of groups of a store, at any depth, each with the group; one more than are looked at where there are too many.
+/// The members of groups of a store, at any depth, each with the group; one above the maximum if there are too many.
 fn members_of(tx: &mut Tx<'_>, store: Uuid, groups: &[RoleGroup]) -> Result<Vec<(Uuid, Uuid)>, StoreError> {
     let mut sql = Sql::new(
         "WITH RECURSIVE below (id, rid) AS (SELECT g.id, g.rid FROM idp_instance o JOIN user_group g ON g.store = o.rid \
@@ -206,7 +194,7 @@ fn members_of(tx: &mut Tx<'_>, store: Uuid, groups: &[RoleGroup]) -> Result<Vec<
         " UNION SELECT b.id, e.child_rid FROM below b JOIN group_edge e ON e.parent_rid = b.rid) \
          SELECT DISTINCT s.id, b.id FROM below b JOIN group_member m ON m.group_rid = b.rid \
          JOIN user_account s ON s.rid = m.user_rid LIMIT {}",
-        MOST_MEMBERS + 1
+        MAX_MEMBERS + 1
     ));
     let mut members = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {

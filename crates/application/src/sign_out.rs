@@ -1,18 +1,18 @@
-//! Ending what people have by having signed in: sessions, what client apps were granted, and the client apps to be
-//! told.
+//! Sign-out: ends sessions and the grants of client apps, and queues back-channel logout
+//! notifications.
 
 use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem, SignInEvent, Sql, StateTable, StoreError, Tx};
 use uuid::Uuid;
 
-/// Whose sessions and grants end. A grant for when the person is away outlasts its session, and nothing else.
+/// The scope of a sign-out. An offline grant outlasts its session, and nothing else.
 #[derive(Clone, Copy, Debug)]
 pub enum EndOf<'a> {
     /// A session.
     Session(Uuid),
     /// All sessions and grants of these platform users, at most `LIST` of them.
     People(&'a [Uuid]),
-    /// The same, of those who are these users of a user store, at most `LIST` of them.
+    /// The same for these users of a user store, at most `LIST` of them.
     StoreUsers {
         /// The user store.
         store: Uuid,
@@ -31,7 +31,7 @@ pub enum EndOf<'a> {
 }
 
 impl EndOf<'_> {
-    /// Adds the condition on a table's rows; `by_id` finds the row, or rows, that an id names.
+    /// Adds the condition on a table's rows; `by_id` is the condition on an id, without its value.
     fn add_condition(self, sql: &mut Sql, by_id: &str) {
         match self {
             Self::Session(id) | Self::Grant(id) => {
@@ -39,7 +39,7 @@ impl EndOf<'_> {
                 sql.add_bound(id);
             }
             Self::People(ids) => add_people(sql, "person_id", ids),
-            // whoever they are was looked up
+            // resolved to people before
             Self::StoreUsers { .. } => sql.add("FALSE"),
             Self::Access { client_app, person } => {
                 sql.add("client_app_id = ");
@@ -52,31 +52,25 @@ impl EndOf<'_> {
     }
 }
 
-/// Ends sessions and grants. Client apps with a back channel are told of each session that ends (OpenID Connect
+/// Ends sessions and grants. Client apps with a back channel are notified of each session that ends (OpenID Connect
 /// Back-Channel Logout 1.0).
-///
-/// # Errors
-/// Errors of the store.
-pub fn sign_out(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>) -> Result<(), Problem> {
-    end(context, tx, whose, true)
+pub fn sign_out(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>) -> Result<(), Problem> {
+    end(context, tx, scope, true)
 }
 
-/// The same, of one session or grant whose end the caller audits, and so announces.
-///
-/// # Errors
-/// Errors of the store.
-pub fn sign_out_audited(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>) -> Result<(), Problem> {
-    end(context, tx, whose, false)
+/// The same, for one session or grant: the caller audits its end, which emits the event.
+pub fn sign_out_audited(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>) -> Result<(), Problem> {
+    end(context, tx, scope, false)
 }
 
-/// Adds the condition on the person of a row, whom a column names.
+/// Adds the condition on the person in a column.
 fn add_people(sql: &mut Sql, column: &str, people: &[Uuid]) {
     sql.add(column);
     sql.add(" IN ");
     sql.add_list(people.iter().map(|person| (*person).into()));
 }
 
-/// The platform users who are these users of a user store.
+/// The platform users of these users of a user store.
 fn people_of(tx: &mut Tx<'_>, store: Uuid, users: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
     // not as a join, nor within the statements that need it: with tables that look empty to PostgreSQL, as they do while
     // many are imported, it would read all of one table for each row of the other
@@ -95,8 +89,8 @@ fn people_of(tx: &mut Tx<'_>, store: Uuid, users: &[Uuid]) -> Result<Vec<Uuid>, 
     Ok(people)
 }
 
-fn end(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>, is_announced: bool) -> Result<(), Problem> {
-    if let EndOf::StoreUsers { store, users } = whose {
+fn end(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>, is_announced: bool) -> Result<(), Problem> {
+    if let EndOf::StoreUsers { store, users } = scope {
         let people = people_of(tx, store, users)?;
         return if people.is_empty() {
             Ok(())
@@ -106,35 +100,35 @@ fn end(context: &Context, tx: &mut Tx<'_>, whose: EndOf<'_>, is_announced: bool)
     }
     let now = context.now;
     let beginning = |text: &str| Sql { text: text.to_owned(), parameters: vec![now.0.into()] };
-    if !matches!(whose, EndOf::Grant(_) | EndOf::Access { .. }) {
+    if !matches!(scope, EndOf::Grant(_) | EndOf::Access { .. }) {
         if is_announced {
-            announce(context, tx, SESSIONS, |sql| whose.add_condition(sql, "id = "))?;
+            announce(context, tx, SESSIONS, |sql| scope.add_condition(sql, "id = "))?;
         }
-        let mut told = beginning(TOLD);
-        whose.add_condition(&mut told, "id = ");
-        told.add(
+        let mut notifications = beginning(LOGOUT_NOTIFICATIONS);
+        scope.add_condition(&mut notifications, "id = ");
+        notifications.add(
             ") AND NOT EXISTS (SELECT 1 FROM sign_in_grant o WHERE o.session_id = g.session_id \
              AND o.client_app_id = g.client_app_id AND o.rid < g.rid) ON CONFLICT DO NOTHING",
         );
-        tx.queue(&StateTable::LogoutDelivery.insert(&told.text), told.parameters)?;
+        tx.queue(&StateTable::LogoutDelivery.insert(&notifications.text), notifications.parameters)?;
         let mut ended = beginning("SET ended_on = ?1, provider_claims = NULL WHERE ");
-        whose.add_condition(&mut ended, "id = ");
+        scope.add_condition(&mut ended, "id = ");
         tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
     }
-    if let EndOf::People(people) = whose {
-        cut_off(tx, people, now)?;
+    if let EndOf::People(people) = scope {
+        invalidate_proofs(tx, people, now)?;
     }
-    let of_session = matches!(whose, EndOf::Session(_));
+    let of_session = matches!(scope, EndOf::Session(_));
     let grants = if of_session { "is_offline = FALSE AND session_id = " } else { "id = " };
     if is_announced || of_session {
-        announce(context, tx, GRANTS, |sql| whose.add_condition(sql, grants))?;
+        announce(context, tx, GRANTS, |sql| scope.add_condition(sql, grants))?;
     }
     let mut ended = beginning("SET ended_on = ?1 WHERE ");
-    whose.add_condition(&mut ended, grants);
+    scope.add_condition(&mut ended, grants);
     Ok(tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)?)
 }
 
-/// What ends, as it is found: the event's name, and the beginning of the query.
+/// A kind of ended rows: the event's name, and the start of the query.
 type Ending = (&'static str, &'static str);
 const SESSIONS: Ending = (
     "session.ended",
@@ -147,7 +141,7 @@ const GRANTS: Ending = (
      person_id, client_app_id, session_id FROM sign_in_grant WHERE ",
 );
 
-/// Announces each of the sessions or grants that end now.
+/// Emits an event for each session or grant that ends.
 fn announce(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -173,11 +167,8 @@ fn announce(
     ending.into_iter().try_for_each(|event| event.announce(context, tx))
 }
 
-/// Ends the sessions of a person that a credential was used in, a passkey or a second factor, which is removed; and what
-/// was proven in sign-ins under way or of browsers that are remembered.
-///
-/// # Errors
-/// Errors of the store.
+/// Ends the sessions of a person in which a removed credential was used, a passkey or a second factor; and invalidates the
+/// proofs of running sign-ins and of remembered browsers.
 pub fn sign_out_by(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -190,26 +181,23 @@ pub fn sign_out_by(
         sessions.push(row.id(0)?);
         Ok(())
     })?;
-    cut_off(tx, &[person], context.now)?;
+    invalidate_proofs(tx, &[person], context.now)?;
     sessions.into_iter().try_for_each(|session| sign_out(context, tx, EndOf::Session(session)))
 }
 
-/// What these people proved in sign-ins under way counts no longer, nor of browsers that are remembered.
-fn cut_off(tx: &mut Tx<'_>, people: &[Uuid], now: Timestamp) -> Result<(), StoreError> {
+/// Invalidates the proofs of these people in running sign-ins and of remembered browsers.
+fn invalidate_proofs(tx: &mut Tx<'_>, people: &[Uuid], now: Timestamp) -> Result<(), StoreError> {
     let mut forgotten = Sql::new("WHERE ");
     add_people(&mut forgotten, "person_id", people);
     tx.queue(&StateTable::RememberedDevice.delete(&forgotten.text), forgotten.parameters)?;
-    let until = now.plus(LONGEST_FLOW_MS);
-    let mut cut = Sql { text: CUT.to_owned(), parameters: vec![now.0.into(), until.0.into()] };
-    add_people(&mut cut, "id", people);
-    cut.add(" ON CONFLICT (person_id) DO UPDATE SET proven_until = ?1, expires_on = ?2");
-    tx.queue(&StateTable::SignInCutoff.insert(&cut.text), cut.parameters)
+    let until = now.plus(MAX_SIGN_IN_MS);
+    let mut cutoff = Sql { text: CUTOFF.to_owned(), parameters: vec![now.0.into(), until.0.into()] };
+    add_people(&mut cutoff, "id", people);
+    cutoff.add(" ON CONFLICT (person_id) DO UPDATE SET proven_until = ?1, expires_on = ?2");
+    tx.queue(&StateTable::SignInCutoff.insert(&cutoff.text), cutoff.parameters)
 }
 
-/// The same, of whoever is this user of a user store.
-///
-/// # Errors
-/// Errors of the store.
+/// The same, for this user of a user store.
 pub fn sign_out_user_by(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -220,13 +208,13 @@ pub fn sign_out_user_by(
     people.into_iter().try_for_each(|person| sign_out_by(context, tx, (person, credential)))
 }
 
-/// The most that a sign-in may take, in ms: an hour, of which half is for clocks that differ.
-const LONGEST_FLOW_MS: i64 = 3_600_000;
-/// What the people proved in sign-ins under way counts no longer.
-const CUT: &str = "(person_id, proven_until, expires_on) SELECT id, ?1, ?2 FROM application_user WHERE ";
+/// The maximum duration of a sign-in, in ms: an hour, of which half is for clock skew.
+const MAX_SIGN_IN_MS: i64 = 3_600_000;
+/// The cutoff before which proofs of running sign-ins do not count.
+const CUTOFF: &str = "(person_id, proven_until, expires_on) SELECT id, ?1, ?2 FROM application_user WHERE ";
 
-/// A client app is told once of a session, whatever it was granted in it.
-const TOLD: &str = "(id, client_app_id, issuing_tenant_id, person_id, session_id, queued_on, due_on, \
+/// A client app is notified once of a session, regardless of its grants.
+const LOGOUT_NOTIFICATIONS: &str = "(id, client_app_id, issuing_tenant_id, person_id, session_id, queued_on, due_on, \
     leased_until, tries) SELECT g.id, g.client_app_id, g.issuing_tenant_id, g.person_id, g.session_id, ?1, ?1, 0, 0 \
     FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id AND a.backchannel_logout_uri IS NOT NULL \
     WHERE g.session_id IN (SELECT id FROM sign_in_session WHERE ";

@@ -20,9 +20,6 @@ pub struct StoreUser {
 }
 
 /// The users of all user stores that are the same persons as these platform users.
-///
-/// # Errors
-/// The store's.
 pub fn users_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<StoreUser>, StoreError> {
     let mut sql = Sql::new(
         "SELECT u.id, o.rid, o.id, o.name, i.subject FROM application_user u \

@@ -1,11 +1,11 @@
-//! Synchronizing the platform with a user store of any size, in parts that each are one transaction.
-//! Nothing is stored between runs: after an interrupted run the next one finds its changes made.
+//! Synchronizes the platform with a user store of any size, in batches of one transaction each.
+//! Nothing is stored between runs: the next run sees the changes of an interrupted one.
 
 use chancery_record::{SHOWN, record};
 use chancery_resource::{Answer, Call, Problem, StoreError, Tx, answer_form};
 use uuid::Uuid;
 
-use crate::{Mirror, mirror::Home};
+use crate::{Mirror, mirror::MirroredStore};
 
 record! {
     /// What synchronizing came to.
@@ -26,28 +26,25 @@ record! {
 /// The progress of a run.
 #[derive(Clone)]
 struct Progress {
-    home: Home,
+    mirrored_store: MirroredStore,
     total: u64,
-    /// The last id that is done; `None` before the first part and after the last.
+    /// The last synchronized id; `None` before the first batch and after the last.
     after: Option<Uuid>,
     is_over: bool,
     result: SynchronizeResult,
 }
 
-/// Reconciles the next part of the mirror of the caller's store; the last time, answers with the result.
-///
-/// # Errors
-/// Errors of the store.
+/// Reconciles the next batch of the mirror of the caller's store; the last time, responds with the result.
 pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Answer, Problem> {
     let mut progress = match call.result::<Progress>() {
         None => begin(call, tx, mirror)?,
         Some(progress) if progress.is_over => return Ok(answer_form(call, progress.result.clone())),
         Some(progress) => (*progress).clone(),
     };
-    let read = mirror.read(tx, &progress.home, progress.after)?;
-    let (home, result) = (&progress.home, &mut progress.result);
+    let read = mirror.read(tx, &progress.mirrored_store, progress.after)?;
+    let (mirrored_store, result) = (&progress.mirrored_store, &mut progress.result);
     progress.after = call.context.by_itself(|context| {
-        context.on_configuration(|context| mirror.reconcile(context, tx, home, read, result))
+        context.on_configuration(|context| mirror.reconcile(context, tx, mirrored_store, read, result))
     })?;
     progress.is_over = progress.after.is_none();
     let (done, total) = (u64::try_from(progress.result.processed).unwrap_or(0), progress.total);
@@ -64,11 +61,11 @@ fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Prob
         "SELECT subscription_id, (SELECT count(*) FROM {table} WHERE store = ?1){hidden} \
          FROM idp_instance WHERE rid = ?1"
     );
-    let found = tx.one(&text, &[store.number.into()], |row| Ok((row.id(0)?, row.int(1)?)))?;
+    let counted = tx.one(&text, &[store.number.into()], |row| Ok((row.id(0)?, row.int(1)?)))?;
     let (subscription, total) =
-        found.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;
+        counted.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;
     Ok(Progress {
-        home: Home::of(store, subscription),
+        mirrored_store: MirroredStore::of(store, subscription),
         total: u64::try_from(total).unwrap_or(0),
         after: None,
         is_over: false,

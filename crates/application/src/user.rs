@@ -57,8 +57,8 @@ record! {
 
 static RELATIONS: [Relation; 2] = [identities(&APPLICATION_IDENTITY, "application_user_rid"), entries()];
 
-/// What of a platform user is protected where the person carries roles: all that decides who is the person, with the person's
-/// identities and second factors. Names, pictures and the like are not.
+/// The protected fields of a platform user with roles: all that identify the person, with the person's
+/// identities and second factors. Names, pictures and the like are not protected.
 static PROTECTION: Protection = Protection::new(
     |_, tx, people| of_people(tx, people),
     CarriedBy::Itself,

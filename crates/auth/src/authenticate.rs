@@ -1,4 +1,4 @@
-//! Client authentication (RFC 6749, section 2.3): by the one method that the client app is set to.
+//! Client authentication (RFC 6749, section 2.3), by the one method that is configured for the client app.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -22,12 +22,12 @@ use uuid::Uuid;
 use crate::{
     ClientCertificate, OAuthError, TokenService,
     client::{ClientApp, ClientQuery, KeySet, Method, StoredSecret, find, refresh},
+    error::INVALID_CLIENT,
     presented::{EndpointRequest, PresentedCredential, Proof},
-    refusal::INVALID_CLIENT,
     replay::ReplayId,
 };
 
-/// The detail with which [`verify_assertion`] refuses a signature, after all checks before it passed.
+/// The detail with which [`verify_assertion`] rejects a signature, after all checks before it passed.
 const REACHED_THE_SIGNATURE: &str = "The signature is not the client's.";
 /// The endpoint whose address an assertion's `aud` may name wherever it is shown.
 const TOKEN_ENDPOINT: &str = "/connect/token";
@@ -67,12 +67,11 @@ pub async fn authenticate(
         _ => None,
     };
     if let Some(digest) = &digest
-        && let Some((known, epoch)) =
-            token_service.authenticated_clients.recall(&client, digest, query.tenant)
-        && has_secret(Some(known.as_ref()), &proof, digest, now)
-        && let Some(app) = refresh(store, (known.as_ref(), epoch), query.clone()).await?
+        && let Some((cached, epoch)) = token_service.authenticated_clients.get(&client, digest, query.tenant)
+        && has_secret(Some(cached.as_ref()), &proof, digest, now)
+        && let Some(app) = refresh(store, (cached.as_ref(), epoch), query.clone()).await?
     {
-        if let Some(secret) = known.secrets.first() {
+        if let Some(secret) = cached.secrets.first() {
             token_service.uses.note(app.id, secret.id, now);
         }
         return Ok(AuthenticatedClient { app, used: None, epoch });
@@ -80,27 +79,28 @@ pub async fn authenticate(
     let tenant = query.tenant;
     let (app, epoch) = find(store, &client, query, now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
-    let (mut used, mut proven_by) = (None, None);
+    let (mut used, mut credential_used) = (None, None);
     let is_proven = match (&proof, &digest) {
         (Proof::Basic(_) | Proof::Post(_), Some(digest)) => has_secret(app.as_ref(), &proof, digest, now),
         (Proof::Assertion(assertion), _) => {
             let about = (client.as_str(), request);
-            let proven = check_assertion(token_service, app.as_ref(), assertion, about);
-            let proven = timeout(FETCHING_TIME, proven).await.ok().flatten();
-            if let (Some(app), Some(proven)) = (&app, &proven) {
+            let verified = check_assertion(token_service, app.as_ref(), assertion, about);
+            let verified = timeout(FETCHING_TIME, verified).await.ok().flatten();
+            if let (Some(app), Some(verified)) = (&app, &verified) {
                 let owner = app.id.to_string();
-                let (assertion, credential) = proven;
+                let (assertion, credential) = verified;
                 used = Some(ReplayId::new("assertion", &owner, &assertion.jti, assertion.expires_on));
-                proven_by = *credential;
+                credential_used = *credential;
             }
-            proven.is_some()
+            verified.is_some()
         }
         _ => match (&app, method, &request.certificate) {
             (Some(app), Some(Method::Tls), Some(certificate)) => has_name(app, certificate, now),
             (Some(app), Some(Method::SelfSignedTls), Some(certificate)) => {
-                let by = timeout(FETCHING_TIME, has_certificate(token_service, app, certificate, now));
-                proven_by = by.await.ok().flatten();
-                proven_by.is_some()
+                let credential =
+                    timeout(FETCHING_TIME, has_certificate(token_service, app, certificate, now));
+                credential_used = credential.await.ok().flatten();
+                credential_used.is_some()
             }
             // each endpoint decides what a public client may do there
             (Some(app), Some(Method::None | Method::Either), _) => app.is_public,
@@ -110,11 +110,11 @@ pub async fn authenticate(
     match app {
         Some(app) if is_proven & app.enabled => {
             if let Some(digest) = &digest {
-                let secret = app.secrets.iter().find(|kept| digest.matches(&kept.digest));
-                proven_by = secret.map(|kept| kept.id);
-                token_service.authenticated_clients.remember(&client, digest, tenant, (&app, epoch));
+                let secret = app.secrets.iter().find(|stored| digest.matches(&stored.digest));
+                credential_used = secret.map(|stored| stored.id);
+                token_service.authenticated_clients.insert(&client, digest, tenant, (&app, epoch));
             }
-            if let Some(credential) = proven_by {
+            if let Some(credential) = credential_used {
                 token_service.uses.note(app.id, credential, now);
             }
             Ok(AuthenticatedClient { app, used, epoch })
@@ -123,12 +123,12 @@ pub async fn authenticate(
     }
 }
 
-/// Whether a secret is one of the client app's, and was presented by the method that the client app is set
-/// to.
+/// Whether a secret is one of the client app's, and was presented by the configured method.
 fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Timestamp) -> bool {
     let Some(app) = app else { return false };
-    let fits = |proven, kept: &StoredSecret| proven | (digest.matches(&kept.digest) & kept.is_current(now));
-    let is_proven = app.secrets.iter().fold(false, fits);
+    let matches =
+        |matched, stored: &StoredSecret| matched | (digest.matches(&stored.digest) & stored.is_current(now));
+    let is_proven = app.secrets.iter().fold(false, matches);
     let by_method = match app.configuration.method {
         Method::Either => true,
         Method::Basic => matches!(proof, Proof::Basic(_)),
@@ -138,7 +138,8 @@ fn has_secret(app: Option<&ClientApp>, proof: &Proof, digest: &Secret, now: Time
     is_proven & by_method && !app.is_public
 }
 
-/// Checks an assertion, which is for the issuer, its token endpoint, or the endpoint that it is shown to; with it which of the client app's secrets or key sets it was signed by, where that is known.
+/// Checks an assertion for the issuer, its token endpoint, or the endpoint of the request. Returns it with the secret or
+/// key set that it was signed by, if known.
 async fn check_assertion(
     token_service: &TokenService,
     app: Option<&ClientApp>,
@@ -168,11 +169,11 @@ async fn check_assertion(
             Method::SecretJwt => {
                 let current = app.secrets.iter().filter(|secret| secret.is_current(now));
                 let (ids, secrets): (Vec<Uuid>, Vec<Secret>) = current
-                    .filter_map(|kept| Some((kept.id, kept.decrypted(&token_service.master)?)))
+                    .filter_map(|stored| Some((stored.id, stored.decrypted(&token_service.master)?)))
                     .unzip();
                 match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
-                    Ok(proven) => {
-                        let is_by = |secret: &Secret| {
+                    Ok(verified) => {
+                        let is_signed_by = |secret: &Secret| {
                             verify_assertion(
                                 assertion,
                                 Keys::Secrets(std::slice::from_ref(secret)),
@@ -180,19 +181,21 @@ async fn check_assertion(
                             )
                             .is_ok()
                         };
-                        let at = secrets.iter().position(is_by);
-                        return Some((proven, at.and_then(|at| ids.get(at).copied())));
+                        let at = secrets.iter().position(is_signed_by);
+                        return Some((verified, at.and_then(|at| ids.get(at).copied())));
                     }
                     Err(refusal) => reached_the_signature = refusal.detail == REACHED_THE_SIGNATURE,
                 }
             }
             Method::PrivateKeyJwt => {
                 for set in &app.key_sets {
-                    for again in [false, true] {
-                        let Some(keys) = keys_of(token_service, (app, set), again, now).await else { break };
+                    for refetch in [false, true] {
+                        let Some(keys) = keys_of(token_service, (app, set), refetch, now).await else {
+                            break;
+                        };
                         match verify_assertion(assertion, Keys::Public(&keys), &expected) {
-                            Ok(proven) if serves(app, set, proven.algorithm) => {
-                                return Some((proven, Some(set.id)));
+                            Ok(verified) if allows_algorithm(app, set, verified.algorithm) => {
+                                return Some((verified, Some(set.id)));
                             }
                             Ok(_) => reached_the_signature = true,
                             Err(refusal) => reached_the_signature |= refusal.detail == REACHED_THE_SIGNATURE,
@@ -204,16 +207,16 @@ async fn check_assertion(
         }
     }
     if !reached_the_signature {
-        // verified with keys that nobody has: the time taken must not tell which client apps exist
+        // verified with decoy keys: the time taken must not reveal which client apps exist
         let _ = verify_assertion(assertion, Keys::Public(&DECOY_KEYS), &of_any_client);
         let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &of_any_client);
     }
     None
 }
 
-/// Whether the key set allows assertions of this algorithm, and so does the client app's profile: FAPI 1.0
-/// Advanced, section 8.6, or FAPI 2.0 Security Profile, section 5.4.1.
-fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
+/// Whether the key set allows this algorithm, and so does the client app's profile: FAPI 1.0 Advanced, section 8.6, or
+/// FAPI 2.0 Security Profile, section 5.4.1.
+fn allows_algorithm(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
     let by_profile = match algorithm {
         Algorithm::Ps256 | Algorithm::Es256 => true,
         Algorithm::EdDsa => !app.is_fapi || app.is_fapi2,
@@ -222,17 +225,17 @@ fn serves(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool {
     by_profile && set.algorithm.as_deref().is_none_or(|only| Algorithm::named(only) == Some(algorithm))
 }
 
-/// The keys of a set. `again`: only such as may have changed, fetched anew. `None`: there are none.
+/// The keys of a set; with `refetch` only keys that may have changed, fetched anew. `None`: there are none.
 async fn keys_of(
     token_service: &TokenService,
     (app, set): (&ClientApp, &KeySet),
-    again: bool,
+    refetch: bool,
     now: Timestamp,
 ) -> Option<Vec<Jwk>> {
     let mut keys = match (&set.jwks, &set.jwks_uri, &set.certificate) {
-        (Some(jwks), ..) if !again => JwkSet::parse(jwks.as_bytes()).ok()?.keys,
-        (None, Some(url), _) => token_service.remote.at(app.subscription, url, again, now).await.to_vec(),
-        (None, None, Some(der)) if !again => {
+        (Some(jwks), ..) if !refetch => JwkSet::parse(jwks.as_bytes()).ok()?.keys,
+        (None, Some(url), _) => token_service.remote.at(app.subscription, url, refetch, now).await.to_vec(),
+        (None, None, Some(der)) if !refetch => {
             let facts = facts_of(der).ok().filter(|facts| facts.valid_from <= now && now < facts.valid_to)?;
             let key = PublicKey::from_spki(&facts.subject_public_key_info).ok()?;
             let mut jwk = Jwk::of(key);
@@ -252,7 +255,7 @@ fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) ->
     let is_current =
         facts_of(&certificate.der).is_ok_and(|facts| facts.valid_from <= now && now < facts.valid_to);
     let Ok(names) = names_of(&certificate.der) else { return false };
-    let fits = match &app.configuration.names {
+    let matches = match &app.configuration.names {
         [Some(subject), None, None, None, None] => {
             matches_subject(subject, &certificate.der).unwrap_or_default()
         }
@@ -262,11 +265,11 @@ fn has_name(app: &ClientApp, certificate: &ClientCertificate, now: Timestamp) ->
         [None, None, None, None, Some(email)] => names.has_email(email),
         _ => false,
     };
-    certificate.is_trusted && is_current && fits
+    certificate.is_trusted && is_current && matches
 }
 
-/// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of the client app's key
-/// sets; which one.
+/// `self_signed_tls_client_auth` (RFC 8705, section 2.2): a certificate, or a key, of the client app's key sets; returns
+/// the key set.
 async fn has_certificate(
     token_service: &TokenService,
     app: &ClientApp,
@@ -282,8 +285,8 @@ async fn has_certificate(
             }
             continue;
         }
-        for again in [false, true] {
-            let Some(keys) = keys_of(token_service, (app, set), again, now).await else { break };
+        for refetch in [false, true] {
+            let Some(keys) = keys_of(token_service, (app, set), refetch, now).await else { break };
             if keys.iter().any(|jwk| Some(&jwk.key) == key.as_ref()) {
                 return Some(set.id);
             }
@@ -292,7 +295,7 @@ async fn has_certificate(
     None
 }
 
-/// Public keys of each kind whose private keys nobody has.
+/// Public keys of each kind whose private keys do not exist.
 static DECOY_KEYS: LazyLock<Vec<Jwk>> = LazyLock::new(|| {
     // verifying accepts any odd number of 2048 bits as a modulus
     let modulus = (0_u8..=255).map(|at| at | 0x81).collect::<Vec<u8>>();

@@ -1,7 +1,7 @@
 //! Client apps that authenticated by a secret, cached until the security epoch advances.
 //!
-//! The secret's digest is part of an entry's key: a wrong secret finds nothing, and takes as long as one for
-//! a client app that does not exist.
+//! The secret's digest is part of the key: a wrong secret misses, and takes as long as one for a client app that does not
+//! exist.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::client::ClientApp;
 /// The number of client apps cached.
 const CACHED: usize = 10_000;
 /// The longest client id that is cached, in bytes: an id, or the installation's own name.
-const LONGEST: usize = 64;
+const MAX_CLIENT_ID: usize = 64;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
@@ -35,24 +35,19 @@ impl Default for AuthenticatedClients {
 impl AuthenticatedClients {
     /// The client app that authenticated by this id and secret at the issuer of this tenant, or of the
     /// installation, with the epoch that was read before it.
-    pub fn recall(
-        &self,
-        client: &str,
-        digest: &Secret,
-        tenant: Option<Uuid>,
-    ) -> Option<(Arc<ClientApp>, i64)> {
+    pub fn get(&self, client: &str, digest: &Secret, tenant: Option<Uuid>) -> Option<(Arc<ClientApp>, i64)> {
         self.0.get(&key(client, digest, tenant))
     }
 
     /// Caches a client app that has just authenticated.
-    pub fn remember(
+    pub fn insert(
         &self,
         client: &str,
         digest: &Secret,
         tenant: Option<Uuid>,
         (app, epoch): (&ClientApp, i64),
     ) {
-        if client.len() <= LONGEST {
+        if client.len() <= MAX_CLIENT_ID {
             self.0.insert(key(client, digest, tenant), (Arc::new(app.authenticated_by(digest)), epoch));
         }
     }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// The random characters that a token's id begins with; the rest vouches for the claims.
-const CHANCE: usize = 22;
+/// The length of the random part at the beginning of a token's id; the rest authenticates the claims.
+const RANDOM_LENGTH: usize = 22;
 
 /// The services that a token may be used at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Audience {
     UserStore,
 }
 
-/// What a token is bound to (RFC 7800).
+/// The binding of a token (RFC 7800).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmation {
     /// The thumbprint of a DPoP key (RFC 9449, section 6.1).
@@ -51,10 +51,10 @@ pub struct Claims {
     pub exp: i64,
     /// The token's id, which vouches for the other claims, see [`Claims::vouch`].
     pub jti: String,
-    /// What the token allows at foreign resources.
+    /// The scope of the token at foreign resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// What the token is bound to.
+    /// The binding of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cnf: Option<Confirmation>,
     /// The client apps that act for the subject (RFC 8693, section 4.1).
@@ -80,15 +80,14 @@ pub struct Claims {
     /// it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from_jti: Vec<String>,
-    /// What claim rules tell about the person. None of it gives rights at this server's services.
+    /// Claims added by claim rules about the person. None of them gives rights at this server's services.
     #[serde(flatten)]
     pub told: BTreeMap<String, Value>,
 }
 
 impl Claims {
-    /// Gives the claims an id that vouches for them. Whoever uploaded a certificate knows its private key and
-    /// can sign with it. This server must accept only what it issued itself, so the id holds a keyed digest
-    /// over all claims.
+    /// Sets an id that authenticates the claims. The owner of an uploaded certificate knows its private key and can sign
+    /// with it. This server must accept only what it issued itself, so the id holds a keyed digest over all claims.
     pub fn vouch(&mut self, master: &MasterKey) {
         self.jti = BASE64_URL_SAFE_NO_PAD.encode(random::<16>());
         let digest = self.digest(master);
@@ -97,9 +96,9 @@ impl Claims {
 
     /// Whether this installation issued exactly these claims.
     pub fn are_vouched_for(&self, master: &MasterKey) -> bool {
-        let Some((chance, digest)) = self.jti.split_at_checked(CHANCE) else { return false };
-        let made = Self { jti: chance.to_owned(), ..self.clone() }.digest(master);
-        Secret::new(made).matches(digest.as_bytes())
+        let Some((random_part, digest)) = self.jti.split_at_checked(RANDOM_LENGTH) else { return false };
+        let digest_expected = Self { jti: random_part.to_owned(), ..self.clone() }.digest(master);
+        Secret::new(digest_expected).matches(digest.as_bytes())
     }
 
     fn digest(&self, master: &MasterKey) -> String {
@@ -191,16 +190,16 @@ mod tests {
         }
     }
 
-    /// Tokens with `iat` over 60 s in the future are refused.
+    /// Tokens with `iat` over 60 s in the future are rejected.
     #[test]
-    fn a_token_issued_in_the_future_is_refused() {
+    fn a_token_issued_in_the_future_is_rejected() {
         let token = Claims { iat: 1_000, exp: 5_000, ..claims() };
         let is_current = |second: i64| token.is_current(Timestamp(second * 1000));
         assert!(!is_current(939) && is_current(940) && is_current(4_999) && !is_current(5_000));
     }
 
     #[test]
-    fn an_id_vouches_for_its_claims_alone() {
+    fn an_id_authenticates_only_its_own_claims() {
         let master = MasterKey::generate();
         let id = Uuid::from_u128(1);
         let mut claims = claims();

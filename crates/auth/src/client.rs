@@ -1,4 +1,4 @@
-//! A client app as the OAuth endpoints need it: read in one exchange with the database.
+//! A client app as the OAuth endpoints need it, read in one round trip.
 
 use std::sync::LazyLock;
 
@@ -61,7 +61,7 @@ impl Method {
     }
 }
 
-/// How a client app authenticates, and what its tokens are bound to.
+/// The authentication of a client app, and the binding of its tokens.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     /// The method of authentication.
@@ -88,11 +88,11 @@ pub struct StoredSecret {
 }
 
 impl ClientApp {
-    /// What is cached of a client app that authenticated by this secret: no lists, which may be long.
+    /// The cached form of a client app that authenticated by this secret: without lists, which may be long.
     #[must_use]
     pub fn authenticated_by(&self, digest: &Secret) -> Self {
-        let fitting = self.secrets.iter().filter(|kept| digest.matches(&kept.digest)).take(1);
-        let secrets = fitting.map(|kept| StoredSecret { sealed: None, ..kept.clone() }).collect();
+        let matching = self.secrets.iter().filter(|stored| digest.matches(&stored.digest)).take(1);
+        let secrets = matching.map(|stored| StoredSecret { sealed: None, ..stored.clone() }).collect();
         let names = Default::default();
         let configuration = Configuration { names, ..self.configuration.clone() };
         let (key_sets, scopes, resources) = (Vec::new(), Vec::new(), Vec::new());
@@ -106,7 +106,7 @@ impl StoredSecret {
         self.expiry.is_none_or(|expiry| expiry > now.0)
     }
 
-    /// The secret itself, decrypted, where it is stored beside its digest.
+    /// The secret itself, decrypted, if it is stored with its digest.
     pub fn decrypted(&self, master: &MasterKey) -> Option<Secret> {
         let sealed = self.sealed.as_deref()?;
         open_secret(master, "client_app_secret", "sealed_secret", &Value::Id(self.id), sealed)
@@ -147,17 +147,17 @@ pub struct ClientApp {
     pub is_public: bool,
     /// Whether the client app's tokens are reference tokens, not JWTs.
     pub gets_references: bool,
-    /// Whether requesting a scope that is not the client app's is refused; else such a scope is left out.
+    /// Whether requesting a scope that is not the client app's is an error; else such a scope is left out.
     pub filters_scopes: bool,
     /// Whether the client app gets tokens for its own resources only.
     pub filters_resources: bool,
     /// Whether the client app has a FAPI profile.
     pub is_fapi: bool,
-    /// Its settings that are not served.
+    /// Its configured features that are not supported.
     pub unserved: Vec<Unserved>,
     /// Whether that is a FAPI 2.0 profile, where an assertion must have this server as its only audience.
     pub is_fapi2: bool,
-    /// Whether it always gets signed answers of introspection (FAPI 2.0 Message Signing, section 5.5).
+    /// Whether it always gets signed introspection responses (FAPI 2.0 Message Signing, section 5.5).
     pub needs_signed_introspection: bool,
     /// How the client app authenticates.
     pub configuration: Configuration,
@@ -175,15 +175,15 @@ pub struct ClientApp {
 }
 
 impl ClientApp {
-    /// The requested resource of this name: as it is spelled, else as it is registered, with whether it is the client app's
-    /// own.
+    /// The requested resource of this name: with the same spelling, else the same registered one; with whether it is the
+    /// client app's own.
     pub fn resource(&self, name: &str) -> Option<&(String, bool)> {
         let exact = self.resources.iter().find(|(known, _)| known == name);
         exact.or_else(|| self.resources.iter().find(|(known, _)| is_same_resource(known, name)))
     }
 }
 
-/// What is read of a client app beside what authenticates it.
+/// The optional parts of a client app to read.
 #[derive(Clone, Default)]
 pub struct ClientQuery {
     /// The tenant at whose issuer the client authenticates; none is the installation.
@@ -196,9 +196,6 @@ pub struct ClientQuery {
 
 /// Finds the client app of this id, or the installation's own by its name, as it is at the issuer of
 /// `query.tenant`, and the epoch that was read first. The statements are the same whether it exists or not.
-///
-/// # Errors
-/// Errors of the store.
 pub async fn find(
     store: &Store,
     client: &str,
@@ -210,9 +207,6 @@ pub async fn find(
 }
 
 /// A client app found at an earlier epoch, with what is requested now. `None`: the epoch has advanced.
-///
-/// # Errors
-/// Errors of the store.
 pub async fn refresh(
     store: &Store,
     (app, epoch): (&ClientApp, i64),
@@ -223,12 +217,13 @@ pub async fn refresh(
         return Ok((store.epoch().await? == epoch).then_some(app));
     }
     let id = app.id;
-    let found = store.run("FindAsked", Mode::Quick, Some(epoch), move |tx| {
+    let read = store.run("FindAsked", Mode::Quick, Some(epoch), move |tx| {
         let (mut scopes, mut resources) = (Vec::new(), Vec::new());
-        let there = resources_there("?1", &query.resources);
-        let (whose, wanted) = ([Value::Id(id)], resources_after(Value::Id(id), &query.resources));
+        let resource_statement = registered_resources("?1", &query.resources);
+        let (app_key, resource_values) =
+            ([Value::Id(id)], resource_parameters(Value::Id(id), &query.resources));
         let text = format!("{SCOPES} = ?1 ORDER BY rid");
-        let statements: [(&str, &[Value]); 2] = [(&text, &whose), (&there, &wanted)];
+        let statements: [(&str, &[Value]); 2] = [(&text, &app_key), (&resource_statement, &resource_values)];
         tx.query_all(&statements, &mut |index, row| {
             if index == 0 {
                 scopes.push(row.text(0)?.to_owned());
@@ -239,9 +234,9 @@ pub async fn refresh(
         })?;
         Ok::<_, Error>((scopes, resources))
     });
-    match found.await {
-        Ok(found) => {
-            (app.scopes, app.resources) = found;
+    match read.await {
+        Ok(read) => {
+            (app.scopes, app.resources) = read;
             Ok(Some(app))
         }
         Err(Error::Stale) => Ok(None),
@@ -249,7 +244,7 @@ pub async fn refresh(
     }
 }
 
-/// The SQL condition that a role `x` administers what is above tenants.
+/// The SQL condition that a role `x` administers anything above tenants.
 static ABOVE_TENANTS: LazyLock<String> =
     LazyLock::new(|| role_condition("x.role_type", |line| line.role.satisfies(Permit::SubscriptionAdmin)));
 
@@ -298,8 +293,9 @@ const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.ri
     JOIN client_app_role s ON s.client_app_id = r.id WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin'))";
 
 /// The statement for those of these resources, in any spelling, that exist in the subscription of the client app that
-/// `who` selects, with how often each is its own. The names are the parameters from the second on, then their normal forms.
-fn resources_there(who: &str, resources: &[String]) -> String {
+/// `who` selects, with how often each is its own. The parameters from the second on are the names, then their normal
+/// forms.
+fn registered_resources(who: &str, resources: &[String]) -> String {
     let list = |from: usize| {
         let placeholders: Vec<String> =
             (from..from + resources.len()).map(|number| format!("?{number}")).collect();
@@ -316,14 +312,14 @@ fn resources_there(who: &str, resources: &[String]) -> String {
     )
 }
 
-fn resources_after(key: Value, resources: &[String]) -> Vec<Value> {
+fn resource_parameters(key: Value, resources: &[String]) -> Vec<Value> {
     let names = resources.iter().map(|name| Value::Text(name.clone()));
     let normal = resources.iter().map(|name| Value::Text(normal_resource(name)));
     std::iter::once(key).chain(names).chain(normal).collect()
 }
 
-/// An id as it is registered. A client compares `aud` and `iss` with what it knows letter by letter, so another spelling is
-/// another id.
+/// Parses an id in its canonical form. Clients compare `aud` and `iss` letter by letter, so another spelling is another
+/// id.
 pub fn exact_id(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|id| id.to_string() == text)
 }
@@ -344,19 +340,20 @@ fn read(
     let own = |text: &str, order: &str| format!("{text} = {who}{order}");
     let tenants = own(TENANTS, " ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2");
     let (secrets, key_sets) = (own(SECRETS, ""), own(KEY_SETS, " ORDER BY rid"));
-    let (scopes, there) = (own(SCOPES, " ORDER BY rid"), resources_there(who, &query.resources));
+    let (scopes, resource_statement) =
+        (own(SCOPES, " ORDER BY rid"), registered_resources(who, &query.resources));
     let serving: Vec<Value> = std::iter::once(key.clone()).chain(tenant.map(Value::Id)).collect();
-    let (whose, at_tenant) = ([key.clone()], [key.clone(), Value::Id(tenant.unwrap_or_default())]);
-    let wanted = resources_after(key, &query.resources);
+    let (app_key, at_tenant) = ([key.clone()], [key.clone(), Value::Id(tenant.unwrap_or_default())]);
+    let resource_values = resource_parameters(key, &query.resources);
     // the epoch is read first, so that what follows is no older
     let statements: [(&str, &[Value]); 7] = [
         (EPOCH, &[]),
         (&about, &serving),
-        (&secrets, &whose),
-        (&key_sets, &whose),
-        (&scopes, &whose),
+        (&secrets, &app_key),
+        (&key_sets, &app_key),
+        (&scopes, &app_key),
         (&tenants, &at_tenant),
-        (&there, &wanted),
+        (&resource_statement, &resource_values),
     ];
     let (mut epoch, mut app, mut tenants) = (0, None, Vec::new());
     tx.query_all(&statements, &mut |index, row| {

@@ -19,19 +19,19 @@ use crate::{
     Claims, Confirmation, OAuthError, Rights, TokenService,
     authenticate::{AuthenticatedClient, authenticate},
     client::ClientApp,
+    error::{INVALID_CLIENT, invalid},
     presented::{EndpointRequest, certificate_thumbprint},
-    refusal::{INVALID_CLIENT, invalid},
     replay::ReplayId,
 };
 
 const CLIENT_CREDENTIALS: &str = "client_credentials";
-/// The grant types for client apps of their own.
+/// The grant types for tokens of a client app itself.
 pub const GRANTS: [&str; 2] = [CLIENT_CREDENTIALS, EXCHANGE];
 /// The most resources of one request, and the bytes of the longest name of one.
 const MAX_RESOURCES: usize = 32;
 const MAX_RESOURCE: usize = 2048;
 
-/// The token endpoint's answer.
+/// A successful response of the token endpoint.
 pub struct TokenGrant {
     /// The body, in JSON (RFC 6749, section 5.1).
     pub body: String,
@@ -47,7 +47,7 @@ enum GrantRequest {
     Exchange(chancery_oauth::Exchange),
 }
 
-/// What is granted, before it is bound, signed and stored.
+/// A granted token, before it is bound, signed and stored.
 struct GrantedToken {
     sub: Uuid,
     aud: Vec<String>,
@@ -58,17 +58,17 @@ struct GrantedToken {
     subject: Option<Arc<Claims>>,
 }
 
-/// A token that is granted, before it is signed and stored.
+/// A granted token with its claims, before it is signed and stored.
 pub struct PendingToken {
     app: ClientApp,
     epoch: i64,
     claims: Claims,
     is_exchanged: bool,
-    /// Ids of the assertion and of the DPoP proof, which are good once.
-    shown: (Option<ReplayId>, Option<ReplayId>),
+    /// The ids of the assertion and of the DPoP proof, which can be used once.
+    replay_ids: (Option<ReplayId>, Option<ReplayId>),
 }
 
-/// Judges a request for a token.
+/// Validates a token request.
 ///
 /// # Errors
 /// [`OAuthError`], which the endpoint answers.
@@ -99,9 +99,9 @@ pub async fn grant(
         }
     };
     let bound = granted.subject.as_ref().and_then(|subject| subject.cnf.as_ref());
-    let cnf = bound.map_or_else(|| Ok(cnf.clone()), |bound| keep_binding(&cnf, bound))?;
+    let cnf = bound.map_or_else(|| Ok(cnf.clone()), |bound| inherit_binding(&cnf, bound))?;
     let issued = request.now.0.div_euclid(1000);
-    // a person's token stays that of the person's grant, and says how the person signed in
+    // a person's token keeps the person's grant, and the claims about the sign-in
     let person = granted.subject.as_deref().filter(|subject| subject.gid.is_some());
     let claims = Claims {
         iss: request.issuer.url.clone(),
@@ -123,7 +123,7 @@ pub async fn grant(
         told: BTreeMap::new(),
     };
     let is_exchanged = granted.subject.is_some();
-    Ok(PendingToken { app, epoch, claims, is_exchanged, shown: (used, proof) })
+    Ok(PendingToken { app, epoch, claims, is_exchanged, replay_ids: (used, proof) })
 }
 
 impl PendingToken {
@@ -142,17 +142,17 @@ impl PendingToken {
         token_service: &TokenService,
         request: &EndpointRequest,
     ) -> Result<TokenGrant, OAuthError> {
-        let Self { app, epoch, mut claims, is_exchanged, shown } = self;
+        let Self { app, epoch, mut claims, is_exchanged, replay_ids } = self;
         claims.vouch(&token_service.master);
         let claims = Arc::new(claims);
-        let (token, kept) = if app.gets_references {
+        let (token, reference_digest) = if app.gets_references {
             let (token, digest) = token_service.make_reference();
             (token, Some(digest))
         } else {
             let certificates = token_service.certificates_since(store, epoch).await?;
             (token_service.sign(store, &claims, &certificates, (&request.issuer, request.now)).await?, None)
         };
-        finish(store, shown, kept, Arc::clone(&claims)).await?;
+        finish(store, replay_ids, reference_digest, Arc::clone(&claims)).await?;
         let mut body = json!({
             "access_token": token,
             "token_type": claims.token_type(),
@@ -186,10 +186,10 @@ fn read_request(request: &EndpointRequest) -> Result<GrantRequest, OAuthError> {
     }
 }
 
-/// What the token is bound to, and the id of the DPoP proof, which is good once.
+/// The binding of the token, and the id of the DPoP proof, which can be used once.
 ///
 /// # Errors
-/// What is missing or wrong, as the endpoint answers it.
+/// A missing or invalid certificate or proof, as the error response.
 pub fn bind(
     token_service: &TokenService,
     app: &ClientApp,
@@ -199,18 +199,19 @@ pub fn bind(
     let configuration = &app.configuration;
     let mut cnf = Confirmation::default();
     if configuration.needs_certificate {
-        let shown = request.certificate.as_ref().and_then(|shown| certificate_thumbprint(&shown.der));
+        let presented =
+            request.certificate.as_ref().and_then(|presented| certificate_thumbprint(&presented.der));
         let detail = "The client app's tokens are bound to a certificate: show one.";
-        cnf.x5t = Some(shown.ok_or(invalid(detail))?);
+        cnf.x5t = Some(presented.ok_or(invalid(detail))?);
     }
-    let refused = |detail| OAuthError::new(400, "invalid_dpop_proof", detail);
+    let invalid_proof = |detail| OAuthError::new(400, "invalid_dpop_proof", detail);
     let proof = match request.proofs.as_slice() {
         [] if configuration.needs_dpop => {
-            return Err(refused("The client app's tokens are bound to a key: send a DPoP proof."));
+            return Err(invalid_proof("The client app's tokens are bound to a key: send a DPoP proof."));
         }
         [] => return Ok((cnf, None)),
         [proof] => proof,
-        _ => return Err(refused("There is more than one DPoP header.")),
+        _ => return Err(invalid_proof("There is more than one DPoP header.")),
     };
     let nonce = if configuration.needs_nonce {
         NoncePolicy::Required(&token_service.nonces)
@@ -235,13 +236,13 @@ fn grant_own(
         return Err(INVALID_CLIENT);
     }
     let is_platform = |name: &String| PLATFORM.contains(&name.as_str());
-    // `aud` is what is registered, in whatever spelling it was asked for
+    // `aud` has the registered spelling, whatever was requested
     let registered = |name: &String| {
         if is_platform(name) {
             return Some(name.clone());
         }
-        let found = app.resource(name).filter(|(_, is_own)| *is_own || !app.filters_resources);
-        found.map(|(key, _)| key.clone())
+        let resource = app.resource(name).filter(|(_, is_own)| *is_own || !app.filters_resources);
+        resource.map(|(key, _)| key.clone())
     };
     let Some(resources) = resources.iter().map(registered).collect::<Option<Vec<String>>>() else {
         let detail = "A resource is neither the platform's nor one that the client app may ask for.";
@@ -262,10 +263,10 @@ fn grant_own(
         PLATFORM.map(str::to_owned).to_vec()
     } else {
         // the platform's audiences first, each once
-        let ours = PLATFORM.iter().map(|name| (*name).to_owned()).filter(|name| resources.contains(name));
+        let platform = PLATFORM.iter().map(|name| (*name).to_owned()).filter(|name| resources.contains(name));
         let others = resources.iter().filter(|name| !is_platform(name)).cloned();
         let mut aud = Vec::new();
-        for name in ours.chain(others) {
+        for name in platform.chain(others) {
             if !aud.contains(&name) {
                 aud.push(name);
             }
@@ -285,16 +286,16 @@ async fn grant_exchange(
     exchange: &chancery_oauth::Exchange,
     request: &EndpointRequest,
 ) -> Result<GrantedToken, OAuthError> {
-    let unusable = invalid("subject_token is not valid here, has expired or was revoked.");
+    let invalid_subject = invalid("subject_token is not valid here, has expired or was revoked.");
     if exchange.subject.kind == TokenType::IdToken {
         return Err(invalid("subject_token_type: access tokens can be exchanged."));
     }
-    let Ok(token) = std::str::from_utf8(exchange.subject.token.expose()) else { return Err(unusable) };
-    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
-    let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
-    let subject = known.claims.filter(is_good);
-    let caller = known.caller.filter(|caller| caller.enabled);
-    let (Some(subject), Some(_)) = (subject, caller) else { return Err(unusable) };
+    let Ok(token) = std::str::from_utf8(exchange.subject.token.expose()) else { return Err(invalid_subject) };
+    let context = rights.load(store, token_service, Some(token), None, request.now).await?;
+    let is_valid = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
+    let subject = context.claims.filter(is_valid);
+    let caller = context.caller.filter(|caller| caller.enabled);
+    let (Some(subject), Some(_)) = (subject, caller) else { return Err(invalid_subject) };
     if !may_exchange(store, subject.client_id, app.id).await? {
         let detail = "The client app that the token was issued to does not let this one exchange it.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
@@ -304,15 +305,18 @@ async fn grant_exchange(
     } else {
         None
     };
-    let is_open = |name: &&String| {
+    let is_permitted = |name: &&String| {
         PLATFORM.contains(&name.as_str()) || own.as_ref().is_none_or(|own| own.contains(name.as_str()))
     };
-    let wanted: Vec<&String> = exchange.resources.iter().chain(&exchange.audiences).collect();
-    let is_wanted =
-        |name: &String| wanted.is_empty() || wanted.iter().any(|wanted| is_same_resource(wanted, name));
+    let requested: Vec<&String> = exchange.resources.iter().chain(&exchange.audiences).collect();
+    let is_requested = |name: &String| {
+        requested.is_empty() || requested.iter().any(|requested| is_same_resource(requested, name))
+    };
     let aud: Vec<String> =
-        subject.aud.iter().filter(|name| is_wanted(name) && is_open(name)).cloned().collect();
-    if aud.is_empty() || wanted.iter().any(|wanted| !aud.iter().any(|name| is_same_resource(wanted, name))) {
+        subject.aud.iter().filter(|name| is_requested(name) && is_permitted(name)).cloned().collect();
+    if aud.is_empty()
+        || requested.iter().any(|requested| !aud.iter().any(|name| is_same_resource(requested, name)))
+    {
         let detail =
             "The subject_token is not meant for this resource, or the client app may not ask for it.";
         return Err(OAuthError::new(400, "invalid_target", detail));
@@ -323,19 +327,19 @@ async fn grant_exchange(
     Ok(GrantedToken { sub: subject.sub, aud, scope, act, exp, subject: Some(subject) })
 }
 
-/// The binding of a token that is exchanged for a bound one: it stays bound to the same key and certificate,
-/// whoever exchanges it. A client that presents a key or certificate in the exchange must present that one.
-fn keep_binding(own: &Confirmation, subject: &Confirmation) -> Result<Confirmation, OAuthError> {
-    let kept = |own: &Option<String>, subject: &Option<String>| match (own, subject) {
+/// The binding of a token exchanged for a bound one: the same key and certificate. A client that presents a key or
+/// certificate in the exchange must present that one.
+fn inherit_binding(own: &Confirmation, subject: &Confirmation) -> Result<Confirmation, OAuthError> {
+    let inherited = |own: &Option<String>, subject: &Option<String>| match (own, subject) {
         (Some(own), Some(subject)) if own != subject => Err(invalid(
             "subject_token is bound to another key or certificate than was shown: show that one.",
         )),
         _ => Ok(subject.clone().or_else(|| own.clone())),
     };
-    Ok(Confirmation { jkt: kept(&own.jkt, &subject.jkt)?, x5t: kept(&own.x5t, &subject.x5t)? })
+    Ok(Confirmation { jkt: inherited(&own.jkt, &subject.jkt)?, x5t: inherited(&own.x5t, &subject.x5t)? })
 }
 
-/// The ids of the subject token and of the tokens that it was exchanged for itself, the last first.
+/// The ids of the subject token and of the tokens that it was exchanged for, the last first.
 fn lineage(subject: &Claims) -> Vec<String> {
     std::iter::once(&subject.jti).chain(&subject.from_jti).cloned().collect()
 }
@@ -347,9 +351,9 @@ fn exchanged_scope(
     subject: &Claims,
     requested: Option<&Scope>,
 ) -> Result<Option<String>, OAuthError> {
-    let is_open = |word: &&str| !app.filters_scopes || app.scopes.iter().any(|own| own == word);
+    let is_permitted = |word: &&str| !app.filters_scopes || app.scopes.iter().any(|own| own == word);
     let held: Vec<&str> =
-        subject.scope.as_deref().unwrap_or_default().split_whitespace().filter(is_open).collect();
+        subject.scope.as_deref().unwrap_or_default().split_whitespace().filter(is_permitted).collect();
     match requested {
         None => Ok(Some(held.join(" ")).filter(|scope| !scope.is_empty())),
         Some(scope) if scope.words().all(|word| held.contains(&word)) => Ok(Some(scope.to_string())),
@@ -360,9 +364,9 @@ fn exchanged_scope(
     }
 }
 
-/// Those of these resources that are the client app's own.
+/// The client app's own of these resources.
 async fn resources_of(store: &Store, client: Uuid, names: Vec<String>) -> Result<HashSet<String>, Error> {
-    let found = store.run("FindResources", Mode::Quick, None, move |tx| {
+    let resources = store.run("FindResources", Mode::Quick, None, move |tx| {
         let mut own = HashSet::new();
         let mut sql = Sql::new(
             "SELECT r.key FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
@@ -378,7 +382,7 @@ async fn resources_of(store: &Store, client: Uuid, names: Vec<String>) -> Result
         })?;
         Ok::<_, Error>(own)
     });
-    found.await
+    resources.await
 }
 
 /// The value of `act` (RFC 8693, section 4.1): this client app, then those that acted before.
@@ -395,13 +399,13 @@ fn actors(subject: &Claims, client: Uuid) -> Result<Option<serde_json::Value>, O
 async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, Error> {
     let text = "SELECT 1 FROM client_app a JOIN client_app_token_exchange m ON m.client_app_rid = a.rid \
         JOIN client_app b ON b.rid = m.allowed_rid WHERE a.id = ?1 AND b.id = ?2";
-    let found = store.run("MayExchange", Mode::Quick, None, move |tx| {
+    let row = store.run("MayExchange", Mode::Quick, None, move |tx| {
         tx.one(text, &[Value::Id(owner), Value::Id(client)], |_| Ok(()))
     });
-    Ok(found.await?.is_some())
+    Ok(row.await?.is_some())
 }
 
-/// Claims the ids of assertion and DPoP proof, so that neither is good twice, and stores a reference token.
+/// Claims the ids of the assertion and the DPoP proof, so that neither is used twice, and stores a reference token.
 async fn finish(
     store: &Store,
     (assertion, proof): (Option<ReplayId>, Option<ReplayId>),
@@ -411,20 +415,20 @@ async fn finish(
     if assertion.is_none() && proof.is_none() && reference.is_none() {
         return Ok(());
     }
-    let of_assertion = INVALID_CLIENT;
-    let of_proof = OAuthError::new(400, "invalid_dpop_proof", "The DPoP proof was used before.");
+    let assertion_error = INVALID_CLIENT;
+    let proof_error = OAuthError::new(400, "invalid_dpop_proof", "The DPoP proof was used before.");
     let (pair, one, refusal) = match (assertion, proof) {
-        (Some(assertion), Some(proof)) => (Some((assertion, proof)), None, of_proof),
-        (Some(assertion), None) => (None, Some(assertion), of_assertion),
-        (None, proof) => (None, proof, of_proof),
+        (Some(assertion), Some(proof)) => (Some((assertion, proof)), None, proof_error),
+        (Some(assertion), None) => (None, Some(assertion), assertion_error),
+        (None, proof) => (None, proof, proof_error),
     };
-    let settled = store.run("SettleToken", Mode::Write, None, move |tx| {
+    let outcome = store.run("SettleToken", Mode::Write, None, move |tx| {
         if let Some((assertion, proof)) = &pair {
             if !assertion.claim(tx)? {
-                return Ok(Err(of_assertion));
+                return Ok(Err(assertion_error));
             }
             if !proof.claim(tx)? {
-                return Ok(Err(of_proof));
+                return Ok(Err(proof_error));
             }
         }
         if let Some(digest) = &reference {
@@ -436,8 +440,8 @@ async fn finish(
         }
         Ok(Ok(()))
     });
-    match settled.await {
+    match outcome.await {
         Err(Error::Unique(_)) => Err(refusal),
-        settled => settled?,
+        outcome => outcome?,
     }
 }

@@ -1,4 +1,4 @@
-//! Introspection (RFC 7662; signed answers, RFC 9701) and revocation (RFC 7009) of access tokens.
+//! Introspection (RFC 7662; signed responses, RFC 9701) and revocation (RFC 7009) of access tokens.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use uuid::Uuid;
 use crate::{
     Claims, ClientApp, OAuthError, Rights, TokenService,
     authenticate::{AuthenticatedClient, authenticate},
+    error::{INVALID_CLIENT, invalid},
     presented::EndpointRequest,
-    refusal::{INVALID_CLIENT, invalid},
     token_service::OpenedToken,
 };
 
-/// The `typ` of a signed answer (RFC 9701, section 5).
+/// The `typ` of a signed response (RFC 9701, section 5).
 const SIGNED: &str = "token-introspection+jwt";
 
-/// An answer of the introspection endpoint.
+/// A response of the introspection endpoint.
 pub struct Introspection {
     /// JSON, or a JWT.
     pub body: String,
@@ -28,7 +28,7 @@ pub struct Introspection {
 }
 
 impl Introspection {
-    /// The answer to a client app: signed by the key that signs ID tokens, where the client app accepts or needs that.
+    /// The response to a client app: signed by the key of ID tokens, if the client app accepts or requires that.
     ///
     /// # Errors
     /// Errors of the store; a key that cannot sign.
@@ -36,16 +36,16 @@ impl Introspection {
         store: &Store,
         token_service: &TokenService,
         (request, app): (&EndpointRequest, &ClientApp),
-        told: Json,
+        claims_shown: Json,
     ) -> Result<Self, OAuthError> {
         if !request.accepts_signed && !app.needs_signed_introspection {
-            return Ok(Self { body: told.to_string(), is_signed: false });
+            return Ok(Self { body: claims_shown.to_string(), is_signed: false });
         }
         let claims = json!({
             "iss": request.issuer.url,
             "aud": app.id,
             "iat": request.now.0.div_euclid(1000),
-            "token_introspection": told,
+            "token_introspection": claims_shown,
         });
         let signing =
             token_service.sign_id_token(store, (SIGNED, |_: &str| claims), &request.issuer, request.now);
@@ -53,8 +53,8 @@ impl Introspection {
     }
 }
 
-/// Introspects a token. Its claims are for the client that it was issued to, for owners of a resource that it
-/// is meant for, and for administrators of everything. All others are answered that it is not active.
+/// Introspects a token. Its claims are returned to the client that it was issued to, to owners of a resource that it is
+/// meant for, and to administrators of everything. All others get that it is not active.
 ///
 /// # Errors
 /// [`OAuthError`], which the endpoint answers.
@@ -77,37 +77,37 @@ pub async fn introspect(
     {
         return Err(INVALID_CLIENT);
     }
-    let told = tell(store, (token_service, rights), (request, &app), token).await?;
-    Introspection::new(store, token_service, (request, &app), told).await
+    let claims_shown = claims_for(store, (token_service, rights), (request, &app), token).await?;
+    Introspection::new(store, token_service, (request, &app), claims_shown).await
 }
 
-/// What a client app is told of a token.
-async fn tell(
+/// The claims of a token that a client app gets.
+async fn claims_for(
     store: &Store,
     (token_service, rights): (&TokenService, &Rights),
     (request, app): (&EndpointRequest, &ClientApp),
     token: &str,
 ) -> Result<Json, OAuthError> {
-    let nothing = json!({ "active": false });
-    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
-    let is_good = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
-    let claims = known.claims.filter(is_good);
-    let caller = known.caller.filter(|caller| caller.enabled);
-    let (Some(claims), Some(caller)) = (claims, caller) else { return Ok(nothing) };
-    let (asking, holder) = (app.id, caller.subscription);
-    let may_know = claims.client_id == asking || {
+    let inactive = json!({ "active": false });
+    let context = rights.load(store, token_service, Some(token), None, request.now).await?;
+    let is_valid = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
+    let claims = context.claims.filter(is_valid);
+    let caller = context.caller.filter(|caller| caller.enabled);
+    let (Some(claims), Some(caller)) = (claims, caller) else { return Ok(inactive) };
+    let (requester, holder) = (app.id, caller.subscription);
+    let may_know = claims.client_id == requester || {
         let audience = claims.aud.clone();
         let is_neighbour = app.subscription == holder;
         store
             .run("MayIntrospect", Mode::Quick, None, move |tx| {
                 Ok::<_, Error>(
-                    (is_neighbour && owns_one(tx, asking, &audience)?) || administers_all(tx, asking)?,
+                    (is_neighbour && owns_one(tx, requester, &audience)?) || administers_all(tx, requester)?,
                 )
             })
             .await?
     };
     if !may_know {
-        return Ok(nothing);
+        return Ok(inactive);
     }
     let mut body = serde_json::to_value(claims.as_ref())
         .map_err(|_| OAuthError::new(500, "server_error", "The token cannot be shown."))?;
@@ -132,8 +132,8 @@ fn username_of(tx: &mut Tx<'_>, person: Uuid) -> Result<Option<String>, Error> {
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
         JOIN idp_instance o ON o.id = i.idp_instance_id \
         WHERE u.id = ?1 AND i.lifecycle_status = 'Active' ORDER BY i.rid LIMIT 1";
-    let found = tx.one(text, &[person.into()], |row| Ok((row.int(0)?, row.text(1)?.to_owned())))?;
-    let Some((store, Ok(user))) = found.map(|(store, subject)| (store, Uuid::try_parse(&subject))) else {
+    let identity = tx.one(text, &[person.into()], |row| Ok((row.int(0)?, row.text(1)?.to_owned())))?;
+    let Some((store, Ok(user))) = identity.map(|(store, subject)| (store, Uuid::try_parse(&subject))) else {
         return Ok(None);
     };
     let text = "SELECT login_name FROM user_account WHERE store = ?1 AND id = ?2";
@@ -182,8 +182,8 @@ pub async fn revoke(
     {
         return Err(INVALID_CLIENT);
     }
-    let known = rights.load(store, token_service, Some(token), None, request.now).await?;
-    let Some(claims) = known.claims.filter(|claims| claims.is_current(request.now)) else { return Ok(()) };
+    let context = rights.load(store, token_service, Some(token), None, request.now).await?;
+    let Some(claims) = context.claims.filter(|claims| claims.is_current(request.now)) else { return Ok(()) };
     if claims.client_id != app.id {
         return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
     }
@@ -191,11 +191,13 @@ pub async fn revoke(
         Some(OpenedToken::Reference(digest)) => Some(digest),
         _ => None,
     };
-    store.run("RevokeToken", Mode::Write, None, move |tx| forget(tx, reference.as_deref(), &claims)).await?;
+    store
+        .run("RevokeToken", Mode::Write, None, move |tx| revoke_in(tx, reference.as_deref(), &claims))
+        .await?;
     Ok(())
 }
 
-fn forget(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Result<(), Error> {
+fn revoke_in(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Result<(), Error> {
     if let Some(digest) = reference {
         tx.queue(
             &StateTable::ReferenceToken.delete("WHERE digest = ?1"),
@@ -207,6 +209,6 @@ fn forget(tx: &mut Tx<'_>, reference: Option<&[u8]>, claims: &Arc<Claims>) -> Re
         &StateTable::RevokedToken.insert("(jti, expires_on) VALUES (?1, ?2) ON CONFLICT (jti) DO NOTHING"),
         vec![claims.jti.as_str().into(), Value::Int(claims.exp.saturating_mul(1000))],
     )?;
-    // a person's token is looked up each time: no process goes on using what it remembers
+    // a person's token is looked up each time: no process continues to use a cached one
     if claims.gid.is_some() { Ok(()) } else { tx.advance_epoch() }
 }

@@ -1,5 +1,5 @@
-//! The issuers of tokens: the installation and each tenant. Each has endpoints, a key set and tokens of its
-//! own: whoever uploaded a tenant's certificate knows its private key, and must not sign for another issuer.
+//! The issuers of tokens: the installation and each tenant. Each has its own endpoints, key set and tokens: the owner of
+//! an uploaded tenant certificate knows its private key, and must not sign for another issuer.
 
 use chancery_record::Value;
 use chancery_store::{EPOCH, Error, Mode, Store, Tx};
@@ -49,20 +49,17 @@ pub fn issuer_url(public_url: &str, tenant: Option<Uuid>) -> String {
 pub struct ServingTenants(Cache<Uuid, (IssuingTenant, i64)>);
 
 /// The number of tenants cached.
-const REMEMBERED: usize = 10_000;
+const CACHED: usize = 10_000;
 
 impl Default for ServingTenants {
     fn default() -> Self {
-        Self(Cache::new(REMEMBERED))
+        Self(Cache::new(CACHED))
     }
 }
 
 impl ServingTenants {
     /// The tenant of this id, if it is active and so is its subscription. The id must be written as it is in
     /// the issuer's URL, which clients compare letter by letter.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn find(&self, store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
         match exact_id(text) {
             Some(id) => self.of_id(store, id).await,
@@ -71,38 +68,32 @@ impl ServingTenants {
     }
 
     /// The tenant of this id, if it is active and so is its subscription.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn of_id(&self, store: &Store, id: Uuid) -> Result<Option<IssuingTenant>, Error> {
-        if let Some((known, epoch)) = self.0.get(&id)
+        if let Some((cached, epoch)) = self.0.get(&id)
             && store.epoch().await? == epoch
         {
-            return Ok(Some(known));
+            return Ok(Some(cached));
         }
         self.load(store, id).await
     }
 
-    /// The same as it was at this epoch or later.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// The tenant as of this epoch or later.
     pub async fn since(&self, store: &Store, id: Uuid, epoch: i64) -> Result<Option<IssuingTenant>, Error> {
-        if let Some((known, read_at)) = self.0.get(&id)
+        if let Some((cached, read_at)) = self.0.get(&id)
             && read_at >= epoch
         {
-            return Ok(Some(known));
+            return Ok(Some(cached));
         }
         self.load(store, id).await
     }
 
     async fn load(&self, store: &Store, id: Uuid) -> Result<Option<IssuingTenant>, Error> {
-        let (found, epoch) =
+        let (tenant, epoch) =
             store.run("FindIssuer", Mode::Quick, None, move |tx| serving_tenant(tx, id)).await?;
-        if let Some(found) = found {
-            self.0.insert(id, (found, epoch));
+        if let Some(tenant) = tenant {
+            self.0.insert(id, (tenant, epoch));
         }
-        Ok(found)
+        Ok(tenant)
     }
 }
 
@@ -111,16 +102,16 @@ fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i
     let text = "SELECT t.subscription_id, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = t.id \
         AND o.name = 'AccessTokenHeaderType') FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
         WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
-    let (mut found, mut epoch) = (None, 0);
+    let (mut tenant, mut epoch) = (None, 0);
     // the epoch is read first, so that what follows is no older
     tx.query_all(&[(EPOCH, &[]), (text, &[Value::Id(id)])], &mut |index, row| {
         if index == 0 {
             epoch = row.int(0)?;
         } else {
             let has_plain_type = row.optional_text(1)?.as_deref() == Some("Jwt");
-            found = Some(IssuingTenant { id, subscription: row.id(0)?, has_plain_type });
+            tenant = Some(IssuingTenant { id, subscription: row.id(0)?, has_plain_type });
         }
         Ok(())
     })?;
-    Ok((found, epoch))
+    Ok((tenant, epoch))
 }

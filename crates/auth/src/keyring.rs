@@ -16,7 +16,7 @@ use chancery_resource::{AuditKey, MasterKey, random};
 use chancery_store::{Error, StateTable, Tx};
 use serde_json::json;
 
-/// What a key signs.
+/// The purpose of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Token,
@@ -61,14 +61,14 @@ pub fn ensure_keys(
     now: Timestamp,
 ) -> Result<(Keyring, AuditKey), Error> {
     let mut stored = load(tx)?;
-    let mut made = false;
+    let mut generated = false;
     for purpose in [Purpose::Token, Purpose::IdToken, Purpose::Audit] {
         if !stored.iter().any(|key| key.purpose == purpose.name()) {
-            make(tx, master, purpose, now)?;
-            made = true;
+            generate(tx, master, purpose, now)?;
+            generated = true;
         }
     }
-    if made {
+    if generated {
         stored = load(tx)?;
     }
     open(&stored, master).ok_or_else(cannot_open)
@@ -85,8 +85,8 @@ fn cannot_open() -> Error {
     )
 }
 
-/// The master key with the root that keys of this installation are derived from. Where the database has none, it is kept: the
-/// master key that sealed the signing keys, from which releases before derive; in a new database the first.
+/// The master key with the root that keys of this installation are derived from. A database without a root gets one: the
+/// master key that sealed the signing keys, from which earlier releases derive; in a new database the first master key.
 ///
 /// # Errors
 /// [`Error::Unavailable`] when the root cannot be decrypted with this master key.
@@ -99,11 +99,11 @@ pub fn ensure_root(tx: &mut Tx<'_>, master: &MasterKey, now: Timestamp) -> Resul
         Some(sealed) => master.root_by(&sealed).ok_or_else(cannot_open)?,
         None => master.root().clone(),
     };
-    let kept = Value::Bytes(master.seal(ROOT, root.expose()));
-    // processes that start together keep the same
+    let sealed_root = Value::Bytes(master.seal(ROOT, root.expose()));
+    // processes that start together store the same root
     let insert =
         StateTable::KeyRoot.insert("(id, sealed, created_on) VALUES (1, ?1, ?2) ON CONFLICT DO NOTHING");
-    tx.queue(&insert, vec![kept, Value::Int(now.0)])?;
+    tx.queue(&insert, vec![sealed_root, Value::Int(now.0)])?;
     Ok(master.clone().with_root(root))
 }
 
@@ -115,7 +115,8 @@ fn read_root(tx: &mut Tx<'_>, master: &MasterKey) -> Result<Option<MasterKey>, E
     Ok(Some(master.clone().with_root(root)))
 }
 
-/// Seals the root and the signing keys anew, under the first of the keys. Everything else is opened by the key that sealed it.
+/// Seals the root and the signing keys again, with the first master key. All other data is opened by the key that sealed
+/// it.
 ///
 /// # Errors
 /// [`Error::Unavailable`] when one of them cannot be decrypted with this master key.
@@ -155,7 +156,7 @@ fn load(tx: &mut Tx<'_>) -> Result<Vec<StoredKey>, Error> {
     Ok(keys)
 }
 
-fn make(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -> Result<(), Error> {
+fn generate(tx: &mut Tx<'_>, master: &MasterKey, purpose: Purpose, now: Timestamp) -> Result<(), Error> {
     let failed = |_| Error::Internal("a key cannot be made".into());
     let generator = SystemRandom::new();
     let key_id = BASE64_URL_SAFE_NO_PAD.encode(random::<12>());

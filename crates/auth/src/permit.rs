@@ -1,15 +1,15 @@
-//! Whether a caller may call an operation: its roles, by the table of roles.
+//! Authorization of a caller for an operation: by its roles and the table of roles.
 
 use chancery_resource::{Permit, RoleScope, Scope};
 
 use crate::{Caller, StoreContext};
 
-/// Why a caller may not call an operation.
+/// The reason why a caller may not call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessDenied {
     /// The caller has no role that satisfies the permit.
     Forbidden,
-    /// The role's scope does not cover the store, or there is no such store: the answer hides which.
+    /// The role's scope does not cover the store, or there is no such store: the response does not reveal which.
     NotFound,
 }
 
@@ -23,14 +23,14 @@ pub fn decide(
     caller: &Caller,
     store_context: Option<&StoreContext>,
 ) -> Result<Scope, AccessDenied> {
-    // a caller that asks about itself needs no role; administrators' roles cover more than themselves
+    // a caller that requests its own data needs no role; administrators' roles cover more than themselves
     let needed = if permit == Permit::Oneself { Permit::Administrator } else { permit };
     let scopes = || caller.roles.iter().filter(|held| held.role.satisfies(needed)).map(|held| held.scope);
     let is_held = scopes().next().is_some();
     match permit {
         // no role is needed, with or without a token
         Permit::Public => in_store(store_context, |_| true),
-        // whoever is no person is nobody here, whatever the roles
+        // only persons, whatever the roles
         Permit::Person if caller.is_person => in_store(store_context, |_| true),
         Permit::Person => Err(AccessDenied::Forbidden),
         Permit::UserStore | Permit::UserStoreAudit if is_held => {
@@ -39,15 +39,15 @@ pub fn decide(
         Permit::Oneself | Permit::TenantMember | Permit::ApplicationData
             if is_held || permit == Permit::Oneself =>
         {
-            Ok(reached(scopes(), true))
+            Ok(covered_scope(scopes(), true))
         }
-        _ if is_held => Ok(reached(scopes(), false)),
+        _ if is_held => Ok(covered_scope(scopes(), false)),
         _ => Err(AccessDenied::Forbidden),
     }
 }
 
 /// The configuration that role scopes cover, with or without what is assigned to their tenants.
-fn reached(scopes: impl Iterator<Item = RoleScope>, with_assigned: bool) -> Scope {
+fn covered_scope(scopes: impl Iterator<Item = RoleScope>, with_assigned: bool) -> Scope {
     let (mut customers, mut subscriptions) = (Vec::new(), Vec::new());
     let (mut tenants, mut instances) = (Vec::new(), Vec::new());
     for scope in scopes {
@@ -103,7 +103,7 @@ mod tests {
         Uuid::from_u128(number)
     }
 
-    fn judged(permit: Permit, role: HeldRole) -> Result<Scope, AccessDenied> {
+    fn decide_for(permit: Permit, role: HeldRole) -> Result<Scope, AccessDenied> {
         let store_context = StoreContext {
             scope: StoreScope {
                 number: 1,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_reach_what_they_cover() {
+    fn roles_cover_their_scopes() {
         use Permit as P;
         use RoleScope as S;
         use RoleType as R;
@@ -171,7 +171,7 @@ mod tests {
             (P::ApplicationData, held(R::AuditTrailReader, S::System), Some(AccessDenied::Forbidden)),
             (P::Oneself, held(R::UserAdmin, S::Nothing), None),
         ] {
-            assert_eq!(judged(permit, role).err(), expected, "{permit:?} {role:?}");
+            assert_eq!(decide_for(permit, role).err(), expected, "{permit:?} {role:?}");
         }
     }
 }

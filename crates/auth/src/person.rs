@@ -1,5 +1,5 @@
-//! A person as a caller: whether the grant of the person's token still counts, and the roles that were assigned to
-//! the person, or to groups that the person is in at any depth.
+//! A person as a caller: whether the grant of the person's token is still valid, and the roles that were assigned to the
+//! person, or to groups that the person is in at any depth.
 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{HeldRole, RoleScope, RoleType, ScopeKind, Sql};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{Caller, Claims, client::serves};
 
 /// The most groups whose roles are read.
-const MOST_GROUPS: usize = 10_000;
+const MAX_GROUPS: usize = 10_000;
 
 /// The SQL condition that an instance is one of the client app's `a` and of the tenant's `t`.
 fn has_instance(instance: &str) -> String {
@@ -20,24 +20,21 @@ fn has_instance(instance: &str) -> String {
     )
 }
 
-/// What a grant says, and where its person is known.
-struct Found {
+/// The sign-in behind a grant or session, and the person's identities and roles.
+struct SignIn {
     enabled: bool,
     needs_nonce: bool,
     holder_subscription: Uuid,
     /// The instance by which the person signed in.
     instance: Uuid,
-    /// Instances, and who the person is there.
+    /// Instances, each with the person's subject there.
     identities: Vec<(Uuid, Uuid)>,
     roles: Vec<HeldRole>,
 }
 
-/// The caller that a person's token stands for; `None`: its grant has ended, or the person may not sign in now.
+/// The caller of a person's token; `None`: its grant has ended, or the person may not sign in now.
 ///
-/// Restrictions of the client app to some people are not looked at here: they count when a token is issued.
-///
-/// # Errors
-/// Errors of the store.
+/// Restrictions of the client app to some people are not checked here: they apply when a token is issued.
 pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Option<Caller>, Error> {
     let Some(grant) = claims.gid else { return Ok(None) };
     // an exchanged token is another client app's than the grant: both have to be enabled
@@ -52,14 +49,10 @@ pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Optio
         has_instance("g.idp_instance_id")
     );
     let key = [Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)];
-    stand(tx, (&about, &key), (claims.sub, claims.client_id), claims.has_rights(), now)
+    caller_of(tx, (&about, &key), (claims.sub, claims.client_id), claims.has_rights(), now)
 }
 
-/// The caller that a person is in the console, by a session there; `None`: the person may not sign in now, or nobody
-/// may sign in to the console there.
-///
-/// # Errors
-/// Errors of the store.
+/// The caller of a console session; `None`: the person may not sign in now, or nobody may sign in to the console there.
 pub fn in_session(
     tx: &mut Tx<'_>,
     (person, session): (Uuid, Uuid),
@@ -76,37 +69,37 @@ pub fn in_session(
         has_instance("s.idp_instance_id")
     );
     let key = [Value::Id(session), Value::Id(person), Value::Id(console)];
-    stand(tx, (&about, &key), (person, console), true, now)
+    caller_of(tx, (&about, &key), (person, console), true, now)
 }
 
-/// The caller that a person is, by what says where the person signed in.
-fn stand(
+/// The caller, by the statement for the person's sign-in.
+fn caller_of(
     tx: &mut Tx<'_>,
     about: (&str, &[Value]),
     (person, holder): (Uuid, Uuid),
     has_rights: bool,
     now: Timestamp,
 ) -> Result<Option<Caller>, Error> {
-    let Some(mut found) = find(tx, about, person, has_rights)? else { return Ok(None) };
-    let own = found.identities.iter().find(|(instance, _)| *instance == found.instance);
+    let Some(mut sign_in) = read_sign_in(tx, about, person, has_rights)? else { return Ok(None) };
+    let own = sign_in.identities.iter().find(|(instance, _)| *instance == sign_in.instance);
     let Some((instance, subject)) = own.copied() else { return Ok(None) };
     if !may_sign_in(tx, (instance, subject), now)? {
         return Ok(None);
     }
     if has_rights {
-        for (instance, subject) in &found.identities {
+        for (instance, subject) in &sign_in.identities {
             let groups = groups_of(tx, *instance, *subject)?;
-            read_roles_of_groups(tx, *instance, &groups, &mut found.roles)?;
+            read_roles_of_groups(tx, *instance, &groups, &mut sign_in.roles)?;
         }
     }
     Ok(Some(Caller {
         id: person,
         holder,
         is_person: true,
-        enabled: found.enabled,
-        needs_nonce: found.needs_nonce,
-        subscription: found.holder_subscription,
-        roles: found.roles,
+        enabled: sign_in.enabled,
+        needs_nonce: sign_in.needs_nonce,
+        subscription: sign_in.holder_subscription,
+        roles: sign_in.roles,
     }))
 }
 
@@ -114,12 +107,12 @@ fn stand(
 const ROLE: &str = "r.role_type, r.apply_to_customer_id, r.apply_to_subscription_id, r.apply_to_tenant_id, \
     r.apply_to_idp_instance_id";
 
-fn find(
+fn read_sign_in(
     tx: &mut Tx<'_>,
     (about, key): (&str, &[Value]),
     person: Uuid,
     has_rights: bool,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<SignIn>, Error> {
     let identities = "SELECT i.idp_instance_id, i.subject FROM application_user u \
         JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
         WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.is_user_store_identity ORDER BY i.rid";
@@ -129,11 +122,11 @@ fn find(
     let person = [Value::Id(person)];
     let statements = [(about, key), (identities, &person[..]), (roles.as_str(), &person[..])];
     let statements = if has_rights { &statements[..] } else { &statements[..2] };
-    let (mut found, mut known, mut held) = (None, Vec::new(), Vec::new());
+    let (mut sign_in, mut identities_found, mut roles_held) = (None, Vec::new(), Vec::new());
     tx.query_all(statements, &mut |index, row| {
         match index {
             0 => {
-                found = Some(Found {
+                sign_in = Some(SignIn {
                     enabled: row.bool(0)?,
                     needs_nonce: !row.is_null(1)? && row.bool(1)?,
                     holder_subscription: row.id(2)?,
@@ -142,17 +135,17 @@ fn find(
                     roles: Vec::new(),
                 });
             }
-            1 => known.extend(
+            1 => identities_found.extend(
                 Uuid::try_parse(row.text(1)?)
                     .ok()
                     .map(|subject| Ok::<_, Error>((row.id(0)?, subject)))
                     .transpose()?,
             ),
-            _ => held.push(read_role(row)?),
+            _ => roles_held.push(read_role(row)?),
         }
         Ok(())
     })?;
-    Ok(found.map(|found| Found { identities: known, roles: held, ..found }))
+    Ok(sign_in.map(|sign_in| SignIn { identities: identities_found, roles: roles_held, ..sign_in }))
 }
 
 fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
@@ -171,9 +164,6 @@ fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
 }
 
 /// Whether a user of a store may sign in now.
-///
-/// # Errors
-/// Errors of the store.
 pub fn may_sign_in(
     tx: &mut Tx<'_>,
     (instance, subject): (Uuid, Uuid),
@@ -192,7 +182,7 @@ fn groups_of(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Vec<Uuid>, E
         "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM idp_instance o \
          JOIN user_account s ON s.store = o.rid AND s.id = ?2 JOIN group_member m ON m.user_rid = s.rid \
          WHERE o.id = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
     );
     let mut groups = Vec::new();
     tx.query(&text, &[instance.into(), user.into()], |row| {

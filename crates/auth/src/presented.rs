@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::{
     Issuer, OAuthError,
-    refusal::{FOREIGN_ASSERTION, INVALID_CLIENT, invalid},
+    error::{FOREIGN_ASSERTION, INVALID_CLIENT, invalid},
 };
 
 /// `client_assertion_type` of RFC 7523, section 2.2.
@@ -76,7 +76,7 @@ pub enum Proof {
     Bare,
 }
 
-/// The client id that a request names, and the credential for it.
+/// The client id of a request, and the credential for it.
 pub struct PresentedCredential {
     /// The client id, or the name of the installation's own client app.
     pub client: String,
@@ -87,17 +87,17 @@ pub struct PresentedCredential {
 impl EndpointRequest {
     /// The first parameter of a name. One without a value counts as absent (RFC 6749, section 3.2).
     pub fn one(&self, name: &str) -> Option<&str> {
-        let named = |(key, value): &&(String, String)| key == name && !value.is_empty();
-        self.form.iter().find(named).map(|(_, value)| value.as_str())
+        let matching = |(key, value): &&(String, String)| key == name && !value.is_empty();
+        self.form.iter().find(matching).map(|(_, value)| value.as_str())
     }
 
     /// All parameters of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let named = self.form.iter().filter(move |(key, value)| key == name && !value.is_empty());
-        named.map(|(_, value)| value.as_str())
+        let matching = self.form.iter().filter(move |(key, value)| key == name && !value.is_empty());
+        matching.map(|(_, value)| value.as_str())
     }
 
-    /// Refuses a request with a repeated parameter, where it may occur once only.
+    /// Rejects a request that repeats a parameter of [`SINGLE`].
     pub fn check_single(&self) -> Result<(), OAuthError> {
         let twice = |name: &&str| self.form.iter().filter(|(key, _)| key == name).count() > 1;
         if SINGLE.iter().any(twice) { Err(invalid("A parameter is there twice.")) } else { Ok(()) }
@@ -113,7 +113,7 @@ impl EndpointRequest {
                 "Prove the client in one way: in the header, by a secret or by an assertion.",
             ));
         }
-        let found = if let Some(header) = &self.authorization {
+        let presented = if let Some(header) = &self.authorization {
             parse_basic(header).ok_or(INVALID_CLIENT)?
         } else if let Some(assertion) = assertion {
             if self.one("client_assertion_type") != Some(ASSERTION_TYPE) {
@@ -128,10 +128,10 @@ impl EndpointRequest {
                 proof: secret.map_or(Proof::Bare, |secret| Proof::Post(Secret::new(secret))),
             }
         };
-        if client.is_some_and(|client| client != found.client) {
+        if client.is_some_and(|client| client != presented.client) {
             return Err(invalid("client_id is another than in the proof."));
         }
-        Ok(found)
+        Ok(presented)
     }
 }
 
@@ -147,7 +147,7 @@ fn parse_basic(header: &str) -> Option<PresentedCredential> {
         percent_decode_str(&text.replace('+', " ")).decode_utf8().ok().map(std::borrow::Cow::into_owned)
     };
     let (client, secret) = (decode(client)?, decode(secret)?);
-    // an empty secret guesses nothing: libraries send the id of a public client app so
+    // an empty secret is no guess: libraries send the id of a public client app this way
     let proof = if secret.is_empty() { Proof::Bare } else { Proof::Basic(Secret::new(secret)) };
     Some(PresentedCredential { client, proof })
 }

@@ -1,4 +1,4 @@
-//! How a client app is set to authenticate, for who finds out why it is refused.
+//! The registered authentication of a client app, for logs about rejected requests.
 
 use chancery_record::Timestamp;
 use chancery_store::{Error, Store};
@@ -6,10 +6,7 @@ use uuid::Uuid;
 
 use crate::client::{ClientQuery, find};
 
-/// How a client app is set to authenticate, as names and values: no secret, nor anything that a secret follows from.
-///
-/// # Errors
-/// Errors of the store.
+/// The registered authentication of a client app, as names and values: no secret, nor anything derived from one.
 pub async fn registered_proof(
     store: &Store,
     client: Uuid,
@@ -17,8 +14,8 @@ pub async fn registered_proof(
     now: Timestamp,
 ) -> Result<Vec<(&'static str, String)>, Error> {
     let query = ClientQuery { tenant, ..ClientQuery::default() };
-    let (found, _) = find(store, &client.to_string(), query, now).await?;
-    let Some(app) = found else { return Ok(Vec::new()) };
+    let (client_app, _) = find(store, &client.to_string(), query, now).await?;
+    let Some(app) = client_app else { return Ok(Vec::new()) };
     let current = app.secrets.iter().filter(|secret| secret.is_current(now)).count();
     Ok(vec![
         ("gets_tokens_here", app.enabled.to_string()),

@@ -12,32 +12,31 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 /// How long keys are cached, in milliseconds.
-const KEPT: i64 = 5 * 60 * 1000;
-/// The shortest time between two fetches of one address, in milliseconds, whether the first failed or an
-/// assertion does not fit the cached keys.
-const SOON: i64 = 30 * 1000;
+const FRESH_FOR: i64 = 5 * 60 * 1000;
+/// The shortest time between two fetches of one address, in milliseconds, after a failure or for an assertion that the
+/// cached keys do not verify.
+const RETRY_AFTER: i64 = 30 * 1000;
 /// The most addresses that are cached.
-const MOST: usize = 1000;
-/// The most concurrent fetches, of all and of one subscription: addresses that never answer hold up their own
-/// subscription alone.
-const AT_ONCE: (usize, usize) = (8, 2);
+const MAX_CACHED: usize = 1000;
+/// The most concurrent fetches, in all and of one subscription: unresponsive addresses delay only their own subscription.
+const CONCURRENCY: (usize, usize) = (8, 2);
 /// The seconds that a fetch may take.
 const SECONDS: u64 = 5;
 
 /// The published keys, cached by address.
 pub struct RemoteKeys {
     pub policy: Policy,
-    known: RwLock<HashMap<String, Kept>>,
+    cache: RwLock<HashMap<String, CachedKeys>>,
     slots: Semaphore,
     shares: Mutex<HashMap<Uuid, Weak<Semaphore>>>,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct CachedKeys {
     /// When the keys were fetched.
     since: Timestamp,
-    /// When the address was last fetched from, in vain or not.
-    asked: Timestamp,
+    /// When the last fetch from the address was attempted.
+    attempted: Timestamp,
     keys: Arc<[Jwk]>,
 }
 
@@ -48,28 +47,33 @@ const fn is_within(now: Timestamp, since: Timestamp, span: i64) -> bool {
 impl RemoteKeys {
     /// Fetches within this policy.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, known: RwLock::default(), slots: Semaphore::new(AT_ONCE.0), shares: Mutex::default() }
+        Self {
+            policy,
+            cache: RwLock::default(),
+            slots: Semaphore::new(CONCURRENCY.0),
+            shares: Mutex::default(),
+        }
     }
 
     fn share_of(&self, subscription: Uuid) -> Arc<Semaphore> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.retain(|_, share| share.strong_count() > 0);
-        let kept = shares.entry(subscription).or_default();
-        kept.upgrade().unwrap_or_else(|| {
-            let share = Arc::new(Semaphore::new(AT_ONCE.1));
-            *kept = Arc::downgrade(&share);
+        let weak = shares.entry(subscription).or_default();
+        weak.upgrade().unwrap_or_else(|| {
+            let share = Arc::new(Semaphore::new(CONCURRENCY.1));
+            *weak = Arc::downgrade(&share);
             share
         })
     }
 
-    /// The keys that a client app of this subscription publishes at an address. `again`: the cached ones did
-    /// not fit, so fetch anew. The caller bounds how long it waits.
-    pub async fn at(&self, subscription: Uuid, url: &str, again: bool, now: Timestamp) -> Arc<[Jwk]> {
+    /// The keys that a client app of this subscription publishes at an address; `refetch`: the cached ones did not
+    /// verify. The caller limits how long it waits.
+    pub async fn at(&self, subscription: Uuid, url: &str, refetch: bool, now: Timestamp) -> Arc<[Jwk]> {
         let recall = || {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            let kept = known.get(url)?;
-            let is_good = !again && !kept.keys.is_empty() && is_within(now, kept.since, KEPT);
-            (is_good || is_within(now, kept.asked, SOON)).then(|| Arc::clone(&kept.keys))
+            let cache = self.cache.read().unwrap_or_else(PoisonError::into_inner);
+            let cached = cache.get(url)?;
+            let is_fresh = !refetch && !cached.keys.is_empty() && is_within(now, cached.since, FRESH_FOR);
+            (is_fresh || is_within(now, cached.attempted, RETRY_AFTER)).then(|| Arc::clone(&cached.keys))
         };
         if let Some(keys) = recall() {
             return keys;
@@ -86,22 +90,22 @@ impl RemoteKeys {
             tracing::warn!(url, %failure, "the keys of a client app cannot be fetched");
         }
         let keys = fetched.ok().and_then(|bytes| JwkSet::parse(&bytes).ok()).map(|set| set.keys);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.write().unwrap_or_else(PoisonError::into_inner);
         // a fetch that fails must not drop keys that are still fresh
-        let still = known.get(url).filter(|kept| is_within(now, kept.since, KEPT)).cloned();
-        let kept = match (keys, still) {
-            (None, Some(kept)) => Kept { asked: now, ..kept },
-            (keys, _) => Kept { since: now, asked: now, keys: keys.unwrap_or_default().into() },
+        let still = cache.get(url).filter(|cached| is_within(now, cached.since, FRESH_FOR)).cloned();
+        let cached = match (keys, still) {
+            (None, Some(cached)) => CachedKeys { attempted: now, ..cached },
+            (keys, _) => CachedKeys { since: now, attempted: now, keys: keys.unwrap_or_default().into() },
         };
-        if known.len() >= MOST {
-            known.retain(|_, kept| is_within(now, kept.since, KEPT));
+        if cache.len() >= MAX_CACHED {
+            cache.retain(|_, cached| is_within(now, cached.since, FRESH_FOR));
         }
-        if known.len() >= MOST && !known.contains_key(url) {
-            let oldest = known.iter().min_by_key(|(_, kept)| kept.since).map(|(url, _)| url.clone());
-            known.remove(&oldest.unwrap_or_default());
+        if cache.len() >= MAX_CACHED && !cache.contains_key(url) {
+            let oldest = cache.iter().min_by_key(|(_, cached)| cached.since).map(|(url, _)| url.clone());
+            cache.remove(&oldest.unwrap_or_default());
         }
-        let keys = Arc::clone(&kept.keys);
-        known.insert(url.to_owned(), kept);
+        let keys = Arc::clone(&cached.keys);
+        cache.insert(url.to_owned(), cached);
         keys
     }
 }
@@ -118,14 +122,14 @@ mod tests {
 
     use uuid::Uuid;
 
-    use super::{AT_ONCE, KEPT, MOST, RemoteKeys, SOON};
+    use super::{CONCURRENCY, FRESH_FOR, MAX_CACHED, RETRY_AFTER, RemoteKeys};
 
-    const HOME: Uuid = Uuid::nil();
+    const SUBSCRIPTION: Uuid = Uuid::nil();
 
     const SET: &str =
         r#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
 
-    /// Serves one answer a connection, then closes the port.
+    /// Serves one response per connection, then closes the port.
     fn serve(answers: Vec<&'static str>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/jwks", listener.local_addr().unwrap());
@@ -141,25 +145,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_are_kept_for_a_while() {
+    async fn keys_are_cached_for_a_while() {
         let keys = RemoteKeys::new(Policy {
             networks: "127.0.0.0/8".parse().unwrap(),
             plain_loopback: true,
             ..Policy::default()
         });
         let url = serve(vec![SET, "{}", SET]);
-        assert_eq!(keys.at(HOME, &url, false, Timestamp(0)).await.len(), 1);
-        assert_eq!(keys.at(HOME, &url, true, Timestamp(SOON - 1)).await.len(), 1, "not asked for so soon");
-        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT - 1)).await.len(), 1);
-        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT)).await.len(), 0, "what is no set has no keys");
-        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT + 1)).await.len(), 0, "not asked for so soon");
-        assert_eq!(keys.at(HOME, &url, false, Timestamp(KEPT + SOON)).await.len(), 1);
-        assert_eq!(keys.at(HOME, &url, true, Timestamp(KEPT + 2 * SOON)).await.len(), 1, "nobody answers");
+        assert_eq!(keys.at(SUBSCRIPTION, &url, false, Timestamp(0)).await.len(), 1);
+        assert_eq!(
+            keys.at(SUBSCRIPTION, &url, true, Timestamp(RETRY_AFTER - 1)).await.len(),
+            1,
+            "not asked for so soon"
+        );
+        assert_eq!(keys.at(SUBSCRIPTION, &url, false, Timestamp(FRESH_FOR - 1)).await.len(), 1);
+        assert_eq!(
+            keys.at(SUBSCRIPTION, &url, false, Timestamp(FRESH_FOR)).await.len(),
+            0,
+            "what is no set has no keys"
+        );
+        assert_eq!(
+            keys.at(SUBSCRIPTION, &url, false, Timestamp(FRESH_FOR + 1)).await.len(),
+            0,
+            "not asked for so soon"
+        );
+        assert_eq!(keys.at(SUBSCRIPTION, &url, false, Timestamp(FRESH_FOR + RETRY_AFTER)).await.len(), 1);
+        assert_eq!(
+            keys.at(SUBSCRIPTION, &url, true, Timestamp(FRESH_FOR + 2 * RETRY_AFTER)).await.len(),
+            1,
+            "nobody answers"
+        );
     }
 
-    /// Addresses that accept a connection and never answer do not keep others from being fetched.
+    /// Addresses that accept a connection and never respond do not block others.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn silence_holds_up_its_own_subscription_alone() {
+    async fn unresponsive_addresses_delay_only_their_own_subscription() {
         let keys = std::sync::Arc::new(RemoteKeys::new(Policy {
             networks: "127.0.0.0/8".parse().unwrap(),
             plain_loopback: true,
@@ -167,35 +187,41 @@ mod tests {
         }));
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", silent.local_addr().unwrap());
-        let mut asked = Vec::new();
-        for number in 0..2 * AT_ONCE.0 {
+        let mut fetches = Vec::new();
+        for number in 0..2 * CONCURRENCY.0 {
             let (keys, url) = (std::sync::Arc::clone(&keys), format!("{base}/{number}"));
-            asked.push(tokio::spawn(async move { keys.at(HOME, &url, false, Timestamp(0)).await.len() }));
+            fetches.push(tokio::spawn(async move {
+                keys.at(SUBSCRIPTION, &url, false, Timestamp(0)).await.len()
+            }));
         }
         // as many fetches as may be concurrent have connected
         let _held = [silent.accept().unwrap(), silent.accept().unwrap()];
         let url = serve(vec![SET]);
         assert_eq!(keys.at(Uuid::from_u128(1), &url, false, Timestamp(0)).await.len(), 1);
-        assert!(asked.iter().all(|asked| !asked.is_finished()));
-        asked.iter().for_each(tokio::task::JoinHandle::abort);
+        assert!(fetches.iter().all(|fetch| !fetch.is_finished()));
+        fetches.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test]
-    async fn the_oldest_is_forgotten_first() {
+    async fn the_oldest_entry_is_evicted_first() {
         let keys = RemoteKeys::new(Policy::default());
-        for number in 0..=i64::try_from(MOST).unwrap() {
+        for number in 0..=i64::try_from(MAX_CACHED).unwrap() {
             let url = format!("https://127.0.0.1/{number}");
-            assert!(keys.at(HOME, &url, false, Timestamp(number)).await.is_empty());
+            assert!(keys.at(SUBSCRIPTION, &url, false, Timestamp(number)).await.is_empty());
         }
-        let known = keys.known.read().unwrap();
-        assert!(known.len() == MOST && !known.contains_key("https://127.0.0.1/0"));
+        let cache = keys.cache.read().unwrap();
+        assert!(cache.len() == MAX_CACHED && !cache.contains_key("https://127.0.0.1/0"));
     }
 
     #[tokio::test]
     async fn nothing_is_fetched_from_the_servers_own_network() {
         let keys = RemoteKeys::new(Policy::default());
         let url = serve(vec![SET]);
-        assert!(keys.at(HOME, &url, false, Timestamp(0)).await.is_empty());
-        assert!(keys.at(HOME, &url.replace("http:", "https:"), false, Timestamp(SOON)).await.is_empty());
+        assert!(keys.at(SUBSCRIPTION, &url, false, Timestamp(0)).await.is_empty());
+        assert!(
+            keys.at(SUBSCRIPTION, &url.replace("http:", "https:"), false, Timestamp(RETRY_AFTER))
+                .await
+                .is_empty()
+        );
     }
 }

@@ -5,7 +5,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
 
-/// The id of an assertion or proof that is good once.
+/// The id of an assertion or proof that can be used once.
 #[derive(Clone, Debug)]
 pub struct ReplayId {
     digest: Vec<u8>,
@@ -24,9 +24,6 @@ impl ReplayId {
     }
 
     /// Stores the id; false when it was used before.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn claim(&self, tx: &mut Tx<'_>) -> Result<bool, Error> {
         let text = StateTable::UsedProof
             .insert("(digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING");
@@ -45,9 +42,6 @@ impl ReplayId {
     }
 
     /// Stores the id in a transaction of its own; false when it was used before.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn claim_alone(self, store: &Store) -> Result<bool, Error> {
         match store.run("UseProof", Mode::Write, None, move |tx| self.claim_last(tx)).await {
             Err(Error::Unique(_)) => Ok(false),

@@ -39,7 +39,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The client app that acts for another, with a token exchanged for the other's. A person acts by a client app.
+    /// The client app that acts for another, with a token exchanged for the other's. A person acts through a client app.
     pub fn acting(&self) -> Option<Uuid> {
         (!self.is_person && self.holder != self.id).then_some(self.holder)
     }
@@ -82,14 +82,14 @@ struct CachedToken {
     caller: Arc<Caller>,
 }
 
-/// What is known of a request: the token, its caller, the store that the path names, and the epoch.
+/// The security context of a request: the token, its caller, the store that the path names, and the epoch.
 #[derive(Clone, Debug)]
 pub struct SecurityContext {
     /// The epoch at which all of this was read.
     pub epoch: i64,
     /// The claims of the token, if one was presented and is valid. The caller checks when it expires.
     pub claims: Option<Arc<Claims>>,
-    /// Whose rights the token carries, if that client app or person exists and the person's grant lives.
+    /// The caller whose rights the token carries, if that client app or person exists and the person's grant is active.
     pub caller: Option<Arc<Caller>>,
     /// The store, if the path names one that exists.
     pub store: Option<Arc<StoreContext>>,
@@ -120,9 +120,6 @@ impl Rights {
     }
 
     /// Looks up the rights of a token and the store of this name, and caches them.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn load(
         &self,
         store: &Store,
@@ -133,8 +130,8 @@ impl Rights {
     ) -> Result<SecurityContext, Error> {
         for _ in 0..STALE {
             let lookup = RightsLookup::new(store, token_service, token, name, now).await?;
-            let found = store.run("LoadRights", Mode::Quick, None, move |tx| lookup.look_up(tx)).await;
-            match found {
+            let context = store.run("LoadRights", Mode::Quick, None, move |tx| lookup.look_up(tx)).await;
+            match context {
                 Err(Error::Stale) => {}
                 Err(error) => return Err(error),
                 Ok(context) => {
@@ -157,8 +154,8 @@ impl Rights {
         if cache.epoch != context.epoch {
             return;
         }
-        // an invalid token or an unknown name is not cached: there is no end to them. Neither is a person's: what
-        // ends a grant advances no epoch
+        // an invalid token or an unknown name is not cached: their number is unlimited. Nor is a person's token: ending a
+        // grant advances no epoch
         if let (Some(token), Some(claims), Some(caller)) = (token, &context.claims, &context.caller)
             && !caller.is_person
         {
@@ -190,9 +187,6 @@ pub struct RightsLookup {
 
 impl RightsLookup {
     /// Opens a token, if there is one. An invalid one has no caller.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn new(
         store: &Store,
         token_service: &TokenService,
@@ -217,45 +211,45 @@ impl RightsLookup {
             Some(OpenedToken::Signed(claims, _)) => Some((**claims).clone()),
             _ => None,
         };
-        let mut found = LookupResult::default();
-        self.look_up_at_once(tx, signed.as_ref(), &mut found)?;
-        if matches!(self.token, Some(OpenedToken::Signed(_, Some(since))) if since != found.epoch) {
+        let mut result = LookupResult::default();
+        self.look_up_independent(tx, signed.as_ref(), &mut result)?;
+        if matches!(self.token, Some(OpenedToken::Signed(_, Some(since))) if since != result.epoch) {
             return Err(Error::Stale);
         }
-        if let (None, Some(claims)) = (&signed, found.claims.take()) {
-            look_up_claims(tx, &claims, &mut found)?;
-            found.claims = Some(claims);
+        if let (None, Some(claims)) = (&signed, result.claims.take()) {
+            look_up_claims(tx, &claims, &mut result)?;
+            result.claims = Some(claims);
         }
-        let claims = signed.or(found.claims).filter(|_| !found.is_revoked).map(Arc::new);
+        let claims = signed.or(result.claims).filter(|_| !result.is_revoked).map(Arc::new);
         if let Some(claims) = claims.as_ref().filter(|claims| claims.gid.is_some()) {
-            found.caller = person::look_up(tx, claims, self.now)?;
+            result.caller = person::look_up(tx, claims, self.now)?;
         }
-        let caller = found.caller.filter(|_| claims.is_some()).map(Arc::new);
-        let store = found.store.map(|mut store| {
-            store.scope.options = Arc::new(Options::<UserStoreOption>::new(found.options));
+        let caller = result.caller.filter(|_| claims.is_some()).map(Arc::new);
+        let store = result.store.map(|mut store| {
+            store.scope.options = Arc::new(Options::<UserStoreOption>::new(result.options));
             Arc::new(store)
         });
-        Ok(SecurityContext { epoch: found.epoch, claims, caller, store })
+        Ok(SecurityContext { epoch: result.epoch, claims, caller, store })
     }
 
-    /// Looks up all that does not depend on another answer.
-    fn look_up_at_once(
+    /// Runs the statements that do not depend on each other.
+    fn look_up_independent(
         &self,
         tx: &mut Tx<'_>,
         signed: Option<&Claims>,
-        found: &mut LookupResult,
+        result: &mut LookupResult,
     ) -> Result<(), Error> {
         // the epoch is read first, so that what follows is no older
         let mut queries = Queries::default();
-        queries.push(EPOCH.to_owned(), Vec::new(), |found, row| {
-            found.epoch = row.int(0)?;
+        queries.push(EPOCH.to_owned(), Vec::new(), |result, row| {
+            result.epoch = row.int(0)?;
             Ok(())
         });
         if let Some(OpenedToken::Reference(digest)) = &self.token {
             let text = "SELECT claims FROM reference_token WHERE digest = ?1".to_owned();
-            queries.push(text, vec![Value::Bytes(digest.clone())], |found, row| {
+            queries.push(text, vec![Value::Bytes(digest.clone())], |result, row| {
                 let broken = |_| Error::Internal("a kept token cannot be read".into());
-                found.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
+                result.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
                 Ok(())
             });
         }
@@ -265,11 +259,11 @@ impl RightsLookup {
         if let Some(name) = &self.name {
             query_store(&mut queries, name);
         }
-        queries.run(tx, found)
+        queries.run(tx, result)
     }
 }
 
-/// What the statements found.
+/// The result of the statements.
 #[derive(Default)]
 struct LookupResult {
     epoch: i64,
@@ -280,49 +274,49 @@ struct LookupResult {
     options: HashMap<String, String>,
 }
 
-/// Takes a row of a statement's result.
-type Take<'a> = Box<dyn Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a>;
+/// Handles a row of a statement.
+type RowHandler<'a> = Box<dyn Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a>;
 
-/// Statements that go to the database in one exchange, each with what takes its rows.
+/// Statements for one round trip, each with its row handler.
 #[derive(Default)]
-struct Queries<'a>(Vec<(String, Vec<Value>, Take<'a>)>);
+struct Queries<'a>(Vec<(String, Vec<Value>, RowHandler<'a>)>);
 
 impl<'a> Queries<'a> {
     fn push(
         &mut self,
         text: String,
         parameters: Vec<Value>,
-        take: impl Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a,
+        on_row: impl Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a,
     ) {
-        self.0.push((text, parameters, Box::new(take)));
+        self.0.push((text, parameters, Box::new(on_row)));
     }
 
-    fn run(&self, tx: &mut Tx<'_>, found: &mut LookupResult) -> Result<(), Error> {
+    fn run(&self, tx: &mut Tx<'_>, result: &mut LookupResult) -> Result<(), Error> {
         let statements: Vec<_> =
             self.0.iter().map(|(text, parameters, _)| (text.as_str(), parameters.as_slice())).collect();
         tx.query_all(&statements, &mut |index, row| match self.0.get(index) {
-            Some((.., take)) => take(found, row),
+            Some((.., on_row)) => on_row(result, row),
             None => Ok(()),
         })
     }
 }
 
 /// Looks up the rights of a reference token by its stored claims.
-fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, found: &mut LookupResult) -> Result<(), Error> {
+fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, result: &mut LookupResult) -> Result<(), Error> {
     let mut queries = Queries::default();
     query_token(&mut queries, claims);
-    queries.run(tx, found)
+    queries.run(tx, result)
 }
 
 /// Adds the statements that find whether a token was revoked, and its caller.
 fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
-    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |found, _| {
-        found.is_revoked = true;
+    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |result, _| {
+        result.is_revoked = true;
         Ok(())
     });
-    // a person may have the id of a client app: the person's token must not carry that one's rights
+    // a person may have the id of a client app: the person's token must not carry its rights
     if claims.gid.is_none() {
         query_caller(queries, claims);
     }
@@ -346,11 +340,11 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
         serves("a", tenant),
         serves("g", tenant)
     );
-    queries.push(text, parameters, move |found, row| {
+    queries.push(text, parameters, move |result, row| {
         let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
         let needs_nonce = !row.is_null(8)? && row.bool(8)?;
         let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
-        let caller = found.caller.get_or_insert_with(|| Caller {
+        let caller = result.caller.get_or_insert_with(|| Caller {
             id: client,
             holder: claims.client_id,
             is_person: false,
@@ -381,11 +375,8 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
 }
 
 /// A user store by its id or its name, with its options. The value of a secret option stays encrypted.
-///
-/// # Errors
-/// Errors of the store.
 pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<StoreContext>, Error> {
-    // the time is a person's token's
+    // only persons' tokens need the time
     let lookup = RightsLookup { token: None, name: Some(name.to_owned()), now: Timestamp(0) };
     Ok(lookup.look_up(tx)?.store.map(Arc::unwrap_or_clone))
 }
@@ -403,7 +394,7 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
          AND NOT EXISTS (SELECT 1 FROM tenant_idp_instance o WHERE o.idp_instance_rid = i.rid \
          AND o.tenant_rid <> l.tenant_rid)) FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
     );
-    queries.push(text, vec![key.clone()], |found, row| {
+    queries.push(text, vec![key.clone()], |result, row| {
         let (id, subscription, customer) = (row.id(1)?, row.id(3)?, row.id(4)?);
         let lineage = Lineage {
             customer: Some(customer),
@@ -411,7 +402,7 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
             tenant: row.optional_id(7)?,
             instance: Some(id),
         };
-        found.store = Some(StoreContext {
+        result.store = Some(StoreContext {
             scope: StoreScope {
                 number: row.int(0)?,
                 id,
@@ -430,8 +421,8 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
         "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
          WHERE {condition}"
     );
-    queries.push(text, vec![key], |found, row| {
-        found.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+    queries.push(text, vec![key], |result, row| {
+        result.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
         Ok(())
     });
 }
@@ -455,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_of_one_epoch() {
+    fn the_cache_is_of_one_epoch() {
         let rights = Rights::default();
         let epoch = |name: &str| rights.recall(None, Some(name)).map(|context| context.epoch);
         rights.remember(&at(3), None, Some("A"));
@@ -482,8 +473,8 @@ mod tests {
             rights.remember(&at(1), None, Some(&format!("once-{number}")));
             assert!(rights.recall(None, Some("always")).is_some(), "after {number} others");
         }
-        let kept = rights.0.read().unwrap().stores.len();
+        let cached = rights.0.read().unwrap().stores.len();
         // the cache has shards, each with a capacity of its own
-        assert!(kept <= CACHED + CACHED / 20 && kept > CACHED / 2, "{kept} are kept");
+        assert!(cached <= CACHED + CACHED / 20 && cached > CACHED / 2, "{cached} are kept");
     }
 }

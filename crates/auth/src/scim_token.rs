@@ -12,37 +12,34 @@ use uuid::Uuid;
 
 use crate::rights::load_store_context;
 
-/// A token as it was found, whether it is good or not.
+/// The caller of a token, valid or not.
 #[derive(Clone, Debug)]
 pub struct ScimCaller {
     /// The epoch at which it was read.
     pub epoch: i64,
-    /// What it reaches.
+    /// The reach of the directory.
     pub provisioner: Provisioner,
     /// The instance whose users and groups it provisions.
     pub instance: Uuid,
     /// The instance's name.
     pub name: String,
-    /// What it may do: the names of rights.
+    /// The names of its rights.
     pub rights: Vec<String>,
     /// Whether its instance is active and provisioned.
-    pub is_open: bool,
-    /// The networks that it is good in; `None` for all.
+    pub is_enabled: bool,
+    /// The networks that it is valid in; `None` for all.
     pub networks: Option<Networks>,
-    /// When it ends, if it does.
+    /// The expiry, if there is one.
     pub expires_on: Option<Timestamp>,
-    /// Since when it writes no more, if it was stopped.
+    /// When it was stopped from writing, if it was.
     pub stopped_on: Option<Timestamp>,
-    /// The requests a second that it has.
+    /// The allowed requests per second.
     pub rate: i64,
     /// The user store, or the instance as a part of the configuration.
     pub scope: Scope,
 }
 
-/// The caller whose token this is, if it is active.
-///
-/// # Errors
-/// Errors of the store.
+/// The caller with this token, if it is active.
 pub fn find_scim_token(
     tx: &mut Tx<'_>,
     master: &MasterKey,
@@ -51,9 +48,9 @@ pub fn find_scim_token(
     let digest = &digest_of(master, token);
     // the epoch is read first, so that what follows is no older
     let epoch = tx.one(EPOCH, &[], |row| row.int(0))?.unwrap_or(0);
-    match of_store(tx, digest)? {
-        Some(found) => in_store(tx, found, epoch),
-        None => of_instance(tx, master, digest, epoch),
+    match find_store_token(tx, digest)? {
+        Some(token_row) => caller_in_store(tx, token_row, epoch),
+        None => caller_of_instance(tx, master, digest, epoch),
     }
 }
 
@@ -70,7 +67,7 @@ struct StoreToken {
     stopped_on: Option<Timestamp>,
 }
 
-fn of_store(tx: &mut Tx<'_>, digest: &[u8]) -> Result<Option<StoreToken>, Error> {
+fn find_store_token(tx: &mut Tx<'_>, digest: &[u8]) -> Result<Option<StoreToken>, Error> {
     let text = "SELECT s.id, s.lineage, i.id, s.rights, s.reach, s.confirms_email, s.networks, s.expires_on, s.stopped_on \
         FROM scim_token s JOIN idp_instance i ON i.rid = s.store WHERE s.digest = ?1 AND s.is_active = ?2";
     tx.one(text, &[Value::Bytes(digest.to_vec()), Value::Bool(true)], |row| {
@@ -102,31 +99,31 @@ fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Error> {
     if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
 }
 
-fn in_store(tx: &mut Tx<'_>, found: StoreToken, epoch: i64) -> Result<Option<ScimCaller>, Error> {
-    let store = load_store_context(tx, &found.instance.to_string())?;
+fn caller_in_store(tx: &mut Tx<'_>, token_row: StoreToken, epoch: i64) -> Result<Option<ScimCaller>, Error> {
+    let store = load_store_context(tx, &token_row.instance.to_string())?;
     Ok(store.map(|store| ScimCaller {
         epoch,
         provisioner: Provisioner {
-            token: Some(found.id),
-            owner: Some(found.lineage),
-            reaches_all: found.reaches_all,
-            confirms_email: found.confirms_email,
+            token: Some(token_row.id),
+            owner: Some(token_row.lineage),
+            reaches_all: token_row.reaches_all,
+            confirms_email: token_row.confirms_email,
             mass_limit: store.scope.options.get(UserStoreOption::SCIM_MASS_CHANGE_LIMIT),
             deletes_cascade: false,
         },
-        instance: found.instance,
+        instance: token_row.instance,
         name: store.scope.name.clone(),
-        rights: found.rights,
-        is_open: store.is_active,
-        networks: found.networks,
-        expires_on: Some(Timestamp(found.expires_on)),
-        stopped_on: found.stopped_on,
+        rights: token_row.rights,
+        is_enabled: store.is_active,
+        networks: token_row.networks,
+        expires_on: Some(Timestamp(token_row.expires_on)),
+        stopped_on: token_row.stopped_on,
         rate: store.scope.options.get(UserStoreOption::SCIM_RATE_LIMIT),
         scope: Scope::Store(store.scope),
     }))
 }
 
-fn of_instance(
+fn caller_of_instance(
     tx: &mut Tx<'_>,
     master: &MasterKey,
     digest: &[u8],
@@ -134,31 +131,31 @@ fn of_instance(
 ) -> Result<Option<ScimCaller>, Error> {
     let text = "SELECT i.id, i.name, s.stopped_on, i.is_active FROM scim_instance_token s \
         JOIN idp_instance i ON i.id = s.idp_instance_id WHERE s.digest = ?1 AND i.idp_type = 'OpenIdConnect'";
-    let found = tx.one(text, &[Value::Bytes(digest.to_vec())], |row| {
+    let row = tx.one(text, &[Value::Bytes(digest.to_vec())], |row| {
         Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?, row.bool(3)?))
     })?;
-    let Some((instance, name, stopped_on, is_active)) = found else { return Ok(None) };
+    let Some((instance, name, stopped_on, is_active)) = row else { return Ok(None) };
     let mut values = HashMap::new();
-    let mut shown = None;
+    let mut current_token = None;
     let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name IN \
         ('ScimEnabled', 'ScimToken', 'ScimTokenId', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')";
     tx.query(text, &[Value::Id(instance)], |row| {
         let (name, value) = (row.text(0)?, row.text(1)?);
         if name == ProviderOption::SCIM_TOKEN.name() {
-            shown = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
+            current_token = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
         } else {
             values.insert(name.to_owned(), value.to_owned());
         }
         Ok(())
     })?;
-    // a token whose option was emptied or set by hand is good no longer
-    let is_shown = shown.is_some_and(|shown| digest_of(master, &shown) == digest);
+    // a token whose option was cleared or set by hand is no longer valid
+    let is_current = current_token.is_some_and(|current_token| digest_of(master, &current_token) == digest);
     let options = Options::<ProviderOption>::of(Owner::OpenIdConnect, values);
-    if !is_shown {
+    if !is_current {
         return Ok(None);
     }
     let token = Uuid::try_parse(options.get(ProviderOption::SCIM_TOKEN_ID)).unwrap_or(instance);
-    let nobody = Vec::new;
+    let none = Vec::new;
     Ok(Some(ScimCaller {
         epoch,
         provisioner: Provisioner {
@@ -171,18 +168,18 @@ fn of_instance(
         },
         instance,
         name,
-        is_open: is_active && options.get(ProviderOption::SCIM_ENABLED),
+        is_enabled: is_active && options.get(ProviderOption::SCIM_ENABLED),
         rights: ["Read", "WriteUsers", "WriteGroups", "Delete"].map(str::to_owned).to_vec(),
         networks: None,
         expires_on: None,
         stopped_on,
         rate: options.get(ProviderOption::SCIM_RATE_LIMIT),
         scope: Scope::Parts {
-            customers: nobody(),
-            subscriptions: nobody(),
-            tenants: nobody(),
+            customers: none(),
+            subscriptions: none(),
+            tenants: none(),
             instances: vec![instance],
-            assigned: nobody(),
+            assigned: none(),
             writes: false,
         },
     }))

@@ -101,9 +101,9 @@ impl<'a> UnverifiedToken<'a> {
 
     /// The token's claims, if this key signed them by this algorithm.
     pub fn verified<T: DeserializeOwned>(&self, key: &PublicKey, algorithm: Algorithm) -> Option<T> {
-        let good = self.header.alg == algorithm.name()
+        let valid = self.header.alg == algorithm.name()
             && key.verifies(algorithm, self.signed.as_bytes(), &self.signature);
-        let claims = BASE64_URL_SAFE_NO_PAD.decode(self.claims).ok().filter(|_| good)?;
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(self.claims).ok().filter(|_| valid)?;
         serde_json::from_slice(&claims).ok()
     }
 }

@@ -1,5 +1,5 @@
-//! Certificates of the cert store that sign access tokens and the audit trail: which one signs for which
-//! issuer, and how long each is published.
+//! Certificates of the cert store that sign access tokens and the audit trail: the selection by issuer, and how long each
+//! is published.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use crate::{IssuingTenant, signer::algorithms};
 
-/// The most certificates that are read of one type, subscription and tenant: those that expire last. So none
-/// crowds out those of another.
-const MOST: usize = 20;
+/// The most certificates of one type, subscription and tenant that are read: those that expire last. So none crowds out
+/// those of another.
+const MAX_PER_OWNER: usize = 20;
 
 /// A certificate whose key signs.
 pub struct SigningCertificate {
@@ -66,7 +66,7 @@ impl SigningCertificate {
     }
 
     /// Whether the certificate may have signed a token of this tenant's issuer, or of the installation's. A
-    /// subscription's certificate passes for any tenant here: the claims vouch for whose issuer it was.
+    /// subscription's certificate is accepted for any tenant here: the claims authenticate the issuer.
     pub fn may_sign_at(&self, tenant: Option<Uuid>) -> bool {
         self.is_default || (tenant.is_some() && (self.tenant.is_none() || self.tenant == tenant))
     }
@@ -92,9 +92,9 @@ pub struct Certificates {
     pub epoch: i64,
     all: Vec<Arc<SigningCertificate>>,
     /// The ids and versions of cert stores that should sign and cannot be read.
-    unread: HashSet<(Uuid, String)>,
+    unreadable: HashSet<(Uuid, String)>,
     /// The longest lifetime of a token, in milliseconds.
-    longest: i64,
+    max_lifetime: i64,
 }
 
 impl Certificates {
@@ -102,17 +102,17 @@ impl Certificates {
     /// for the installation, the default one. Of several, the one that expires last.
     pub fn signing(&self, issuer: Option<IssuingTenant>, now: Timestamp) -> Option<&SigningCertificate> {
         let usable = self.for_tokens().filter(|one| one.is_valid(now) && one.is_of(issuer));
-        let nearness = |one: &SigningCertificate| match (one.tenant, one.subscription) {
+        let specificity = |one: &SigningCertificate| match (one.tenant, one.subscription) {
             (Some(_), _) => 2,
             (_, Some(_)) => 1,
             _ => 0,
         };
-        usable.max_by_key(|one| (nearness(one), one.valid_to, one.id)).map(Arc::as_ref)
+        usable.max_by_key(|one| (specificity(one), one.valid_to, one.id)).map(Arc::as_ref)
     }
 
     /// The cert stores that should sign and cannot be read, and were not among those of `before`.
-    pub fn newly_unread<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Uuid> {
-        self.unread.difference(&before.unread).map(|(id, _)| *id)
+    pub fn newly_unreadable<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Uuid> {
+        self.unreadable.difference(&before.unreadable).map(|(id, _)| *id)
     }
 
     fn for_tokens(&self) -> impl Iterator<Item = &Arc<SigningCertificate>> {
@@ -136,19 +136,16 @@ impl Certificates {
     /// The public keys of an issuer, each once. Future ones are included, so that verifiers know them in
     /// time.
     pub fn jwks(&self, issuer: Option<IssuingTenant>, now: Timestamp) -> Vec<serde_json::Value> {
-        let mut seen = HashSet::new();
+        let mut kids_seen = HashSet::new();
         let published = self.for_tokens().filter(|one| one.is_of(issuer) && self.is_published(one, now));
-        published.filter(|one| seen.insert(&one.kid)).map(|one| one.jwk.clone()).collect()
+        published.filter(|one| kids_seen.insert(&one.kid)).map(|one| one.jwk.clone()).collect()
     }
 
     const fn is_published(&self, one: &SigningCertificate, now: Timestamp) -> bool {
-        now.0 < one.valid_to.saturating_add(self.longest)
+        now.0 < one.valid_to.saturating_add(self.max_lifetime)
     }
 
     /// Reads the certificates. Those of `before` that did not change are reused.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn load(tx: &mut Tx<'_>, epoch: i64, before: &Self) -> Result<Self, Error> {
         let text = format!(
             "SELECT id, concurrency_token, certificate, private_key, cert_type, apply_to_subscription_id, \
@@ -157,15 +154,15 @@ impl Certificates {
              AS place FROM cert_store c WHERE certificate_has_private_key \
              AND (cert_type IN ('AuditTrailSigning', 'Default') OR (cert_type = 'OidcTokenSigning' \
              AND (apply_to_subscription_id IS NOT NULL OR apply_to_tenant_id IS NOT NULL)))) AS c \
-             WHERE place <= {MOST} ORDER BY valid_to DESC, id"
+             WHERE place <= {MAX_PER_OWNER} ORDER BY valid_to DESC, id"
         );
-        let (mut all, mut unread) = (Vec::new(), HashSet::new());
+        let (mut all, mut unreadable) = (Vec::new(), HashSet::new());
         let before: HashMap<Uuid, &Arc<SigningCertificate>> =
             before.all.iter().map(|one| (one.id, one)).collect();
         tx.query(&text, &[], |row| {
             let (id, version) = (row.id(0)?, row.text(1)?);
-            if let Some(known) = before.get(&id).filter(|one| one.version == version) {
-                all.push(Arc::clone(known));
+            if let Some(cached) = before.get(&id).filter(|one| one.version == version) {
+                all.push(Arc::clone(cached));
                 return Ok(());
             }
             let facts = facts_of(row.bytes(2)?).ok();
@@ -183,7 +180,7 @@ impl Certificates {
                 Some((public, kid, jwk, algorithm, x5t))
             });
             let Some((public, kid, jwk, algorithm, x5t)) = read else {
-                unread.insert((id, version.to_owned()));
+                unreadable.insert((id, version.to_owned()));
                 return Ok(());
             };
             all.push(Arc::new(SigningCertificate {
@@ -205,16 +202,16 @@ impl Certificates {
             }));
             Ok(())
         })?;
-        let mut longest = lifetime(None);
+        let mut max_lifetime = lifetime(None);
         if !all.is_empty() {
             let text = "SELECT DISTINCT value FROM option_value \
                 WHERE name = 'AccessTokenLifetime' AND apply_to_tenant_id IS NOT NULL";
             tx.query(text, &[], |row| {
-                longest = longest.max(lifetime(Some(row.text(0)?)));
+                max_lifetime = max_lifetime.max(lifetime(Some(row.text(0)?)));
                 Ok(())
             })?;
         }
-        Ok(Self { epoch, all, unread, longest })
+        Ok(Self { epoch, all, unreadable, max_lifetime })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The user stores in which a caller may do something.
+//! The user stores that a caller has access to.
 
 use chancery_record::Value;
 use chancery_resource::{HeldRole, LIST, Permit, RoleScope, Sql};
@@ -7,24 +7,21 @@ use uuid::Uuid;
 
 use crate::{Caller, StoreContext, decide};
 
-/// What opens a user store to a caller: its people, or its trail.
-const OPENING: [Permit; 2] = [Permit::UserStore, Permit::UserStoreAudit];
+/// The permits that give access to a user store: to its people, or to its audit trail.
+const ACCESS_PERMITS: [Permit; 2] = [Permit::UserStore, Permit::UserStoreAudit];
 
-/// Whether a caller may do something in a user store.
+/// Whether a caller has access to a user store.
 pub fn opens(caller: &Caller, store: &StoreContext) -> bool {
-    OPENING.into_iter().any(|permit| decide(permit, caller, Some(store)).is_ok())
+    ACCESS_PERMITS.into_iter().any(|permit| decide(permit, caller, Some(store)).is_ok())
 }
 
-/// Whether roles let their holder read the people of an instance, and all that is known of them there: of a user store, or of an
-/// external identity provider.
-///
-/// # Errors
-/// Errors of the store.
+/// Whether roles permit reading the people of an instance, with all their data there: of a user store, or of an external
+/// identity provider.
 pub fn may_read_people(tx: &mut Tx<'_>, roles: &[HeldRole], instance: Uuid) -> Result<bool, Error> {
     let text = "SELECT i.subscription_id, s.customer_id FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
         WHERE i.id = ?1";
-    let found = tx.one(text, &[instance.into()], |row| Ok((row.id(0)?, row.id(1)?)))?;
-    let Some((subscription, customer)) = found else { return Ok(false) };
+    let instance_row = tx.one(text, &[instance.into()], |row| Ok((row.id(0)?, row.id(1)?)))?;
+    let Some((subscription, customer)) = instance_row else { return Ok(false) };
     let covers = |scope: RoleScope| match scope {
         RoleScope::System => true,
         RoleScope::Customer(id) => id == customer,
@@ -35,19 +32,16 @@ pub fn may_read_people(tx: &mut Tx<'_>, roles: &[HeldRole], instance: Uuid) -> R
     Ok(roles.iter().any(|held| held.role.satisfies(Permit::UserStore) && covers(held.scope)))
 }
 
-/// The names of the active user stores in which a caller may do something, in their order, and at most so many.
-///
-/// # Errors
-/// Errors of the store.
+/// The names of the active user stores that a caller has access to, in their order, and at most so many.
 pub fn store_names(tx: &mut Tx<'_>, caller: &Caller, most: usize) -> Result<Vec<String>, Error> {
     let (mut customers, mut subscriptions, mut instances) = (Vec::new(), Vec::new(), Vec::new());
-    let mut is_everywhere = false;
+    let mut is_system_wide = false;
     for held in &caller.roles {
-        if !OPENING.into_iter().any(|permit| held.role.satisfies(permit)) {
+        if !ACCESS_PERMITS.into_iter().any(|permit| held.role.satisfies(permit)) {
             continue;
         }
         match held.scope {
-            RoleScope::System => is_everywhere = true,
+            RoleScope::System => is_system_wide = true,
             RoleScope::Customer(id) => customers.push(id),
             RoleScope::Subscription(id) => subscriptions.push(id),
             RoleScope::IdpInstance(id) => instances.push(id),
@@ -58,7 +52,7 @@ pub fn store_names(tx: &mut Tx<'_>, caller: &Caller, most: usize) -> Result<Vec<
         "SELECT i.name FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
          WHERE i.store_name_key IS NOT NULL AND i.is_active",
     );
-    if !is_everywhere {
+    if !is_system_wide {
         let parts = [
             (" AND (s.customer_id IN ", customers),
             (" OR s.id IN ", subscriptions),

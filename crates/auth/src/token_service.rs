@@ -1,4 +1,4 @@
-//! Access tokens: issued and opened here.
+//! Issuing and opening of access tokens.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The random bytes of a reference token.
-const REFERENCE: usize = 32;
+const REFERENCE_BYTES: usize = 32;
 /// The characters of a reference token: those bytes in base64url.
 const REFERENCE_LENGTH: usize = 43;
 
@@ -34,7 +34,7 @@ pub struct TokenService {
     pub keyring: Keyring,
     /// The URL of the installation: its issuer, and the beginning of the tenants' issuers.
     pub public_url: String,
-    /// The key behind the digest that vouches for claims, see [`Claims::vouch`].
+    /// The key of the digest that authenticates claims, see [`Claims::vouch`].
     pub(crate) master: MasterKey,
     /// Nonces for DPoP.
     pub nonces: Nonces,
@@ -42,13 +42,13 @@ pub struct TokenService {
     pub(crate) remote: RemoteKeys,
     /// Client apps that authenticated by a secret.
     pub(crate) authenticated_clients: AuthenticatedClients,
-    /// What proved client apps lately.
+    /// Recent uses of client credentials.
     pub uses: CredentialUses,
     tenants: ServingTenants,
     certificates: RwLock<Arc<Certificates>>,
 }
 
-/// What an ID token says that is shown as a hint.
+/// The claims of an ID token hint.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct IdTokenHint {
     iss: String,
@@ -66,7 +66,7 @@ pub enum OpenedToken {
     /// A JWT whose signature is verified. If a certificate's key signed it: the epoch at which that key was
     /// valid.
     Signed(Box<Claims>, Option<i64>),
-    /// The digest of what may be a reference token.
+    /// The digest of a possible reference token.
     Reference(Vec<u8>),
 }
 
@@ -86,7 +86,7 @@ impl TokenService {
         }
     }
 
-    /// Where this server may call what administrators name.
+    /// The policy of destinations that administrators configure.
     pub const fn destinations(&self) -> &Policy {
         &self.remote.policy
     }
@@ -97,19 +97,16 @@ impl TokenService {
     }
 
     /// The tenant of this id as an issuer, while the tenant is active.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn issuer_of(&self, store: &Store, tenant: &str) -> Result<Option<Issuer>, Error> {
-        let found = self.tenants.find(store, tenant).await?;
-        Ok(found.map(|tenant| Issuer {
+        let tenant_found = self.tenants.find(store, tenant).await?;
+        Ok(tenant_found.map(|tenant| Issuer {
             url: issuer_url(&self.public_url, Some(tenant.id)),
             tenant: Some(tenant),
         }))
     }
 
-    /// Signs claims by the issuer's first key. A key that cannot be used is an error: another key in its
-    /// stead would sign for an issuer that is not its own.
+    /// Signs claims with the issuer's first key. A key that cannot be used is an error: another key instead would sign
+    /// for a foreign issuer.
     ///
     /// # Errors
     /// A certificate's key that cannot be opened or cannot sign; errors of the store.
@@ -121,15 +118,15 @@ impl TokenService {
         (issuer, now): (&Issuer, Timestamp),
     ) -> Result<String, Error> {
         let typ = self.type_of(store, claims, certificates.epoch).await?;
-        self.sign_by_first_key(claims, (typ, &self.keyring.token_key), certificates, (issuer, now))
+        self.sign_with_first_key(claims, (typ, &self.keyring.token_key), certificates, (issuer, now))
     }
 
     /// The `typ` of an access token with these claims. The tenant's option AccessTokenHeaderType decides, but never for the
     /// services of the platform.
     async fn type_of(&self, store: &Store, claims: &Claims, epoch: i64) -> Result<&'static str, Error> {
         let Some(tenant) = claims.tid.filter(|_| !claims.has_rights()) else { return Ok(ACCESS_TOKEN) };
-        let found = self.tenants.since(store, tenant, epoch).await?;
-        Ok(if found.is_some_and(|tenant| tenant.has_plain_type) { ID_TOKEN } else { ACCESS_TOKEN })
+        let issuing_tenant = self.tenants.since(store, tenant, epoch).await?;
+        Ok(if issuing_tenant.is_some_and(|tenant| tenant.has_plain_type) { ID_TOKEN } else { ACCESS_TOKEN })
     }
 
     /// Issues an access token to a client app: signed, or a reference that is stored.
@@ -155,8 +152,8 @@ impl TokenService {
         Ok(token)
     }
 
-    /// Signs an ID token, or a token of this other `typ`, by the issuer's first key, the installation's by RS256.
-    /// `claims` are those for an algorithm.
+    /// Signs an ID token, or a token of this other `typ`, with the issuer's first key, the installation's by RS256.
+    /// `claims` builds the claims for an algorithm.
     ///
     /// # Errors
     /// A certificate's key that cannot be opened or cannot sign; errors of the store.
@@ -170,14 +167,11 @@ impl TokenService {
         let certificates = self.certificates(store).await?;
         let algorithm = certificates.signing(issuer.tenant, now).map_or("RS256", |one| one.algorithm.name());
         let claims = claims(algorithm);
-        self.sign_by_first_key(&claims, (typ, &self.keyring.id_token_key), &certificates, (issuer, now))
+        self.sign_with_first_key(&claims, (typ, &self.keyring.id_token_key), &certificates, (issuer, now))
     }
 
-    /// The claims of an ID token that this issuer issued, expired or not. It is a hint and no more: whoever uploaded a
+    /// The claims of an ID token that this issuer issued, expired or not. It is only a hint: the owner of an uploaded
     /// certificate can sign one.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn open_id_token(
         &self,
         store: &Store,
@@ -197,7 +191,7 @@ impl TokenService {
         Ok(hint.filter(|hint| hint.iss == issuer.url))
     }
 
-    fn sign_by_first_key(
+    fn sign_with_first_key(
         &self,
         claims: &impl Serialize,
         (typ, (own_id, own_key)): (&str, &(String, PrivateKey)),
@@ -218,7 +212,7 @@ impl TokenService {
 
     /// Makes a reference token; returns it with the digest that it is stored by.
     pub(crate) fn make_reference(&self) -> (String, Vec<u8>) {
-        let token = BASE64_URL_SAFE_NO_PAD.encode(random::<REFERENCE>());
+        let token = BASE64_URL_SAFE_NO_PAD.encode(random::<REFERENCE_BYTES>());
         let digest = self.reference_digest(&token);
         (token, digest)
     }
@@ -227,10 +221,7 @@ impl TokenService {
         self.master.digest("reference-token", token.as_bytes())
     }
 
-    /// Opens a token as far as the token alone allows. `None`: this installation did not issue it.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// Opens a token as far as possible without the database. `None`: this installation did not issue it.
     pub(crate) async fn open(
         &self,
         store: &Store,
@@ -242,12 +233,12 @@ impl TokenService {
             return Ok(is_reference.then(|| OpenedToken::Reference(self.reference_digest(token))));
         };
         let kid = unverified.header.kid.as_str();
-        // tokens for the services of the platform have the `typ` of access tokens alone
-        let is_good =
-            |claims: &Claims| self.issued(claims) && !(unverified.has_plain_type() && claims.has_rights());
+        // tokens for the services of the platform always have the `typ` of access tokens
+        let is_valid =
+            |claims: &Claims| self.is_issued(claims) && !(unverified.has_plain_type() && claims.has_rights());
         if let Some(key) = self.keyring.token_keys.get(kid) {
             let claims = unverified.verified(key, Algorithm::Es256);
-            return Ok(claims.filter(is_good).map(|claims| OpenedToken::Signed(claims.into(), None)));
+            return Ok(claims.filter(is_valid).map(|claims| OpenedToken::Signed(claims.into(), None)));
         }
         let certificates = self.certificates(store).await?;
         let mut named = certificates.named(kid, now);
@@ -255,27 +246,21 @@ impl TokenService {
             let claims: Claims = unverified.verified(&one.public, one.algorithm)?;
             one.may_sign_at(claims.issuing_tenant()).then_some(claims)
         });
-        let claims = claims.filter(is_good);
+        let claims = claims.filter(is_valid);
         Ok(claims.map(|claims| OpenedToken::Signed(claims.into(), Some(certificates.epoch))))
     }
 
-    fn issued(&self, claims: &Claims) -> bool {
+    fn is_issued(&self, claims: &Claims) -> bool {
         claims.iss == issuer_url(&self.public_url, claims.issuing_tenant())
             && claims.are_vouched_for(&self.master)
     }
 
     /// The signing certificates as they are now.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub(crate) async fn certificates(&self, store: &Store) -> Result<Arc<Certificates>, Error> {
         self.certificates_since(store, store.epoch().await?).await
     }
 
     /// The signing certificates as they were at an epoch, or later.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub(crate) async fn certificates_since(
         &self,
         store: &Store,
@@ -285,30 +270,29 @@ impl TokenService {
         if before.epoch >= epoch {
             return Ok(before);
         }
-        let known = Arc::clone(&before);
+        let previous = Arc::clone(&before);
         let loaded = store
-            .run("SigningCertificates", Mode::Quick, None, move |tx| load_certificates(tx, &known))
+            .run("SigningCertificates", Mode::Quick, None, move |tx| load_certificates(tx, &previous))
             .await?;
         if loaded.epoch > before.epoch {
-            let mut kept = self.certificates.write().unwrap_or_else(PoisonError::into_inner);
-            if kept.epoch < loaded.epoch {
-                for cert_store in loaded.newly_unread(&kept) {
+            let mut current = self.certificates.write().unwrap_or_else(PoisonError::into_inner);
+            if current.epoch < loaded.epoch {
+                for cert_store in loaded.newly_unreadable(&current) {
                     tracing::error!(
                         %cert_store,
                         "a signing certificate cannot be read: another key signs in its place"
                     );
                 }
-                *kept = Arc::clone(&loaded);
+                *current = Arc::clone(&loaded);
             }
         }
         Ok(loaded)
     }
 
-    /// Lets the current certificates of the cert store sign the audit trail. Their public keys are stored and
-    /// published before they sign, and never deleted, as what they signed stays. A private key that cannot be
-    /// opened is logged and another key signs: every entry names its key. Refusing changes instead would also
-    /// refuse the one that mends the certificate.
-    ///
+    /// Lets the current certificates of the cert store sign the audit trail. Their public keys are stored and published
+    /// before they sign, and never deleted, as the signatures remain. A private key that cannot be opened is logged and
+    /// another key signs: every entry names its key. Rejecting changes instead would also reject the one that repairs the
+    /// certificate.
     /// # Errors
     /// Errors of the store.
     pub async fn certify(&self, store: &Store, signer: &AuditSigner, now: Timestamp) -> Result<(), Error> {
@@ -326,7 +310,7 @@ impl TokenService {
         let new = usable.iter().filter(|(_, key)| !signer.knows(key));
         let new: Vec<_> = new.map(|(one, _)| (one.kid.clone(), one.jwk.to_string())).collect();
         if !new.is_empty() {
-            store.run("KeepAuditKeys", Mode::Write, None, move |tx| keep_audit_keys(tx, &new, now)).await?;
+            store.run("KeepAuditKeys", Mode::Write, None, move |tx| store_audit_keys(tx, &new, now)).await?;
         }
         for cert_store in broken.iter().filter(|id| !signer.broken().contains(id)) {
             tracing::error!(
@@ -339,18 +323,12 @@ impl TokenService {
     }
 
     /// The public keys that ever signed an audit trail, as a JWK set.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn audit_jwks(&self, store: &Store) -> Result<String, Error> {
         let own = self.keyring.audit_jwks.clone();
         store.run("AuditKeys", Mode::Quick, None, move |tx| all_audit_keys(tx, own.clone())).await
     }
 
     /// The public keys of an issuer's tokens, as a JWK set.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn jwks(&self, store: &Store, issuer: &Issuer, now: Timestamp) -> Result<String, Error> {
         let mut keys = self.keyring.token_jwks.clone();
         keys.extend(self.certificates(store).await?.jwks(issuer.tenant, now));
@@ -358,7 +336,7 @@ impl TokenService {
     }
 }
 
-/// The certificates that were loaded before, if the epoch is still theirs; else they are loaded anew.
+/// Returns the loaded certificates if the epoch is the same, else loads them again.
 fn load_certificates(tx: &mut Tx<'_>, before: &Arc<Certificates>) -> Result<Arc<Certificates>, Error> {
     let epoch = tx.epoch()?;
     if epoch == before.epoch {
@@ -367,7 +345,7 @@ fn load_certificates(tx: &mut Tx<'_>, before: &Arc<Certificates>) -> Result<Arc<
     Certificates::load(tx, epoch, before).map(Arc::new)
 }
 
-fn keep_audit_keys(tx: &mut Tx<'_>, keys: &[(String, String)], now: Timestamp) -> Result<(), Error> {
+fn store_audit_keys(tx: &mut Tx<'_>, keys: &[(String, String)], now: Timestamp) -> Result<(), Error> {
     let text =
         StateTable::AuditKey.insert("(key_id, jwk, created_on) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING");
     keys.iter().try_for_each(|(id, jwk)| {
@@ -378,7 +356,7 @@ fn keep_audit_keys(tx: &mut Tx<'_>, keys: &[(String, String)], now: Timestamp) -
 /// The public keys that signed entries of the audit trail, as a JWK set: these, and those of certificates.
 ///
 /// # Errors
-/// The store's; a stored key that cannot be read.
+/// A stored key that cannot be read.
 pub fn all_audit_keys(tx: &mut Tx<'_>, mut keys: Vec<serde_json::Value>) -> Result<String, Error> {
     tx.query("SELECT jwk FROM audit_key ORDER BY created_on, key_id", &[], |row| {
         let broken = |_| Error::Internal("a kept key of the audit trail cannot be read".into());

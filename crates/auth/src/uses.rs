@@ -1,5 +1,5 @@
-//! When secrets and key sets of client apps were last used. Proving a client is what servers do most often: uses are noted
-//! in memory, once an hour for each, and a job writes them.
+//! When secrets and key sets of client apps were last used. Client authentication is the most frequent operation: uses
+//! are recorded in memory, once an hour for each, and a job writes them.
 
 use std::{
     collections::HashMap,
@@ -11,69 +11,66 @@ use chancery_resource::StateTable;
 use chancery_store::{Error, Tx};
 use uuid::Uuid;
 
-/// How often a use is noted, in ms.
-const NOTED_MS: i64 = 3_600_000;
-/// The most that is remembered: beyond it all is forgotten, and noted anew.
-const MOST: usize = 100_000;
+/// How often a use is recorded, in ms.
+const INTERVAL_MS: i64 = 3_600_000;
+/// The most recorded uses: beyond it all are dropped, and recorded anew.
+const MAX_NOTED: usize = 100_000;
 
-/// That a secret or a key set proved its client app.
+/// A use of a secret or a key set for client authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CredentialUse {
     /// The secret, or the key set.
     pub credential: Uuid,
     /// The client app.
     pub client_app: Uuid,
-    /// When.
+    /// The time.
     pub used_on: Timestamp,
 }
 
 impl CredentialUse {
-    /// Stands for a client app where the credential is the SCIM token of a directory.
+    /// In place of the client app where the credential is the SCIM token of a directory.
     pub const SCIM: Uuid = Uuid::nil();
 }
 
-/// The uses that this process has seen.
+/// The uses recorded by this process.
 #[derive(Debug, Default)]
-pub struct CredentialUses(Mutex<Seen>);
+pub struct CredentialUses(Mutex<Recorded>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Recorded {
     noted: HashMap<Uuid, i64>,
     unwritten: Vec<CredentialUse>,
 }
 
 impl CredentialUses {
-    /// Notes a use.
+    /// Records a use.
     pub fn note(&self, client_app: Uuid, credential: Uuid, now: Timestamp) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.noted.get(&credential).is_some_and(|noted| now.0 - noted < NOTED_MS) {
+        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if recorded.noted.get(&credential).is_some_and(|noted| now.0 - noted < INTERVAL_MS) {
             return;
         }
-        if seen.noted.len() >= MOST {
-            seen.noted.clear();
+        if recorded.noted.len() >= MAX_NOTED {
+            recorded.noted.clear();
         }
-        seen.noted.insert(credential, now.0);
-        seen.unwritten.push(CredentialUse { credential, client_app, used_on: now });
+        recorded.noted.insert(credential, now.0);
+        recorded.unwritten.push(CredentialUse { credential, client_app, used_on: now });
     }
 
-    /// The uses that are to be written; `MOST` of them at once.
+    /// Takes the unwritten uses, at most `MAX_NOTED`.
     pub fn take(&self) -> Vec<CredentialUse> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).unwritten)
     }
 
-    /// Puts back what could not be written.
+    /// Puts back uses that could not be written.
     pub fn put_back(&self, uses: Vec<CredentialUse>) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.unwritten.len() < MOST {
-            seen.unwritten.extend(uses);
+        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if recorded.unwritten.len() < MAX_NOTED {
+            recorded.unwritten.extend(uses);
         }
     }
 }
 
-/// Writes uses. Those of client apps that are gone are left out.
-///
-/// # Errors
-/// Errors of the store.
+/// Writes uses, except those of deleted client apps.
 pub fn write_uses(tx: &mut Tx<'_>, uses: &[CredentialUse]) -> Result<(), Error> {
     let text = StateTable::ClientCredentialUse.insert(
         "(credential_id, client_app_id, used_on) SELECT ?1, a.id, ?3 FROM client_app a WHERE a.id = ?2 \
@@ -94,9 +91,6 @@ pub fn write_uses(tx: &mut Tx<'_>, uses: &[CredentialUse]) -> Result<(), Error> 
 }
 
 /// When the secrets and key sets of a client app were last used, by their ids.
-///
-/// # Errors
-/// Errors of the store.
 pub fn credential_uses(tx: &mut Tx<'_>, client_app: Uuid) -> Result<HashMap<Uuid, Timestamp>, Error> {
     let text = "SELECT credential_id, used_on FROM client_credential_use WHERE client_app_id = ?1";
     let mut uses = HashMap::new();
@@ -120,10 +114,10 @@ mod tests {
         for minute in [0, 1, 59, 60, 61] {
             uses.note(app, secret, Timestamp(minute * 60_000));
         }
-        let seen = uses.take();
-        assert_eq!(seen.iter().map(|one| one.used_on.0 / 60_000).collect::<Vec<_>>(), [0, 60]);
+        let recorded = uses.take();
+        assert_eq!(recorded.iter().map(|one| one.used_on.0 / 60_000).collect::<Vec<_>>(), [0, 60]);
         assert!(uses.take().is_empty(), "what was taken is not taken again");
-        uses.put_back(seen.clone());
-        assert_eq!(uses.take(), seen);
+        uses.put_back(recorded.clone());
+        assert_eq!(uses.take(), recorded);
     }
 }

@@ -1,6 +1,6 @@
 //! A reader of DER, one element after another.
 //!
-//! It does not recurse: the caller enters each level, so that no input decides how deep the reading goes.
+//! It does not recurse: the caller enters each level, so that the input does not control the depth.
 
 pub const INTEGER: u8 = 0x02;
 pub const BIT_STRING: u8 = 0x03;
@@ -10,7 +10,7 @@ pub const SEQUENCE: u8 = 0x30;
 pub const SET: u8 = 0x31;
 /// `[0]` around a whole element.
 pub const EXPLICIT_0: u8 = 0xa0;
-/// `[0]` in place of a primitive element's own tag.
+/// `[0]` instead of a primitive element's own tag.
 pub const IMPLICIT_0: u8 = 0x80;
 
 /// One element of DER.
@@ -41,7 +41,7 @@ impl<'a> DerReader<'a> {
     }
 
     /// The tag of the next element.
-    pub fn ahead(self) -> Option<u8> {
+    pub fn peek(self) -> Option<u8> {
         self.0.first().copied()
     }
 
@@ -69,10 +69,10 @@ impl<'a> DerReader<'a> {
 
     /// Takes the next element, if it has this tag; returns its content.
     pub fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
-        let mut ahead = *self;
-        let element = ahead.element()?;
+        let mut peek = *self;
+        let element = peek.element()?;
         (element.tag == tag).then(|| {
-            *self = ahead;
+            *self = peek;
             element.content
         })
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::{DerReader, INTEGER, OCTET_STRING, SEQUENCE};
 
     #[test]
-    fn elements_are_taken_in_turn_or_not_at_all() {
+    fn elements_are_read_in_order_and_only_with_their_tag() {
         let mut reader = DerReader::over(&[INTEGER, 2, 1, 0, OCTET_STRING, 0x81, 1, 9]);
         assert_eq!(reader.take(SEQUENCE), None);
         assert_eq!(reader.number(), Some(256));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_der_has_no_element() {
+    fn invalid_der_has_no_element() {
         for bytes in [
             &[][..],
             &[4],

@@ -42,9 +42,9 @@ pub struct Password {
 }
 
 impl Password {
-    /// The passwords to try. No password and the empty one look alike to a person, and PKCS#12 tells them
-    /// apart.
-    pub fn meant(given: Option<&Secret>) -> Result<Vec<Self>, Refusal> {
+    /// The passwords to try. No password and the empty one look alike to a person, but PKCS#12 distinguishes
+    /// them.
+    pub fn candidates(given: Option<&Secret>) -> Result<Vec<Self>, Refusal> {
         let given = given.map_or(&[][..], Secret::expose);
         if given.is_empty() {
             let none = Self { utf8: Zeroizing::default(), utf16: Zeroizing::default() };
@@ -147,7 +147,7 @@ mod tests {
     use crate::Refusal;
 
     #[test]
-    fn the_carry_goes_through() {
+    fn the_carry_is_propagated() {
         let mut number = [0, 0xff, 0xff];
         add_and_one(&mut number, &[0, 0, 0]);
         assert_eq!(number, [1, 0, 0]);
@@ -157,20 +157,20 @@ mod tests {
     }
 
     #[test]
-    fn no_password_and_an_empty_one_are_two() {
-        let meant = Password::meant(None).unwrap();
-        assert_eq!(meant.iter().map(|one| one.utf16.len()).collect::<Vec<_>>(), [2, 0]);
-        assert_eq!(Password::meant(Some(&Secret::new("x"))).unwrap().len(), 1);
+    fn no_password_and_an_empty_one_are_two_candidates() {
+        let candidates = Password::candidates(None).unwrap();
+        assert_eq!(candidates.iter().map(|one| one.utf16.len()).collect::<Vec<_>>(), [2, 0]);
+        assert_eq!(Password::candidates(Some(&Secret::new("x"))).unwrap().len(), 1);
         for unusable in [vec![0xff], vec![b'x'; 1025]] {
-            let refused = Password::meant(Some(&Secret::new(unusable))).err();
+            let refused = Password::candidates(Some(&Secret::new(unusable))).err();
             assert_eq!(refused, Some(Refusal::UnusablePassword));
         }
     }
 
     /// The budget is one for all derivations, so that many small ones cannot evade it.
     #[test]
-    fn the_work_is_bounded_in_sum() {
-        let password = &Password::meant(None).unwrap()[0];
+    fn the_budget_bounds_the_sum_of_work() {
+        let password = &Password::candidates(None).unwrap()[0];
         let mut work = Iterations(10);
         let mut once = |iterations, length| {
             let iterations = NonZeroU32::new(iterations).unwrap();

@@ -6,8 +6,8 @@
 //! which authority it chains to, is the caller's to check.
 //!
 //! The cryptography is `aws-lc-rs`'s, but for 3DES and RC2, which old PKCS#12 files need. The container
-//! itself is read here: a file may demand more key derivations than anyone can wait for, some of them inside
-//! what must be decrypted first. Only reading it step by step can bound them all by one budget.
+//! itself is read here: a file may demand an unbounded number of key derivations, some of them inside
+//! encrypted content. Only reading it step by step can bound them all by one budget.
 
 mod algorithm;
 mod der;

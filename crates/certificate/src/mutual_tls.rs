@@ -70,7 +70,7 @@ pub fn names_of(der: &[u8]) -> Result<Names, Refusal> {
 
 /// Whether the subject of a certificate in DER is the name that is written in the text of RFC 4514.
 ///
-/// Names are the same when their parts are, in their order: types by what they mean, whether keyword or
+/// Names are the same when their parts are, in their order: types by their meaning, whether keyword or
 /// object identifier, in any case; values letter by letter, once decoded. An empty subject matches no name,
 /// and text that is no name matches no subject.
 pub fn matches_subject(expected: &str, der: &[u8]) -> Result<bool, Refusal> {

@@ -157,7 +157,7 @@ fn dotted(identifier: &[u8]) -> Option<String> {
     ends.then_some(text)
 }
 
-/// The object identifier that a keyword, or digits and dots, stand for.
+/// The object identifier of a keyword, or of digits and dots.
 fn kind_of(word: &str) -> Option<String> {
     let fits = |(_, words): &&(&str, &[&str])| words.iter().any(|known| known.eq_ignore_ascii_case(word));
     if let Some((kind, _)) = WORDS.iter().find(fits) {
@@ -213,13 +213,13 @@ impl Value {
         }
         let mut bytes = Vec::new();
         // trailing spaces belong to the value only when they are escaped
-        let mut kept = 0;
+        let mut trimmed_length = 0;
         let mut chars = text.chars();
         loop {
             let rest = chars.as_str();
             match chars.next() {
                 None | Some(',' | '+') => {
-                    bytes.truncate(kept);
+                    bytes.truncate(trimmed_length);
                     let text = String::from_utf8(bytes).ok()?;
                     return Some((Self::Text(text), rest));
                 }
@@ -232,12 +232,12 @@ impl Value {
                         let (high, low) = (special.to_digit(16)?, chars.next()?.to_digit(16)?);
                         bytes.push(u8::try_from(high << 4 | low).ok()?);
                     }
-                    kept = bytes.len();
+                    trimmed_length = bytes.len();
                 }
                 Some(letter) => {
                     bytes.extend(letter.encode_utf8(&mut [0; 4]).bytes());
                     if letter != ' ' {
-                        kept = bytes.len();
+                        trimmed_length = bytes.len();
                     }
                 }
             }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_to_write_a_name_are_one_name() {
+    fn different_notations_are_the_same_name() {
         for (one, other) in [
             ("CN=a,O=b", " cn = a , o=b "),
             ("CN=a,O=b", "2.5.4.3=a,OID.2.5.4.10=b"),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_none() {
+    fn invalid_names_are_rejected() {
         for text in [
             "a",
             "CN",
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_read() {
+    fn object_identifiers_are_decoded() {
         assert_eq!(dotted(&[0x55, 4, 3]).as_deref(), Some("2.5.4.3"));
         assert_eq!(dotted(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d]).as_deref(), Some("1.2.840.113549"));
         assert_eq!(dotted(&[0x88, 0x37]).as_deref(), Some("2.999"));
@@ -411,7 +411,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_name_survives_its_text(
+        fn every_name_round_trips_through_text(
             parts in proptest::collection::vec(
                 proptest::collection::vec(("[a-z#]", any::<String>()), 1..3), 0..4)
         ) {
@@ -429,7 +429,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_name_or_none(text in "[CNou=,+\\\\#0-9a-f \"ä]{0,24}") {
+        fn any_text_is_normalized_or_rejected(text in "[CNou=,+\\\\#0-9a-f \"ä]{0,24}") {
             if let Some(normalised) = normalised_name(&text) {
                 let again = normalised_name(&normalised);
                 prop_assert_eq!(again.as_deref(), Some(normalised.as_str()));

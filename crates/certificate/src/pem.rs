@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_found_among_text() {
+    fn blocks_are_read_among_other_text() {
         let text = "Bag Attributes\r\n-----BEGIN A B-----\r\nAQ\r\nID\r\n-----END A B-----\n\n-----BEGIN C-----\n-----END C-----";
         assert_eq!(read(text), Ok(vec![("A B".into(), vec![1, 2, 3]), ("C".into(), vec![])]));
         assert_eq!(read("nothing"), Ok(vec![]));

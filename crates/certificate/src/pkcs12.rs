@@ -48,20 +48,20 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
         return Err(Refusal::NoMac);
     }
     let mac = Mac::read(reader.enter(SEQUENCE).ok_or(BROKEN)?)?;
-    let mut fits = None;
-    for meant in Password::meant(password)? {
-        if mac.holds(safes, &meant, work)? {
-            fits = Some(meant);
+    let mut matching = None;
+    for candidate in Password::candidates(password)? {
+        if mac.is_valid(safes, &candidate, work)? {
+            matching = Some(candidate);
             break;
         }
     }
-    let Some(fits) = fits else {
+    let Some(matching) = matching else {
         return Err(if password.is_none() { Refusal::PasswordMissing } else { Refusal::WrongPassword });
     };
     let mut contents = Contents::default();
     let mut safes = DerReader::only(safes, SEQUENCE).ok_or(BROKEN)?;
     while !safes.is_done() {
-        read_safe(safes.enter(SEQUENCE).ok_or(BROKEN)?, &fits, work, &mut contents)?;
+        read_safe(safes.enter(SEQUENCE).ok_or(BROKEN)?, &matching, work, &mut contents)?;
     }
     Ok(contents)
 }
@@ -71,7 +71,7 @@ fn plain_content<'a>(reader: &mut DerReader<'a>) -> Result<&'a [u8], Refusal> {
     reader.enter(EXPLICIT_0).and_then(|mut inside| inside.take(OCTET_STRING)).ok_or(BROKEN)
 }
 
-/// The MAC, which shows that nobody without the password changed the file.
+/// The MAC, which protects the file against changes without the password.
 struct Mac<'a> {
     hash: &'static digest::Algorithm,
     keyed: hmac::Algorithm,
@@ -99,7 +99,7 @@ impl<'a> Mac<'a> {
         Ok(Self { hash, keyed, value, salt, iterations })
     }
 
-    fn holds(&self, content: &[u8], password: &Password, work: &mut Iterations) -> Result<bool, Refusal> {
+    fn is_valid(&self, content: &[u8], password: &Password, work: &mut Iterations) -> Result<bool, Refusal> {
         let length = self.hash.output_len();
         let key =
             derivation::pkcs12(self.hash, Purpose::Mac, password, self.salt, self.iterations, length, work)?;
@@ -168,7 +168,7 @@ mod tests {
 
     /// No password and an empty one make different MACs, and tools write both.
     #[test]
-    fn no_password_and_an_empty_one_are_told_apart() {
+    fn no_password_and_an_empty_one_have_different_macs() {
         for (file, expected) in [
             (&include_bytes!("../testdata/empty-password.p12")[..], [true, false]),
             (&include_bytes!("../testdata/absent-password.p12")[..], [false, true]),
@@ -179,8 +179,9 @@ mod tests {
             content.element().unwrap();
             let content = plain_content(&mut content).unwrap();
             let mac = Mac::read(reader.enter(SEQUENCE).unwrap()).unwrap();
-            let meant = Password::meant(None).unwrap();
-            let held = meant.iter().map(|one| mac.holds(content, one, &mut Iterations::full()).unwrap());
+            let candidates = Password::candidates(None).unwrap();
+            let held =
+                candidates.iter().map(|one| mac.is_valid(content, one, &mut Iterations::full()).unwrap());
             assert_eq!(held.collect::<Vec<_>>(), expected);
         }
     }

@@ -75,7 +75,7 @@ impl PrivateKey {
         work: &mut Iterations,
     ) -> Result<Self, Refusal> {
         let reader = DerReader::only(der, SEQUENCE).ok_or(BROKEN)?;
-        if reader.ahead() == Some(SEQUENCE) {
+        if reader.peek() == Some(SEQUENCE) {
             return Self::from_plain(&decrypted(der, password, work)?);
         }
         Self::from_plain(der)
@@ -85,13 +85,13 @@ impl PrivateKey {
     fn from_plain(der: &[u8]) -> Result<Self, Refusal> {
         let mut reader = DerReader::only(der, SEQUENCE).ok_or(BROKEN)?;
         reader.take(INTEGER).ok_or(BROKEN)?;
-        match reader.ahead() {
+        match reader.peek() {
             Some(SEQUENCE) => Self::from_pkcs8(der, reader),
             Some(INTEGER) => {
                 check_rsa(reader)?;
                 Self::of_rsa(rsa::KeyPair::from_der(der).map_err(|_| BROKEN)?)
             }
-            // SEC1 may omit the curve: it is then the first whose range the key is in
+            // SEC1 may omit the curve: then it is the first one with the key in its range
             Some(OCTET_STRING) => Self::of_curve(der, &ECDSA_P256_SHA256_FIXED_SIGNING)
                 .or_else(|_| Self::of_curve(der, &ECDSA_P384_SHA384_FIXED_SIGNING))
                 .or_else(|_| Self::of_curve(der, &ECDSA_P521_SHA512_FIXED_SIGNING))
@@ -179,12 +179,13 @@ impl PrivateKey {
     /// Signs a message.
     pub fn sign(&self, algorithm: Algorithm, message: &[u8]) -> Result<Vec<u8>, Refusal> {
         let random = SystemRandom::new();
-        let by_curve = |pair: &EcdsaKeyPair| pair.sign(&random, message).map(|made| made.as_ref().to_vec());
+        let by_curve =
+            |pair: &EcdsaKeyPair| pair.sign(&random, message).map(|signature| signature.as_ref().to_vec());
         let by_rsa = |pair: &rsa::KeyPair, padding: &'static dyn RsaEncoding| {
-            let mut made = vec![0; pair.public_modulus_len()];
-            pair.sign(padding, &random, message, &mut made).map(|()| made)
+            let mut signature = vec![0; pair.public_modulus_len()];
+            pair.sign(padding, &random, message, &mut signature).map(|()| signature)
         };
-        let made = match (&self.pair, self.kind(), algorithm) {
+        let signature = match (&self.pair, self.kind(), algorithm) {
             (Pair::P256(pair, _), _, Algorithm::Es256)
             | (Pair::P256(_, pair), _, Algorithm::Es256Der)
             | (Pair::Curve(pair), KeyKind::P384, Algorithm::Es384)
@@ -192,11 +193,11 @@ impl PrivateKey {
             (Pair::Rsa(pair), _, Algorithm::Rs256) => by_rsa(pair, &RSA_PKCS1_SHA256),
             (Pair::Rsa(pair), _, Algorithm::Ps256) => by_rsa(pair, &RSA_PSS_SHA256),
             (Pair::Ed25519(pair), _, Algorithm::EdDsa) => {
-                pair.try_sign(message).map(|made| made.as_ref().to_vec())
+                pair.try_sign(message).map(|signature| signature.as_ref().to_vec())
             }
             _ => return Err(Refusal::UnsuitedAlgorithm),
         };
-        made.map_err(|_| Refusal::UnsuitedAlgorithm)
+        signature.map_err(|_| Refusal::UnsuitedAlgorithm)
     }
 }
 
@@ -220,8 +221,8 @@ fn decrypted(
         return Err(Refusal::PasswordMissing);
     }
     let mut refused = Refusal::WrongPassword;
-    for meant in Password::meant(password)? {
-        match decrypt_private_key(der, &meant, work) {
+    for candidate in Password::candidates(password)? {
+        match decrypt_private_key(der, &candidate, work) {
             // the padding can be valid by chance under a wrong password, the start of a key hardly
             Ok(plain) if DerReader::only(&plain, SEQUENCE).is_some() => return Ok(plain),
             Ok(_) => {}
@@ -231,7 +232,7 @@ fn decrypted(
     Err(refused)
 }
 
-/// Checks the size of an RSA key, whose modulus is next, before anything is computed with it.
+/// Checks the size of an RSA key, with its modulus next in the reader, before anything is computed with it.
 fn check_rsa(mut reader: DerReader<'_>) -> Result<(), Refusal> {
     let bits = bits(reader.take(INTEGER).and_then(magnitude).ok_or(BROKEN)?);
     if bits > MAX_RSA_BITS {

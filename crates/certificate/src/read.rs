@@ -27,7 +27,7 @@ pub enum Format {
 pub struct CertificateBundle {
     /// The certificate, in DER.
     pub certificate: Vec<u8>,
-    /// The chain of issuers, the nearest first, as far as the upload has them, in DER. Issuers are found by
+    /// The chain of issuers, the nearest first, as far as the upload has them, in DER. Issuers are matched by
     /// name: no signature is verified. Certificates outside the chain are left out.
     pub chain: Vec<Vec<u8>>,
     /// The certificate's private key.
@@ -55,9 +55,9 @@ impl Contents {
 
 /// Reads an upload.
 ///
-/// `private_key` is for a certificate whose key is in a file of its own, in PEM or DER. With a private key,
+/// `private_key` is for a certificate with its key in a separate file, in PEM or DER. With a private key,
 /// the certificate is the one of this key. Without, it is the only one; of several, the one that issued no other, in
-/// whatever order they are.
+/// any order.
 pub fn read(
     format: Format,
     data: &[u8],
@@ -86,7 +86,7 @@ pub fn read_within(
     let key = match (&contents.key, private_key) {
         (Some(_), Some(_)) => return Err(Refusal::SeveralPrivateKeys),
         (Some(inside), None) => Some(PrivateKey::from_der(inside, password, work)?),
-        (None, Some(apart)) => Some(PrivateKey::read_working(apart, password, work)?),
+        (None, Some(separate)) => Some(PrivateKey::read_working(separate, password, work)?),
         (None, None) => None,
     };
     pick(&contents.certificates, key)
@@ -140,7 +140,7 @@ fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<Certificate
     };
     let mut chain: Vec<Vec<u8>> = Vec::new();
     let mut link = own;
-    // each certificate once, so that a circle of names ends
+    // each certificate once, so that a cycle of names ends
     while let Some((next, issuer)) = parsed.iter().find(|(other, one)| {
         one.subject().as_raw() == link.issuer().as_raw() && other != der && !chain.contains(*other)
     }) {

@@ -13,7 +13,7 @@ pub enum Part {
     PrivateKey,
 }
 
-/// Why an upload is refused. The text is for people, says what to do, and contains nothing of the upload.
+/// The reason why an upload is refused. The text is for people, says what to do, and contains nothing of the upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// The file is larger than [`crate::MAX_BYTES`].

@@ -1,5 +1,5 @@
-//! The calls of the interface that a plan becomes: for each kind in its turn batches of new rows and of changed ones, then
-//! links, and at the end deletions in the opposite order. A batch has as many elements as the interface takes.
+//! The calls of the interface for a plan: for each kind in its order batches of new rows and of changed ones, then
+//! links, and at the end deletions in the opposite order. A batch has at most as many elements as the interface accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,11 @@ pub struct Call {
     pub path: String,
     /// Its body.
     pub body: Value,
-    /// The changes that it makes, by their places in the kind's: an element of a batch each.
+    /// The changes that it makes, by their positions in the kind's: an element of a batch each.
     pub of: Vec<usize>,
 }
 
-/// The batches of the changes of a kind: new rows, then those that are replaced. Secrets are filled in.
+/// The batches of the changes of a kind: new rows, then replaced ones. Secrets are filled in.
 pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String>) -> Vec<Call> {
     let mut calls = Vec::new();
     for (method, what) in [("POST", What::Create), ("PUT", What::Change)] {
@@ -42,15 +42,15 @@ pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, Strin
     calls
 }
 
-/// The batches by which a plan can be tried before: without what needs rows that do not exist yet.
+/// The batches by which a plan can be tried in advance: without rows that depend on new ones.
 pub fn trials(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String>) -> Vec<Call> {
     let bodiless =
         |change: &Change| Change { body: change.body.clone().filter(|_| !change.waits), ..change.clone() };
     batches(kind, &changes.iter().map(bodiless).collect::<Vec<_>>(), secrets)
 }
 
-/// The changes that a trial of a batch showed to change nothing: the server makes what it has of what the document says. `answer`
-/// is what the interface answered, `rows` are those before.
+/// The changes without effect by the trial of a batch: the server normalizes the document's value to its own. `answer`
+/// is the answer of the interface, `rows` are the rows before.
 pub fn idle(call: &Call, changes: &[Change], rows: &[Row], answer: &Value) -> Vec<usize> {
     let after = answer.as_array().into_iter().flatten().filter_map(Value::as_object);
     let is_same = |change: &Change, after: &Map<String, Value>| {
@@ -60,7 +60,7 @@ pub fn idle(call: &Call, changes: &[Change], rows: &[Row], answer: &Value) -> Ve
     };
     let tried = call.of.iter().zip(after).filter(|(at, after)| {
         changes.get(**at).is_some_and(|change| {
-            // a secret that is another is not seen
+            // a changed secret is not visible
             let is_seen = !change.differences.iter().any(|difference| difference.is_secret);
             change.what == What::Change && change.links.is_empty() && is_seen && is_same(change, after)
         })
@@ -98,29 +98,29 @@ pub fn deletions(kind: &Kind, changes: &[Change]) -> Vec<Call> {
     gone.chunks(kind.shape.max_batch()).map(batch).collect()
 }
 
-/// Takes the rows that the server made by itself with those that a plan made, such as the options of a new tenant: where the
-/// plan wants to make the same it changes them instead. `list` is what the interface now answers, `made` the keys of the rows
-/// that the plan has made.
+/// Adopts the rows that the server created by itself with those of a plan, such as the options of a new tenant: where the
+/// plan would create the same it changes them instead. `list` is the current answer of the interface, `created` the keys of the
+/// rows that the plan has created.
 ///
 /// # Errors
-/// The list is none.
+/// The list is malformed.
 pub fn adopt(
     kind: &Kind,
     changes: &mut [Change],
     list: Value,
-    made: &BTreeSet<String>,
+    created: &BTreeSet<String>,
 ) -> Result<(), String> {
     let is_of_new = |members: &Map<String, Value>| {
         let keys =
             kind.references.iter().filter_map(|reference| members.get(reference.field.wire())?.as_str());
-        keys.into_iter().any(|key| made.contains(key))
+        keys.into_iter().any(|key| created.contains(key))
     };
     let mut rows = read_rows(kind, list)?;
     rows.retain(|row| is_of_new(&row.members));
-    let found = Index::of(kind, &rows);
+    let index = Index::of(kind, &rows);
     for change in changes.iter_mut().filter(|change| change.what == What::Create && is_of_new(&change.given))
     {
-        if let [row] = found.rows(kind, &change.given).as_slice() {
+        if let [row] = index.rows(kind, &change.given).as_slice() {
             change.what = What::Change;
             change.key.clone_from(&row.key);
             change.body = Some(replacement(kind, &change.given, row));
@@ -130,7 +130,7 @@ pub fn adopt(
 }
 
 impl Plan {
-    /// Whether a kind wants rows that need others that the plan makes, so that the server can have made them by itself.
+    /// Whether a kind has new rows that depend on other new rows, so that the server can have created them by itself.
     pub fn can_adopt(&self, index: usize) -> bool {
         self.changes
             .get(index)
@@ -139,13 +139,13 @@ impl Plan {
 }
 
 impl Memory {
-    /// Remembers the rows that a call is about to make, before it is sent: whatever interrupts it, nothing is made that is not
-    /// known here. Returns those that were not.
+    /// Remembers the rows that a call is about to create, before it is sent: an interruption leaves no created row that is not
+    /// known here. Returns those that were not known.
     pub fn expect(&mut self, kind: &Kind, changes: &[Change], call: &Call) -> Vec<String> {
         let new =
             call.of.iter().filter_map(|at| changes.get(*at)).filter(|change| change.what == What::Create);
         let unknown: Vec<String> = new
-            .filter(|change| !self.has_made(kind.name, &change.key))
+            .filter(|change| !self.has_created(kind.name, &change.key))
             .map(|change| change.key.clone())
             .collect();
         for key in &unknown {
@@ -154,7 +154,7 @@ impl Memory {
         unknown
     }
 
-    /// Remembers what a call of a batch did.
+    /// Remembers the effect of a batch.
     pub fn note(&mut self, kind: &Kind, changes: &[Change], call: &Call) {
         for change in call.of.iter().filter_map(|at| changes.get(*at)) {
             match change.what {
@@ -167,14 +167,14 @@ impl Memory {
             }
             for (member, value) in &change.given {
                 if let Some(name) = secret_of(value) {
-                    self.secrets.insert(Self::place(kind.name, &change.key, member), name.to_owned());
+                    self.secrets.insert(Self::secret_path(kind.name, &change.key, member), name.to_owned());
                 }
             }
         }
     }
 }
 
-/// A value with its secrets in the place of their names.
+/// A value with its secrets in place of their names.
 fn filled(value: &Value, secrets: &BTreeMap<String, String>) -> Value {
     if let Some(secret) = secret_of(value).and_then(|name| secrets.get(name)) {
         return Value::String(secret.clone());

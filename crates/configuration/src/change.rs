@@ -1,11 +1,11 @@
-//! What is to be done with the rows of a server.
+//! The changes to the rows of a server.
 
 use serde_json::{Map, Value};
 
-/// What is to be done with a row.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It is made.
+    /// It is created.
     Create,
     /// It is changed.
     Change,
@@ -18,11 +18,11 @@ pub enum What {
 pub struct Difference {
     /// The member.
     pub member: String,
-    /// What the server has; null of a row that is made.
+    /// The server's value; null of a new row.
     pub before: Value,
-    /// What the document says: a secret by its name alone.
+    /// The document's value: a secret by its name alone.
     pub after: Value,
-    /// Whether it is a secret, so that what the server has is not shown.
+    /// Whether it is a secret, so that the server's value is not shown.
     pub is_secret: bool,
 }
 
@@ -33,34 +33,34 @@ pub struct Link {
     pub path: &'static str,
     /// The keys of the rows that are linked.
     pub added: Vec<String>,
-    /// The keys of those that are not any more.
+    /// The keys of the rows that are unlinked.
     pub removed: Vec<String>,
 }
 
-/// What is to be done with one row.
+/// The change of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The number of the document that asks for it; none of a deletion.
+    /// The number of its document; none of a deletion.
     pub document: Option<usize>,
-    /// What is done.
+    /// The kind of the change.
     pub what: What,
-    /// What the row is called.
+    /// The name of the row.
     pub name: String,
-    /// Its key in the interface: of a row that is made, the one that it will have.
+    /// Its key in the interface: of a new row, the future one.
     pub key: String,
     /// The members that differ.
     pub differences: Vec<Difference>,
     /// The links that differ.
     pub links: Vec<Link>,
-    /// What the interface takes, secrets by their names; none where only links differ.
+    /// The body for the interface, secrets by their names; none where only links differ.
     pub body: Option<Map<String, Value>>,
-    /// Whether it needs rows that are made, too, so that it cannot be tried before.
+    /// Whether it depends on new rows, so that it cannot be tried in advance.
     pub waits: bool,
     /// The document's members, with ids in the place of names.
     pub(crate) given: Map<String, Value>,
 }
 
-/// What is to be done: the changes of each kind.
+/// The changes of each kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The changes, by the index of their kind.
@@ -68,12 +68,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.changes.iter().all(Vec::is_empty)
     }
 
-    /// How many rows are made, changed and deleted.
+    /// The numbers of created, changed and deleted rows.
     pub fn counts(&self) -> [usize; 3] {
         let all = || self.changes.iter().flatten();
         [What::Create, What::Change, What::Delete]

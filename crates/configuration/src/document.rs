@@ -1,4 +1,4 @@
-//! Documents: each says how one row is to be.
+//! Documents: each is the desired state of one row.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 /// The most documents of one set.
 const MOST: usize = 100_000;
 
-/// How one row is to be. Members that it does not have are left as they are.
+/// The desired state of one row. Members that it does not have are left unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// What it is, as the interface calls it.
+    /// Its kind, as the interface calls it.
     pub kind: String,
     /// Its members, with names in the place of ids.
     pub members: Map<String, Value>,
@@ -23,30 +23,30 @@ impl Document {
     }
 }
 
-/// What is wrong, and where in the documents: a JSON Pointer (RFC 6901) that begins with the document's number.
+/// A mistake, with its position in the documents: a JSON Pointer (RFC 6901) that begins with the document's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The document's number, from 0; none where it is about no document.
+    /// The document's number, from 0; none where it concerns no document.
     pub document: Option<usize>,
     /// The pointer in the document.
     pub pointer: String,
-    /// What is wrong.
+    /// The mistake.
     pub detail: String,
 }
 
 impl Problem {
-    /// Something wrong with a member of a document.
+    /// A mistake in a member of a document.
     pub fn member(document: usize, member: &str, detail: impl Into<String>) -> Self {
         let member = member.replace('~', "~0").replace('/', "~1");
         Self { document: Some(document), pointer: format!("/members/{member}"), detail: detail.into() }
     }
 
-    /// Something wrong elsewhere in a document.
+    /// A mistake at another position in a document.
     pub fn at(document: usize, pointer: &str, detail: impl Into<String>) -> Self {
         Self { document: Some(document), pointer: pointer.to_owned(), detail: detail.into() }
     }
 
-    /// Something wrong that is of no document.
+    /// A mistake that concerns no document.
     pub fn general(detail: impl Into<String>) -> Self {
         Self { document: None, pointer: String::new(), detail: detail.into() }
     }
@@ -64,7 +64,7 @@ impl fmt::Display for Problem {
 /// Reads documents: one, or an array of them. `first` is the number of the first one.
 ///
 /// # Errors
-/// What is no document, each with its pointer.
+/// The invalid documents, each with its pointer.
 pub fn read_documents(json: Value, first: usize) -> Result<Vec<Document>, Vec<Problem>> {
     let items = match json {
         Value::Array(items) => items,

@@ -9,11 +9,11 @@ use crate::{
     resolve::is_secret,
 };
 
-/// The documents of all rows that are known, in the order of their kinds and names. They hold no secret and nothing that the
-/// server makes.
+/// The documents of all known rows, in the order of their kinds and names. They hold no secret and nothing that the
+/// server generates.
 ///
 /// # Errors
-/// Names that more than one row of a kind has: documents could not tell them apart.
+/// Names that more than one row of a kind has: documents would be ambiguous.
 pub fn export(state: &State<'_>) -> Result<Vec<Document>, Vec<Problem>> {
     let names = Names::of(state);
     let (mut documents, mut problems) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Rows by what they are called, to find those that a document is about.
+//! Rows by their keys, to find those of a document.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{Kind, Row, state::is_same_value};
 
-/// Rows by all that their keys consist of.
+/// Rows by the values of their keys.
 pub struct Index<'a> {
     rows: &'a [Row],
     by_key: HashMap<Vec<String>, Vec<usize>>,
@@ -23,17 +23,17 @@ impl<'a> Index<'a> {
         Self { rows, by_key }
     }
 
-    /// The rows that members are about: those of the same key, as far as the members tell it.
+    /// The rows of these members: those of the same key, as far as the members contain it.
     pub fn rows(&self, kind: &Kind, members: &Map<String, Value>) -> Vec<&'a Row> {
         if kind.key.iter().all(|field| members.contains_key(field.wire())) {
-            let found = self.by_key.get(&identity(kind, members)).into_iter().flatten();
-            return found.filter_map(|at| self.rows.get(*at)).collect();
+            let matches = self.by_key.get(&identity(kind, members)).into_iter().flatten();
+            return matches.filter_map(|at| self.rows.get(*at)).collect();
         }
         self.rows.iter().filter(|row| is_meant(kind, members, &row.members)).collect()
     }
 }
 
-/// Whether members are about a row with these others: those of its key that they have are the same.
+/// Whether members identify a row with these others: those of its key that they have are the same.
 pub fn is_meant(kind: &Kind, members: &Map<String, Value>, row: &Map<String, Value>) -> bool {
     kind.key.iter().all(|field| {
         let own = row.get(field.wire()).unwrap_or(&Value::Null);
@@ -41,7 +41,7 @@ pub fn is_meant(kind: &Kind, members: &Map<String, Value>, row: &Map<String, Val
     })
 }
 
-/// The values of a key in one form, whatever form they are written in.
+/// The values of a key in one normalized form.
 fn identity(kind: &Kind, members: &Map<String, Value>) -> Vec<String> {
     let value = |field: &&'static Field| match members.get(field.wire()) {
         Some(Value::String(text)) if field.access.folded => fold(text),

@@ -7,7 +7,7 @@ use crate::left_out::LEFT_OUT;
 
 /// A resource that is configuration.
 pub struct Kind {
-    /// What it is called in documents: as the interface calls it.
+    /// Its name in documents: as the interface calls it.
     pub name: &'static str,
     /// Its shape.
     pub shape: &'static Shape,
@@ -26,7 +26,7 @@ pub struct Kind {
 pub struct Reference {
     /// The member.
     pub field: &'static Field,
-    /// What the other row is.
+    /// The shape of the other row.
     pub target: &'static Shape,
 }
 
@@ -60,12 +60,12 @@ impl Kind {
         self.shape.fields.iter().find(|field| field.access.key)
     }
 
-    /// Whether its rows are known by an id that is made for them.
+    /// Whether its rows are identified by a generated id.
     pub fn has_own_id(&self) -> bool {
         self.id().is_some_and(|id| matches!(id.kind, Value::Id) && self.reference(id).is_none())
     }
 
-    /// The members of a document: what a caller may write, without ids that are made and tokens.
+    /// The members of a document: those that a caller may write, without generated ids and tokens.
     pub fn members(&self) -> impl Iterator<Item = &'static Field> {
         let own_id = self.has_own_id();
         self.shape
@@ -75,12 +75,12 @@ impl Kind {
             .filter(|field| !field.is_token())
     }
 
-    /// The members of which an answer holds what was written.
+    /// The members whose written value an answer shows.
     pub fn kept(&self) -> impl Iterator<Item = &'static Field> {
         self.members().filter(|field| field.access.shown && field.access.column != Column::Unstored)
     }
 
-    /// Whether rows of it need those of the other: they name them, or list them when they are made.
+    /// Whether its rows depend on those of the other: they name them, or list them at creation.
     pub fn needs(&self, other: &Self) -> bool {
         let named = self.references.iter().map(|reference| reference.target);
         let listed = self.sets.iter().filter(|set| set.relation.listed.at_creation());
@@ -93,8 +93,8 @@ pub fn is_same(one: &Shape, other: &Shape) -> bool {
     one.name == other.name
 }
 
-/// The kinds among these operations' resources: those that are listed, made, replaced and deleted in batches and are not
-/// [left out](LEFT_OUT). Each comes after those that it needs, and otherwise in the order of the operations.
+/// The kinds among these operations' resources: those that are listed, created, replaced and deleted in batches and are not
+/// [left out](LEFT_OUT). Each comes after those that it depends on, and otherwise in the order of the operations.
 pub fn kinds(operations: &[&'static Op]) -> Vec<Kind> {
     let batch = |op: &&&'static Op| matches!(op.action, Action::CreateBatch);
     let shapes: Vec<_> = operations.iter().filter(batch).map(|op| (op.shape, op.path)).collect();
@@ -120,7 +120,7 @@ pub fn kinds(operations: &[&'static Op]) -> Vec<Kind> {
     while !waiting.is_empty() {
         let is_ready =
             |kind: &Kind| waiting.iter().all(|other| is_same(kind.shape, other.shape) || !kind.needs(other));
-        // rows that need each other would leave none that is ready: then the first one goes on
+        // rows that depend on each other would leave none that is ready: then the first one is taken
         let next = waiting.iter().position(is_ready).unwrap_or(0);
         ordered.push(waiting.remove(next));
     }
@@ -142,8 +142,8 @@ fn references(shape: &'static Shape, shapes: &[(&'static Shape, &'static str)]) 
     shape.fields.iter().filter(is_id).filter_map(target).collect()
 }
 
-/// The fields by which people know a row: those of its unique indexes; without one what never changes of it and its name, or
-/// what it must have. A hidden field of an index stands for what the row may name.
+/// The key fields of a row: those of its unique indexes; without one its create-only references and its name, or
+/// its required fields. A hidden field of an index stands for the references of the row.
 fn key(shape: &'static Shape, references: &[Reference]) -> Vec<&'static Field> {
     let mut key: Vec<&'static Field> = Vec::new();
     let mut add = |field: &'static Field| {
@@ -152,10 +152,11 @@ fn key(shape: &'static Shape, references: &[Reference]) -> Vec<&'static Field> {
         }
     };
     let is_reference = |field: &Field| references.iter().any(|reference| reference.field.is(field));
-    let is_made = |field: &Field| field.access.key && matches!(field.kind, Value::Id) && !is_reference(field);
+    let is_generated =
+        |field: &Field| field.access.key && matches!(field.kind, Value::Id) && !is_reference(field);
     for unique in shape.unique {
         let fields = unique.fields();
-        if fields.iter().all(|field| is_made(field) || !field.access.shown) {
+        if fields.iter().all(|field| is_generated(field) || !field.access.shown) {
             continue;
         }
         for field in fields.iter().filter_map(|field| shape.own(field)) {
@@ -194,11 +195,11 @@ fn sets(
         operations.iter().find(adds).map(|op| op.path)
     };
     let is_kind = |relation: &Relation| shapes.iter().any(|(other, _)| is_same(other, relation.target));
-    let found = shape.relations.iter().filter(|relation| is_kind(relation));
-    found.filter_map(|relation| Some(Set { relation, path: path(relation)? })).collect()
+    let relations = shape.relations.iter().filter(|relation| is_kind(relation));
+    relations.filter_map(|relation| Some(Set { relation, path: path(relation)? })).collect()
 }
 
-/// Leaves each set of pairs to one of its two sides: that whose rows list it when they are made, else the later one.
+/// Leaves each set of pairs to one of its two sides: that whose rows list it at creation, else the later one.
 fn own_sets(kinds: &mut [Kind]) {
     let mut owners: Vec<(usize, Set)> = Vec::new();
     for (index, kind) in kinds.iter().enumerate() {

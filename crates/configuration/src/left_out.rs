@@ -1,4 +1,4 @@
-//! What is no configuration, and why.
+//! The resources that are not configuration, with the reasons.
 
 const PERSON: &str = "it is about people, who are no configuration";
 const RECORD: &str = "the server writes it";
@@ -35,17 +35,17 @@ pub const MEMBERS_LEFT_OUT: &[(&str, &str, &str)] = &[
     ("IdpInstance", "metadata", "what applications note about an instance"),
 ];
 
-/// Kinds that are not exported: all that there is of them is a secret. A document can still make one.
+/// Kinds that are not exported: their only content is a secret. A document can still create one.
 pub const NOT_EXPORTED: &[&str] = &["ClientAppSecret"];
 
-/// Members that say how a file was written that was uploaded, with what is true of the file that an export holds. They are
-/// taken when a row is made, and not compared.
+/// Members that describe the format of an uploaded file, with the format of the file in an export. They are
+/// used when a row is created, and not compared.
 pub const UPLOADED: &[(&str, &str, &str)] = &[
     ("CertStore", "certificateStorageFormat", "Der"),
     ("CertStore", "certificatePasswordProtection", "None"),
 ];
 
-/// What is true of the file that an export holds, where the member says how a file was written.
+/// The format of the file in an export, for a member that describes it.
 pub fn uploaded(kind: &str, member: &str) -> Option<&'static str> {
     UPLOADED.iter().find(|(of, name, _)| *of == kind && *name == member).map(|(.., value)| *value)
 }

@@ -1,7 +1,7 @@
-//! Configuration as code (`9-operating.md`, section 14): rows as the interface shows them become documents that name each other,
-//! documents become a plan of what differs, and a plan becomes the calls that make it the same. Nothing here does I/O.
+//! Configuration as code (`9-operating.md`, section 14): rows of the interface become documents that name each other,
+//! documents become a plan of the differences, and a plan becomes the calls that apply it. Nothing here does I/O.
 //!
-//! What is configuration, in which order, and by what a row is known follow from the declarations of the resources.
+//! The kinds, their order and the keys of rows follow from the declarations of the resources.
 
 mod calls;
 mod change;

@@ -1,4 +1,4 @@
-//! What rows are called in documents: the values of their keys, those of the rows they belong to first, between slashes.
+//! The names of rows in documents: the values of their keys, those of the rows they belong to first, between slashes.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use serde_json::{Map, Value};
 
 use crate::{Kind, State};
 
-/// A row and what it is called.
+/// A row and its name.
 struct Named {
     segments: Vec<String>,
     key: String,
 }
 
-/// What the rows of all kinds are called.
+/// The names of the rows of all kinds.
 pub struct Names<'a> {
     kinds: &'a [Kind],
     of_kinds: Vec<OfKind>,
 }
 
-/// What the rows of one kind are called, found by their keys and by their whole names.
+/// The names of the rows of one kind, found by their keys and by their whole names.
 #[derive(Default)]
 struct OfKind {
     named: Vec<Named>,
@@ -27,16 +27,16 @@ struct OfKind {
     by_name: HashMap<String, Vec<usize>>,
 }
 
-/// Why a name leads to no row.
+/// The reason why a name leads to no row.
 pub enum Unresolved {
-    /// None is called so.
+    /// No row has it.
     Nothing,
-    /// Several are.
+    /// Several rows have it.
     Many(Vec<String>),
 }
 
 impl<'a> Names<'a> {
-    /// What the rows of a server are called.
+    /// The names of the rows of a server.
     pub fn of(state: &State<'a>) -> Self {
         let mut names =
             Self { kinds: state.kinds, of_kinds: state.kinds.iter().map(|_| OfKind::default()).collect() };
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Adds a row, by its members with ids, and tells what it is called.
+    /// Adds a row, by its members with ids, and returns its name.
     pub fn add(&mut self, index: usize, key: &str, members: &Map<String, Value>) -> String {
         let segments = self.segments(index, members);
         let name = joined(&segments);
@@ -60,10 +60,10 @@ impl<'a> Names<'a> {
         name
     }
 
-    /// What a row with these members is called.
+    /// The name of a row with these members.
     fn segments(&self, index: usize, members: &Map<String, Value>) -> Vec<String> {
         let Some(kind) = self.kinds.get(index) else { return Vec::new() };
-        // of members that exclude each other the name tells which one it is
+        // of members that exclude each other the name contains which one it is
         let choices =
             kind.key.iter().filter(|field| field.nullable && kind.reference(field).is_some()).count();
         let mut segments = Vec::new();
@@ -97,7 +97,7 @@ impl<'a> Names<'a> {
         own.named.get(*own.by_key.get(&key.to_ascii_lowercase())?)
     }
 
-    /// What the row of a kind with this key is called; none where the caller does not see it.
+    /// The name of the row of a kind with this key; none where the caller does not see it.
     pub fn name(&self, kind: &str, key: &str) -> Option<String> {
         self.find(kind, key).map(|named| joined(&named.segments))
     }
@@ -111,24 +111,24 @@ impl<'a> Names<'a> {
         twice
     }
 
-    /// The key of the row that is called so, wholly or by the end of its name.
+    /// The key of the row with this name, whole or its end.
     pub fn key(&self, kind: &str, name: &str) -> Result<&str, Unresolved> {
         let own = self.index(kind).and_then(|index| self.of_kinds.get(index)).ok_or(Unresolved::Nothing)?;
         let whole = own.by_name.get(&fold(name)).into_iter().flatten();
-        let mut found: Vec<&Named> = whole.filter_map(|at| own.named.get(*at)).collect();
-        if found.is_empty() {
+        let mut matches: Vec<&Named> = whole.filter_map(|at| own.named.get(*at)).collect();
+        if matches.is_empty() {
             let end = format!("/{}", fold(name));
             let ending = own.by_name.iter().filter(|(name, _)| name.ends_with(&end));
-            found = ending.flat_map(|(_, rows)| rows).filter_map(|at| own.named.get(*at)).collect();
+            matches = ending.flat_map(|(_, rows)| rows).filter_map(|at| own.named.get(*at)).collect();
         }
-        match found.as_slice() {
+        match matches.as_slice() {
             [] => Err(Unresolved::Nothing),
             [one] => Ok(&one.key),
             many => Err(Unresolved::Many(many.iter().map(|named| joined(&named.segments)).collect())),
         }
     }
 
-    /// A location with names in the place of ids: `/views/tenant/{Default/Default/Main}/SignIn`.
+    /// A location with names in place of ids: `/views/tenant/{Default/Default/Main}/SignIn`.
     pub fn location(&self, location: &str) -> String {
         let mut parts: Vec<String> = location.split('/').map(str::to_owned).collect();
         let (level, id) = (parts.get(2).cloned(), parts.get(3).cloned());
@@ -140,7 +140,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The kind and the name that a location holds, and what stands before and after them.
+/// The kind and the name in a location, and the text before and after them.
 pub fn named_in(location: &str) -> Option<(&str, &str, &str, &str)> {
     let (before, rest) = location.split_once("/{")?;
     let (name, after) = rest.split_once('}')?;

@@ -1,4 +1,4 @@
-//! What differs between documents and the rows of a server.
+//! The differences between documents and the rows of a server.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,20 +17,20 @@ use crate::{
     state::is_same_value,
 };
 
-/// What a plan is made of besides documents and rows.
+/// The input of a plan besides documents and rows.
 pub struct Known<'a> {
-    /// What the set remembers of the server.
+    /// The set's memory of the server.
     pub memory: &'a Memory,
     /// The secrets that were given, by name.
     pub secrets: &'a BTreeMap<String, String>,
-    /// Whether rows are deleted that the set made and has no document of any more.
+    /// Whether to delete rows that the set created and has no document of any more.
     pub prune: bool,
 }
 
-/// Compares documents with the rows of a server. `new_id` makes ids for new rows.
+/// Compares documents with the rows of a server. `new_id` generates ids for new rows.
 ///
 /// # Errors
-/// All that is wrong with the documents: then nothing can be done.
+/// All mistakes in the documents: then there is no plan.
 pub fn plan(
     state: &State<'_>,
     documents: &[Document],
@@ -58,13 +58,13 @@ struct Planner<'a> {
     state: &'a State<'a>,
     known: &'a Known<'a>,
     names: Names<'a>,
-    /// The keys of rows that are made.
+    /// The keys of new rows.
     new: HashSet<String>,
     problems: Vec<Problem>,
 }
 
 impl Planner<'_> {
-    /// What is to be done with the rows of a kind.
+    /// The changes to the rows of a kind.
     fn kind<'d>(
         &mut self,
         (index, kind): (usize, &Kind),
@@ -72,7 +72,7 @@ impl Planner<'_> {
         new_id: &mut dyn FnMut() -> String,
     ) -> Vec<Change> {
         let rows = self.state.rows(index);
-        let found = Index::of(kind, rows);
+        let index_of_rows = Index::of(kind, rows);
         let (mut changes, mut meant): (Vec<Change>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
         let mut vague = Vec::new();
         for (number, document) in documents {
@@ -86,7 +86,7 @@ impl Planner<'_> {
             if self.problems.len() > before {
                 continue;
             }
-            let rows = found.rows(kind, &given);
+            let rows = index_of_rows.rows(kind, &given);
             if kind.key.iter().any(|field| !given.contains_key(field.wire())) {
                 vague.push((number, given.clone(), rows.len()));
             }
@@ -101,8 +101,8 @@ impl Planner<'_> {
                 }
             };
             let Some(change) = change else { continue };
-            let place = if change.what == What::Create { fold(&change.name) } else { change.key.clone() };
-            if let Some(other) = meant.insert(place, number) {
+            let identity = if change.what == What::Create { fold(&change.name) } else { change.key.clone() };
+            if let Some(other) = meant.insert(identity, number) {
                 let detail = format!("is about the same {} as document {other}", kind.name);
                 self.problems.push(Problem::at(number, "/members", detail));
             }
@@ -112,14 +112,15 @@ impl Planner<'_> {
         }
         self.check_vague(kind, &vague, &changes);
         if self.known.prune {
-            let gone =
-                |row: &&Row| self.known.memory.has_made(kind.name, &row.key) && !meant.contains_key(&row.key);
+            let gone = |row: &&Row| {
+                self.known.memory.has_created(kind.name, &row.key) && !meant.contains_key(&row.key)
+            };
             changes.extend(rows.iter().filter(gone).map(|row| self.deletion(kind, row)));
         }
         changes
     }
 
-    /// Finds documents that leave out what tells one row from another, and would be about several once the new rows are made.
+    /// Finds documents without a member that distinguishes rows, which would be ambiguous once the new rows exist.
     fn check_vague(
         &mut self,
         kind: &Kind,
@@ -215,7 +216,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Names the only row that a new one can belong to, where its document leaves that to the server.
+    /// Adds the only possible owner of a new row, where its document leaves that to the server.
     fn complete(&self, kind: &Kind, given: &mut Map<String, Value>) {
         for field in kind.key.iter().filter(|field| field.nullable && field.is_create_only()) {
             let Some(reference) = kind.reference(field) else { continue };
@@ -228,7 +229,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether a member holds the key of a row that is made.
+    /// Whether a member holds the key of a new row.
     fn needs_new(&self, given: &Map<String, Value>) -> bool {
         let is_new = |key: &str| self.new.contains(&key.to_ascii_lowercase());
         given.values().any(|value| match value {
@@ -238,7 +239,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Finds secrets that were not given, in a value that is to be sent.
+    /// Finds secrets that were not given, in a value to send.
     fn check_secrets(&mut self, number: usize, member: &str, value: &Value) {
         if let Some(name) = secret_of(value) {
             if !self.known.secrets.contains_key(name) {
@@ -260,7 +261,7 @@ impl Planner<'_> {
         let (mut differences, mut links) = (Vec::new(), Vec::new());
         for (member, value) in &given {
             let own = row.members.get(member).unwrap_or(&Value::Null);
-            let told = document.members.get(member).unwrap_or(&Value::Null);
+            let documented = document.members.get(member).unwrap_or(&Value::Null);
             if let Some(set) = kind.set(member) {
                 let before = keys_in(Some(own));
                 if let Some(link) = link(set, &before, value) {
@@ -268,7 +269,7 @@ impl Planner<'_> {
                         self.names.name(set.relation.target.name, key).unwrap_or_else(|| key.clone())
                     };
                     let before: Vec<String> = before.iter().map(name).collect();
-                    let after = told.clone();
+                    let after = documented.clone();
                     differences.push(Difference {
                         member: member.clone(),
                         before: before.into(),
@@ -296,7 +297,12 @@ impl Planner<'_> {
                 _ => own.clone(),
             };
             let is_secret = is_secret(field, &row.members);
-            differences.push(Difference { member: member.clone(), before, after: told.clone(), is_secret });
+            differences.push(Difference {
+                member: member.clone(),
+                before,
+                after: documented.clone(),
+                is_secret,
+            });
         }
         let is_written = differences.iter().any(|difference| kind.set(&difference.member).is_none());
         let body = is_written.then(|| replacement(kind, &given, row));
@@ -320,7 +326,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether a member is to be written. A secret is, where it is another than the server shows; where it shows none, where
+    /// Whether a member is to be written. A secret is, where it differs from the one that the server shows; where it shows none, where
     /// it was not sent before under this name.
     fn differs(&self, kind: &Kind, field: &Field, value: &Value, row: &Row) -> bool {
         let own = row.members.get(field.wire()).unwrap_or(&Value::Null);
@@ -328,26 +334,26 @@ impl Planner<'_> {
         if let (Some(secret), Value::String(own)) = (self.known.secrets.get(name), own) {
             return secret != own;
         }
-        let place = Memory::place(kind.name, &row.key, field.wire());
-        self.known.memory.secrets.get(&place).is_none_or(|sent| sent != name)
+        let path = Memory::secret_path(kind.name, &row.key, field.wire());
+        self.known.memory.secrets.get(&path).is_none_or(|sent| sent != name)
     }
 }
 
-/// The links that a set needs and has too many; none where it is as it is to be.
-fn link(set: &Set, before: &[String], wanted: &Value) -> Option<Link> {
-    let wanted: Vec<&str> = wanted.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+/// The missing and superfluous links of a set; none where they are as desired.
+fn link(set: &Set, before: &[String], desired: &Value) -> Option<Link> {
+    let desired: Vec<&str> = desired.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let has = |key: &str| before.iter().any(|own| own.eq_ignore_ascii_case(key));
-    let added: Vec<String> = wanted.iter().filter(|key| !has(key)).map(|key| (*key).to_owned()).collect();
-    let is_wanted = |own: &&String| wanted.iter().any(|key| key.eq_ignore_ascii_case(own));
-    let removed: Vec<String> = before.iter().filter(|own| !is_wanted(own)).cloned().collect();
+    let added: Vec<String> = desired.iter().filter(|key| !has(key)).map(|key| (*key).to_owned()).collect();
+    let is_desired = |own: &&String| desired.iter().any(|key| key.eq_ignore_ascii_case(own));
+    let removed: Vec<String> = before.iter().filter(|own| !is_desired(own)).cloned().collect();
     (!added.is_empty() || !removed.is_empty()).then_some(Link { path: set.path, added, removed })
 }
 
-/// The body that replaces a row: what it has, and what the document says instead.
+/// The body that replaces a row: its values, overridden by those of the document.
 pub fn replacement(kind: &Kind, given: &Map<String, Value>, row: &Row) -> Map<String, Value> {
     let mut body = Map::new();
     for field in kind.members().filter(|field| field.access.put) {
-        let own = kind.kept().any(|kept| kept.is(field)).then(|| row.members.get(field.wire())).flatten();
+        let own = kind.kept().any(|stored| stored.is(field)).then(|| row.members.get(field.wire())).flatten();
         let said = given.get(field.wire()).filter(|_| uploaded(kind.name, field.wire()).is_none());
         if let Some(value) = said.or(own) {
             body.insert(field.wire().to_owned(), value.clone());

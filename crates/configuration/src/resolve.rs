@@ -1,4 +1,4 @@
-//! Documents with ids in the place of names.
+//! Documents with ids in place of names.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::{
     names::{Names, Unresolved, named_in},
 };
 
-/// The name of the secret that a value stands for.
+/// The name of the secret in a value.
 pub fn secret_of(value: &Value) -> Option<&str> {
     let Value::Object(members) = value else { return None };
     let only = members.len() == 1;
     members.get("secret").and_then(Value::as_str).filter(|_| only)
 }
 
-/// Whether a member of a row with these members is a secret, which no document holds and nobody is shown.
+/// Whether a member of a row with these members is a secret, which no document holds and no answer shows.
 pub fn is_secret(field: &Field, members: &Map<String, Value>) -> bool {
     let text = matches!(field.kind, Form::Text(_));
     if field.access.column == Column::Unstored {
@@ -29,12 +29,12 @@ pub fn is_secret(field: &Field, members: &Map<String, Value>) -> bool {
     field.access.sealing == Sealing::Secret && name.is_some_and(names_secret)
 }
 
-/// Whether an answer shows what was written.
-fn is_kept(field: &Field) -> bool {
+/// Whether an answer shows the written value.
+fn is_stored(field: &Field) -> bool {
     field.access.shown && field.access.column != Column::Unstored
 }
 
-/// The members of a document, with ids in the place of names, and what is wrong with them.
+/// The members of a document, with ids in place of names; adds mistakes to `problems`.
 pub fn resolve(
     kind: &Kind,
     (number, document): (usize, &Document),
@@ -81,14 +81,14 @@ pub fn resolve(
                 match located(names, location) {
                     Ok(location) => {
                         let location = Value::String(location);
-                        let kept = kept_of(field, &location).unwrap_or(location);
-                        resolved.insert(member.clone(), kept);
+                        let stored = kept_of(field, &location).unwrap_or(location);
+                        resolved.insert(member.clone(), stored);
                     }
                     Err(detail) => wrong(detail),
                 }
             }
-            // as the server will have it, so that what it has is compared with the like
-            _ if is_kept(field) && secret_of(value).is_none() => {
+            // in the server's normalized form, for the comparison
+            _ if is_stored(field) && secret_of(value).is_none() => {
                 if let Some(value) = kept_of(field, value) {
                     resolved.insert(member.clone(), value);
                 }
@@ -99,7 +99,7 @@ pub fn resolve(
     resolved
 }
 
-/// The key of the row of a kind that is called so. An id stands for itself.
+/// The key of the row of a kind with this name. An id stands for itself.
 fn key_of(names: &Names<'_>, kind: &str, name: &str) -> Result<String, String> {
     match names.key(kind, name) {
         Ok(key) => Ok(key.to_owned()),
@@ -117,7 +117,7 @@ fn located(names: &Names<'_>, location: &str) -> Result<String, String> {
     Ok(format!("{before}/{}{after}", key_of(names, level, name.trim())?))
 }
 
-/// The names of all secrets that documents want.
+/// The names of all secrets in documents.
 pub fn secret_names(documents: &[Document]) -> BTreeSet<String> {
     fn find(value: &Value, names: &mut BTreeSet<String>) {
         match (secret_of(value), value) {

@@ -1,4 +1,4 @@
-//! The rows that a server has, as its interface shows them.
+//! The rows of a server, as its interface shows them.
 
 use chancery_record::{Field, Kind as Shown, TextRule, fold, parse_timestamp};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ pub struct Row {
     pub members: Map<String, Value>,
 }
 
-/// The rows that a server has, of each kind.
+/// The rows of a server, of each kind.
 pub struct State<'a> {
     /// The kinds.
     pub kinds: &'a [Kind],
@@ -24,12 +24,12 @@ pub struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// A state of which nothing is known yet.
+    /// A state without known rows.
     pub fn new(kinds: &'a [Kind]) -> Self {
         Self { kinds, rows: kinds.iter().map(|_| None).collect() }
     }
 
-    /// Takes the list that the interface answered with for the kind at this index.
+    /// Sets the list that the interface answered with for the kind at this index.
     ///
     /// # Errors
     /// It is no list of rows.
@@ -42,7 +42,7 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// The rows of a kind; none where they are not known.
+    /// The rows of a kind; empty where they are not known.
     pub fn rows(&self, index: usize) -> &[Row] {
         self.rows.get(index).and_then(Option::as_deref).unwrap_or_default()
     }
@@ -67,7 +67,7 @@ pub fn read_rows(kind: &Kind, list: Value) -> Result<Vec<Row>, String> {
     items.into_iter().map(row).collect()
 }
 
-/// Whether the interface means the same by two values of a member.
+/// Whether two values of a member are the same to the interface.
 pub fn is_same_value(field: &Field, one: &Value, other: &Value) -> bool {
     let (Value::String(one), Value::String(other)) = (one, other) else { return one == other };
     match field.kind {
@@ -75,7 +75,7 @@ pub fn is_same_value(field: &Field, one: &Value, other: &Value) -> bool {
         Shown::Time => {
             one == other || parse_timestamp(one).is_some_and(|one| parse_timestamp(other) == Some(one))
         }
-        // the order of its members is no part of an object
+        // the order of members in an object is irrelevant
         Shown::Text(TextRule { takes_object: true, .. }) => one == other || is_same_object(one, other),
         _ if field.access.folded => fold(one) == fold(other),
         _ => one == other,

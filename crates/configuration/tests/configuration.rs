@@ -32,7 +32,7 @@ fn each_kind_comes_after_those_that_it_needs() {
 
 /// Every resource of the service is configuration, or there is a reason why it is none; so is every id that it holds.
 #[test]
-fn what_is_left_out_has_a_reason() {
+fn every_resource_that_is_left_out_has_a_reason() {
     let operations = operations();
     let kinds = kinds(&operations);
     let mut wrong = Vec::new();
@@ -69,7 +69,7 @@ fn what_is_left_out_has_a_reason() {
 
 /// Each set of pairs is a member of one of its two sides, and none is lost.
 #[test]
-fn each_set_is_of_one_side() {
+fn each_set_belongs_to_one_side() {
     let kinds = kinds(&operations());
     let mut sides: Vec<_> = kinds
         .iter()
@@ -158,7 +158,7 @@ fn at(kinds: &[Kind], name: &str) -> usize {
 }
 
 #[test]
-fn what_was_exported_differs_in_nothing() {
+fn an_export_has_no_differences() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let documents = export(&state).unwrap();
@@ -171,7 +171,7 @@ fn what_was_exported_differs_in_nothing() {
 }
 
 #[test]
-fn what_is_new_is_made_by_its_names_in_one_go() {
+fn new_rows_are_created_by_their_names_in_one_plan() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let documents = [
@@ -208,7 +208,7 @@ fn what_is_new_is_made_by_its_names_in_one_go() {
         (secret.body[0]["secret"].as_str(), secret.body[0]["clientAppId"].as_str()),
         (Some("a long secret"), app["id"].as_str())
     );
-    // what needs rows that do not exist yet cannot be tried before
+    // rows that depend on new rows cannot be tried in advance
     let trials =
         |name: &str| trials(&kinds[at(&kinds, name)], &plan.changes[at(&kinds, name)], &set.secrets).len();
     assert_eq!(["Tenant", "ClientApp", "ClaimRule", "Option"].map(trials), [1, 1, 0, 0]);
@@ -217,8 +217,8 @@ fn what_is_new_is_made_by_its_names_in_one_go() {
     let index = at(&kinds, "Option");
     assert!(plan.can_adopt(index));
     let now = json!([{ "id": id(9), "name": "Colour", "value": "red", "applyToTenantId": tenant, "concurrencyToken": "z" }]);
-    let made = BTreeSet::from([tenant.as_str().unwrap().to_owned()]);
-    adopt(&kinds[index], &mut plan.changes[index], now, &made).unwrap();
+    let created = BTreeSet::from([tenant.as_str().unwrap().to_owned()]);
+    adopt(&kinds[index], &mut plan.changes[index], now, &created).unwrap();
     let call = of(&plan, "Option").remove(0);
     assert_eq!(
         (call.method, &call.body[0]["id"], &call.body[0]["value"]),
@@ -228,7 +228,7 @@ fn what_is_new_is_made_by_its_names_in_one_go() {
 }
 
 #[test]
-fn what_differs_is_changed_by_its_token() {
+fn a_different_row_is_changed_by_its_token() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let documents = [
@@ -251,9 +251,9 @@ fn what_differs_is_changed_by_its_token() {
     assert_eq!((call.method, &call.body), ("DELETE", &json!({ "relatedIds": [id(3)] })));
 }
 
-/// A location is known in whatever form it is written: as the server keeps it.
+/// A location in any spelling is normalized as on the server.
 #[test]
-fn a_location_is_that_of_the_server() {
+fn a_location_is_normalized_as_on_the_server() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     for location in ["/views/tenant/{ North~1South }/SignIn", "views/tenant/{North~1South}/SignIn"] {
@@ -263,9 +263,9 @@ fn a_location_is_that_of_the_server() {
     }
 }
 
-/// A document that leaves out what tells one row from another is refused where it would be about several.
+/// A document without a member that distinguishes rows is refused where it would be ambiguous.
 #[test]
-fn what_may_be_several_rows_is_refused() {
+fn an_ambiguous_document_is_refused() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let secret = |name: Value| {
@@ -279,15 +279,15 @@ fn what_may_be_several_rows_is_refused() {
     for documents in
         [[secret(Value::Null), secret(json!("first"))], [secret(json!("first")), secret(Value::Null)]]
     {
-        let told = Set::new().plan(&state, &documents).unwrap_err();
-        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
-        let is_told = |detail: &&String| detail.ends_with("of which one is new: give name");
-        assert_eq!(told.iter().filter(is_told).count(), 1, "{told:?}");
+        let problems = Set::new().plan(&state, &documents).unwrap_err();
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let is_expected = |detail: &&String| detail.ends_with("of which one is new: give name");
+        assert_eq!(problems.iter().filter(is_expected).count(), 1, "{problems:?}");
     }
 }
 
 #[test]
-fn secrets_are_sent_where_they_differ_and_told_by_name() {
+fn secrets_are_sent_where_they_differ_and_shown_by_name() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let option = |value: Value| {
@@ -307,7 +307,7 @@ fn secrets_are_sent_where_they_differ_and_told_by_name() {
 }
 
 #[test]
-fn only_what_the_set_made_is_pruned() {
+fn only_rows_that_the_set_created_are_pruned() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let index = at(&kinds, "ClientApp");
@@ -325,7 +325,7 @@ fn only_what_the_set_made_is_pruned() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_pointer() {
+fn mistakes_are_reported_with_their_pointers() {
     let kinds = kinds(&operations());
     let state = server(&kinds);
     let documents = [
@@ -335,11 +335,12 @@ fn what_is_wrong_is_told_with_its_pointer() {
         document("ClientApp", json!({ "name": "Web" })),
         document("ClientApp", json!({ "name": "web" })),
     ];
-    let told = Set::new().plan(&state, &documents).unwrap_err();
-    let mut told: Vec<_> = told.iter().map(|problem| (problem.document, problem.pointer.as_str())).collect();
-    told.sort_unstable();
+    let pointers = Set::new().plan(&state, &documents).unwrap_err();
+    let mut pointers: Vec<_> =
+        pointers.iter().map(|problem| (problem.document, problem.pointer.as_str())).collect();
+    pointers.sort_unstable();
     assert_eq!(
-        told,
+        pointers,
         [
             (Some(0), "/kind"),
             (Some(1), "/members/subscriptionId"),

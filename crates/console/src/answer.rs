@@ -1,4 +1,4 @@
-//! Answers a request below `/console`: who asks, by which session, and what is answered where something fails.
+//! Answers a request below `/console`: authentication, session, and the response when something fails.
 
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, ProblemKind};
@@ -14,25 +14,25 @@ use crate::{
     shell::{
         assets,
         directory::encoded,
-        failure::{Failure, seconds_to_wait},
-        forgery, proof,
-        session::{self, Entered},
+        failure::{Failure, retry_after_seconds},
+        forgery, reauthentication,
+        session::{self, SignInResult},
         visit::{Parameters, Visit, plain},
         words::Words,
     },
 };
 
-/// The cookie of the user store that was looked at last.
+/// The cookie with the user store that was viewed last.
 const STORE: &str = "console-store";
-/// The store that is looked at first.
+/// The user store that is shown at first.
 const FIRST_STORE: &str = "default";
 
-/// The most bytes of a form of who is not signed in.
+/// Maximum size of a form of a client without a session, in bytes.
 const SMALL: usize = 64 << 10;
-/// The most bytes of a form.
+/// Maximum size of a form, in bytes.
 const LARGEST: usize = 4 << 20;
 
-/// Answers a request below `/console`. What fails is a page, too.
+/// Answers a request below `/console`. An error is rendered as a page, too.
 pub async fn answer(
     app: &App,
     parts: &Parts,
@@ -56,14 +56,14 @@ pub async fn answer(
     let response = match answered {
         Ok(response) => response,
         Err(problem) => {
-            let told = Failure::of(parts, words, &problem);
-            told.answered(&problem, &plain(parts, words, None, told.heading, &told.content))?
+            let failure = Failure::of(parts, words, &problem);
+            failure.response(&problem, &plain(parts, words, None, failure.heading, &failure.content))?
         }
     };
     compress(app, &parts.headers, response).await
 }
 
-/// The decoded segments of a path, without the first.
+/// The decoded segments of a path, without the first one.
 fn segments(path: &str) -> Vec<String> {
     let rest = path.trim_start_matches('/').split('/').skip(1).filter(|segment| !segment.is_empty());
     rest.map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned()).collect()
@@ -86,10 +86,11 @@ async fn route(
         return Ok(response);
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
-    let kept = cookies.find(STORE).map(|kept| percent_decode_str(&kept).decode_utf8_lossy().into_owned());
-    let store = match (&named, &kept) {
+    let stored =
+        cookies.find(STORE).map(|stored| percent_decode_str(&stored).decode_utf8_lossy().into_owned());
+    let store = match (&named, &stored) {
         (Some(name), _) => AskedStore::Named(name),
-        (None, kept) => AskedStore::Kept(kept.as_deref().unwrap_or(FIRST_STORE)),
+        (None, stored) => AskedStore::Kept(stored.as_deref().unwrap_or(FIRST_STORE)),
     };
     let is_prefetch = parts.headers.contains_key("sec-purpose");
     let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
@@ -98,27 +99,33 @@ async fn route(
         None => Ok(None),
     };
     let visitor = match visitor {
-        Err(problem) if is_post && is_ours && seconds_to_wait(&problem).is_some() => {
+        Err(problem) if is_post && is_ours && retry_after_seconds(&problem).is_some() => {
             let form = read_post(app, parts, body, SMALL).await?;
-            if !proof::is_own(app, &cookies, &form) {
+            if !reauthentication::is_own(app, &cookies, &form) {
                 return Err(problem);
             }
-            let told = Failure::of(parts, words, &problem);
-            return proof::keep(app, parts, cookies, (words, None, &form), told.of_form(words));
+            let failure = Failure::of(parts, words, &problem);
+            return reauthentication::hold_form(
+                app,
+                parts,
+                cookies,
+                (words, None, &form),
+                failure.for_held_form(words),
+            );
         }
         visitor => visitor?,
     };
     let Some(visitor) = visitor else {
-        return of_stranger(app, (parts, body, segments), (cookies, words), (is_ours, now)).await;
+        return unauthenticated(app, (parts, body, segments), (cookies, words), (is_ours, now)).await;
     };
     let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
-        if !is_ours || !proof::is_own(app, &cookies, &form) {
+        if !is_ours || !reauthentication::is_own(app, &cookies, &form) {
             let detail = "The form is of another page than this server's, or of a session that has ended.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
         if segments == ["signout"] {
-            return session::leave(app, parts, cookies, (visitor.digest, now)).await;
+            return session::end(app, parts, cookies, (visitor.digest, now)).await;
         }
     }
     let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
@@ -126,33 +133,33 @@ async fn route(
     let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
     let visit = Visit { app, parts, visitor, words, query, form, now, store };
     let answered = match segments {
-        // who may administer nothing has an account all the same
+        // a user without any role may still manage the own account
         ["me", ..] => dispatch(&visit, segments).await,
         _ if visit.visitor.has_no_role() => visit.without_role(),
         _ => dispatch(&visit, segments).await,
     };
     let is_unproven = answered.as_ref().is_err_and(|problem| problem.kind == ProblemKind::Unauthorized);
     if is_unproven && is_post {
-        let kept = (words, Some(&visit.visitor.preference), &visit.form);
-        return proof::keep(app, parts, cookies, kept, proof::asked(words));
+        let held = (words, Some(&visit.visitor.preference), &visit.form);
+        return reauthentication::hold_form(app, parts, cookies, held, reauthentication::prompt(words));
     }
     if is_unproven && !is_prefetch {
         let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
-        return Ok(session::begin(app, cookies, (back, true), now));
+        return Ok(session::authorize(app, cookies, (back, true), now));
     }
     let mut response = match answered {
         Err(problem) if !is_unproven => {
-            let told = Failure::of(parts, words, &problem);
+            let failure = Failure::of(parts, words, &problem);
             let size: usize = visit.form.iter().map(|(name, value)| name.len() + value.len()).sum();
-            if is_post && seconds_to_wait(&problem).is_some() && size <= SMALL {
-                let kept = (words, Some(&visit.visitor.preference), &visit.form);
-                return proof::keep(app, parts, cookies, kept, told.of_form(words));
+            if is_post && retry_after_seconds(&problem).is_some() && size <= SMALL {
+                let held = (words, Some(&visit.visitor.preference), &visit.form);
+                return reauthentication::hold_form(app, parts, cookies, held, failure.for_held_form(words));
             }
-            told.answered(&problem, &visit.plain(told.heading, &told.content))?
+            failure.response(&problem, &visit.plain(failure.heading, &failure.content))?
         }
         answered => answered?,
     };
-    if let Some(name) = named.filter(|name| visit.store.is_some() && kept.as_ref() != Some(name)) {
+    if let Some(name) = named.filter(|name| visit.store.is_some() && stored.as_ref() != Some(name)) {
         let mut cookies = cookies;
         cookies.set(STORE, &encoded(&name), None);
         cookies.write(&mut response);
@@ -160,13 +167,13 @@ async fn route(
     Ok(response)
 }
 
-/// What is asked for: the request, its body, and the segments of its path.
-type Asked<'a> = (&'a Parts, &'a mut RequestBody, &'a [&'a str]);
+/// Request parts, body, and path segments.
+type PageRequest<'a> = (&'a Parts, &'a mut RequestBody, &'a [&'a str]);
 
-/// Answers what needs no session: the first administrator's page, and the ways through the sign-in.
+/// Answers requests that need no session: the page of the first administrator, and the redirects of the sign-in.
 async fn before_sign_in(
     app: &App,
-    (parts, body, segments): Asked<'_>,
+    (parts, body, segments): PageRequest<'_>,
     (words, query): (&'static Words, &Parameters),
     now: Timestamp,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
@@ -177,35 +184,41 @@ async fn before_sign_in(
             let form = if is_post { read_post(app, parts, body, SMALL).await? } else { Vec::new() };
             setup::answer(app, parts, (code, &form), words, now).await?
         }
-        ["signin"] => match session::come_back(app, cookies(), query, now).await? {
-            Entered::In(response) => response,
-            Entered::Refused(error) => return Err(refused(&error)),
-            Entered::Unknown => {
+        ["signin"] => match session::callback(app, cookies(), query, now).await? {
+            SignInResult::SignedIn(response) => response,
+            SignInResult::Refused(error) => return Err(refused(&error)),
+            SignInResult::Unknown => {
                 let detail = "This sign-in is not known here any more. Sign in again.";
                 return Err(Problem::new(ProblemKind::Unauthorized, detail));
             }
         },
-        ["proof"] if !is_post => session::begin(app, cookies(), ("/console/proven", true), now),
-        ["proven"] if !is_post => proof::proven(parts, words)?,
+        ["proof"] if !is_post => session::authorize(app, cookies(), ("/console/proven", true), now),
+        ["proven"] if !is_post => reauthentication::proven(parts, words)?,
         _ => return Ok(None),
     };
     Ok(Some(response))
 }
 
-/// Answers who is not signed in: a form of the session that has ended is kept, and a page leads to the sign-in.
-async fn of_stranger(
+/// Answers a client without a session: a form of an ended session is held in a page, other pages redirect to the sign-in.
+async fn unauthenticated(
     app: &App,
-    (parts, body, segments): Asked<'_>,
+    (parts, body, segments): PageRequest<'_>,
     (cookies, words): (Cookies, &'static Words),
     (is_ours, now): (bool, Timestamp),
 ) -> Result<Response<AnswerBody>, Problem> {
     let is_post = parts.method == Method::POST;
-    // what a page fetches beside itself begins no sign-in: it would take the place of one that is under way
+    // subresources start no sign-in: it would replace one that is in progress
     let asks = parts.headers.get("sec-fetch-dest");
     if is_post && is_ours && segments != ["signout"] {
         let form = read_post(app, parts, body, SMALL).await?;
-        if proof::is_own(app, &cookies, &form) {
-            return proof::keep(app, parts, cookies, (words, None, &form), proof::asked(words));
+        if reauthentication::is_own(app, &cookies, &form) {
+            return reauthentication::hold_form(
+                app,
+                parts,
+                cookies,
+                (words, None, &form),
+                reauthentication::prompt(words),
+            );
         }
     }
     if is_post || parts.headers.contains_key("sec-purpose") || asks.is_some_and(|asks| asks != "document") {
@@ -214,10 +227,10 @@ async fn of_stranger(
     }
     let is_over = cookies.find(session::SESSION).is_some();
     let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
-    Ok(session::begin(app, cookies, (back, is_over), now))
+    Ok(session::authorize(app, cookies, (back, is_over), now))
 }
 
-/// What the provider says where a sign-in to the console comes to nothing.
+/// The problem for an error response of the provider in a sign-in to the console.
 fn refused(error: &str) -> Problem {
     let detail = match error {
         "access_denied" => "The sign-in was given up, or nobody of this account may administer here.",

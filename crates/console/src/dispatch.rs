@@ -1,4 +1,4 @@
-//! Which page is at an address below `/console`.
+//! Routing below `/console`.
 
 use chancery_resource::Problem;
 use chancery_web::AnswerBody;
@@ -15,13 +15,13 @@ use crate::{
     },
 };
 
-/// Answers by the page at an address below `/console`.
+/// Routes a request below `/console` to its page.
 pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<AnswerBody>, Problem> {
     let is_post = visit.parts.method == Method::POST;
     match (segments, is_post) {
         ([], false) => boxed(|| pages::overview::show(visit)).await,
         (["me"], false) => boxed(|| pages::me::show(visit)).await,
-        (["me"], true) => boxed(|| pages::me::keep(visit)).await,
+        (["me"], true) => boxed(|| pages::me::save(visit)).await,
         (["me", "session"], true) => boxed(|| pages::me::end(visit)).await,
         (["welcome"], false) => boxed(|| pages::welcome::show(visit)).await,
         (["welcome"], true) => boxed(|| pages::welcome::run(visit)).await,
@@ -34,7 +34,7 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["find"], false) => boxed(|| find::show(visit)).await,
         (["store", _, "readiness"], false) => boxed(|| pages::readiness::show(visit)).await,
         (["store", _, "recovery"], false) => boxed(|| recovery::list(visit)).await,
-        (["store", _, "recovery", "new"], false) => boxed(|| recovery::ask(visit)).await,
+        (["store", _, "recovery", "new"], false) => boxed(|| recovery::show_form(visit)).await,
         (["store", _, "recovery", "new"], true) => boxed(|| recovery::start(visit)).await,
         (["store", _, "recovery", id], false) => boxed(|| recovery::show_one(visit, id)).await,
         (["store", _, "recovery", id, act], true) => boxed(|| recovery::act(visit, id, act)).await,
@@ -56,14 +56,14 @@ async fn of_resource(
     rest: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
     let is_post = visit.parts.method == Method::POST;
-    // a page that the resource alone has comes before those of all
+    // a page of the resource has precedence over the standard page
     if let Some((answer, keys)) = resource.presentation.page(rest, is_post) {
         return answer(visit, resource, keys).await;
     }
     match (rest, is_post) {
         ([], false) => boxed(|| pages::list::show(visit, resource)).await,
         (["batch"], true) => boxed(|| pages::batch::run(visit, resource)).await,
-        (["act", name], false) => pages::act::ask_all(visit, resource, name),
+        (["act", name], false) => pages::act::show_all(visit, resource, name),
         (["act", name], true) => boxed(|| pages::act::run_all(visit, resource, name)).await,
         ([key, "owned", name, rest @ ..], _) => {
             let owned = pages::owned::find(resource, name).ok_or_else(nothing_here)?;
@@ -73,7 +73,7 @@ async fn of_resource(
         (["new"], true) => boxed(|| pages::new::create(visit, resource)).await,
         ([key], false) => boxed(|| pages::item::show(visit, resource, key)).await,
         ([key], true) => boxed(|| pages::item::save(visit, resource, key)).await,
-        ([key, "delete"], false) => boxed(|| pages::delete::ask(visit, resource, key)).await,
+        ([key, "delete"], false) => boxed(|| pages::delete::show(visit, resource, key)).await,
         ([key, "delete"], true) => boxed(|| pages::delete::run(visit, resource, key)).await,
         ([key, "relation", name], false) => boxed(|| pages::relate::show(visit, resource, (key, name))).await,
         ([key, "relation", name, act @ ("add" | "remove")], true) => {
@@ -83,7 +83,7 @@ async fn of_resource(
         ([key, "settings"], false) => boxed(|| pages::settings::show(visit, resource, key)).await,
         ([key, "settings"], true) => boxed(|| pages::settings::save(visit, resource, key)).await,
         ([key, "rights"], false) => boxed(|| pages::rights::show(visit, resource, key)).await,
-        ([key, act], false) => boxed(|| pages::act::ask(visit, resource, (key, act))).await,
+        ([key, act], false) => boxed(|| pages::act::show(visit, resource, (key, act))).await,
         ([key, act], true) => boxed(|| pages::act::run(visit, resource, (key, act))).await,
         _ => Err(nothing_here()),
     }
@@ -91,18 +91,18 @@ async fn of_resource(
 
 async fn of_owned(
     visit: &Visit<'_>,
-    place: pages::owned::Place<'_>,
+    owned_path: pages::owned::OwnedPath<'_>,
     rest: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
     let is_post = visit.parts.method == Method::POST;
     match (rest, is_post) {
-        ([], false) => boxed(|| pages::owned::show(visit, place)).await,
-        (["add"], true) => boxed(|| pages::owned::add(visit, place)).await,
-        (["remove"], true) => boxed(|| pages::owned::remove(visit, place)).await,
-        ([id], false) => boxed(|| pages::owned::show_one(visit, place, id)).await,
-        ([id], true) => boxed(|| pages::owned::save(visit, place, id)).await,
-        ([id, act], false) => boxed(|| pages::owned::ask(visit, place, (id, act))).await,
-        ([id, act], true) => boxed(|| pages::owned::run(visit, place, (id, act))).await,
+        ([], false) => boxed(|| pages::owned::show(visit, owned_path)).await,
+        (["add"], true) => boxed(|| pages::owned::add(visit, owned_path)).await,
+        (["remove"], true) => boxed(|| pages::owned::remove(visit, owned_path)).await,
+        ([id], false) => boxed(|| pages::owned::show_one(visit, owned_path, id)).await,
+        ([id], true) => boxed(|| pages::owned::save(visit, owned_path, id)).await,
+        ([id, act], false) => boxed(|| pages::owned::show_act(visit, owned_path, (id, act))).await,
+        ([id, act], true) => boxed(|| pages::owned::run(visit, owned_path, (id, act))).await,
         _ => Err(nothing_here()),
     }
 }

@@ -1,7 +1,7 @@
-//! The console: pages by which people administer. They are made from the field tables and the operations, and can do
-//! what the person's roles can do through the interface, and nothing else.
+//! The admin console. Its pages are generated from the field tables and the operations, and allow exactly what the roles
+//! of the signed-in user allow in the API.
 //!
-//! Nothing here names a table or a statement: operations run in the same process, through [`chancery_web::App::perform`].
+//! No code here names a table or a statement: operations run in the same process, through [`chancery_web::App::perform`].
 
 mod answer;
 mod dispatch;

@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_ones_are_found() {
+    fn common_passwords_are_on_the_list() {
         for common in
             ["password", "123456", "qwerty", "password1", "пароль", COMMON[0], COMMON[COMMON.len() - 1]]
         {

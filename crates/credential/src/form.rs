@@ -8,7 +8,7 @@ use icu_normalizer::ComposingNormalizer;
 use crate::MAX_PASSWORD_BYTES;
 
 /// The password with composed letters (NFC) and ASCII spaces: keyboards and systems compose the same letters
-/// differently. What is no text, or longer than a password can be, stays as it is.
+/// differently. Bytes that are no text, or longer than a password can be, are unchanged.
 pub fn normalized(password: &Secret) -> Cow<'_, Secret> {
     let bytes = password.expose();
     if bytes.is_ascii() || bytes.len() > MAX_PASSWORD_BYTES {
@@ -39,17 +39,17 @@ mod tests {
 
     use super::normalized;
 
-    fn of(text: &str) -> String {
+    fn normalized_text(text: &str) -> String {
         String::from_utf8(normalized(&Secret::new(text)).expose().to_vec()).unwrap()
     }
 
     #[test]
-    fn letters_are_composed_and_spaces_are_one_kind() {
-        assert_eq!(of("Gro\u{308}ße"), "Größe");
-        assert_eq!(of("a\u{a0}b\u{3000}c d"), "a b c d");
+    fn letters_are_composed_and_spaces_are_replaced_by_ascii() {
+        assert_eq!(normalized_text("Gro\u{308}ße"), "Größe");
+        assert_eq!(normalized_text("a\u{a0}b\u{3000}c d"), "a b c d");
         // neither case nor width changes, and nothing is trimmed
         for same in [" Ada ", "Größe", "ＡＤＡ", "ﬁ", "\u{1f469}\u{200d}\u{1f680}"] {
-            assert_eq!(of(same), same);
+            assert_eq!(normalized_text(same), same);
         }
         let bytes = [0xff; 9];
         assert_eq!(normalized(&Secret::new(bytes)).expose(), bytes);
@@ -57,9 +57,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_normalized_password_stays_as_it_is(text in "\\PC{0,24}") {
-            let once = of(&text);
-            prop_assert_eq!(of(&once), once);
+        fn normalization_is_idempotent(text in "\\PC{0,24}") {
+            let once = normalized_text(&text);
+            prop_assert_eq!(normalized_text(&once), once);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Password hashes: argon2id (RFC 9106), stored as PHC strings.
 //!
-//! A PHC string is itself confidential, as it allows guessing offline: no type of this crate holds one and
+//! A PHC string is itself confidential, because it allows offline guessing: no type of this crate holds one and
 //! can be printed, and callers keep it out of `Debug` and logs.
 //!
-//! A password is hashed in its normalized form. Before 0.2.0 hashes were of the bytes that were typed, so these are
-//! tried, too, where they differ.
+//! A password is hashed in its normalized form. Before 0.2.0 hashes were of the typed bytes, so these are
+//! tried, too, if they differ.
 
 use std::borrow::Cow;
 
@@ -20,14 +20,14 @@ use crate::{MAX_PASSWORD_BYTES, form::normalized};
 const SALT: usize = 16;
 /// The bytes of a hash.
 const OUTPUT: usize = 32;
-/// The least parameters, which OWASP's Password Storage Cheat Sheet calls equally strong: KiB of memory and
+/// The minimum parameters, which OWASP's Password Storage Cheat Sheet calls equally strong: KiB of memory and
 /// passes, for one lane.
 const MINIMA: [(u32, u32); 5] = [(47_104, 1), (19_456, 2), (12_288, 3), (9_216, 4), (7_168, 5)];
-const MOST_MEMORY_KIB: u32 = 1 << 20;
-const MOST_ITERATIONS: u32 = 16;
-const MOST_PARALLELISM: u32 = 8;
+const MAX_MEMORY_KIB: u32 = 1 << 20;
+const MAX_ITERATIONS: u32 = 16;
+const MAX_PARALLELISM: u32 = 8;
 
-/// The most earlier passwords that [`is_among`] checks: each costs a hash.
+/// The maximum number of earlier passwords that [`is_among`] checks: each costs a hash.
 pub const MAX_HISTORY: usize = 24;
 
 /// The cost parameters of a hash (RFC 9106, section 3.1).
@@ -48,7 +48,7 @@ impl Parameters {
     /// Parameters of this memory in KiB, passes over it, and lanes.
     ///
     /// # Errors
-    /// What is too weak (below all of OWASP's equivalent settings) or too much (over 1 GiB, 16 passes or 8
+    /// The parameters are too weak (below all of OWASP's equivalent settings) or too high (over 1 GiB, 16 passes or 8
     /// lanes).
     pub fn new(memory_kib: u32, iterations: u32, parallelism: u32) -> Result<Self, String> {
         if !MINIMA.iter().any(|&(memory, passes)| memory_kib >= memory && iterations >= passes) {
@@ -60,15 +60,15 @@ impl Parameters {
         let parameters = Self { memory_kib, iterations, parallelism };
         if parallelism == 0 || !parameters.are_bounded() {
             return Err(format!(
-                "at most {MOST_MEMORY_KIB} KiB of memory, {MOST_ITERATIONS} iterations, \
-                 1 to {MOST_PARALLELISM} lanes"
+                "at most {MAX_MEMORY_KIB} KiB of memory, {MAX_ITERATIONS} iterations, \
+                 1 to {MAX_PARALLELISM} lanes"
             ));
         }
         Ok(parameters)
     }
 
-    /// The least that argon2id can do, which [`Parameters::new`] refuses: for servers of tests, whose passwords
-    /// guard nothing.
+    /// The minimum of argon2id, which [`Parameters::new`] refuses: for test servers, where passwords
+    /// protect nothing.
     #[cfg(feature = "test-cost")]
     pub const fn for_tests() -> Self {
         Self { memory_kib: 8, iterations: 1, parallelism: 1 }
@@ -90,9 +90,9 @@ impl Parameters {
     }
 
     fn are_bounded(&self) -> bool {
-        self.memory_kib <= MOST_MEMORY_KIB
-            && self.iterations <= MOST_ITERATIONS
-            && self.parallelism <= MOST_PARALLELISM
+        self.memory_kib <= MAX_MEMORY_KIB
+            && self.iterations <= MAX_ITERATIONS
+            && self.parallelism <= MAX_PARALLELISM
     }
 
     fn engine(&self) -> Result<Argon2<'static>, HashError> {
@@ -131,7 +131,7 @@ impl std::error::Error for HashError {}
 pub struct Verification {
     /// Whether the password is right.
     pub right: bool,
-    /// Whether it is right and its hash has other parameters than are wanted now, or is of another form of the
+    /// Whether it is right and its hash has outdated parameters, or is of another form of the
     /// password: hash it anew.
     pub needs_rehash: bool,
 }
@@ -148,8 +148,8 @@ pub fn hash(password: &Secret, parameters: &Parameters) -> Result<String, HashEr
     hashed.map(|hashed| hashed.to_string()).map_err(|_| HashError::Failed)
 }
 
-/// The forms of a password that a hash can be of, the one that is hashed now first; none where it is longer than
-/// any that was set.
+/// The forms of a password that a hash can be of, the current one first; empty if it is longer than
+/// any possible password.
 fn forms(password: &Secret) -> Vec<Cow<'_, Secret>> {
     let form = normalized(password);
     let mut forms = Vec::with_capacity(2);
@@ -167,26 +167,26 @@ fn is_of(stored: &PasswordHash, form: &Secret) -> bool {
 
 /// Verifies a password against a PHC string, with the parameters in the string. The password is wrong if the
 /// string is unreadable, not argon2id, or beyond the bounds of [`Parameters`], or the password is longer than
-/// [`MAX_PASSWORD_BYTES`]; this costs the work of the wanted parameters, too. Without enough memory every
+/// [`MAX_PASSWORD_BYTES`]; this costs the work of the current parameters, too. Without enough memory every
 /// password is wrong.
-pub fn verify(phc: &str, password: &Secret, wanted: &Parameters) -> Verification {
+pub fn verify(phc: &str, password: &Secret, current: &Parameters) -> Verification {
     let forms = forms(password);
-    let Some((stored, is_as_wanted)) = read(phc, wanted).filter(|_| !forms.is_empty()) else {
-        verify_nobody(password, wanted);
+    let Some((stored, is_current)) = read(phc, current).filter(|_| !forms.is_empty()) else {
+        verify_nobody(password, current);
         return Verification { right: false, needs_rehash: false };
     };
     let right = forms.iter().find(|form| is_of(&stored, form));
     let is_normalized = right.is_some_and(|form| form.expose() == normalized(password).expose());
-    Verification { right: right.is_some(), needs_rehash: right.is_some() && !(is_as_wanted && is_normalized) }
+    Verification { right: right.is_some(), needs_rehash: right.is_some() && !(is_current && is_normalized) }
 }
 
 /// Does the work of [`verify`] for a user who does not exist or has no password, so that the time of an
-/// answer does not reveal it. The time is that of a hash with the wanted parameters; a hash with older ones
+/// answer does not reveal it. The time is that of a hash with the current parameters; a hash with older ones
 /// differs until it is rehashed.
-pub fn verify_nobody(password: &Secret, wanted: &Parameters) {
+pub fn verify_nobody(password: &Secret, current: &Parameters) {
     let work = |bytes: &[u8]| {
         let mut out = [0; OUTPUT];
-        if let Ok(engine) = wanted.engine() {
+        if let Ok(engine) = current.engine() {
             std::hint::black_box(engine.hash_password_into(bytes, &[0; SALT], &mut out)).ok();
         }
         std::hint::black_box(out);
@@ -216,8 +216,8 @@ pub fn is_among(password: &Secret, history: &[impl AsRef<str>]) -> bool {
     })
 }
 
-/// A PHC string that may be verified against, and whether its parameters are the wanted ones.
-fn read(phc: &str, wanted: &Parameters) -> Option<(PasswordHash, bool)> {
+/// A PHC string that may be verified against, and whether its parameters are the current ones.
+fn read(phc: &str, current: &Parameters) -> Option<(PasswordHash, bool)> {
     let stored = PasswordHash::new(phc).ok()?;
     let params = Params::try_from(&stored).ok()?;
     let parameters =
@@ -226,8 +226,8 @@ fn read(phc: &str, wanted: &Parameters) -> Option<(PasswordHash, bool)> {
     let readable = stored.algorithm == ARGON2ID_IDENT
         && stored.version == Some(Version::V0x13.into())
         && parameters.are_bounded();
-    let is_as_wanted = parameters == *wanted && salt >= SALT && output >= OUTPUT;
-    readable.then_some((stored, is_as_wanted))
+    let is_current = parameters == *current && salt >= SALT && output >= OUTPUT;
+    readable.then_some((stored, is_current))
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_salted_and_knows_its_password() {
+    fn a_hash_is_salted_and_verifies_its_password() {
         let password = secret("grüne Ameise 7");
         let first = hash(&password, &Parameters::default()).unwrap();
         let second = hash(&password, &QUICK).unwrap();
@@ -282,14 +282,14 @@ mod tests {
         assert_eq!(verify(&second, &secret("no"), &Parameters::default()), WRONG);
     }
 
-    /// A hash of what was typed, as releases before 0.2.0 made it.
+    /// A hash of the typed bytes, as in releases before 0.2.0.
     fn hash_as_typed(password: &str) -> String {
         let engine = QUICK.engine().unwrap();
         engine.hash_password_with_salt(password.as_bytes(), &[7; 16]).unwrap().to_string()
     }
 
     #[test]
-    fn a_password_is_the_same_however_its_letters_are_composed() {
+    fn composition_of_letters_does_not_matter() {
         let (composed, decomposed) =
             (secret("Gr\u{f6}\u{df}e z\u{e4}hlt"), secret("Gro\u{308}\u{df}e za\u{308}hlt"));
         assert!(is_same_password(&composed, &decomposed) && !is_same_password(&composed, &secret("x")));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_of_what_was_typed_is_right_and_made_anew() {
+    fn a_hash_of_the_typed_bytes_verifies_and_needs_a_rehash() {
         let (text, password) = ("Gro\u{308}\u{df}e", secret("Gro\u{308}\u{df}e"));
         let old = hash_as_typed(text);
         let found = verify(&old, &password, &QUICK);
@@ -320,7 +320,7 @@ mod tests {
 
     /// A password whose normalized form is too long: its letters excluded from composition take more bytes.
     #[test]
-    fn a_form_that_is_too_long_is_not_hashed() {
+    fn a_normalized_form_that_is_too_long_is_not_hashed() {
         let password = secret(&"\u{1d160}".repeat(256));
         assert_eq!(password.expose().len(), 1024);
         assert_eq!(hash(&password, &QUICK), Err(HashError::TooLong));
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_is_too_much_work_is_wrong() {
+    fn unreadable_or_too_expensive_hashes_match_nothing() {
         let sound = hash(&secret("a"), &QUICK).unwrap();
         for phc in [
             String::new(),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_password_is_neither_set_nor_right() {
+    fn a_too_long_password_is_neither_hashed_nor_verified() {
         let endless = secret(&"a".repeat(1025));
         assert_eq!(hash(&endless, &QUICK), Err(HashError::TooLong));
         // Its hash, made with the reference implementation.
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_passwords_are_found() {
+    fn earlier_passwords_are_recognized() {
         let mut history: Vec<String> =
             ["one", "two", "three"].map(|text| hash(&secret(text), &QUICK).unwrap()).into();
         assert!(is_among(&secret("three"), &history));

@@ -1,5 +1,5 @@
-//! Passwords, one-time codes and login attempts as pure rules: how a password is hashed and verified, which passwords
-//! are good enough, and when too many wrong ones lock a user.
+//! Passwords, one-time codes and login attempts as pure rules: hashing and verification, password
+//! policy, and lockout.
 //!
 //! This crate does no I/O and reads no clock. [`hash`] and [`policy`] are slow on purpose or by
 //! nature: call them where blocking is allowed, in a bounded pool.

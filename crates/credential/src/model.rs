@@ -1,7 +1,7 @@
 //! A second, naive implementation of the lockout, as a model to test the first one against.
 //!
-//! It is written from the contract's text, retains the complete history and counts it anew each time. Its
-//! attempts come one after another, each decided at once.
+//! It is written from the contract's text, retains the complete history and counts it again each time. Its
+//! attempts are sequential, each decided at once.
 
 use chancery_record::Timestamp;
 
@@ -118,13 +118,13 @@ impl Model {
             is_locked: self.is_locked,
             locked_until: self.locked_until,
             failed_user_login_attempts: self.failures(),
-            failed_temporary_lock_attempts: self.failures_of_now(),
+            failed_temporary_lock_attempts: self.failures_towards_temporary_lock(),
         }
     }
 
     fn login(&mut self, right: bool) -> bool {
-        let locked_for_now = self.locked_until.is_some_and(|until| until > self.now);
-        if self.is_lock_enabled && (self.is_locked || locked_for_now) {
+        let locked_temporarily = self.locked_until.is_some_and(|until| until > self.now);
+        if self.is_lock_enabled && (self.is_locked || locked_temporarily) {
             return false;
         }
         if self.limits.throttling_enabled && self.throttled_until > self.now {
@@ -134,7 +134,7 @@ impl Model {
             self.clear();
             return true;
         }
-        if self.locked_until.is_some() && !locked_for_now {
+        if self.locked_until.is_some() && !locked_temporarily {
             self.locked_until = None;
             self.history.push(Line::TemporaryLockOver);
         }
@@ -147,7 +147,10 @@ impl Model {
             let limit = self.limits.attempts_before_user_locked;
             self.is_locked = limit > 0 && self.failures() >= limit;
             let limit = self.limits.attempts_before_temporary_lock;
-            if self.limits.temporary_lock_enabled && limit > 0 && self.failures_of_now() >= limit {
+            if self.limits.temporary_lock_enabled
+                && limit > 0
+                && self.failures_towards_temporary_lock() >= limit
+            {
                 self.locked_until = Some(self.now.plus(self.limits.temporary_lock_duration_ms));
             }
         }
@@ -168,7 +171,7 @@ impl Model {
         self.since_clear().map(|line| i64::from(matches!(line, Line::Failure { locks: true, .. }))).sum()
     }
 
-    fn failures_of_now(&self) -> i64 {
+    fn failures_towards_temporary_lock(&self) -> i64 {
         self.since_clear()
             .take_while(|line| **line != Line::TemporaryLockOver)
             .map(|line| i64::from(matches!(line, Line::Failure { locks: true, .. })))

@@ -1,6 +1,6 @@
-//! The password policy: which passwords are good enough.
+//! The password policy.
 //!
-//! The rules are for the form of a password that is hashed: its letters are composed and its spaces are of one
+//! The rules apply to the hashed form of a password: its letters are composed and its spaces are of one
 //! kind, and it is neither trimmed nor cut. Only the comparisons with names and with the blocklist fold copies of it.
 
 use chancery_record::{Secret, fold};
@@ -48,7 +48,7 @@ impl Default for Policy {
     }
 }
 
-/// The user whose password is checked.
+/// The user of the checked password.
 #[derive(Clone, Copy)]
 pub struct Person<'a> {
     /// The login name.
@@ -98,7 +98,7 @@ impl Policy {
             "PasswordMaxLength",
             &format!("Use at most {} characters and {MAX_PASSWORD_BYTES} bytes of UTF-8.", self.max_length),
         );
-        let has = |wanted: fn(char) -> bool| text.chars().any(wanted);
+        let has = |class: fn(char) -> bool| text.chars().any(class);
         rule(!self.require_digit || has(char::is_numeric), "PasswordRequireDigit", "Use a digit.");
         rule(
             !self.require_lowercase || has(char::is_lowercase),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn length_counts_characters_and_bytes_have_an_end() {
+    fn length_is_limited_in_characters_and_in_bytes() {
         let policy = Policy::default();
         assert_eq!(codes(&policy, &"é漢🐜 ñ-ü7".repeat(16)), [""; 0]);
         assert_eq!(codes(&policy, &format!("{}x", "é漢🐜 ñ-ü7".repeat(16))), ["PasswordMaxLength"]);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_that_is_hashed_is_checked() {
+    fn rules_apply_to_the_hashed_form() {
         let policy = Policy { max_length: 10, ..Policy::default() };
         assert_eq!(codes(&policy, &"o\u{308}".repeat(10)), [""; 0]);
         assert_eq!(codes(&policy, &"o\u{308}".repeat(7)), ["PasswordMinLength"]);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_however_they_are_written() {
+    fn login_name_and_email_are_compared_folded() {
         let policy = Policy::default();
         assert_eq!(codes(&policy, "aDA.lovelace"), ["PasswordNotLoginName"]);
         assert_eq!(codes(&policy, "ａｄａ.lovelace"), ["PasswordNotLoginName"]);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn common_ones_are_refused_with_advice() {
+    fn common_passwords_are_refused_with_advice() {
         let found = check(&Policy::default(), "PassWord1");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].code, "PasswordBlocklistEnabled");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_joins_a_refusal_only_for_weak_ones_of_the_right_length() {
+    fn advice_is_added_only_for_weak_passwords_of_valid_length() {
         let policy = Policy { require_digit: true, ..Policy::default() };
         let detail = |password: &str| check(&policy, password).pop().unwrap().detail;
         assert!(detail("lovelovelove").len() > "Use a digit.".len());
@@ -271,12 +271,12 @@ mod tests {
             let strict = Policy { require_non_alphanumeric: true, ..all() };
             let found = strict.check(&Secret::new(password.as_str()), &person);
             prop_assert!(!found.is_empty());
-            let told = format!("{found:?}");
-            prop_assert!(!told.contains(&password));
+            let rendered = format!("{found:?}");
+            prop_assert!(!rendered.contains(&password));
         }
 
         #[test]
-        fn no_text_breaks_the_rules_themselves(password in "\\PC{0,40}", name in "\\PC{0,300}") {
+        fn every_text_can_be_checked(password in "\\PC{0,40}", name in "\\PC{0,300}") {
             let person = Person { login_name: &name, email_address: Some(&name), ..ADA };
             let password = Secret::new(password);
             // some letters are two when composed

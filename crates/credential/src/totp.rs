@@ -8,7 +8,7 @@ use crate::typed::read_code;
 
 /// The bytes of a secret: as long as SHA-1's output (RFC 4226, section 4).
 pub const SECRET_LENGTH: usize = 20;
-/// How many steps a code may be early or late.
+/// The number of steps that a code may be early or late.
 const LEEWAY: i64 = 1;
 /// The alphabet of base32 (RFC 4648, section 6).
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -25,7 +25,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The one of that name in the options; SHA-1 where there is none.
+    /// The algorithm of this name in the options; SHA-1 for an unknown name.
     pub fn named(name: &str) -> Self {
         match name {
             "SHA256" => Self::Sha256,
@@ -43,12 +43,12 @@ impl Algorithm {
     }
 }
 
-/// How codes are made.
+/// The parameters of the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totp {
     /// The digits of a code, 6 to 8.
     pub digits: u32,
-    /// How long a code lasts, in ms.
+    /// The period of a code, in ms.
     pub period_ms: i64,
     /// The hash.
     pub algorithm: Algorithm,
@@ -71,13 +71,13 @@ impl Totp {
         format!("{:0width$}", number % 10_u32.pow(digits), width = digits as usize)
     }
 
-    /// The step of a typed code, which counts once: the caller keeps the last one. `None` where the code is wrong, or
+    /// The step of a typed code, which is valid once: the caller stores the last step. `None` if the code is wrong, or
     /// its step not after `last`.
     pub fn verify(&self, secret: &[u8], typed: &str, last: i64, now: Timestamp) -> Option<i64> {
         let typed = read_code(typed);
         let present = now.0.div_euclid(self.period_ms.max(1));
         let mut found = None;
-        // all steps are looked at, whichever is right
+        // all steps are compared, for constant time
         for step in present - LEEWAY..=present + LEEWAY {
             let code = self.code(secret, step);
             let is_right =
@@ -89,7 +89,7 @@ impl Totp {
         found
     }
 
-    /// The address that an authenticator reads from a picture, `otpauth:`. Colons of both names are left out.
+    /// The `otpauth:` URI that an authenticator reads from a QR code. Colons of both names are left out.
     pub fn address(&self, secret: &[u8], issuer: &str, account: &str) -> String {
         // authenticators split the label at its colon, also at one in percent form
         let (issuer, account) = (issuer.replace(':', ""), account.replace(':', ""));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_those_of_the_rfc() {
+    fn codes_match_the_vectors_of_the_rfc() {
         let secret = b"1234567890".repeat(7);
         let hashes = [(Algorithm::Sha1, 20), (Algorithm::Sha256, 32), (Algorithm::Sha512, 64)];
         for (seconds, codes) in VECTORS {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_counts_once_a_step_early_or_late() {
+    fn a_code_is_valid_once_and_one_step_early_or_late() {
         let (totp, secret) = (totp(Algorithm::Sha1), b"12345678901234567890");
         let at = |seconds: i64| Timestamp(seconds * 1000);
         // the code of step 1, which is from 30 to 59

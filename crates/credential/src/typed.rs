@@ -1,4 +1,4 @@
-//! Codes as people type them: with other digits, in other widths, with blanks and dashes.
+//! Normalization of typed codes: other digits, other widths, blanks and dashes.
 
 use chancery_record::is_hidden;
 
@@ -7,17 +7,17 @@ const ZEROS: [u32; 22] = [
     0x0030, 0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66,
     0x0DE6, 0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0xFF10,
 ];
-/// How far full-width letters are from those of ASCII.
+/// The offset of full-width letters from those of ASCII.
 const FULL_WIDTH: u32 = 0xFEE0;
 
-/// A code as it was meant: digits of any script as those of ASCII, full-width letters as plain ones, in capitals, and
-/// without blanks, dashes, dots, and characters that nobody sees. Whatever else there is stays, and makes it wrong.
+/// The normalized form of a code: digits of any script as those of ASCII, full-width letters as plain ones, in capitals, and
+/// without blanks, dashes, dots, and invisible characters. Any other character remains, and makes it wrong.
 pub fn read_code(typed: &str) -> String {
-    typed.chars().filter(|letter| !is_between(*letter)).map(read_letter).collect()
+    typed.chars().filter(|letter| !is_separator(*letter)).map(read_letter).collect()
 }
 
 /// Whether a character separates the parts of a code.
-fn is_between(letter: char) -> bool {
+fn is_separator(letter: char) -> bool {
     let is_dash = matches!(
         letter,
         '-' | '\u{58A}' | '\u{2010}'
@@ -54,8 +54,8 @@ mod tests {
     use super::{ZEROS, read_code};
 
     #[test]
-    fn codes_are_read_as_they_were_meant() {
-        for (typed, meant) in [
+    fn typed_codes_are_normalized() {
+        for (typed, code) in [
             ("123 456", "123456"),
             ("123-456", "123456"),
             (" １２３４５６\n", "123456"),
@@ -66,7 +66,7 @@ mod tests {
             ("ｂｃｄｆ－ｇｈｊｋ", "BCDFGHJK"),
             ("bcdf\u{2011}ghjk", "BCDFGHJK"),
         ] {
-            assert_eq!(read_code(typed), meant, "{typed}");
+            assert_eq!(read_code(typed), code, "{typed}");
         }
         for wrong in ["123456?", "12345б", "½23456", "²23456", "Ⅻ"] {
             assert_ne!(read_code(wrong), "123456", "{wrong}");
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// How somebody types a character of a code: in some width or script, with something after it.
+    /// A typed character of a code: in some width or script, followed by a separator.
     fn typed() -> impl Strategy<Value = (char, String)> {
         let between = prop::sample::select(vec![
             "", "", "", " ", "-", "–", "\u{a0}", "\u{3000}", "\u{200b}", "·", " - ",
@@ -95,14 +95,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whoever_types_a_code_is_understood(letters in prop::collection::vec(typed(), 0..16)) {
-            let meant: String = letters.iter().map(|(letter, _)| *letter).collect();
+        fn every_typed_form_of_a_code_is_normalized(letters in prop::collection::vec(typed(), 0..16)) {
+            let code: String = letters.iter().map(|(letter, _)| *letter).collect();
             let typed: String = letters.iter().map(|(_, typed)| typed.as_str()).collect();
-            prop_assert_eq!(read_code(&typed), meant);
+            prop_assert_eq!(read_code(&typed), code);
         }
 
         #[test]
-        fn reading_twice_changes_nothing(text in ".{0,40}") {
+        fn normalization_is_idempotent(text in ".{0,40}") {
             let once = read_code(&text);
             prop_assert_eq!(read_code(&once), once);
         }

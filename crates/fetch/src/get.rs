@@ -1,4 +1,4 @@
-//! One bounded request, within a policy of destinations: a document is fetched, or a form is sent.
+//! One bounded HTTP request, within a policy of destinations.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -38,12 +38,12 @@ pub struct Policy {
     pub networks: Networks,
     /// Whether `http` is allowed, to loopback addresses of these networks only: for tests and development.
     pub plain_loopback: bool,
-    /// Root certificates (DER) that are trusted beside the system's; one that cannot be read is left out.
+    /// Root certificates (DER) that are trusted besides the system's; invalid ones are ignored.
     pub roots: Vec<Vec<u8>>,
 }
 
 impl Policy {
-    /// What is reached beside the public internet: these networks, without TLS those of the machine itself.
+    /// Allows these networks besides the public internet, without TLS those of the machine itself.
     pub fn within(networks: Networks) -> Self {
         Self { plain_loopback: networks.hold_loopback(), networks, roots: Vec::new() }
     }
@@ -52,33 +52,33 @@ impl Policy {
 /// Fetches the document at a URL.
 ///
 /// # Errors
-/// [`Failure`]; every status but 200 is one.
+/// [`Failure`], also for every status but 200.
 pub async fn get(url: &str, limits: Limits, policy: &Policy) -> Result<Vec<u8>, Failure> {
     match request(url, None, limits, policy, None).await? {
-        HostAnswer { status: StatusCode::OK, document, .. } => Ok(document),
-        HostAnswer { status, .. } => Err(Failure::Status(status.as_u16())),
+        HostResponse { status: StatusCode::OK, document, .. } => Ok(document),
+        HostResponse { status, .. } => Err(Failure::Status(status.as_u16())),
     }
 }
 
-/// What is sent. It may be secret, and is not printed.
+/// The body and headers of a request. They may be secret, and are not printed.
 #[derive(Clone)]
 pub struct PostBody {
-    /// Its method. GET has no body.
+    /// The method. GET has no body.
     pub method: Method,
-    /// Its media type.
+    /// The media type.
     pub media_type: &'static str,
     /// The text.
     pub text: String,
-    /// By what this server proves who it is (RFC 6750).
+    /// The bearer token of this server (RFC 6750).
     pub bearer: Option<Secret>,
     /// Further headers.
     pub headers: Vec<(String, String)>,
-    /// Whether the answer's body is read also where it refuses.
+    /// Whether the body of an error response is read, too.
     pub reads_refusals: bool,
 }
 
 impl PostBody {
-    /// Nothing but headers: a GET.
+    /// A GET with headers only.
     pub fn none() -> Self {
         Self { method: Method::GET, ..Self::of("text/plain", String::new()) }
     }
@@ -111,12 +111,11 @@ pub async fn post(
     limits: Limits,
     policy: &Policy,
 ) -> Result<u16, Failure> {
-    request(url, Some(body), limits, policy, None).await.map(|answer| answer.status.as_u16())
+    request(url, Some(body), limits, policy, None).await.map(|response| response.status.as_u16())
 }
 
-/// Delivers something to a URL: the status of the answer, and after how many seconds the receiver wants to be asked again. The
-/// answer's body is dropped. A connection may be one that is kept for this owner, on which the same may be sent once more where
-/// its host closed it.
+/// Delivers a body to a URL. Returns the status and the seconds of `Retry-After`; the response body is dropped. With a
+/// pooled connection of this owner, the request is sent once more if the host had closed it.
 ///
 /// # Errors
 /// [`Failure`]
@@ -126,13 +125,13 @@ pub async fn deliver(
     body: PostBody,
     limits: Limits,
     policy: &Policy,
-    kept: (&Connections, u128),
+    pool: (&Connections, u128),
 ) -> Result<(u16, Option<i64>), Failure> {
-    let answer = request(url, Some(body), limits, policy, Some(kept)).await?;
-    Ok((answer.status.as_u16(), answer.retry_after))
+    let response = request(url, Some(body), limits, policy, Some(pool)).await?;
+    Ok((response.status.as_u16(), response.retry_after))
 }
 
-/// Posts a form to a URL; the answer's status and body, also where it refuses.
+/// Posts a form to a URL. Returns the status and the body of the response, also of an error.
 ///
 /// # Errors
 /// [`Failure`]
@@ -145,7 +144,8 @@ pub async fn exchange(
     ask(url, PostBody { reads_refusals: true, ..PostBody::form(form) }, limits, policy).await
 }
 
-/// Posts a request that notifies nobody, such as a token request. Returns the status of the answer, and its body if it is read.
+/// Sends a request that notifies nobody, such as a token request. Returns the status, and the body if it is
+/// read.
 ///
 /// # Errors
 /// [`Failure`]
@@ -155,12 +155,12 @@ pub async fn ask(
     limits: Limits,
     policy: &Policy,
 ) -> Result<(u16, Vec<u8>), Failure> {
-    let answer = request(url, Some(body), limits, policy, None).await?;
-    Ok((answer.status.as_u16(), answer.document))
+    let response = request(url, Some(body), limits, policy, None).await?;
+    Ok((response.status.as_u16(), response.document))
 }
 
-/// What a host answered.
-struct HostAnswer {
+/// The response of a host.
+struct HostResponse {
     status: StatusCode,
     /// In seconds.
     retry_after: Option<i64>,
@@ -172,8 +172,8 @@ async fn request(
     body: Option<PostBody>,
     limits: Limits,
     policy: &Policy,
-    kept: Option<(&Connections, u128)>,
-) -> Result<HostAnswer, Failure> {
+    pool: Option<(&Connections, u128)>,
+) -> Result<HostResponse, Failure> {
     if url.len() > MAX_URL {
         return Err(Failure::Url);
     }
@@ -193,49 +193,48 @@ async fn request(
         let secure = host.map(|host| (host, policy.roots.as_slice()));
         let reads_refusals = body.as_ref().is_some_and(|body| body.reads_refusals);
         let request = prepare(&url, body)?;
-        let kept =
-            kept.map(|(connections, owner)| (connections, (owner, url[..Position::BeforePath].to_owned())));
-        let idle = kept.as_ref().and_then(|(connections, key)| connections.take(key, &addresses));
-        let (connection, answer) =
-            converse(idle, Connection::open(&addresses, secure, time), request).await?;
-        let told = HostAnswer::of(&answer);
-        if let Some((connections, key)) = kept {
-            connections.keep(key, connection, (answer, limits.bytes)).await;
-            return Ok(told);
+        let pool =
+            pool.map(|(connections, owner)| (connections, (owner, url[..Position::BeforePath].to_owned())));
+        let idle = pool.as_ref().and_then(|(connections, key)| connections.take(key, &addresses));
+        let (connection, response) = send(idle, Connection::open(&addresses, secure, time), request).await?;
+        let head = HostResponse::of(&response);
+        if let Some((connections, key)) = pool {
+            connections.put_back(key, connection, (response, limits.bytes)).await;
+            return Ok(head);
         }
-        let is_read = told.status.is_success() || reads_refusals;
-        let document = if is_read { read(answer, limits.bytes).await? } else { Vec::new() };
-        Ok(HostAnswer { document, ..told })
+        let is_read = head.status.is_success() || reads_refusals;
+        let document = if is_read { read(response, limits.bytes).await? } else { Vec::new() };
+        Ok(HostResponse { document, ..head })
     };
     timeout(time, fetching).await.unwrap_or(Err(Failure::TimedOut))
 }
 
-/// Asks on a connection that was kept, or on a new one. That its host closed it meanwhile is no failure.
-async fn converse(
-    kept: Option<Connection>,
+/// Sends the request on an idle connection, or on a new one if the host has closed that.
+async fn send(
+    idle: Option<Connection>,
     open: impl Future<Output = Result<Connection, Failure>>,
     request: Request<Full<Bytes>>,
 ) -> Result<(Connection, Response<Incoming>), Failure> {
-    if let Some(mut connection) = kept
-        && let Ok(answer) = connection.ask(request.clone()).await
+    if let Some(mut connection) = idle
+        && let Ok(response) = connection.send(request.clone()).await
     {
-        return Ok((connection, answer));
+        return Ok((connection, response));
     }
     let mut connection = open.await?;
-    let answer = connection.ask(request).await?;
-    Ok((connection, answer))
+    let response = connection.send(request).await?;
+    Ok((connection, response))
 }
 
-impl HostAnswer {
-    /// What an answer says before its body.
-    fn of(answer: &Response<Incoming>) -> Self {
-        let after = answer.headers().get(RETRY_AFTER);
+impl HostResponse {
+    /// The head of a response.
+    fn of(response: &Response<Incoming>) -> Self {
+        let after = response.headers().get(RETRY_AFTER);
         let retry_after = after.and_then(|after| after.to_str().ok()?.parse().ok());
-        Self { status: answer.status(), retry_after, document: Vec::new() }
+        Self { status: response.status(), retry_after, document: Vec::new() }
     }
 }
 
-/// The addresses of a URL's host that are allowed.
+/// The allowed addresses of a URL's host.
 async fn addresses(url: &Url, is_plain: bool, policy: &Policy) -> Result<Vec<SocketAddr>, Failure> {
     let port = url.port_or_known_default().ok_or(Failure::Url)?;
     let host = match url.host().ok_or(Failure::Url)? {
@@ -253,8 +252,8 @@ async fn addresses(url: &Url, is_plain: bool, policy: &Policy) -> Result<Vec<Soc
     look_up(&host, port, admit).await
 }
 
-/// The addresses of a host, a name or an IP address, that are of the public internet or of these networks.
-/// Connect to one of them and to nothing else: a second look-up could answer another address.
+/// Resolves a host, a name or an IP address, to its addresses on the public internet or in these networks. Connect to
+/// these only: a second look-up could return another address.
 ///
 /// # Errors
 /// [`Failure::Name`]: the host has no address. [`Failure::Address`]: none of its addresses is allowed.
@@ -272,7 +271,7 @@ async fn look_up(host: &str, port: u16, admit: impl Fn(IpAddr) -> bool) -> Resul
     if addresses.is_empty() { Err(Failure::Address) } else { Ok(addresses) }
 }
 
-/// The request to a URL.
+/// Builds the request to a URL.
 fn prepare(url: &Url, body: Option<PostBody>) -> Result<Request<Full<Bytes>>, Failure> {
     let mut request = Request::builder().uri(&url[Position::BeforePath..Position::AfterQuery]);
     let mut text = String::new();
@@ -302,14 +301,14 @@ fn prepare(url: &Url, body: Option<PostBody>) -> Result<Request<Full<Bytes>>, Fa
         .map_err(|_| Failure::Url)
 }
 
-/// Reads the body of an answer.
-async fn read(mut answer: Response<Incoming>, limit: usize) -> Result<Vec<u8>, Failure> {
-    // a declared length is refused before the body is fetched
-    if answer.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+/// Reads the body of a response.
+async fn read(mut response: Response<Incoming>, limit: usize) -> Result<Vec<u8>, Failure> {
+    // a declared length is checked before the body is fetched
+    if response.body().size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         return Err(Failure::TooLarge);
     }
     let mut document = Vec::new();
-    while let Some(frame) = answer.frame().await {
+    while let Some(frame) = response.frame().await {
         let frame = frame.map_err(|_| Failure::Broken)?;
         if let Some(data) = frame.data_ref() {
             if data.len() > limit - document.len() {

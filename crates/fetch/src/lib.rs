@@ -1,10 +1,10 @@
 //! Fetches one document over HTTPS (FIDO's metadata, the keys of a client) or posts one form; and resolves hosts
 //! for other outgoing connections.
 //!
-//! Administrators configure the destinations, and an administrator of one tenant is none of the network that
-//! the server runs in. So names are resolved here, addresses outside the public internet are left out, and
-//! the connection goes to the very address that was checked. One that is kept for the next delivery is used
-//! again only while its address passes the same check. Redirects are not followed; size and time are bounded.
+//! Administrators configure the destinations, and an administrator of one tenant is not an administrator of the network
+//! that the server runs in. So names are resolved here, addresses outside the public internet are rejected, and the
+//! connection goes to the address that was checked. A pooled connection is reused only while its address passes the same
+//! check. Redirects are not followed; size and time are bounded.
 //!
 //! Functions that send something to other systems ([`post`], [`deliver`]) take a [`Permission`], which cannot be obtained on a copy
 //! of an installation.

@@ -1,4 +1,4 @@
-//! Networks that may be connected to though they are not of the public internet.
+//! Networks outside of the public internet that may be connected to.
 
 use std::{
     fmt,
@@ -27,7 +27,7 @@ impl Networks {
         is_public(address) || self.holds(address)
     }
 
-    /// Whether some of these are of the machine itself.
+    /// Whether some of these are loopback.
     pub fn hold_loopback(&self) -> bool {
         let local = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         let is_local =
@@ -63,12 +63,12 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no network such as 10.0.0.0/8 or fd00::/8, and no address");
+        let invalid = || format!("{text:?} is no network such as 10.0.0.0/8 or fd00::/8, and no address");
         let (address, length) = text.split_once('/').map_or((text, None), |(one, two)| (one, Some(two)));
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let address: IpAddr = address.parse().map_err(|_| invalid())?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
-        let length = length.map_or(Ok(bits), |length| length.parse().map_err(|_| wrong()))?;
-        if length > bits { Err(wrong()) } else { Ok(Self(address, length)) }
+        let length = length.map_or(Ok(bits), |length| length.parse().map_err(|_| invalid()))?;
+        if length > bits { Err(invalid()) } else { Ok(Self(address, length)) }
     }
 }
 
@@ -77,8 +77,8 @@ impl FromStr for Networks {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = text.split(',').map(str::trim).filter(|network| !network.is_empty());
-        named.map(str::parse).collect::<Result<_, _>>().map(Self)
+        let listed = text.split(',').map(str::trim).filter(|network| !network.is_empty());
+        listed.map(str::parse).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_of_the_machine_itself_are_known() {
+    fn loopback_networks_are_recognized() {
         for (networks, holds) in [
             ("", false),
             ("10.0.0.0/8,fd00::/8", false),

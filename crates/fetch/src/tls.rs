@@ -25,10 +25,11 @@ static SYSTEM: LazyLock<RootCertStore> = LazyLock::new(|| {
     roots
 });
 
-/// What connections trust that name no further roots: made once, as it holds all roots.
-static TRUSTING_SYSTEM: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| trusting(SYSTEM.clone()).ok());
+/// The configuration without further roots, built once, as it holds all roots.
+static SYSTEM_CONFIG: LazyLock<Option<Arc<ClientConfig>>> =
+    LazyLock::new(|| config_with_roots(SYSTEM.clone()).ok());
 
-fn trusting(roots: RootCertStore) -> Result<Arc<ClientConfig>, Failure> {
+fn config_with_roots(roots: RootCertStore) -> Result<Arc<ClientConfig>, Failure> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|_| Failure::Tls)?
@@ -52,11 +53,11 @@ pub(crate) async fn secure(
         Host::Ipv6(address) => ServerName::IpAddress((*address).into()),
     };
     let config = if extra.is_empty() {
-        TRUSTING_SYSTEM.clone().ok_or(Failure::Tls)?
+        SYSTEM_CONFIG.clone().ok_or(Failure::Tls)?
     } else {
         let mut roots = SYSTEM.clone();
         roots.add_parsable_certificates(extra.iter().map(|root| CertificateDer::from(root.as_slice())));
-        trusting(roots)?
+        config_with_roots(roots)?
     };
     TlsConnector::from(config).connect(name, tcp).await.map_err(|_| Failure::Tls)
 }

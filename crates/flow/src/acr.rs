@@ -1,4 +1,4 @@
-//! How strong a sign-in is: the authentication context class reference.
+//! The strength of a sign-in: the authentication context class reference.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,10 @@ use crate::{FactorKind, Method};
 pub enum Acr {
     /// One factor.
     Sfa,
-    /// Two factors of different kinds, a passkey that verified its user, or a provider that is believed.
+    /// Two factors of different kinds, a passkey that verified its user, or a provider whose second factor is
+    /// trusted.
     Mfa,
-    /// A passkey that verified its user: resists phishing.
+    /// A passkey that verified its user: phishing-resistant.
     Phr,
     /// The same with keys in hardware.
     Phrh,
@@ -31,24 +32,24 @@ impl Acr {
         }
     }
 
-    /// The one of that name.
+    /// The class with that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|acr| acr.name() == name)
     }
 }
 
-/// The class that these methods reach together; `None` without any.
+/// The class that these methods reach together; `None` without any method.
 pub fn acr_of(methods: impl IntoIterator<Item = Method>) -> Option<Acr> {
     let (mut reached, mut kinds) = (None, Vec::new());
     for method in methods {
-        reached = reached.max(Some(alone(method)));
+        reached = reached.max(Some(acr_of_method(method)));
         kinds.push(method.kind());
     }
-    let are_two = kinds.contains(&FactorKind::Knowledge) && kinds.contains(&FactorKind::Possession);
-    if are_two { reached.max(Some(Acr::Mfa)) } else { reached }
+    let has_two_kinds = kinds.contains(&FactorKind::Knowledge) && kinds.contains(&FactorKind::Possession);
+    if has_two_kinds { reached.max(Some(Acr::Mfa)) } else { reached }
 }
 
-const fn alone(method: Method) -> Acr {
+const fn acr_of_method(method: Method) -> Acr {
     match method {
         Method::Passkey { user_verified: true, hardware: true } => Acr::Phrh,
         Method::Passkey { user_verified: true, hardware: false } => Acr::Phr,

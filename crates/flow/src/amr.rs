@@ -1,20 +1,20 @@
-//! By which methods somebody signed in: the authentication methods references.
+//! The methods of a sign-in: the authentication methods references.
 
 use crate::{Acr, Method, acr_of};
 
-/// The words of `amr` (RFC 8176; `fed` and `tap` are our own) for these methods, each once, sorted.
+/// The values of `amr` (RFC 8176; `fed` and `tap` are our own) for these methods, each once, sorted.
 pub fn amr_of(methods: impl IntoIterator<Item = Method>) -> Vec<&'static str> {
     let methods: Vec<Method> = methods.into_iter().collect();
-    let mut words: Vec<&str> = methods.iter().flat_map(|method| words_of(*method)).copied().collect();
+    let mut values: Vec<&str> = methods.iter().flat_map(|method| values_of(*method)).copied().collect();
     if acr_of(methods) >= Some(Acr::Mfa) {
-        words.push("mfa");
+        values.push("mfa");
     }
-    words.sort_unstable();
-    words.dedup();
-    words
+    values.sort_unstable();
+    values.dedup();
+    values
 }
 
-const fn words_of(method: Method) -> &'static [&'static str] {
+const fn values_of(method: Method) -> &'static [&'static str] {
     match method {
         Method::Password => &["pwd"],
         Method::AccessPass => &["tap"],

@@ -1,4 +1,4 @@
-//! How each event changes a flow.
+//! The effect of each event on a flow.
 
 use uuid::Uuid;
 
@@ -11,11 +11,12 @@ impl Due {
     /// The flow after the event, at the time of the facts.
     ///
     /// # Errors
-    /// A [`Refusal`] where the event does not belong to the step that is due.
+    /// A [`Refusal`] where the event does not belong to the current step.
     pub fn apply(&self, event: Event) -> Result<Flow, Refusal> {
         let mut flow = self.flow.clone();
-        flow.is_touched |= is_touch(&event);
-        // what was found stays: a session that begins or ends elsewhere changes neither tenant nor person
+        flow.is_touched |= is_user_interaction(&event);
+        // a resolved tenant or session stays: a session that starts or ends in another tab changes neither
+        // tenant nor person
         flow.tenant = self.tenant().or(flow.tenant);
         if let Some(session) = self.identified.as_ref().and_then(|identified| identified.session) {
             flow.session = Some(session);
@@ -35,15 +36,15 @@ impl Due {
     fn change(&self, flow: &mut Flow, event: Event) -> Result<(), Refusal> {
         match (&self.step, event) {
             (Step::Fail(_) | Step::Done(_), _) => return Err(Refusal::NotDue),
-            (Step::Refuse(why), Event::Back | Event::Cancelled) => {
-                flow.ending = Some(Ending::NotAdmitted(*why));
+            (Step::Refuse(reason), Event::Back | Event::Cancelled) => {
+                flow.ending = Some(Ending::NotAdmitted(*reason));
             }
             (_, Event::Cancelled) => flow.ending = Some(Ending::Cancelled),
             (Step::Tenant(tenants), Event::TenantChosen(tenant)) => {
-                flow.tenant = Some(offered(tenants, tenant)?);
+                flow.tenant = Some(check_offered(tenants, tenant)?);
             }
             (Step::Account { sessions, .. }, Event::SessionChosen(session)) => {
-                flow.session = Some(offered(sessions, session)?);
+                flow.session = Some(check_offered(sessions, session)?);
             }
             (Step::Account { .. } | Step::Refuse(_), Event::OtherAccount) => other_account(flow),
             (Step::FirstFactor(page), Event::FirstFactorProven(proven)) => {
@@ -58,7 +59,7 @@ impl Due {
             (
                 Step::SecondFactor(choices) | Step::StepUp { choices, .. } | Step::EnrolFactor(choices),
                 Event::OtherFactor(choice),
-            ) => flow.choice = Some(offered::<Choice>(&choices.all, choice)?),
+            ) => flow.choice = Some(check_offered::<Choice>(&choices.all, choice)?),
             (Step::Action(due), Event::ActionDone(action)) if due.action == action => {}
             (Step::Action(due), Event::PasswordMade(proven)) if due.action == Action::Password => {
                 check_password(self.identified.as_ref(), &proven)?;
@@ -88,24 +89,25 @@ impl Due {
     }
 }
 
-/// Whether somebody acted here. Whoever comes back from a provider may have been sent there and back without
-/// a click.
-const fn is_touch(event: &Event) -> bool {
+/// Whether a person acted here. A person who returns from a provider may have been redirected there and back
+/// without a click.
+const fn is_user_interaction(event: &Event) -> bool {
     !matches!(event, Event::FirstFactorProven(Proven { method: Method::External { .. }, .. }))
 }
 
-/// Another account was asked for: neither session nor proofs of before count any longer.
+/// Another account was requested: neither the session nor earlier proofs count any longer.
 fn other_account(flow: &mut Flow) {
     flow.session = None;
     flow.is_other_account = true;
     flow.set_aside = flow.proofs.len();
 }
 
-fn offered<T: PartialEq>(all: &[T], one: T) -> Result<T, Refusal> {
+fn check_offered<T: PartialEq>(all: &[T], one: T) -> Result<T, Refusal> {
     if all.contains(&one) { Ok(one) } else { Err(Refusal::NotOffered) }
 }
 
-/// A first factor is proven at an instance that is offered, at a provider if and only if that is one.
+/// A first factor must be proven at an instance that is offered, at a provider if and only if the instance is
+/// one.
 fn check_first_factor(page: &FirstFactor, proven: &Proven) -> Result<(), Refusal> {
     let is_external = matches!(proven.method, Method::External { .. });
     let fits = page.offered.iter().any(|instance| {
@@ -115,7 +117,7 @@ fn check_first_factor(page: &FirstFactor, proven: &Proven) -> Result<(), Refusal
     if fits && proven.method.is_first() { Ok(()) } else { Err(Refusal::NotOffered) }
 }
 
-/// A password is made by whoever is signing in, where the first factor was proven.
+/// A password is set by the person who is signing in, where the first factor was proven.
 fn check_password(identified: Option<&Identified>, proven: &Proven) -> Result<(), Refusal> {
     let identified = identified.ok_or(Refusal::NotDue)?;
     if proven.person != identified.person {
@@ -125,12 +127,12 @@ fn check_password(identified: Option<&Identified>, proven: &Proven) -> Result<()
     if fits { Ok(()) } else { Err(Refusal::NotOffered) }
 }
 
-/// A second factor is one of the choices, proven by whoever is signing in.
+/// A second factor must be one of the choices, proven by the person who is signing in.
 fn check_factor(choices: &Choices, identified: Option<&Identified>, proven: &Proven) -> Result<(), Refusal> {
     let identified = identified.ok_or(Refusal::NotDue)?;
     if proven.person != identified.person {
         return Err(Refusal::OtherPerson);
     }
-    let is_choice = choices.all.iter().any(|choice| choice.is_met_by(proven, &identified.offered));
+    let is_choice = choices.all.iter().any(|choice| choice.is_satisfied_by(proven, &identified.offered));
     if is_choice { Ok(()) } else { Err(Refusal::NotOffered) }
 }

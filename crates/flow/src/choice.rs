@@ -1,18 +1,18 @@
-//! The ways to confirm who one is, to choose among.
+//! The methods to confirm an identity, to choose among.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{CodeKind, Method, Proven};
 
-/// A way to confirm who one is.
+/// A method to confirm an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Choice {
     /// By a code of this MfaInstance.
     Code {
         /// The MfaInstance.
         instance: Uuid,
-        /// How its codes reach the person.
+        /// The channel of its codes.
         kind: CodeKind,
     },
     /// By a passkey.
@@ -25,8 +25,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Whether this was proven by this choice. Passkeys are of the instances that are offered.
-    pub(crate) fn is_met_by(self, proven: &Proven, offered: &[Uuid]) -> bool {
+    /// Whether this proof satisfies this choice. Passkeys belong to the instances that are offered.
+    pub(crate) fn is_satisfied_by(self, proven: &Proven, offered: &[Uuid]) -> bool {
         match (self, proven.method) {
             (Self::Code { instance, kind }, method) => proven.instance == instance && method == kind.method(),
             (Self::RecoveryCode { instance }, Method::RecoveryCode) => proven.instance == instance,
@@ -36,13 +36,13 @@ impl Choice {
     }
 }
 
-/// Choices, of which there is at least one.
+/// A list of at least one choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choices {
-    /// The one that the page shows: the person's choice, else the first.
+    /// The choice that the page shows: the person's, else the first.
     pub chosen: Choice,
-    /// All of them, in the order to be shown.
+    /// All choices, in display order.
     pub all: Vec<Choice>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{Consent, Failure, Flow, Granted, Request, Step};
 
-/// The step that a consent needs, where none was given in this flow.
+/// The step that asks for consent, where none was given in this flow.
 pub fn consent_step(flow: &Flow, consent: Consent, granted: Option<&Granted>) -> Option<Step> {
     let is_due = match consent {
         Consent::Implicit | Consent::External { is_covered: true } => false,
@@ -13,7 +13,7 @@ pub fn consent_step(flow: &Flow, consent: Consent, granted: Option<&Granted>) ->
     (is_due && granted.is_none()).then_some(Step::Consent)
 }
 
-/// Whether this may be granted: nothing but what was asked for, and `openid` with it.
+/// Whether this may be granted: nothing except what was requested, and `openid` with it.
 pub fn may_grant(request: &Request, granted: &Granted) -> bool {
     let is_openid = |word: &&String| word.as_str() == "openid";
     granted.words.iter().all(|word| request.asked.contains(word))

@@ -1,4 +1,4 @@
-//! The step that is due, and the flow that it is due in.
+//! The current step, and the flow that it belongs to.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use chancery_record::Timestamp;
 
 use crate::{AppFacts, Flow, Identified, PersonFacts, Step, identify, proceed};
 
-/// A flow with the step that is due in it, as found from facts of one transaction at one time.
+/// A flow with its current step, as computed from facts of one transaction at one time.
 #[derive(Clone, Debug)]
 pub struct Due {
     pub(crate) flow: Flow,
@@ -15,7 +15,7 @@ pub struct Due {
     pub(crate) now: Timestamp,
 }
 
-/// Finds what comes next. The facts about the person are read only where it is known who that is.
+/// Computes the next step. The facts about the person are read only once the person is known.
 ///
 /// # Errors
 /// Those of reading the facts about the person.
@@ -35,17 +35,17 @@ pub fn next<E>(
 }
 
 impl Due {
-    /// The step that is due.
+    /// The current step.
     pub const fn step(&self) -> &Step {
         &self.step
     }
 
-    /// The flow as it is.
+    /// The flow before the event.
     pub const fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    /// Who is signing in, where that is known.
+    /// The person who is signing in, where known.
     pub const fn identified(&self) -> Option<&Identified> {
         self.identified.as_ref()
     }

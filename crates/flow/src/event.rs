@@ -1,51 +1,51 @@
-//! What happens in a flow.
+//! The events of a flow.
 
 use uuid::Uuid;
 
 use crate::{Action, Choice, Granted, Proven};
 
-/// What a person did. Whoever calls has verified what is proven, and done what is done.
+/// An event by a person. The caller has verified what is proven, and performed what is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The person goes back to the app, from whatever page.
+    /// The person returns to the app, from any page.
     Cancelled,
     /// A tenant was chosen.
     TenantChosen(Uuid),
     /// A session was chosen.
     SessionChosen(Uuid),
-    /// Another account was asked for.
+    /// Another account was requested.
     OtherAccount,
     /// A first factor was proven: by password, passkey, access pass or at an external provider.
     FirstFactorProven(Proven),
-    /// A person who is not admitted goes back to the app.
+    /// A person who is not admitted returns to the app.
     Back,
-    /// A second factor was proven, or a passkey in its place.
+    /// A second factor was proven, or a passkey instead.
     FactorProven(Proven),
-    /// A second factor was enrolled, and proven by that.
+    /// A second factor was enrolled, and thereby proven.
     FactorEnrolled(Proven),
-    /// Another way to confirm who one is was chosen.
+    /// Another method to confirm the identity was chosen.
     OtherFactor(Choice),
-    /// What was due is done. It counts once the facts say so.
+    /// A due action is done. It counts once the facts confirm it.
     ActionDone(Action),
-    /// The password that was due is made, and proven by that: what was proven before it may count no longer.
+    /// The due password is set, and thereby proven: earlier proofs may count no longer.
     PasswordMade(Proven),
-    /// What was offered is put off.
+    /// An offered action is deferred.
     PutOff(Action),
     /// Consent was given.
     ConsentGiven(Granted),
     /// Consent was denied.
     ConsentDenied,
-    /// The person goes on to the native app.
+    /// The person continues to the native app.
     Continued,
 }
 
-/// Why an event is refused. The flow stays as it was: the answer is the page that is due.
+/// Why an event is refused. The flow stays unchanged: the answer is the page of the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// The event belongs to another step than the one that is due.
+    /// The event belongs to another step than the current one.
     NotDue,
     /// The page did not offer this.
     NotOffered,
-    /// Somebody else proved something than the person who is signing in.
+    /// The proof is of another person than the one who is signing in.
     OtherPerson,
 }

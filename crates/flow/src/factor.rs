@@ -15,35 +15,37 @@ pub struct Factors<'a> {
     pub proofs: &'a [Proof],
 }
 
-/// What a person can do for a demand.
-enum Way {
+/// How a person can satisfy a requirement.
+enum Available {
     Prove(Choices),
     Enrol(Choices),
     None,
 }
 
 impl Factors<'_> {
-    /// The step by which an app or instance gets the second factor that it asks for.
+    /// The step that provides the second factor that an app or instance requires.
     pub fn second_factor(&self) -> Option<Step> {
         let factors = &self.facts.second_factors;
-        if !factors.are_asked_for || self.has_second_factor() || self.is_spared() {
+        if !factors.are_asked_for || self.has_second_factor() || self.is_exempt() {
             return None;
         }
-        Some(match self.way(|method| self.is_second_factor(method)) {
-            Way::Prove(choices) => Step::SecondFactor(choices),
-            Way::Enrol(choices) => Step::EnrolFactor(choices),
-            Way::None => Step::Refuse(NotAdmitted::SecondFactorUnavailable),
+        Some(match self.available(|method| self.is_second_factor(method)) {
+            Available::Prove(choices) => Step::SecondFactor(choices),
+            Available::Enrol(choices) => Step::EnrolFactor(choices),
+            Available::None => Step::Refuse(NotAdmitted::SecondFactorUnavailable),
         })
     }
 
-    /// The step by which a demanded class is reached.
+    /// The step that reaches a demanded class.
     pub fn step_up(&self) -> Option<Step> {
-        let to = self.flow.request.needed().filter(|needed| self.acr_with(None) < Some(*needed))?;
-        Some(match self.way(|method| self.acr_with(Some(method)) >= Some(to)) {
-            Way::Prove(choices) if to == Acr::Mfa && !self.has_second_factor() => Step::SecondFactor(choices),
-            Way::Prove(choices) => Step::StepUp { to, choices },
-            Way::Enrol(choices) => Step::EnrolFactor(choices),
-            Way::None => Step::Fail(Failure::UnmetAuthenticationRequirements),
+        let to = self.flow.request.required_acr().filter(|required| self.acr_with(None) < Some(*required))?;
+        Some(match self.available(|method| self.acr_with(Some(method)) >= Some(to)) {
+            Available::Prove(choices) if to == Acr::Mfa && !self.has_second_factor() => {
+                Step::SecondFactor(choices)
+            }
+            Available::Prove(choices) => Step::StepUp { to, choices },
+            Available::Enrol(choices) => Step::EnrolFactor(choices),
+            Available::None => Step::Fail(Failure::UnmetAuthenticationRequirements),
         })
     }
 
@@ -51,7 +53,7 @@ impl Factors<'_> {
         self.proofs.iter().any(|proof| self.is_second_factor(proof.method))
     }
 
-    /// Whether the method gives what an app or instance asks for.
+    /// Whether the method is a second factor as an app or instance requires it.
     const fn is_second_factor(&self, method: Method) -> bool {
         match method {
             Method::Totp | Method::EmailCode | Method::SmsCode | Method::RecoveryCode => true,
@@ -63,40 +65,41 @@ impl Factors<'_> {
         }
     }
 
-    /// Whether the browser is remembered: never against a demand, nor where no second factor could be proven.
-    fn is_spared(&self) -> bool {
+    /// Whether the browser is remembered: never against a demanded class, nor where no second factor could be
+    /// proven.
+    fn is_exempt(&self) -> bool {
         let factors = &self.facts.second_factors;
-        let is_demanded = self.flow.request.needed() >= Some(Acr::Mfa);
-        factors.is_remembered && !factors.usable.is_empty() && !is_demanded
+        let is_required = self.flow.request.required_acr() >= Some(Acr::Mfa);
+        factors.is_remembered && !factors.usable.is_empty() && !is_required
     }
 
-    /// The class that is reached, with one method more.
-    fn acr_with(&self, more: Option<Method>) -> Option<Acr> {
-        acr_of(self.proofs.iter().map(|proof| proof.method).chain(more))
+    /// The class that is reached, with one additional method.
+    fn acr_with(&self, additional: Option<Method>) -> Option<Acr> {
+        acr_of(self.proofs.iter().map(|proof| proof.method).chain(additional))
     }
 
-    fn way(&self, helps: impl Fn(Method) -> bool) -> Way {
-        let provable = self.provable().into_iter().filter(|(_, method)| helps(*method));
+    fn available(&self, suffices: impl Fn(Method) -> bool) -> Available {
+        let provable = self.provable().into_iter().filter(|(_, method)| suffices(*method));
         if let Some(choices) = self.choices(provable.map(|(choice, _)| choice).collect()) {
-            return Way::Prove(choices);
+            return Available::Prove(choices);
         }
-        let authenticators = self.authenticators().filter(|_| self.may_enrol() && helps(Method::Totp));
+        let authenticators = self.authenticators().filter(|_| self.may_enrol() && suffices(Method::Totp));
         let all = authenticators.map(|instance| Choice::Code { instance, kind: CodeKind::Totp }).collect();
-        self.choices(all).map_or(Way::None, Way::Enrol)
+        self.choices(all).map_or(Available::None, Available::Enrol)
     }
 
     fn choices(&self, all: Vec<Choice>) -> Option<Choices> {
         Choices::new(all, self.flow.choice)
     }
 
-    /// All that the person can prove beside a first factor, with the method that it would be.
+    /// Everything that the person can prove besides a first factor, with the method of that proof.
     fn provable(&self) -> Vec<(Choice, Method)> {
         let factors = &self.facts.second_factors;
         let code = |factor: &UsableFactor| {
             (Choice::Code { instance: factor.instance, kind: factor.kind }, factor.kind.method())
         };
-        let enrolled = |factor: &&UsableFactor| factor.kind == CodeKind::Totp && factor.is_enrolled;
-        let recovery = factors.usable.iter().find(enrolled).filter(|_| factors.has_recovery_code);
+        let is_enrolled_totp = |factor: &&UsableFactor| factor.kind == CodeKind::Totp && factor.is_enrolled;
+        let recovery = factors.usable.iter().find(is_enrolled_totp).filter(|_| factors.has_recovery_code);
         factors
             .usable
             .iter()

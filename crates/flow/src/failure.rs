@@ -1,12 +1,12 @@
-//! How a flow ends without a sign-in.
+//! The outcome of a flow without a sign-in.
 
 use crate::NotAdmitted;
 
-/// Why there is no sign-in. What was not over, cancelled, refused or denied is an answer to `prompt=none`,
-/// or cannot be reached.
+/// Why there is no sign-in. Values other than those of expiry, cancellation, refusal and denial answer
+/// `prompt=none`, or are unreachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// The flow's time is over: a page that leads back to the app.
+    /// The flow has expired: a page that links back to the app.
     Over,
     /// The person cancelled the flow.
     Cancelled,
@@ -14,17 +14,17 @@ pub enum Failure {
     NotAdmitted(NotAdmitted),
     /// The person denied the app access.
     Denied,
-    /// The app serves in no tenant, or no longer in that of this flow.
+    /// The app serves no tenant, or no longer the one of this flow.
     NotServed,
-    /// A first factor is needed, or another person signed in than the `id_token_hint` names.
+    /// A first factor is required, or another person signed in than the `id_token_hint` names.
     LoginRequired,
     /// The person would have to choose among sessions.
     AccountSelectionRequired,
-    /// Another page is needed.
+    /// Another page is required.
     InteractionRequired,
-    /// Consent is needed.
+    /// Consent is required.
     ConsentRequired,
-    /// The person cannot reach the class that is demanded.
+    /// The person cannot reach the demanded class.
     UnmetAuthenticationRequirements,
 }
 

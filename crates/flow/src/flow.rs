@@ -1,4 +1,4 @@
-//! What is kept of a sign-in under way.
+//! The state of a sign-in in progress.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use crate::{Action, Choice, Failure, NotAdmitted, Proof, Request};
 
-/// How long a flow lasts, in ms.
+/// The lifetime of a flow, in ms.
 pub const LIFETIME_MS: i64 = 30 * 60_000;
 
-/// A sign-in under way: its request, and what the person chose and proved. Only [`Due::apply`] changes it.
+/// A sign-in in progress: its request, and what the person chose and proved. Only [`Due::apply`] changes it.
 ///
-/// What was decided in somebody's name holds for that person alone: in the same flow another one may follow.
+/// What was decided for a person applies to that person only: another one may follow in the same flow.
 ///
 /// [`Due::apply`]: crate::Due::apply
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Flow {
     pub(crate) session: Option<Uuid>,
     pub(crate) is_other_account: bool,
     pub(crate) proofs: Vec<Proof>,
-    /// How many of the proofs no longer count, because another account was asked for after them.
+    /// How many of the proofs no longer count, because another account was requested after them.
     pub(crate) set_aside: usize,
     pub(crate) choice: Option<Choice>,
     pub(crate) put_off: BTreeSet<(Uuid, Action)>,
@@ -35,25 +35,25 @@ pub struct Flow {
 /// What a person granted an app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Granted {
-    /// The scopes and resources, among those that were asked for.
+    /// The granted scopes and resources, among the requested ones.
     pub words: BTreeSet<String>,
-    /// Whether the consent is to be kept.
+    /// Whether the consent is to be stored.
     pub is_kept: bool,
 }
 
-/// How somebody ended a flow.
+/// How a person ended a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// By going back to the app.
+    /// By returning to the app.
     Cancelled,
-    /// By going back when not admitted.
+    /// By returning when not admitted.
     NotAdmitted(NotAdmitted),
     /// By denying consent.
     Denied,
 }
 
 impl Flow {
-    /// A flow at its beginning.
+    /// A new flow.
     pub const fn new(request: Request) -> Self {
         Self {
             request,
@@ -70,36 +70,36 @@ impl Flow {
         }
     }
 
-    /// What the request demands.
+    /// The parameters of the request.
     pub const fn request(&self) -> &Request {
         &self.request
     }
 
-    /// What was proven in this flow, in the order of time. Until there is something, nothing needs a row.
+    /// What was proven in this flow, in chronological order. A flow without proofs needs no row.
     pub fn proofs(&self) -> &[Proof] {
         &self.proofs
     }
 
-    /// Whether another account was asked for.
+    /// Whether another account was requested.
     pub const fn is_other_account(&self) -> bool {
         self.is_other_account
     }
 
-    /// The proofs since another account was asked for.
-    pub(crate) fn own_proofs(&self) -> &[Proof] {
+    /// The proofs since another account was requested.
+    pub(crate) fn current_proofs(&self) -> &[Proof] {
         self.proofs.get(self.set_aside..).unwrap_or_default()
     }
 
     /// What this person granted in this flow.
     pub(crate) fn granted_by(&self, person: Uuid) -> Option<&Granted> {
-        self.consent.as_ref().filter(|(by, _)| *by == person).map(|(_, granted)| granted)
+        self.consent.as_ref().filter(|(grantor, _)| *grantor == person).map(|(_, granted)| granted)
     }
 
     /// Why the flow has ended.
     pub(crate) fn failure(&self, now: Timestamp) -> Option<Failure> {
         match self.ending {
             Some(Ending::Cancelled) => Some(Failure::Cancelled),
-            Some(Ending::NotAdmitted(why)) => Some(Failure::NotAdmitted(why)),
+            Some(Ending::NotAdmitted(reason)) => Some(Failure::NotAdmitted(reason)),
             Some(Ending::Denied) => Some(Failure::Denied),
             None => (now >= self.request.started.plus(LIFETIME_MS)).then_some(Failure::Over),
         }

@@ -1,11 +1,11 @@
-//! Who is signing in.
+//! The person who is signing in.
 
 use chancery_record::Timestamp;
 use uuid::Uuid;
 
 use crate::Proof;
 
-/// The person who is signing in, and by what.
+/// The person who is signing in, and the proofs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Identified {
@@ -22,10 +22,10 @@ pub struct Identified {
     /// The person's session in this browser. Its proofs count where it needs no new first factor.
     pub session: Option<Uuid>,
     /// The session's proofs, then this flow's: first factors of instances that are offered, and all second
-    /// ones. Which of the latter count is among the facts about the person.
+    /// ones. The facts about the person determine which of the latter count.
     pub proofs: Vec<Proof>,
-    /// Whether the person proved something in this flow, whether it counts or not: an instance that is
-    /// taken away spares nobody an offer.
+    /// Whether the person proved something in this flow, whether it counts or not: removing an instance exempts
+    /// no person from an offer.
     pub is_proven_here: bool,
     /// The instances that are offered.
     pub offered: Vec<Uuid>,

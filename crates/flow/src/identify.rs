@@ -1,4 +1,4 @@
-//! The first half of what comes next: until it is known who is signing in.
+//! The first half of the next step: until the person is identified.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -12,15 +12,15 @@ use crate::{
     tenant::{offered, only, tenant_of},
 };
 
-/// Who is signing in, or the step that comes before that is known.
+/// The person who is signing in, or the step that is needed to identify that person.
 pub fn identify(flow: &Flow, facts: &AppFacts<'_>, now: Timestamp) -> ControlFlow<Step, Identified> {
-    match find(flow, facts, now) {
+    match resolve(flow, facts, now) {
         Break(step) if flow.request.is_silent() => Break(step.silent()),
-        found => found,
+        outcome => outcome,
     }
 }
 
-fn find(flow: &Flow, facts: &AppFacts<'_>, now: Timestamp) -> ControlFlow<Step, Identified> {
+fn resolve(flow: &Flow, facts: &AppFacts<'_>, now: Timestamp) -> ControlFlow<Step, Identified> {
     let request = &flow.request;
     if let Some(failure) = flow.failure(now) {
         return Break(Step::Fail(failure));
@@ -30,47 +30,50 @@ fn find(flow: &Flow, facts: &AppFacts<'_>, now: Timestamp) -> ControlFlow<Step, 
     let ids: Vec<Uuid> = instances.iter().map(|instance| instance.id).collect();
     let sessions = Sessions { request, facts: *facts, tenant: tenant.id, offered: &ids, now };
 
-    // the last to prove a first factor in this flow is signing in, whatever sessions there are
-    let found = match flow.own_proofs().iter().rfind(|proof| proof.method.is_first()) {
-        Some(proof) if request.hinted_person.is_some_and(|hinted| hinted != proof.person) => {
+    // the last person to prove a first factor in this flow is signing in, regardless of sessions
+    let identity = match flow.current_proofs().iter().rfind(|proof| proof.method.is_first()) {
+        Some(proof) if request.hinted_person.is_some_and(|expected| expected != proof.person) => {
             return Break(Step::Fail(Failure::LoginRequired));
         }
         Some(proof) => {
-            let of_person = |session: &&SessionFacts| session.person == proof.person;
-            let chosen = sessions.fitting().find(|session| Some(session.id) == flow.session);
-            let lending = chosen.filter(of_person).or_else(|| sessions.fitting().find(of_person));
-            let found = identified(flow, tenant.id, &instances, proof.person, lending);
-            // one whose own proofs no longer count goes on with the new ones, too
-            found.map(|found| Identified { session: found.session.or(sessions.of(proof.person)), ..found })
+            let is_of_person = |session: &&SessionFacts| session.person == proof.person;
+            let chosen = sessions.reusable().find(|session| Some(session.id) == flow.session);
+            let reused = chosen.filter(is_of_person).or_else(|| sessions.reusable().find(is_of_person));
+            let identity = identified(flow, tenant.id, &instances, proof.person, reused);
+            // a session whose proofs no longer count continues with the new ones
+            identity.map(|identity| Identified {
+                session: identity.session.or(sessions.of(proof.person)),
+                ..identity
+            })
         }
         None => session_of(flow, sessions)?
             .and_then(|session| identified(flow, tenant.id, &instances, session.person, Some(session))),
     };
-    found.map_or_else(|| Break(first_factor(flow, facts, tenant.id, &instances)), Continue)
+    identity.map_or_else(|| Break(first_factor(flow, facts, tenant.id, &instances)), Continue)
 }
 
-/// The session to go on with. One that was chosen is not replaced by another person's.
+/// The session to continue with. A chosen session is not replaced by another person's.
 fn session_of<'a>(flow: &Flow, sessions: Sessions<'a>) -> ControlFlow<Step, Option<&'a SessionFacts>> {
     if flow.is_other_account {
         return Continue(None);
     }
     if flow.session.is_some() {
-        return Continue(sessions.fitting().find(|session| Some(session.id) == flow.session));
+        return Continue(sessions.reusable().find(|session| Some(session.id) == flow.session));
     }
     let candidates = sessions.candidates();
-    let shown: Vec<Uuid> = if flow.request.wants_account() {
+    let choices: Vec<Uuid> = if flow.request.wants_account() {
         sessions.eligible().map(|session| session.id).collect()
     } else {
         candidates.iter().map(|session| session.id).filter(|_| candidates.len() > 1).collect()
     };
-    if shown.is_empty() {
+    if choices.is_empty() {
         Continue(candidates.first().copied())
     } else {
-        Break(Step::Account { tenant: sessions.tenant, sessions: shown })
+        Break(Step::Account { tenant: sessions.tenant, sessions: choices })
     }
 }
 
-/// The person with all that counts; `None` without a first factor of an instance that is offered.
+/// The person with all proofs that count; `None` without a first factor of an instance that is offered.
 fn identified(
     flow: &Flow,
     tenant: Uuid,
@@ -79,10 +82,10 @@ fn identified(
     session: Option<&SessionFacts>,
 ) -> Option<Identified> {
     let counts = |proof: &Proof| {
-        Some(*proof).filter(|proof| proof.person == person).and_then(|proof| believed(proof, instances))
+        Some(*proof).filter(|proof| proof.person == person).and_then(|proof| trusted(proof, instances))
     };
     let of_session = session.into_iter().flat_map(|session| &session.proofs).filter_map(counts);
-    let proofs: Vec<Proof> = of_session.chain(flow.own_proofs().iter().filter_map(counts)).collect();
+    let proofs: Vec<Proof> = of_session.chain(flow.current_proofs().iter().filter_map(counts)).collect();
     let last = proofs.iter().filter(|proof| proof.method.is_first()).max_by_key(|proof| proof.at)?;
     Some(Identified {
         person,
@@ -91,15 +94,15 @@ fn identified(
         auth_time: last.auth_time(),
         proven_at: last.at,
         session: session.map(|session| session.id),
-        is_proven_here: flow.own_proofs().iter().any(|proof| proof.person == person),
+        is_proven_here: flow.current_proofs().iter().any(|proof| proof.person == person),
         offered: instances.iter().map(|instance| instance.id).collect(),
         proofs,
     })
 }
 
-/// The proof as it counts now: a first factor is of an instance that is offered and of its kind, and a
-/// provider may no longer be believed.
-fn believed(proof: Proof, instances: &[&InstanceFacts]) -> Option<Proof> {
+/// The proof as it currently counts: a first factor must be of an instance that is offered and of its kind, and
+/// a provider's second factor may no longer be trusted.
+fn trusted(proof: Proof, instances: &[&InstanceFacts]) -> Option<Proof> {
     if !proof.method.is_first() {
         return Some(proof);
     }
@@ -117,13 +120,17 @@ fn believed(proof: Proof, instances: &[&InstanceFacts]) -> Option<Proof> {
 fn first_factor(flow: &Flow, facts: &AppFacts<'_>, tenant: Uuid, instances: &[&InstanceFacts]) -> Step {
     let request = &flow.request;
     let chosen = facts.sessions.iter().find(|session| Some(session.id) == flow.session);
-    // who wants to choose, or has just signed out, would be signed in again by the provider, unasked
-    let may_go = !request.has_prompt() && !request.after_sign_out && !flow.is_other_account;
-    let external = |instance: &&&InstanceFacts| matches!(instance.kind, InstanceKind::External { .. });
+    // a person who wants to choose, or has just signed out, would otherwise be signed in again by the provider
+    // without a prompt
+    let may_redirect = !request.has_prompt() && !request.after_sign_out && !flow.is_other_account;
+    let is_external = |instance: &&&InstanceFacts| matches!(instance.kind, InstanceKind::External { .. });
     Step::FirstFactor(FirstFactor {
         tenant,
         offered: instances.iter().map(|instance| **instance).collect(),
-        at_once: only(instances.iter()).filter(external).filter(|_| may_go).map(|instance| instance.id),
+        at_once: only(instances.iter())
+            .filter(is_external)
+            .filter(|_| may_redirect)
+            .map(|instance| instance.id),
         person: chosen.map(|session| session.person).or(request.hinted_person),
     })
 }

@@ -1,14 +1,15 @@
-//! What comes next in a sign-in, as a pure state machine.
+//! The next step of a sign-in, as a pure state machine.
 //!
-//! A [`Flow`] keeps what an authorization request demands, and what was proven, when and how. What comes next
-//! is never kept: [`next`] finds it from the flow and from facts that are read in the transaction of each
-//! step. So no address skips a step, and what an administrator changes counts in flows under way.
+//! A [`Flow`] stores the parameters of an authorization request, and what was proven, when and how. The next
+//! step is never stored: [`next`] computes it from the flow and from facts that are read in the transaction of
+//! each step. So no URL skips a step, and an administrator's changes apply to flows in progress.
 //!
-//! [`next`] gives a [`Due`]: the step, and [`Due::apply`], the only way to change a flow. An event is judged
-//! by the step that was found from the same facts at the same time, and refused where it does not belong.
+//! [`next`] returns a [`Due`]: the step, and [`Due::apply`], the only way to change a flow. An event is checked
+//! against the step that was computed from the same facts at the same time, and refused where it does not
+//! belong.
 //!
-//! Nothing here knows a clock, a database or HTTP. Whoever calls verifies what is proven, reads the facts and
-//! keeps the flow sealed.
+//! This crate has no clock, database or HTTP. The caller verifies what is proven, reads the facts and stores
+//! the flow sealed.
 
 mod acr;
 mod amr;

@@ -1,8 +1,8 @@
-//! The ways to prove who one is.
+//! The authentication methods.
 
 use serde::{Deserialize, Serialize};
 
-/// How something was proven.
+/// The method of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Method {
     /// The password of a user store.
@@ -13,28 +13,28 @@ pub enum Method {
     Passkey {
         /// Whether the passkey verified its user.
         user_verified: bool,
-        /// Whether it is bound to its device, and of a make that keeps keys in hardware.
+        /// Whether it is device-bound, and of a model that stores keys in hardware.
         hardware: bool,
     },
     /// A sign-in at an external provider.
     External {
-        /// Whether the provider says that there was a second factor. It counts while the provider is believed.
+        /// Whether the provider states that there was a second factor. It counts while the provider is trusted.
         second_factor: bool,
-        /// When the person signed in there, in ms since 1970, where the provider tells.
+        /// When the person signed in there, in ms since 1970, where the provider states it.
         #[serde(default)]
         auth_time: Option<i64>,
     },
     /// A code of an authenticator (RFC 6238).
     Totp,
-    /// A code that came by e-mail.
+    /// A code sent by e-mail.
     EmailCode,
-    /// A code that came by SMS.
+    /// A code sent by SMS.
     SmsCode,
-    /// A recovery code, in place of an authenticator's.
+    /// A recovery code, instead of an authenticator's.
     RecoveryCode,
 }
 
-/// What a method proves: two of different kinds are two factors.
+/// The kind of factor: two of different kinds are two factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FactorKind {
     /// Something that the person knows.
@@ -44,7 +44,7 @@ pub enum FactorKind {
 }
 
 impl Method {
-    /// Whether the method tells who somebody is, and so begins a sign-in. The others only confirm it.
+    /// Whether the method identifies a person, and so can start a sign-in. The others only confirm an identity.
     pub const fn is_first(self) -> bool {
         match self {
             Self::Password | Self::AccessPass | Self::Passkey { .. } | Self::External { .. } => true,
@@ -55,8 +55,8 @@ impl Method {
     /// The kind of factor.
     pub const fn kind(self) -> FactorKind {
         match self {
-            // what a provider asks for is not known here: most likely a password, so that a password of ours
-            // beside it is not taken for a second factor
+            // what a provider requires is unknown here: most likely a password, so a local password besides it
+            // is not counted as a second factor
             Self::Password | Self::AccessPass | Self::External { .. } => FactorKind::Knowledge,
             Self::Passkey { .. } | Self::Totp | Self::EmailCode | Self::SmsCode | Self::RecoveryCode => {
                 FactorKind::Possession

@@ -1,11 +1,11 @@
-//! The second half of what comes next: once it is known who is signing in.
+//! The second half of the next step: once the person is identified.
 
 use crate::{
     DueAction, Flow, Identified, PersonFacts, Proof, SignedIn, Step, Urgency, acr_of, amr_of,
     consent::consent_step, factor::Factors,
 };
 
-/// What comes next for a person, by facts about that person.
+/// The next step for a person, by facts about that person.
 pub fn proceed(flow: &Flow, identified: &Identified, facts: &PersonFacts) -> Step {
     let proofs: Vec<Proof> = identified.proofs.iter().filter(|proof| counts(proof, facts)).copied().collect();
     let factors = Factors { flow, facts, proofs: &proofs };
@@ -25,13 +25,13 @@ pub fn proceed(flow: &Flow, identified: &Identified, facts: &PersonFacts) -> Ste
     }
 }
 
-/// Whether a proof counts: a second factor while its instance can be used.
+/// Whether a proof counts: a second factor only while its instance is usable.
 fn counts(proof: &Proof, facts: &PersonFacts) -> bool {
     let usable = &facts.second_factors.usable;
     proof.method.is_first() || usable.iter().any(|factor| factor.instance == proof.instance)
 }
 
-/// The first action that is due. Nobody is offered something on coming back with a session alone.
+/// The first due action. A person who only returns with a session is offered nothing.
 fn due_action(flow: &Flow, identified: &Identified, facts: &PersonFacts) -> Option<DueAction> {
     let is_due = |due: &&DueAction| match due.urgency {
         Urgency::Required => true,

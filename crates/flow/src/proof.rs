@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use crate::{Method, moment::Moment};
 
-/// What whoever calls has verified just now.
+/// What the caller has just verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proven {
     /// The platform user.
     pub person: Uuid,
-    /// Of a first factor the IdpInstance, of a second the MfaInstance. A recovery code names the instance of
+    /// The IdpInstance of a first factor, the MfaInstance of a second one. A recovery code has the instance of
     /// the authenticator that it replaces.
     pub instance: Uuid,
     /// How it was proven.
@@ -25,7 +25,7 @@ pub struct Proven {
 pub struct Proof {
     /// The platform user.
     pub person: Uuid,
-    /// Of a first factor the IdpInstance, of a second the MfaInstance.
+    /// The IdpInstance of a first factor, the MfaInstance of a second one.
     pub instance: Uuid,
     /// How it was proven.
     pub method: Method,
@@ -37,7 +37,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// When the person authenticated: a provider may have known the person since before.
+    /// When the person authenticated: a provider may have done this earlier.
     pub fn auth_time(&self) -> Timestamp {
         match self.method {
             Method::External { auth_time: Some(time), .. } => self.at.min(Timestamp(time)),
@@ -45,7 +45,8 @@ impl Proof {
         }
     }
 
-    /// Whether it is known when the person authenticated. A provider that does not tell may have known the person since long before.
+    /// Whether the time of authentication is known. A provider that does not state it may have authenticated
+    /// the person long before.
     pub const fn has_auth_time(&self) -> bool {
         !matches!(self.method, Method::External { auth_time: None, .. })
     }

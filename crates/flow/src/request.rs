@@ -1,4 +1,4 @@
-//! What an authorization request demands of a sign-in.
+//! The parameters of an authorization request.
 
 use chancery_record::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use crate::{Acr, moment::Moment};
 
-/// The words of `prompt`. `none` stands alone.
+/// The values of `prompt`. `none` must be the only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Prompt {
     /// `none`: no page is shown.
     None,
-    /// Pages are shown where they are needed, and where a word asks for one.
+    /// Pages are shown where they are needed, and where a value asks for one.
     Pages {
         /// `login`: a first factor is proven in this flow.
         login: bool,
@@ -23,11 +23,11 @@ pub enum Prompt {
 }
 
 impl Prompt {
-    /// Without any word.
+    /// Without any value.
     pub const OPEN: Self = Self::Pages { login: false, consent: false, select_account: false };
 }
 
-/// What an authorization request demands, as it was read and judged.
+/// The parameters of an authorization request, read and validated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// When the flow began.
@@ -43,11 +43,11 @@ pub struct Request {
     pub has_login_hint: bool,
     /// The known values of `acr_values` or of an essential `acr`: one of them is demanded.
     pub demanded: Vec<Acr>,
-    /// The tenant that needs no choice: the issuer's, else that of `tenant:`, else that of a valid
+    /// The tenant, where no choice is needed: the issuer's, else that of `tenant:`, else that of a valid
     /// `id_token_hint`.
     pub tenant: Option<Uuid>,
-    /// The IdpInstance that `idp:` names. One that is not known leaves nothing to sign in with, as one that
-    /// is not offered: name it by an id that nobody has.
+    /// The IdpInstance that `idp:` names. An unknown one leaves nothing to sign in with, like one that is not
+    /// offered: set it to an unused id.
     pub instance: Option<Uuid>,
     /// What a person may be asked to consent to: scopes and resources.
     pub asked: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request that demands nothing.
+    /// A request without parameters.
     pub const fn new(started: Timestamp) -> Self {
         Self {
             started,
@@ -75,8 +75,8 @@ impl Request {
         }
     }
 
-    /// The class that must be reached: the lowest of those that are demanded, since a higher one holds it.
-    pub(crate) fn needed(&self) -> Option<Acr> {
+    /// The class that must be reached: the lowest demanded one, because a higher one includes it.
+    pub(crate) fn required_acr(&self) -> Option<Acr> {
         self.demanded.iter().copied().min()
     }
 

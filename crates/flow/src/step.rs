@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::{Acr, Choices, DueAction, Failure, Granted, InstanceFacts, NotAdmitted, Proof};
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// There is no sign-in.
@@ -21,24 +21,24 @@ pub enum Step {
     },
     /// The person proves a first factor.
     FirstFactor(FirstFactor),
-    /// The person is not admitted: another account, or back.
+    /// The person is not admitted: another account, or back to the app.
     Refuse(NotAdmitted),
     /// The person proves a second factor.
     SecondFactor(Choices),
     /// The person enrols a second factor.
     EnrolFactor(Choices),
-    /// The person proves more, until this class is reached.
+    /// The person proves additional factors, until this class is reached.
     StepUp {
-        /// The class that is demanded.
+        /// The demanded class.
         to: Acr,
-        /// The ways that reach it.
+        /// The methods that reach it.
         choices: Choices,
     },
-    /// The person does what is due.
+    /// The person performs a due action.
     Action(DueAction),
     /// The person is asked for consent.
     Consent,
-    /// The person goes on to the native app by a click.
+    /// The person continues to the native app by a click.
     Touch,
     /// The person is signed in.
     Done(Box<SignedIn>),
@@ -56,7 +56,7 @@ impl Step {
             Self::Fail(_) | Self::Done(_) => return self,
             Self::Account { .. } => Failure::AccountSelectionRequired,
             Self::FirstFactor(_) => Failure::LoginRequired,
-            Self::Refuse(why) => Failure::NotAdmitted(why),
+            Self::Refuse(reason) => Failure::NotAdmitted(reason),
             Self::Consent => Failure::ConsentRequired,
             Self::Tenant(_)
             | Self::SecondFactor(_)
@@ -68,21 +68,21 @@ impl Step {
     }
 }
 
-/// What a person may sign in with.
+/// The options to prove a first factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FirstFactor {
     /// The tenant.
     pub tenant: Uuid,
-    /// The instances that are offered, in order. Without any nobody can sign in.
+    /// The instances that are offered, in order. Without any, no sign-in is possible.
     pub offered: Vec<InstanceFacts>,
-    /// The external instance to go to at once.
+    /// The external instance to redirect to immediately.
     pub at_once: Option<Uuid>,
-    /// The person who is expected: of the session that was chosen, or of the `id_token_hint`.
+    /// The expected person: of the chosen session, or of the `id_token_hint`.
     pub person: Option<Uuid>,
 }
 
-/// A sign-in that is complete.
+/// A completed sign-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignedIn {
@@ -92,7 +92,7 @@ pub struct SignedIn {
     pub tenant: Uuid,
     /// The IdpInstance of the last first factor.
     pub instance: Uuid,
-    /// The session to go on with; else a new one begins.
+    /// The session to continue; `None` for a new one.
     pub session: Option<Uuid>,
     /// `acr`
     pub acr: Acr,
@@ -102,6 +102,6 @@ pub struct SignedIn {
     pub auth_time: Timestamp,
     /// The proofs that count: the session's, then this flow's.
     pub proofs: Vec<Proof>,
-    /// What the person granted in this flow; else all that was asked for is granted.
+    /// What the person granted in this flow; else everything that was requested is granted.
     pub granted: Option<Granted>,
 }

@@ -1,4 +1,4 @@
-//! In which tenant a flow runs, and what it offers.
+//! The tenant of a flow, and the instances that it offers.
 
 use std::ops::ControlFlow;
 
@@ -7,17 +7,18 @@ use uuid::Uuid;
 use crate::{AppFacts, Failure, Flow, InstanceFacts, Request, Step, TenantFacts};
 
 /// The flow's tenant. The first of these decides: the request, the flow so far, the browser's sessions, there
-/// being only one, the caller's address. A tenant that the first two name and that is gone is not replaced.
+/// being only one, the caller's address. A tenant that the first two name and that no longer exists is not
+/// replaced.
 pub fn tenant_of<'a>(flow: &Flow, facts: &AppFacts<'a>) -> ControlFlow<Step, &'a TenantFacts> {
     let tenants = facts.tenants;
-    let found = match flow.request.tenant.or(flow.tenant) {
+    let tenant = match flow.request.tenant.or(flow.tenant) {
         Some(named) => tenants.iter().find(|tenant| tenant.id == named),
         None => only(tenants.iter().filter(|tenant| has_session(facts, tenant.id)))
             .or_else(|| only(tenants.iter()))
             .or_else(|| only(tenants.iter().filter(|tenant| facts.in_range.contains(&tenant.id)))),
     };
     let may_choose = flow.request.tenant.or(flow.tenant).is_none() && !tenants.is_empty();
-    match found {
+    match tenant {
         Some(tenant) => ControlFlow::Continue(tenant),
         None if may_choose => {
             ControlFlow::Break(Step::Tenant(tenants.iter().map(|tenant| tenant.id).collect()))
@@ -35,8 +36,8 @@ pub fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// The instances that are offered. One that the request names and that cannot be used is not replaced: taking
-/// it away must not open others.
+/// The instances that are offered. One that the request names and that is not usable is not replaced: removing
+/// it must not make others available.
 pub fn offered<'a>(
     request: &Request,
     tenant: &'a TenantFacts,

@@ -6,7 +6,7 @@
 use chancery_certificate::{Format, PrivateKey, facts_of, names_of, read};
 use chancery_record::{Form, Json, Others, Secret, read_draft, read_json};
 use chancery_resource::parse_filter;
-use chancery_scim::{GROUP, Home, Patch, Resource, ResourceType, USER, condition_of};
+use chancery_scim::{GROUP, Patch, Resource, ResourceType, Target, USER, condition_of};
 use chancery_userstore::user::USER as STORE_USER;
 
 /// Any text is a filter, or is refused with a column.
@@ -55,24 +55,24 @@ pub fn certificate(bytes: &[u8]) {
 /// When one is refused without words.
 pub fn scim(bytes: &[u8]) {
     for of in [&USER, &GROUP] {
-        for home in [Home::Provider, Home::Store] {
+        for target in [Target::Provider, Target::Store] {
             if let Ok(body) = read_json(bytes) {
-                patch(of, home, &body);
+                patch(of, target, &body);
             }
             let Ok(path) = std::str::from_utf8(bytes) else { continue };
-            let _ = condition_of(of, home, path);
+            let _ = condition_of(of, target, path);
             for op in ["add", "replace", "remove"] {
                 let members = [("op", op), ("path", path), ("value", "x")];
                 let operation = members.map(|(name, text)| (name.to_owned(), Json::Text(text.to_owned())));
                 let operations = Json::Array(vec![Json::Object(operation.into())]);
-                patch(of, home, &Json::Object(vec![("Operations".to_owned(), operations)]));
+                patch(of, target, &Json::Object(vec![("Operations".to_owned(), operations)]));
             }
         }
     }
 }
 
-fn patch(of: &'static ResourceType, home: Home, body: &Json) {
-    let outcome = Patch::read(of, home, body).and_then(|patch| patch.apply(&Resource::new()));
+fn patch(of: &'static ResourceType, target: Target, body: &Json) {
+    let outcome = Patch::read(of, target, body).and_then(|patch| patch.apply(&Resource::new()));
     if let Err(refusal) = outcome {
         assert!(!refusal.detail.is_empty(), "a patch is refused without words");
     }

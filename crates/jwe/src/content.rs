@@ -1,4 +1,4 @@
-//! The encryption of the content (RFC 7518, section 5).
+//! Content encryption (RFC 7518, section 5).
 
 use aws_lc_rs::{
     aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, Nonce, UnboundKey},
@@ -13,7 +13,7 @@ use aws_lc_rs::{
 use chancery_record::Secret;
 use zeroize::Zeroizing;
 
-use crate::Opened;
+use crate::Decrypted;
 
 /// The length of a tag in GCM, in bytes.
 const TAG: usize = 16;
@@ -48,34 +48,34 @@ impl Content {
         }
     }
 
-    /// Opens content: its vector, itself and its tag, and what was authenticated with it.
-    pub fn open(self, key: &[u8], header: &[u8], [vector, sealed, tag]: &[Vec<u8>; 3]) -> Opened {
+    /// Decrypts content: initialization vector, ciphertext and tag; `header` is the authenticated data.
+    pub fn open(self, key: &[u8], header: &[u8], [vector, sealed, tag]: &[Vec<u8>; 3]) -> Decrypted {
         if key.len() != self.key_length() {
             return Err(Unspecified);
         }
         match self {
             Self::Gcm(algorithm) => {
-                // a tag that is cut off could be guessed
+                // a truncated tag could be guessed
                 if tag.len() != TAG {
                     return Err(Unspecified);
                 }
                 let key = LessSafeKey::new(UnboundKey::new(algorithm, key)?);
                 let nonce = Nonce::try_assume_unique_for_key(vector)?;
                 let mut text = Zeroizing::new([sealed.as_slice(), tag].concat());
-                let opened = key.open_in_place(nonce, Aad::from(header), &mut text)?;
-                Ok(Secret::new(&*opened))
+                let plaintext = key.open_in_place(nonce, Aad::from(header), &mut text)?;
+                Ok(Secret::new(&*plaintext))
             }
             Self::Cbc(cipher, hash, half) => {
                 let (mac_key, key) = key.split_at(half);
                 let bits = u64::try_from(header.len()).map_err(|_| Unspecified)?.saturating_mul(8);
                 let message = [header, vector, sealed, &bits.to_be_bytes()].concat();
-                let made = hmac::sign(&hmac::Key::new(hash, mac_key), &message);
-                verify_slices_are_equal(made.as_ref().get(..half).ok_or(Unspecified)?, tag)?;
+                let mac = hmac::sign(&hmac::Key::new(hash, mac_key), &message);
+                verify_slices_are_equal(mac.as_ref().get(..half).ok_or(Unspecified)?, tag)?;
                 let context = DecryptionContext::Iv128(FixedLength::try_from(vector.as_slice())?);
                 let key = PaddedBlockDecryptingKey::cbc_pkcs7(UnboundCipherKey::new(cipher, key)?)?;
                 let mut text = Zeroizing::new(sealed.clone());
-                let opened = key.decrypt(&mut text, context)?;
-                Ok(Secret::new(&*opened))
+                let plaintext = key.decrypt(&mut text, context)?;
+                Ok(Secret::new(&*plaintext))
             }
         }
     }

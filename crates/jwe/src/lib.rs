@@ -1,8 +1,8 @@
-//! Opens encrypted tokens in their compact form (JWE, RFC 7516) by a private key of this server.
+//! Decrypts tokens in compact serialization (JWE, RFC 7516) with a private key of this server.
 //!
-//! The key is RSA (RSA-OAEP, RSA-OAEP-256) or on a curve (ECDH-ES, with and without key wrap); the content is encrypted by
-//! AES in GCM or CBC with HMAC (RFC 7518). Everything is pure, and the cryptography is `aws-lc-rs`'s. Which part of a token
-//! is wrong is not told: whoever sends tokens would learn by it.
+//! The key is RSA (RSA-OAEP, RSA-OAEP-256) or on a curve (ECDH-ES, with and without key wrap); the content is encrypted
+//! by AES in GCM or CBC with HMAC (RFC 7518). Everything is pure, and the cryptography is `aws-lc-rs`'s. Errors do not
+//! tell which part of a token is invalid, so that senders learn nothing from them.
 
 mod content;
 mod key;
@@ -13,7 +13,7 @@ use chancery_record::{Json, Secret, read_json};
 
 pub use key::OpeningKey;
 
-/// The longest token that is opened, in bytes.
+/// The longest token that is decrypted, in bytes.
 pub const LONGEST: usize = 64 * 1024;
 
 /// Whether a token is of the form of an encrypted one: five parts.
@@ -21,7 +21,7 @@ pub fn is_encrypted(token: &str) -> bool {
     token.bytes().filter(|byte| *byte == b'.').count() == 4
 }
 
-/// Opens a token by a key. `None`: it is malformed, of an algorithm that is not served, or not written to this key.
+/// Decrypts a token. `None`: it is malformed, of an unsupported algorithm, or not encrypted for this key.
 pub fn open(token: &str, key: &OpeningKey) -> Option<Secret> {
     if token.len() > LONGEST {
         return None;
@@ -29,7 +29,7 @@ pub fn open(token: &str, key: &OpeningKey) -> Option<Secret> {
     let parts: Vec<&str> = token.split('.').collect();
     let [header_text, wrapped, vector, sealed, tag] = parts.as_slice() else { return None };
     let header = read_json(&bytes(header_text)?).ok()?;
-    // no extension is supported (RFC 7516, section 4.1.13), and what is compressed may grow without bound
+    // no extension is supported (RFC 7516, section 4.1.13), and compressed content may expand without bound
     if header.get("crit").is_some() || header.get("zip").is_some() {
         return None;
     }
@@ -47,8 +47,8 @@ fn text<'a>(json: &'a Json, name: &str) -> Option<&'a str> {
     if let Some(Json::Text(text)) = json.get(name) { Some(text) } else { None }
 }
 
-/// Why something cannot be opened: no more is told.
-type Opened = Result<Secret, Unspecified>;
+/// A result whose error says nothing more.
+type Decrypted = Result<Secret, Unspecified>;
 
 #[cfg(test)]
 mod tests;

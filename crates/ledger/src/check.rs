@@ -24,7 +24,7 @@ pub(crate) struct CheckedEntry {
     pub erased: bool,
 }
 
-/// Checks an entry and reports what is wrong with it.
+/// Checks an entry and reports the faults of it.
 pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>) -> CheckedEntry {
     let mut checked =
         CheckedEntry { position: entry.position, id: entry.id, leaf: None, signed: false, erased: false };
@@ -47,12 +47,12 @@ pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>
         }
     }
     checked.erased = check_contents(entry, &decoded, report);
-    // the leaf leaves out a person with whom the key begins: what has contents names that person all the same, unless its
-    // export is older than the member
+    // the leaf omits a person whose id is the prefix of the key; an entry with contents names that person
+    // anyway, unless its export predates the member
     let has_contents = original.is_some() || current.is_some();
     if has_contents
-        && entry.person == PersonMember::Nobody
-        && OF_KEY.contains(&stamp.area)
+        && entry.person == PersonMember::NoPerson
+        && KEYED_BY_PERSON.contains(&stamp.area)
         && key_person(stamp.primary_key).is_some()
     {
         let detail = "its person is gone, with whom its key begins";
@@ -61,8 +61,8 @@ pub(crate) fn check(entry: &EntryLine, keys: &AuditKeys, report: &mut Report<'_>
     checked
 }
 
-/// The areas whose keys begin with the person whose contents their entries have.
-const OF_KEY: [&str; 4] = ["ApplicationUser", "User", "UserImage", "UserProfile"];
+/// The areas whose keys have the id of the entry's person as their prefix.
+const KEYED_BY_PERSON: [&str; 4] = ["ApplicationUser", "User", "UserImage", "UserProfile"];
 
 /// An entry's members as bytes.
 struct Decoded<'a> {
@@ -107,7 +107,7 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// The digest that a text has; `None` when the text is not 64 digits of lower-case hexadecimal.
+/// The digest in a text; `None` when the text is not 64 digits of lower-case hexadecimal.
 fn digest(text: &str) -> Option<Hash> {
     if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
@@ -120,9 +120,9 @@ fn digest(text: &str) -> Option<Hash> {
 #[derive(PartialEq, Eq)]
 enum Side {
     Absent,
-    Sound,
+    Valid,
     Erased,
-    Wrong,
+    Invalid,
 }
 
 /// Checks the contents against their digests. Returns whether they are erased.
@@ -132,13 +132,13 @@ fn check_contents(entry: &EntryLine, decoded: &Decoded<'_>, report: &mut Report<
             (None, None, None) => (Side::Absent, ""),
             (None, None, Some(_)) => (Side::Erased, ""),
             (Some(content), Some(salt), Some(digest)) => match BASE64_STANDARD.decode(salt) {
-                // of a fixed length, lest the content's beginning be passed off as salt
-                Ok(salt) if salt.len() == 32 && content_digest(&salt, content) == digest => (Side::Sound, ""),
-                _ => (Side::Wrong, "does not fit its salt and digest"),
+                // of a fixed length, so that no prefix of the content can be passed off as salt
+                Ok(salt) if salt.len() == 32 && content_digest(&salt, content) == digest => (Side::Valid, ""),
+                _ => (Side::Invalid, "does not fit its salt and digest"),
             },
-            _ => (Side::Wrong, "is there without its salt or digest, or they without it"),
+            _ => (Side::Invalid, "is there without its salt or digest, or they without it"),
         };
-        if side == Side::Wrong {
+        if side == Side::Invalid {
             let detail = format!("its {name} content {detail}");
             report.entry(FindingKind::Content, entry.position, entry.id, detail);
         }
@@ -147,7 +147,7 @@ fn check_contents(entry: &EntryLine, decoded: &Decoded<'_>, report: &mut Report<
     let original = side("original", &entry.original_content, &entry.original_salt, decoded.original);
     let current = side("current", &entry.current_content, &entry.current_salt, decoded.current);
     // both sides are encrypted under one key
-    if matches!((&original, &current), (Side::Erased, Side::Sound) | (Side::Sound, Side::Erased)) {
+    if matches!((&original, &current), (Side::Erased, Side::Valid) | (Side::Valid, Side::Erased)) {
         let detail = "one of its contents is gone, the other is not";
         report.entry(FindingKind::Content, entry.position, entry.id, detail);
     }

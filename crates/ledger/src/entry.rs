@@ -29,13 +29,13 @@ pub struct Stamp<'a> {
 }
 
 impl Stamp<'_> {
-    /// The person, where the key does not begin with that person's id.
+    /// The person, where that person's id is not the prefix of the key.
     fn other_person(&self) -> Option<Uuid> {
         self.person.filter(|person| key_person(self.primary_key) != Some(*person))
     }
 }
 
-/// The id with which a key begins.
+/// The id at the start of a key.
 pub fn key_person(key: &str) -> Option<Uuid> {
     Uuid::try_parse(key.split('|').next()?).ok()
 }
@@ -55,10 +55,9 @@ pub fn signed_form(
     form(stamp, original_digest, current_digest, [None; 3])
 }
 
-/// The data of an entry's leaf: the signed form with the members `signature` and
-/// `signaturePublicKeyInfo` (base64) in their canonical places, and with `person` where the key does
-/// not begin with that person's id. It binds all of an entry but the contents and salts, which may be
-/// erased and are bound by their digests.
+/// The data of an entry's leaf: the signed form with the members `signature` and `signaturePublicKeyInfo`
+/// (base64) in their canonical places, and with `person` where the key does not start with that person's id. It
+/// covers all of an entry except the contents and salts, which may be erased and are covered by their digests.
 pub fn leaf_data(
     stamp: &Stamp<'_>,
     original_digest: Option<&[u8]>,
@@ -88,7 +87,7 @@ fn form(
 ) -> Vec<u8> {
     let text = |name, text| Some((name, HEX, Cell::Text(text)));
     let digest = |name, digest: Option<_>| Some((name, HEX, digest.map_or(Cell::Null, Cell::Bytes)));
-    // in the order that RFC 8785 asks for
+    // in the order that RFC 8785 requires
     let members = [
         text("action", stamp.action),
         text("area", stamp.area),
@@ -135,7 +134,7 @@ mod tests {
     };
 
     #[test]
-    fn the_signed_form_is_what_it_always_was() {
+    fn the_signed_form_is_stable() {
         let form = String::from_utf8(signed_form(&STAMP, None, Some(&[0xab]))).unwrap();
         assert_eq!(
             form,
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_is_the_signed_form_and_its_seal() {
+    fn a_leaf_is_the_signed_form_with_its_signature_and_key() {
         let leaf = leaf_data(&STAMP, Some(&[1]), None, b"s", b"k");
         // serde_json keeps an object's members sorted by name
         let mut value: Value = serde_json::from_slice(&leaf).unwrap();
@@ -160,21 +159,21 @@ mod tests {
         assert_eq!(value.to_string().into_bytes(), signed_form(&STAMP, Some(&[1]), None));
     }
 
-    /// B8: an entry's leaf binds its person, and the leaves of entries without that member are unchanged.
+    /// B8: an entry's leaf covers its person, and the leaves of entries without that member are unchanged.
     #[test]
-    fn a_leaf_names_a_person_that_its_key_does_not() {
+    fn a_leaf_has_the_person_only_where_the_key_lacks_it() {
         let person = uuid::Uuid::from_u128(7);
         let leaf = |stamp: &Stamp<'_>| leaf_data(stamp, None, None, b"s", b"k");
-        let of = Stamp { person: Some(person), ..STAMP };
-        let mut value: Value = serde_json::from_slice(&leaf(&of)).unwrap();
-        assert_eq!(leaf(&of), value.to_string().into_bytes());
+        let with_person = Stamp { person: Some(person), ..STAMP };
+        let mut value: Value = serde_json::from_slice(&leaf(&with_person)).unwrap();
+        assert_eq!(leaf(&with_person), value.to_string().into_bytes());
         assert_eq!(value["person"], json!(person.to_string()));
         value.as_object_mut().unwrap().remove("person");
         assert_eq!(leaf(&STAMP), value.to_string().into_bytes());
-        assert_eq!(signed_form(&of, None, None), signed_form(&STAMP, None, None));
+        assert_eq!(signed_form(&with_person, None, None), signed_form(&STAMP, None, None));
         for key in [person.to_string(), format!("{person}|motto")] {
-            let own = Stamp { primary_key: &key, ..STAMP };
-            assert_eq!(leaf(&Stamp { person: Some(person), ..own }), leaf(&own));
+            let keyed = Stamp { primary_key: &key, ..STAMP };
+            assert_eq!(leaf(&Stamp { person: Some(person), ..keyed }), leaf(&keyed));
         }
     }
 }

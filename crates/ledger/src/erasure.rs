@@ -1,4 +1,4 @@
-//! Erased contents: allowed for a person who was deleted, and for nobody else.
+//! Erased contents: allowed only for a person who was deleted.
 
 use std::collections::HashMap;
 
@@ -26,17 +26,17 @@ const PERSONAL: [&str; 11] = [
     "UserProfile",
 ];
 
-/// The most persons that are remembered, at some 50 bytes each.
+/// The maximum number of persons in memory, at about 50 bytes each.
 const MAX_PERSONS: usize = 4 << 20;
 
-/// The most erased entries of persons not yet seen deleted that are named; the others are counted.
-const MAX_NAMED: usize = 1 << 20;
+/// The maximum number of listed erased entries of persons not yet found to be deleted; the others are counted.
+const MAX_LISTED: usize = 1 << 20;
 
 /// The persons who were deleted, and the erased entries of those who were not (yet).
 #[derive(Default)]
 pub(crate) struct Erasures {
     persons: HashMap<Uuid, Person>,
-    named: usize,
+    listed: usize,
 }
 
 enum Person {
@@ -50,13 +50,13 @@ impl Erasures {
     ///
     /// # Errors
     /// [`VerifyError::TooManyPersons`].
-    pub fn note(
+    pub fn record(
         &mut self,
         entry: &EntryLine,
         checked: &CheckedEntry,
         report: &mut Report<'_>,
     ) -> Result<(), VerifyError> {
-        // a deletion with contents only hid the person; one without destroyed the person's key
+        // a deletion with contents only hid the person; one without contents destroyed the person's key
         let deletes = checked.signed
             && ["User", "ApplicationUser"].contains(&entry.area.as_str())
             && entry.action == "Deleted"
@@ -65,7 +65,7 @@ impl Erasures {
         if !deletes && !checked.erased {
             return Ok(());
         }
-        // entries about the person itself, and those older than the member, have the person in their key
+        // entries about the person, and those older than the member, have the person in their key
         let person = entry.person.id().or_else(|| key_person(&entry.primary_key));
         let person = person.filter(|_| PERSONAL.contains(&entry.area.as_str()));
         let Some(person) = person else {
@@ -81,12 +81,12 @@ impl Erasures {
         let state = self.persons.entry(person).or_insert_with(|| Person::Erased(Vec::new(), 0));
         if deletes {
             if let Person::Erased(entries, _) = state {
-                self.named -= entries.len();
+                self.listed -= entries.len();
             }
             *state = Person::Deleted;
         } else if let Person::Erased(entries, more) = state {
-            if self.named < MAX_NAMED {
-                self.named += 1;
+            if self.listed < MAX_LISTED {
+                self.listed += 1;
                 entries.push((checked.position, checked.id));
             } else {
                 *more += 1;
@@ -97,22 +97,22 @@ impl Erasures {
 
     /// Reports erased entries of persons who were never deleted.
     pub fn finish(self, report: &mut Report<'_>) {
-        let mut left = Vec::with_capacity(self.named);
-        let mut unnamed = 0;
+        let mut erased_entries = Vec::with_capacity(self.listed);
+        let mut unlisted = 0;
         for (person, state) in self.persons {
             if let Person::Erased(entries, more) = state {
-                left.extend(entries.into_iter().map(|(position, id)| (position, id, person)));
-                unnamed += more;
+                erased_entries.extend(entries.into_iter().map(|(position, id)| (position, id, person)));
+                unlisted += more;
             }
         }
-        left.sort_unstable();
-        for (position, id, person) in left {
+        erased_entries.sort_unstable();
+        for (position, id, person) in erased_entries {
             let detail = format!("its contents are gone, but nothing shows that person {person} was deleted");
             report.entry(FindingKind::Erasure, position, id, detail);
         }
-        if unnamed > 0 {
+        if unlisted > 0 {
             let detail =
-                format!("contents of {unnamed} more entries are gone of persons not shown to be deleted");
+                format!("contents of {unlisted} more entries are gone of persons not shown to be deleted");
             report.file(FindingKind::Erasure, detail);
         }
     }

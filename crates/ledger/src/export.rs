@@ -1,4 +1,4 @@
-//! The export of an audit trail: JSON lines, written so that they can be verified in one pass.
+//! The export of an audit trail: JSON lines, in an order that can be verified in one pass.
 //!
 //! ```text
 //! {"format":"chancery-audit-1","origin":"..","checkpoint":"..","size":N,"exportedOn":".."}
@@ -10,9 +10,9 @@
 //! {"end":N}
 //! ```
 //!
-//! Each line begins with the member that is written first here; an entry's members may be in any
-//! order. Every tile but the last is full. The file has exactly the entries that the head's
-//! checkpoint covers; only for a trail of size 0 may the checkpoint be null.
+//! Each line starts with the member that is written first here; an entry's members may be in any order. Every
+//! tile except the last is full. The file has exactly the entries that the head's checkpoint covers; only for a
+//! trail of size 0 may the checkpoint be null.
 
 use std::fmt;
 
@@ -24,10 +24,10 @@ use crate::tree::Hash;
 /// The name of the format, with its version.
 pub const FORMAT: &str = "chancery-audit-1";
 
-/// How many leaves a full tile has.
+/// The number of leaves of a full tile.
 pub const TILE: u64 = 256;
 
-/// The error of an entry that is no JSON object on one line.
+/// The error of an entry that is not a JSON object on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnObject;
 
@@ -61,7 +61,7 @@ pub fn write_head(
     out.extend_from_slice(b"\"}\n");
 }
 
-/// Writes a tile's line: the hashes of up to 256 leaves, from `tile * 256` on.
+/// Writes a tile's line: the hashes of up to 256 leaves, starting at `tile * 256`.
 pub fn write_tile(tile: u64, leaves: &[Hash], out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{{\"tile\":{tile},\"leaves\":[").as_bytes());
     for (index, leaf) in leaves.iter().enumerate() {
@@ -72,7 +72,7 @@ pub fn write_tile(tile: u64, leaves: &[Hash], out: &mut Vec<u8>) {
     out.extend_from_slice(b"]}\n");
 }
 
-/// Writes an entry, given as the JSON object that the interface answers, with its position.
+/// Writes an entry, given as the JSON object of the API, with its position.
 ///
 /// # Errors
 /// [`NotAnObject`].

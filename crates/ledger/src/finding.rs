@@ -6,7 +6,7 @@ use chancery_record::Timestamp;
 
 use crate::note::NoteError;
 
-/// The kind of a finding: what is wrong.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FindingKind {
     /// The head line contradicts its checkpoint.
@@ -17,7 +17,7 @@ pub enum FindingKind {
     Origin,
     /// The list of the tree's leaves is missing, changed or out of order.
     Tile,
-    /// The tree's root is not the checkpoint's.
+    /// The tree's root differs from the checkpoint's.
     Root,
     /// The file ends too early.
     Cut,
@@ -29,7 +29,7 @@ pub enum FindingKind {
     Content,
     /// Contents of a person are erased, but the person was never deleted.
     Erasure,
-    /// An entry is not the one that the tree has at its position.
+    /// An entry differs from the one in the tree at its position.
     Altered,
     /// An entry of the tree is missing.
     Removed,
@@ -44,7 +44,7 @@ pub enum FindingKind {
 /// One fault of an exported trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is wrong.
+    /// The kind of fault.
     pub kind: FindingKind,
     /// The position in the tree that the finding is about, from 0.
     pub position: Option<u64>,
@@ -59,7 +59,7 @@ pub struct Finding {
 pub struct Summary {
     /// The log's name.
     pub origin: String,
-    /// The time of the export, by the file's own account. Nothing proves it.
+    /// The time of the export as stated in the file. It is unproven.
     pub exported_on: Timestamp,
     /// The number of entries in the file.
     pub entries: u64,
@@ -67,7 +67,7 @@ pub struct Summary {
     pub erased: u64,
     /// The number of entries that the head's checkpoint covers, where it can be trusted.
     pub checkpoint: Option<u64>,
-    /// The number of findings. The trail is sound when there are none.
+    /// The number of findings. The trail is valid when there are none.
     pub findings: u64,
 }
 
@@ -80,11 +80,11 @@ pub enum VerifyError {
     NotAnExport(String),
     /// The checkpoint provided by the caller cannot be trusted.
     Checkpoint(NoteError),
-    /// More persons were deleted or erased than can be remembered.
+    /// More persons were deleted or erased than fit in memory.
     TooManyPersons,
 }
 
-/// Where findings go, with their number so far.
+/// The recipient of findings, with their number so far.
 pub(crate) struct Report<'a> {
     pub count: u64,
     sink: &'a mut dyn FnMut(Finding),
@@ -155,7 +155,9 @@ impl fmt::Display for VerifyError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(error) => write!(formatter, "the file cannot be read: {error}"),
-            Self::NotAnExport(why) => write!(formatter, "the file is no export of an audit trail: {why}"),
+            Self::NotAnExport(reason) => {
+                write!(formatter, "the file is no export of an audit trail: {reason}")
+            }
             Self::Checkpoint(error) => write!(formatter, "the checkpoint cannot be trusted: {error}"),
             Self::TooManyPersons => write!(formatter, "the trail has more deleted persons than can be held"),
         }

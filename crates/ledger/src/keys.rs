@@ -12,7 +12,7 @@ use aws_lc_rs::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
-/// The longest list of keys that is read, in bytes.
+/// The maximum length of a list of keys, in bytes.
 const MAX_JWKS: usize = 4 << 20;
 
 /// The bytes before the 32 of the key in an Ed25519 `SubjectPublicKeyInfo` (RFC 8410).
@@ -32,7 +32,7 @@ pub struct AuditKeys(HashMap<Vec<u8>, ParsedPublicKey>);
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeysError(pub String);
 
-/// Why a signature does not hold.
+/// Why a signature is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureError {
     /// None of the keys made the signature.
@@ -57,12 +57,12 @@ struct Jwk {
 }
 
 impl AuditKeys {
-    /// Reads a JSON Web Key Set (RFC 7517): Ed25519 keys (RFC 8037), P-256 keys, whose signatures
-    /// are ES256 in DER, and RSA keys of 2,048 to 8,192 bits, whose signatures are RS256. Keys of
-    /// other kinds are skipped, as RFC 7517 asks.
+    /// Reads a JSON Web Key Set (RFC 7517): Ed25519 keys (RFC 8037), P-256 keys, whose signatures are ES256 in
+    /// DER, and RSA keys of 2,048 to 8,192 bits, whose signatures are RS256. Keys of other kinds are skipped,
+    /// as RFC 7517 requires.
     ///
     /// # Errors
-    /// A text that is no such set, or an invalid key of these kinds.
+    /// A text that is not such a set, or an invalid key of these kinds.
     pub fn from_jwks(text: &str) -> Result<Self, KeysError> {
         if text.len() > MAX_JWKS {
             return Err(KeysError(format!("the keys are longer than {MAX_JWKS} bytes")));
@@ -70,10 +70,10 @@ impl AuditKeys {
         let set: Jwks = serde_json::from_str(text).map_err(|error| KeysError(error.to_string()))?;
         let mut known = HashMap::new();
         for (index, jwk) in set.keys.iter().enumerate() {
-            let broken = || KeysError(format!("key {index} of the set cannot be read"));
+            let unreadable = || KeysError(format!("key {index} of the set cannot be read"));
             let Some(algorithm) = jwk.algorithm() else { continue };
-            let info = jwk.public_key_info().ok_or_else(broken)?;
-            let key = ParsedPublicKey::new(algorithm, &info).map_err(|_| broken())?;
+            let info = jwk.public_key_info().ok_or_else(unreadable)?;
+            let key = ParsedPublicKey::new(algorithm, &info).map_err(|_| unreadable())?;
             known.insert(info, key);
         }
         Ok(Self(known))
@@ -82,7 +82,7 @@ impl AuditKeys {
     /// Verifies a signature by the key of this DER `SubjectPublicKeyInfo`.
     ///
     /// # Errors
-    /// A key that is not in the set, or a signature that does not hold.
+    /// A key that is not in the set, or an invalid signature.
     pub fn verify(&self, info: &[u8], message: &[u8], signature: &[u8]) -> Result<(), SignatureError> {
         let key = self.0.get(info).ok_or(SignatureError::UnknownKey)?;
         key.verify_sig(message, signature).map_err(|_| SignatureError::Wrong)
@@ -169,19 +169,19 @@ mod tests {
     #[test]
     fn all_three_kinds_verify_by_their_published_form() {
         let random = SystemRandom::new();
-        let mut made: Vec<(Value, Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut signed: Vec<(Value, Vec<u8>, Vec<u8>)> = Vec::new();
 
         let pair = Ed25519KeyPair::generate().unwrap();
         let info: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
         let jwk =
             json!({ "kty": "OKP", "crv": "Ed25519", "x": text(pair.public_key().as_ref()), "kid": "1" });
-        made.push((jwk, info.as_ref().to_vec(), pair.sign(b"message").as_ref().to_vec()));
+        signed.push((jwk, info.as_ref().to_vec(), pair.sign(b"message").as_ref().to_vec()));
 
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap();
         let point = pair.public_key().as_ref();
         let info: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
         let jwk = json!({ "kty": "EC", "crv": "P-256", "x": text(&point[1..33]), "y": text(&point[33..]) });
-        made.push((jwk, info.as_ref().to_vec(), pair.sign(&random, b"message").unwrap().as_ref().to_vec()));
+        signed.push((jwk, info.as_ref().to_vec(), pair.sign(&random, b"message").unwrap().as_ref().to_vec()));
 
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
         let info: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
@@ -190,21 +190,21 @@ mod tests {
         let jwk = json!({ "kty": "RSA", "n": text(&info.as_ref()[end - 256..end]), "e": "AQAB" });
         let mut signature = vec![0; pair.public_modulus_len()];
         pair.sign(&RSA_PKCS1_SHA256, &random, b"message", &mut signature).unwrap();
-        made.push((jwk, info.as_ref().to_vec(), signature));
+        signed.push((jwk, info.as_ref().to_vec(), signature));
 
-        let all: Vec<&Value> = made.iter().map(|(jwk, ..)| jwk).collect();
+        let all: Vec<&Value> = signed.iter().map(|(jwk, ..)| jwk).collect();
         let keys = AuditKeys::from_jwks(&json!({ "keys": all }).to_string()).unwrap();
-        for (_, info, signature) in &made {
+        for (_, info, signature) in &signed {
             assert_eq!(keys.verify(info, b"message", signature), Ok(()));
             assert_eq!(keys.verify(info, b"massage", signature), Err(SignatureError::Wrong));
             assert_eq!(keys.verify(&info[1..], b"message", signature), Err(SignatureError::UnknownKey));
         }
-        assert_eq!(keys.verify(&made[0].1, b"message", &made[1].2), Err(SignatureError::Wrong));
+        assert_eq!(keys.verify(&signed[0].1, b"message", &signed[1].2), Err(SignatureError::Wrong));
         assert_eq!(keys.ed25519().count(), 1);
     }
 
     #[test]
-    fn other_keys_are_skipped_and_broken_ones_refused() {
+    fn other_keys_are_skipped_and_invalid_ones_rejected() {
         let read = |key: Value| AuditKeys::from_jwks(&json!({ "keys": [key] }).to_string());
         for key in [json!({ "kty": "oct", "k": "AA" }), json!({ "kty": "OKP", "crv": "X25519", "x": "AA" })] {
             assert_eq!(read(key).unwrap().0.len(), 0);

@@ -1,7 +1,7 @@
 //! Proof that an audit trail is complete and unchanged: Merkle trees over its entries (RFC 6962),
 //! signed checkpoints (C2SP tlog-checkpoint and signed-note), and the verification of an export.
 //!
-//! This crate does no I/O of its own and knows neither database nor network.
+//! This crate does no I/O of its own and depends on neither database nor network.
 
 mod check;
 mod entry;

@@ -12,10 +12,10 @@ use crate::{
     tree::Hash,
 };
 
-/// The longest line that is read, in bytes.
+/// The maximum length of a line, in bytes.
 pub const MAX_LINE: u64 = 64 << 20;
 
-/// The longest line of a tile that is read, in bytes: a full tile's line has some 12,000.
+/// The maximum length of a tile's line, in bytes: a full tile's line has about 12,000.
 const MAX_TILE_LINE: usize = 16 << 10;
 
 /// The first line of an export.
@@ -81,20 +81,20 @@ pub(crate) enum PersonMember {
     /// The line lacks the member, as lines of release 0.1.0 do.
     #[default]
     Absent,
-    Nobody,
+    NoPerson,
     Person(Uuid),
 }
 
 impl From<Option<Uuid>> for PersonMember {
     fn from(person: Option<Uuid>) -> Self {
-        person.map_or(Self::Nobody, Self::Person)
+        person.map_or(Self::NoPerson, Self::Person)
     }
 }
 
 impl PersonMember {
     pub const fn id(self) -> Option<Uuid> {
         match self {
-            Self::Absent | Self::Nobody => None,
+            Self::Absent | Self::NoPerson => None,
             Self::Person(id) => Some(id),
         }
     }
@@ -102,11 +102,11 @@ impl PersonMember {
 
 /// A line after the first.
 pub(crate) enum Line {
-    /// A tile's index and leaves; `None` where the leaves cannot be read.
+    /// A tile's index and leaves; `None` where the leaves are unreadable.
     Tile(u64, Option<Vec<Hash>>),
     Entry(Box<EntryLine>),
     End(u64),
-    /// A line that cannot be read, with the reason.
+    /// An unreadable line, with the reason.
     Malformed(String),
 }
 
@@ -122,7 +122,7 @@ impl<R: BufRead> Lines<R> {
         Self { reader, number: 0, buffer: Vec::new() }
     }
 
-    /// Reads the first line; the error says why it is not a head.
+    /// Reads the first line; the error is the reason why it is not a head.
     pub fn head(&mut self) -> io::Result<Result<Head, String>> {
         if !self.advance()? {
             return Ok(Err("it is empty".to_owned()));
@@ -139,21 +139,21 @@ impl<R: BufRead> Lines<R> {
         } else {
             read_line(&self.buffer)
         };
-        Ok(Some(line.unwrap_or_else(|why| Line::Malformed(format!("line {}: {why}", self.number)))))
+        Ok(Some(line.unwrap_or_else(|reason| Line::Malformed(format!("line {}: {reason}", self.number)))))
     }
 
-    /// Reads the next line into the buffer; of a line that is too long, one byte more than allowed.
+    /// Reads the next line into the buffer; of a line that is too long, one byte more than allowed. Returns
     /// `false` at the end of the file.
     fn advance(&mut self) -> io::Result<bool> {
         self.buffer.clear();
-        let bound = MAX_LINE + 1;
-        if self.reader.by_ref().take(bound).read_until(b'\n', &mut self.buffer)? == 0 {
+        let limit = MAX_LINE + 1;
+        if self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer)? == 0 {
             return Ok(false);
         }
         self.number += 1;
         if self.buffer.last() == Some(&b'\n') {
             self.buffer.pop();
-        } else if self.buffer.len() as u64 == bound {
+        } else if self.buffer.len() as u64 == limit {
             self.reader.skip_until(b'\n')?;
         }
         Ok(true)
@@ -170,21 +170,21 @@ fn read_head(line: &[u8]) -> Result<Head, String> {
 }
 
 fn read_line(line: &[u8]) -> Result<Line, String> {
-    let wrong = |error: serde_json::Error| error.to_string();
+    let error_text = |error: serde_json::Error| error.to_string();
     if line.starts_with(b"{\"tile\":") {
         if line.len() > MAX_TILE_LINE {
             return Err(format!("a tile longer than {MAX_TILE_LINE} bytes"));
         }
-        let TileLine { tile, leaves } = serde_json::from_slice(line).map_err(wrong)?;
+        let TileLine { tile, leaves } = serde_json::from_slice(line).map_err(error_text)?;
         let hash = |text: String| BASE64_STANDARD.decode(text).ok()?.try_into().ok();
         let leaves: Option<Vec<Hash>> = leaves.into_iter().map(hash).collect();
         return Ok(Line::Tile(tile, leaves.filter(|leaves| leaves.len() as u64 <= TILE)));
     }
     if line.starts_with(b"{\"end\":") {
-        let EndLine { end } = serde_json::from_slice(line).map_err(wrong)?;
+        let EndLine { end } = serde_json::from_slice(line).map_err(error_text)?;
         return Ok(Line::End(end));
     }
-    serde_json::from_slice(line).map(Line::Entry).map_err(wrong)
+    serde_json::from_slice(line).map(Line::Entry).map_err(error_text)
 }
 
 #[cfg(test)]
@@ -194,12 +194,12 @@ mod tests {
     use super::{Line, Lines, MAX_LINE};
 
     #[test]
-    fn a_line_too_long_is_reported_and_skipped() {
+    fn an_overlong_line_is_reported_and_skipped() {
         let long = std::io::repeat(b' ').take(MAX_LINE + 5);
         let text = long.chain(&b"\n{\"end\":3}\n{\"end\":4}"[..]);
         let mut lines = Lines::new(BufReader::new(text));
         assert!(
-            matches!(lines.next(), Ok(Some(Line::Malformed(why))) if why.contains("line 1: it is longer"))
+            matches!(lines.next(), Ok(Some(Line::Malformed(reason))) if reason.contains("line 1: it is longer"))
         );
         assert!(matches!(lines.next(), Ok(Some(Line::End(3)))));
         assert!(matches!(lines.next(), Ok(Some(Line::End(4)))));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_is_malformed() {
+    fn ambiguous_lines_are_malformed() {
         for text in [
             "",
             "[]",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_of_this_format() {
+    fn a_head_of_another_format_is_rejected() {
         for text in [
             "",
             "{}",

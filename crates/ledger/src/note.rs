@@ -9,8 +9,7 @@ use crate::{
     tree::{Hash, sha256},
 };
 
-/// The longest note that is read, in bytes: room for the 16 large signatures that the
-/// specification asks for.
+/// The maximum length of a note, in bytes: enough for the 16 large signatures that the specification requires.
 pub const MAX_NOTE: usize = 128 << 10;
 
 /// A checkpoint: the size and root of a log's tree at one moment.
@@ -24,25 +23,25 @@ pub struct Checkpoint {
     pub root: Hash,
 }
 
-/// Why a text is no checkpoint that can be trusted.
+/// Why a text is not a trusted checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteError {
     /// The text is longer than [`MAX_NOTE`].
     TooLong,
-    /// The text is no signed note.
+    /// The text is not a signed note.
     Note,
-    /// The text is a signed note, but no checkpoint.
+    /// The text is a signed note, but not a checkpoint.
     Checkpoint,
     /// The origin cannot be a key's name: it is empty, or has white space, `+` or control characters.
     Origin,
     /// No known key signed the note.
     Unsigned,
-    /// A known key's signature does not fit.
+    /// The signature of a known key does not match.
     Signature,
 }
 
 impl Checkpoint {
-    /// The checkpoint's text, which is what gets signed.
+    /// The checkpoint's text, which is signed.
     pub fn to_text(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, BASE64_STANDARD.encode(self.root))
     }
@@ -66,8 +65,8 @@ impl Checkpoint {
         Ok(format!("{text}\n— {} {}\n", self.origin, BASE64_STANDARD.encode(signature)))
     }
 
-    /// Reads a signed note. One of the Ed25519 keys must have signed it in the origin's name;
-    /// signatures of others, such as witnesses, do not matter.
+    /// Reads a signed note. One of the Ed25519 keys must have signed it in the origin's name; signatures of
+    /// others, such as witnesses, are ignored.
     ///
     /// # Errors
     /// Every [`NoteError`].
@@ -84,7 +83,7 @@ impl Checkpoint {
     fn read(text: &str) -> Option<Self> {
         let mut lines = text.strip_suffix('\n')?.split('\n');
         let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-        // the lines that follow are extensions: opaque, but never empty
+        // the lines that follow are extensions: opaque, but not empty
         if lines.any(str::is_empty) {
             return None;
         }
@@ -121,11 +120,11 @@ fn signature(line: &str) -> Option<Signature<'_>> {
     let (name, encoded) = line.strip_prefix("— ")?.split_once(' ')?;
     let decoded = BASE64_STANDARD.decode(encoded).ok()?;
     let (key_id, bytes) = decoded.split_first_chunk()?;
-    let whole = is_name(name) && !bytes.is_empty();
-    whole.then(|| Signature { name, key_id: *key_id, bytes: bytes.to_vec() })
+    let is_complete = is_name(name) && !bytes.is_empty();
+    is_complete.then(|| Signature { name, key_id: *key_id, bytes: bytes.to_vec() })
 }
 
-/// Checks that a known key has signed, and that no signature by a known key is wrong.
+/// Checks that a known key has signed, and that every signature by a known key is valid.
 fn check(text: &str, signatures: &[Signature<'_>], name: &str, keys: &AuditKeys) -> Result<(), NoteError> {
     let mut signed = false;
     for (info, key) in keys.ed25519() {
@@ -194,7 +193,7 @@ mod tests {
 
     /// The example of the Go implementation on which the specification is based.
     #[test]
-    fn a_note_from_elsewhere_is_verified() {
+    fn a_note_of_the_go_implementation_is_verified() {
         let key = BASE64_STANDARD.decode("ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW").unwrap();
         let key: [u8; 32] = key[1..].try_into().unwrap();
         assert_eq!(key_id("PeterNeumann", &key), [0xc7, 0x4f, 0x20, 0xa3]);
@@ -212,7 +211,7 @@ mod tests {
 
     /// The example in the specification of tlog-checkpoint.
     #[test]
-    fn a_checkpoint_from_elsewhere_is_read() {
+    fn the_checkpoint_of_the_specification_is_read() {
         let note = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\
             — example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n";
         let (text, signatures) = split(note).unwrap();
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_strict_checkpoint_is_refused() {
+    fn a_malformed_checkpoint_is_rejected() {
         let (note, keys) = (signed(&checkpoint()).unwrap(), key_set(&[&pair()]));
         let open = |note: &str| Checkpoint::open(note, &keys);
         for (from, to, expected) in [
@@ -261,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_changed_byte_is_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        fn any_changed_byte_is_rejected(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let note = signed(&checkpoint()).unwrap();
             let mut bytes = note.clone().into_bytes();
             let at = at.index(bytes.len());

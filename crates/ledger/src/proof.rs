@@ -3,7 +3,7 @@
 
 use crate::tree::{Hash, empty_root, node_hash};
 
-/// Whether a proof shows that `leaf` stands at `index` in the tree of this size and root.
+/// Whether a proof shows that `leaf` is at `index` in the tree of this size and root.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root: &Hash) -> bool {
     if index >= size {
         return false;
@@ -26,7 +26,7 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, proof: &[Hash], root
     last == 0 && hash == *root
 }
 
-/// Whether a proof shows that the tree of size `from` is the beginning of that of size `to`.
+/// Whether a proof shows that the tree of size `from` is a prefix of the tree of size `to`.
 pub fn verify_consistency(from: u64, from_root: &Hash, to: u64, to_root: &Hash, proof: &[Hash]) -> bool {
     if from == 0 {
         return proof.is_empty() && *from_root == empty_root() && (to > 0 || from_root == to_root);
@@ -67,7 +67,7 @@ const fn is_right(node: u64) -> bool {
     node & 1 == 1
 }
 
-/// Climbs from the last node of a level over the levels where it has no sibling.
+/// Moves up from the last node of a level over the levels where it has no sibling.
 fn skip_to_right(node: &mut u64, last: &mut u64) {
     while !is_right(*node) && *node != 0 {
         *node >>= 1;
@@ -88,7 +88,7 @@ mod tests {
         Frontier, Hash, Node, consistency_proof, empty_root, inclusion_proof, leaf_hash, node_hash, root,
     };
 
-    /// A store of subtrees that counts its look-ups.
+    /// A store of subtrees that counts its reads.
     #[derive(Default)]
     struct Rows(Vec<Node>, usize);
 
@@ -103,8 +103,8 @@ mod tests {
         fn get(&mut self) -> impl FnMut(u8, u64) -> Result<Hash, Infallible> {
             |level, index| {
                 self.1 += 1;
-                let found = self.0.iter().find(|node| (node.level, node.index) == (level, index));
-                Ok(found.expect("a complete subtree").hash)
+                let node = self.0.iter().find(|row| (row.level, row.index) == (level, index));
+                Ok(node.expect("a complete subtree").hash)
             }
         }
         fn root(&mut self, size: u64) -> Hash {
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    fn whole(number: u64) -> usize {
+    fn to_usize(number: u64) -> usize {
         usize::try_from(number).unwrap()
     }
 
@@ -151,7 +151,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_known_tree_has_its_roots_and_proofs() {
+    fn the_reference_tree_has_its_known_roots_and_proofs() {
         let mut rows = Rows::of(&LEAVES.map(hex));
         for (size, expected) in hashes(&ROOTS).into_iter().enumerate() {
             assert_eq!(rows.root(size as u64), expected, "size {size}");
@@ -198,16 +198,16 @@ mod tests {
             other.push((size - 1).to_be_bytes());
             assert_eq!(rows.root(size).as_slice(), other.root().as_bytes().as_slice(), "{size}");
             for index in 0..size {
-                let ours = rows.inclusion(index, size).concat();
-                assert_eq!(ours, other.prove_inclusion(whole(index)).as_bytes(), "{index} of {size}");
-                let ours = rows.consistency(index + 1, size).concat();
-                let theirs = other.prove_consistency(whole(size - index - 1));
-                assert_eq!(ours, theirs.as_bytes(), "{} to {size}", index + 1);
+                let own = rows.inclusion(index, size).concat();
+                assert_eq!(own, other.prove_inclusion(to_usize(index)).as_bytes(), "{index} of {size}");
+                let own = rows.consistency(index + 1, size).concat();
+                let other_proof = other.prove_consistency(to_usize(size - index - 1));
+                assert_eq!(own, other_proof.as_bytes(), "{} to {size}", index + 1);
             }
         }
     }
 
-    /// The definition of the RFC, word for word.
+    /// The definition of the RFC, literally.
     fn defined_root(leaves: &[Hash]) -> Hash {
         match leaves {
             [] => empty_root(),
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn every_size_has_the_defined_root_and_goes_on_from_its_rows() {
+    fn every_size_has_the_defined_root_and_can_be_extended() {
         let mut rows = Rows::numbers(70);
         let leaves: Vec<Hash> = (0..70_u64).map(|number| leaf_hash(&number.to_be_bytes())).collect();
         for size in 0..=70 {
-            assert_eq!(rows.root(size), defined_root(&leaves[..whole(size)]));
+            assert_eq!(rows.root(size), defined_root(&leaves[..to_usize(size)]));
             let mut frontier = Frontier::restore(size, &mut rows.get()).unwrap();
             assert_eq!(frontier.size(), size);
-            leaves[whole(size)..].iter().for_each(|leaf| drop(frontier.push(*leaf)));
+            leaves[to_usize(size)..].iter().for_each(|leaf| drop(frontier.push(*leaf)));
             assert_eq!(frontier.root(), defined_root(&leaves));
         }
     }
@@ -262,7 +262,7 @@ mod tests {
                 rows.1 = 0;
                 let proof = rows.consistency(from, to);
                 assert!(rows.1 <= 13, "{} rows from {from} to {to}", rows.1);
-                let (old, new) = (&roots[whole(from)], &roots[whole(to)]);
+                let (old, new) = (&roots[to_usize(from)], &roots[to_usize(to)]);
                 assert!(verify_consistency(from, old, to, new, &proof));
                 assert!(!verify_consistency(from, &leaf_hash(b"x"), to, new, &proof));
                 assert!(from == 0 || !verify_consistency(from, old, to, &leaf_hash(b"x"), &proof));
@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_flipped_bit_is_refused(size in 2..70_u64, at in any::<prop::sample::Index>(), bit in 0..256_usize) {
+        fn any_flipped_bit_is_rejected(size in 2..70_u64, at in any::<prop::sample::Index>(), bit in 0..256_usize) {
             let mut rows = Rows::numbers(size);
             let root = rows.root(size);
             let flip = |proof: &[Hash], which: usize| {
@@ -283,7 +283,7 @@ mod tests {
                 proof[which][bit / 8] ^= 1 << (bit % 8);
                 proof
             };
-            let index = at.index(whole(size)) as u64;
+            let index = at.index(to_usize(size)) as u64;
             let leaf = leaf_hash(&index.to_be_bytes());
             let proof = rows.inclusion(index, size);
             for which in 0..proof.len() {

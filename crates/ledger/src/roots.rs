@@ -7,9 +7,9 @@ use crate::{
 };
 
 /// A tree that grows until one of its leaves is unknown.
-struct Growing(Option<Frontier>);
+struct PartialTree(Option<Frontier>);
 
-impl Growing {
+impl PartialTree {
     fn push(&mut self, leaf: Option<Hash>) {
         match (leaf, &mut self.0) {
             (Some(leaf), Some(frontier)) => drop(frontier.push(leaf)),
@@ -22,31 +22,31 @@ impl Growing {
     }
 }
 
-/// A checkpoint, and the roots that the file has at its size.
-struct Watched {
+/// A checkpoint, and the roots of the file at its size.
+struct WatchedCheckpoint {
     checkpoint: Checkpoint,
-    whose: &'static str,
+    label: &'static str,
     listed: Option<Hash>,
     own: Option<Hash>,
 }
 
 /// Two trees: over the leaves that the tiles list, and over those computed from the entries.
 pub(crate) struct Roots {
-    listed: Growing,
-    own: Growing,
-    watched: Vec<Watched>,
+    listed: PartialTree,
+    own: PartialTree,
+    watched: Vec<WatchedCheckpoint>,
 }
 
 impl Roots {
-    /// Empty trees, to be compared with these checkpoints, each with the name that findings give it.
+    /// Empty trees, to be compared with these checkpoints, each with its label in findings.
     pub fn new(checkpoints: impl IntoIterator<Item = (Checkpoint, &'static str)>) -> Self {
-        let watch = |(checkpoint, whose)| Watched { checkpoint, whose, listed: None, own: None };
+        let watch = |(checkpoint, label)| WatchedCheckpoint { checkpoint, label, listed: None, own: None };
         let mut roots = Self {
-            listed: Growing(Some(Frontier::default())),
-            own: Growing(Some(Frontier::default())),
+            listed: PartialTree(Some(Frontier::default())),
+            own: PartialTree(Some(Frontier::default())),
             watched: checkpoints.into_iter().map(watch).collect(),
         };
-        roots.look();
+        roots.update_roots();
         roots
     }
 
@@ -54,7 +54,7 @@ impl Roots {
     pub fn push(&mut self, listed: Option<Hash>, own: Option<Hash>) {
         self.listed.push(listed);
         self.own.push(own);
-        self.look();
+        self.update_roots();
     }
 
     /// Records that leaves are missing.
@@ -62,29 +62,29 @@ impl Roots {
         self.push(None, None);
     }
 
-    fn look(&mut self) {
+    fn update_roots(&mut self) {
         for watched in &mut self.watched {
             watched.listed = watched.listed.or_else(|| self.listed.root_at(watched.checkpoint.size));
             watched.own = watched.own.or_else(|| self.own.root_at(watched.checkpoint.size));
         }
     }
 
-    /// Reports every checkpoint whose root the file does not have. Where neither tree is known
-    /// at its size, the missing leaves were reported before.
+    /// Reports every checkpoint whose root the file does not have. Where neither tree is known at its size, the
+    /// missing leaves were reported before.
     pub fn finish(&self, report: &mut Report<'_>) {
-        for Watched { checkpoint, whose, listed, own } in &self.watched {
+        for WatchedCheckpoint { checkpoint, label, listed, own } in &self.watched {
             let (root, size) = (Some(checkpoint.root), checkpoint.size);
             if *listed == root || (listed.is_none() && (own.is_none() || *own == root)) {
                 continue;
             }
             if *own == root {
                 let detail = format!(
-                    "the hashes in the tiles were changed: they do not make the root of {whose} at size {size}, \
+                    "the hashes in the tiles were changed: they do not make the root of {label} at size {size}, \
                      the entries themselves do"
                 );
                 report.file(FindingKind::Tile, detail);
             } else {
-                let detail = format!("at size {size} the trail has not the root of {whose}");
+                let detail = format!("at size {size} the trail has not the root of {label}");
                 report.file(FindingKind::Root, detail);
             }
         }

@@ -54,7 +54,7 @@ pub struct Change {
     pub erased: bool,
 }
 
-/// A signed entry, as the interface answers it, and its leaf.
+/// A signed entry, as the API returns it, and its leaf.
 pub fn entry(id: i64, change: &Change, pair: &Ed25519KeyPair) -> (Value, Hash) {
     let user = (id % 3 != 0).then(|| format!("client {id}"));
     let stamp = Stamp {
@@ -68,14 +68,14 @@ pub fn entry(id: i64, change: &Change, pair: &Ed25519KeyPair) -> (Value, Hash) {
         data_source: "default",
         person: change.person.map(|number| person(number).parse().unwrap()),
     };
-    let content = |there: bool, word: &str| {
-        there.then(|| {
+    let content = |is_present: bool, word: &str| {
+        is_present.then(|| {
             (format!("{{\"name\":\"{word} {id} \\\"é\\\"\"}}"), leaf_hash(format!("{word}{id}").as_bytes()))
         })
     };
     // a deleted person's contents are erased
-    let gone = change.area == "User" && change.action == "Deleted";
-    let original = content(change.action != "Added" && !gone, "old");
+    let is_erased = change.area == "User" && change.action == "Deleted";
+    let original = content(change.action != "Added" && !is_erased, "old");
     let current = content(change.action != "Deleted", "new");
     let digest = |side: &Option<(String, Hash)>| side.as_ref().map(|(text, salt)| content_digest(salt, text));
     let (before, after) = (digest(&original), digest(&current));
@@ -84,9 +84,9 @@ pub fn entry(id: i64, change: &Change, pair: &Ed25519KeyPair) -> (Value, Hash) {
     let leaf = leaf_hash(&leaf_data(&stamp, digests.0, digests.1, signature.as_ref(), &info(pair)));
     let mut time = Vec::new();
     format_timestamp(stamp.timestamp, &mut time);
-    let shown = |side: &Option<(String, Hash)>| side.clone().filter(|_| !change.erased);
-    let text = |side| shown(side).map(|(text, _)| text);
-    let salt = |side| shown(side).map(|(_, salt)| BASE64_STANDARD.encode(salt));
+    let visible = |side: &Option<(String, Hash)>| side.clone().filter(|_| !change.erased);
+    let text = |side| visible(side).map(|(text, _)| text);
+    let salt = |side| visible(side).map(|(_, salt)| BASE64_STANDARD.encode(salt));
     let value = json!({
         "id": id, "timestamp": String::from_utf8(time).unwrap(), "user": user, "area": stamp.area,
         "primaryKey": stamp.primary_key, "category": stamp.category, "action": stamp.action,
@@ -122,7 +122,7 @@ pub fn id(position: u64) -> i64 {
     1_795_000_000_000_000 + i64::try_from(position ^ 1).unwrap() * 1000
 }
 
-/// A sound export with this number of entries, and the signed checkpoints of all its sizes.
+/// A valid export with this number of entries, and the signed checkpoints of all its sizes.
 pub struct Sample {
     pub lines: Vec<String>,
     pub notes: Vec<String>,

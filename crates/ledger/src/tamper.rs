@@ -1,4 +1,4 @@
-//! Every change to a sound export is found.
+//! Every change to a valid export is found.
 
 use std::sync::LazyLock;
 
@@ -32,11 +32,12 @@ fn names(findings: &[Finding], position: u64) -> bool {
 }
 
 #[test]
-fn sound_exports_have_no_findings() {
+fn valid_exports_have_no_findings() {
     for size in [0, 1, 32, 255, 256, 257, 512, 600] {
         let sample = Sample::new(size);
-        let kept = [sample.notes.first(), sample.notes.get(sample.notes.len() / 2), sample.notes.last()];
-        for note in [None].into_iter().chain(kept) {
+        let checkpoints =
+            [sample.notes.first(), sample.notes.get(sample.notes.len() / 2), sample.notes.last()];
+        for note in [None].into_iter().chain(checkpoints) {
             let (summary, findings) = verified(&sample.lines, note.map(String::as_str));
             assert_eq!(findings, [], "size {size}");
             assert_eq!(summary.entries, size);
@@ -48,7 +49,7 @@ fn sound_exports_have_no_findings() {
 }
 
 #[test]
-fn a_kept_checkpoint_shows_rewriting_and_cutting() {
+fn a_stored_checkpoint_reveals_rewriting_and_truncation() {
     let (short, long) = (Sample::new(40), &SAMPLES[4].1);
     let (_, findings) = verified(&short.lines, Some(&long.notes[41]));
     assert_eq!((kinds(&findings), findings[0].position), (vec![Kind::Cut], Some(40)));
@@ -58,21 +59,22 @@ fn a_kept_checkpoint_shows_rewriting_and_cutting() {
     assert_eq!(kinds(&findings), [Kind::Root]);
     let (_, findings) = verified(&short.lines, Some(&note("audit.example/other", &other, &pair(1))));
     assert_eq!(kinds(&findings), [Kind::Origin]);
-    let given = note(ORIGIN, &other, &pair(2));
-    let unknown = verify(short.lines.join("\n").as_bytes(), &key_set(&[&pair(1)]), Some(&given), &mut |_| ());
-    assert!(matches!(unknown, Err(VerifyError::Checkpoint(_))));
+    let unknown = note(ORIGIN, &other, &pair(2));
+    let outcome =
+        verify(short.lines.join("\n").as_bytes(), &key_set(&[&pair(1)]), Some(&unknown), &mut |_| ());
+    assert!(matches!(outcome, Err(VerifyError::Checkpoint(_))));
 }
 
 #[test]
-fn what_is_no_export_is_an_error() {
+fn a_file_that_is_not_an_export_is_an_error() {
     for text in ["", "{}", "{\"end\":0}\n"] {
-        let answer = verify(text.as_bytes(), &key_set(&[]), None, &mut |_| ());
-        assert!(matches!(answer, Err(VerifyError::NotAnExport(_))), "{text}");
+        let outcome = verify(text.as_bytes(), &key_set(&[]), None, &mut |_| ());
+        assert!(matches!(outcome, Err(VerifyError::NotAnExport(_))), "{text}");
     }
 }
 
 #[test]
-fn the_head_is_held_against_its_checkpoint() {
+fn the_head_is_compared_with_its_checkpoint() {
     let (size, sample) = &SAMPLES[3];
     let mut other = Frontier::default();
     other.push(leaf_hash(b"x"));
@@ -116,7 +118,7 @@ fn a_signer_cannot_rewrite_a_trail_under_its_checkpoint() {
 }
 
 #[test]
-fn tiles_are_told_apart_from_entries() {
+fn faults_of_tiles_are_distinguished_from_faults_of_entries() {
     let sample = &SAMPLES[4].1;
     let second = Sample::line(256) - 1;
     let find = |lines: &[String]| verified(lines, None).1;
@@ -134,7 +136,7 @@ fn tiles_are_told_apart_from_entries() {
     let tile = lines.remove(second);
     let findings = find(&lines);
     assert_eq!((kinds(&findings), findings.len(), findings[0].position), (vec![Kind::Tile], 1, Some(256)));
-    // the line is there twice, or too late
+    // the line is present twice, or too late
     lines.insert(second - 4, tile.clone());
     lines.insert(second + 1, tile);
     assert!(kinds(&find(&lines)).contains(&Kind::Tile));
@@ -155,7 +157,7 @@ fn tiles_are_told_apart_from_entries() {
 }
 
 #[test]
-fn a_cut_is_named_by_its_place() {
+fn a_truncation_is_reported_at_its_position() {
     for (size, sample, cuts) in [(40, &SAMPLES[0].1, 1..42), (600, &SAMPLES[4].1, 255..262)] {
         for left in cuts {
             let (_, findings) = verified(&sample.lines[..left], None);
@@ -196,9 +198,9 @@ fn contents_are_erased_only_with_their_person() {
     let mut lines = sample.lines.clone();
     lines.remove(Sample::line(30));
     let (_, findings) = verified(&lines, None);
-    let told: Vec<_> = findings.iter().map(|one| (one.kind, one.position.unwrap())).collect();
+    let reported: Vec<_> = findings.iter().map(|one| (one.kind, one.position.unwrap())).collect();
     let erasures = [2, 4, 12, 14, 20].map(|position| (Kind::Erasure, position));
-    assert_eq!(told, [&[(Kind::Removed, 30)][..], &erasures].concat());
+    assert_eq!(reported, [&[(Kind::Removed, 30)][..], &erasures].concat());
     assert!(findings[1].detail.contains(&person(0)));
     // an entry without a valid signature excuses no erasure
     let line = &mut lines[Sample::line(29)];
@@ -209,10 +211,10 @@ fn contents_are_erased_only_with_their_person() {
     assert!(kinds(&verified(&lines, None).1).contains(&Kind::Erasure));
 }
 
-/// A person with whom the key begins is no part of the leaf. Without the member the entry is nobody's, and not what was
-/// written: whether or not its contents are erased.
+/// A person whose id is the prefix of the key is not part of the leaf. Without the member the entry has no
+/// person, and is not the original: whether or not its contents are erased.
 #[test]
-fn an_entry_without_its_person_is_named() {
+fn an_entry_whose_person_was_removed_is_reported() {
     let sample = &SAMPLES[0].1;
     for position in [2, 20, 22, 33] {
         let mut lines = sample.lines.clone();
@@ -223,9 +225,9 @@ fn an_entry_without_its_person_is_named() {
     }
 }
 
-/// Exports of the release before the member have it nowhere. Where others have it, an entry does not get by without it.
+/// Exports of the release before the member do not have it. Where other entries have it, no entry may lack it.
 #[test]
-fn an_entry_that_lacks_the_member_of_its_person_is_named() {
+fn an_entry_that_lacks_the_person_member_is_reported() {
     let sample = &SAMPLES[0].1;
     for position in [2, 20] {
         let mut lines = sample.lines.clone();
@@ -237,7 +239,7 @@ fn an_entry_that_lacks_the_member_of_its_person_is_named() {
 }
 
 #[test]
-fn no_content_passes_for_salt() {
+fn content_cannot_be_passed_off_as_salt() {
     let mut lines = SAMPLES[0].1.lines.clone();
     let line = &mut lines[Sample::line(33)];
     *line = changed(line, |entry| {
@@ -251,7 +253,7 @@ fn no_content_passes_for_salt() {
 }
 
 #[test]
-fn swapped_entries_are_the_ones_named() {
+fn exactly_the_swapped_entries_are_reported() {
     let sample = &SAMPLES[4].1;
     for (one, other) in [(8, 9), (8, 10), (3, 200), (255, 256), (10, 500)] {
         let mut lines = sample.lines.clone();
@@ -264,7 +266,7 @@ fn swapped_entries_are_the_ones_named() {
     }
 }
 
-/// A change to one entry. The numbers choose among the members or positions that there are.
+/// A change to one entry. The numbers select one of the existing members or positions.
 #[derive(Clone, Debug)]
 enum Tampering {
     Change(usize),
@@ -333,7 +335,7 @@ fn change_member(value: &mut Value) {
     };
 }
 
-/// Returns false when nothing was changed.
+/// Returns `false` when nothing was changed.
 fn tamper(lines: &mut Vec<String>, size: u64, position: u64, tampering: &Tampering) -> bool {
     let at = Sample::line(position);
     let with_position = |value: &Value, position: u64| {
@@ -397,7 +399,7 @@ fn tamper(lines: &mut Vec<String>, size: u64, position: u64, tampering: &Tamperi
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_tampering_with_an_entry_is_found_and_named(
+    fn any_tampering_with_an_entry_is_reported_with_its_position(
         which in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
         tampering in tampering(),

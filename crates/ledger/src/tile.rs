@@ -8,7 +8,7 @@ use crate::{
     tree::Hash,
 };
 
-/// A tile while it is read.
+/// A tile that is being read.
 pub(crate) struct Tile {
     /// The tile's index, from 0.
     pub number: u64,
@@ -18,15 +18,15 @@ pub(crate) struct Tile {
     leaves: Option<Vec<Hash>>,
     /// A slot for each position of the tile.
     slots: Vec<Slot>,
-    /// The positions in the order in which their entries came.
+    /// The positions in the order of their entries in the file.
     order: Vec<u64>,
 }
 
 #[derive(Clone, Default)]
 struct Slot {
     /// The entry whose leaf is listed at this position.
-    found: Option<CheckedEntry>,
-    /// An entry that names this position, but whose leaf is not the one listed.
+    matched: Option<CheckedEntry>,
+    /// An entry that states this position, but whose leaf is not the listed one.
     claim: Option<CheckedEntry>,
 }
 
@@ -40,14 +40,14 @@ impl Tile {
         Self { number, announced, leaves, slots: vec![Slot::default(); width], order: Vec::new() }
     }
 
-    /// Whether the tile's line is there, but invalid.
-    pub const fn is_wrong(&self) -> bool {
+    /// Whether the tile's line is present, but invalid.
+    pub const fn is_invalid(&self) -> bool {
         self.announced && self.leaves.is_none()
     }
 
     /// Whether every position has an entry.
     pub fn is_full(&self) -> bool {
-        self.slots.iter().all(|slot| slot.found.is_some() || slot.claim.is_some())
+        self.slots.iter().all(|slot| slot.matched.is_some() || slot.claim.is_some())
     }
 
     /// The tile's first position.
@@ -55,31 +55,31 @@ impl Tile {
         self.number * TILE
     }
 
-    /// Puts an entry into its slot, and reports one that has none in this tile.
-    pub fn place(&mut self, entry: CheckedEntry, size: u64, report: &mut Report<'_>) {
+    /// Assigns an entry to its slot, and reports one that has none in this tile.
+    pub fn insert(&mut self, entry: CheckedEntry, size: u64, report: &mut Report<'_>) {
         let CheckedEntry { position, id, leaf, .. } = entry;
         let first = self.first();
-        let named = position.checked_sub(first).and_then(|at| usize::try_from(at).ok());
-        let belongs = self.belongs(named, leaf);
-        if let Some((at, slot)) = belongs.and_then(|at| Some((at, self.slots.get_mut(at)?))) {
-            if let Some(found) = slot.found {
-                if found.leaf == leaf {
+        let stated = position.checked_sub(first).and_then(|at| usize::try_from(at).ok());
+        let index = self.slot_of(stated, leaf);
+        if let Some((at, slot)) = index.and_then(|at| Some((at, self.slots.get_mut(at)?))) {
+            if let Some(matched) = slot.matched {
+                if matched.leaf == leaf {
                     report.entry(FindingKind::Duplicated, position, id, "it stands there more than once");
                 } else {
                     report.entry(FindingKind::Inserted, position, id, "its position has an entry already");
                 }
                 return;
             }
-            slot.found = Some(entry);
-            let place = first + at as u64;
-            self.order.push(place);
-            if place != position {
-                let detail = format!("it says that it stands at {position}, the tree has it at {place}");
-                report.entry(FindingKind::Reordered, place, id, detail);
+            slot.matched = Some(entry);
+            let actual = first + at as u64;
+            self.order.push(actual);
+            if actual != position {
+                let detail = format!("it says that it stands at {position}, the tree has it at {actual}");
+                report.entry(FindingKind::Reordered, actual, id, detail);
             }
             return;
         }
-        match named.and_then(|at| self.slots.get_mut(at)) {
+        match stated.and_then(|at| self.slots.get_mut(at)) {
             Some(slot) if slot.claim.is_none() => slot.claim = Some(entry),
             None if position < size => {
                 let detail = format!("it stands among the entries of tile {}", self.number);
@@ -89,33 +89,33 @@ impl Tile {
         }
     }
 
-    /// The slot of a leaf, preferably the one that its entry names. Without a list of leaves the
-    /// entry alone decides.
-    fn belongs(&self, named: Option<usize>, leaf: Option<Hash>) -> Option<usize> {
-        let Some(leaves) = &self.leaves else { return named };
+    /// The slot of a leaf, preferably the one that its entry states. Without a list of leaves the entry alone
+    /// decides.
+    fn slot_of(&self, stated: Option<usize>, leaf: Option<Hash>) -> Option<usize> {
+        let Some(leaves) = &self.leaves else { return stated };
         let is_leaf = |at: &usize| leaf.is_some() && leaves.get(*at).copied() == leaf;
-        named.filter(is_leaf).or_else(|| (0..leaves.len()).find(is_leaf))
+        stated.filter(is_leaf).or_else(|| (0..leaves.len()).find(is_leaf))
     }
 
-    /// Reports entries that came before the line of their tile.
-    pub fn tell_early(&self, report: &mut Report<'_>) {
-        let early = self.slots.iter().filter_map(|slot| slot.found.or(slot.claim));
-        early.for_each(|entry| tell_early(&entry, report));
+    /// Reports entries that precede the line of their tile.
+    pub fn report_early(&self, report: &mut Report<'_>) {
+        let early = self.slots.iter().filter_map(|slot| slot.matched.or(slot.claim));
+        early.for_each(|entry| report_early(&entry, report));
     }
 
-    /// Reports what is wrong with the complete tile and appends its leaves. Where the file was `cut`,
-    /// missing entries at the end are not reported; the first of their positions is returned.
+    /// Reports the faults of the complete tile and appends its leaves. Where the file was `cut`, missing
+    /// entries at the end are not reported; the first of their positions is returned.
     pub fn close(self, cut: bool, roots: &mut Roots, report: &mut Report<'_>) -> Option<u64> {
         let first = self.first();
-        let is_there = |slot: &Slot| slot.found.is_some() || slot.claim.is_some();
+        let is_filled = |slot: &Slot| slot.matched.is_some() || slot.claim.is_some();
         let end = if cut {
-            self.slots.iter().rposition(is_there).map_or(0, |last| last + 1)
+            self.slots.iter().rposition(is_filled).map_or(0, |last| last + 1)
         } else {
             self.slots.len()
         };
         for (at, slot) in self.slots.iter().enumerate() {
             let position = first + at as u64;
-            match (slot.found, slot.claim) {
+            match (slot.matched, slot.claim) {
                 (Some(_), Some(claim)) => {
                     let detail = "the tree does not have it, but another at its position";
                     report.entry(FindingKind::Inserted, position, claim.id, detail);
@@ -132,7 +132,7 @@ impl Tile {
                 _ => {}
             }
             let listed = self.leaves.as_ref().and_then(|leaves| leaves.get(at).copied());
-            roots.push(listed, slot.found.or(slot.claim).and_then(|entry| entry.leaf));
+            roots.push(listed, slot.matched.or(slot.claim).and_then(|entry| entry.leaf));
         }
         self.report_order(report);
         (end < self.slots.len()).then_some(first + end as u64)
@@ -148,7 +148,7 @@ impl Tile {
     }
 }
 
-/// Reports an entry that came before the line of its tile.
-pub(crate) fn tell_early(entry: &CheckedEntry, report: &mut Report<'_>) {
+/// Reports an entry that precedes the line of its tile.
+pub(crate) fn report_early(entry: &CheckedEntry, report: &mut Report<'_>) {
     report.entry(FindingKind::Reordered, entry.position, entry.id, "it stands before its tile");
 }

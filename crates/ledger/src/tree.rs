@@ -1,9 +1,9 @@
-//! The Merkle tree of RFC 6962, section 2.1, over leaves that are stored elsewhere.
+//! The Merkle tree of RFC 6962, section 2.1, over leaves that are stored outside of it.
 //!
-//! The complete subtrees are stored, each a [`Node`]: level 0 is the leaves, the node at `(level,
-//! index)` covers the leaves from `index << level` to before `(index + 1) << level`. Such a node
-//! never changes, so growing only adds rows, and every root and proof of every size that the tree
-//! ever had follows from a few of them: `get(level, index)` is called O(log size) times.
+//! The complete subtrees are stored, each a [`Node`]: level 0 is the leaves, the node at `(level, index)`
+//! covers the leaves from `index << level` to before `(index + 1) << level`. Such a node never changes, so
+//! growing only adds rows, and every root and proof of every size that the tree ever had is computed from a few
+//! of them: `get(level, index)` is called O(log size) times.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
@@ -49,7 +49,7 @@ pub fn empty_root() -> Hash {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
-    /// The roots of the complete subtrees that the tree falls into, the largest first.
+    /// The roots of the complete subtrees that the tree splits into, the largest first.
     peaks: Vec<Hash>,
 }
 
@@ -62,13 +62,13 @@ impl Frontier {
         Ok(Self { size, peaks: peaks(0, size, get)? })
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Appends a leaf. Returns the subtrees that became complete, to be stored: the leaf itself
-    /// first, then those above it.
+    /// Appends a leaf. Returns the subtrees that became complete, to be stored: the leaf first, then those
+    /// above it.
     pub fn push(&mut self, leaf: Hash) -> Vec<Node> {
         let mut node = Node { level: 0, index: self.size, hash: leaf };
         let mut complete = vec![node];
@@ -125,9 +125,9 @@ pub fn inclusion_proof<E>(
     Ok(Some(proof))
 }
 
-/// The proof that the tree over the first `from` leaves is the beginning of that over the first
-/// `to` leaves (RFC 6962, section 2.1.2). It is empty where there is nothing to prove: from size
-/// 0, and between equal sizes. `None` when `from` is more than `to`.
+/// The proof that the tree over the first `from` leaves is a prefix of the tree over the first `to` leaves (RFC
+/// 6962, section 2.1.2). It is empty where there is nothing to prove: from size 0, and between equal sizes.
+/// `None` when `from` is more than `to`.
 ///
 /// # Errors
 /// The errors of `get`.
@@ -167,20 +167,20 @@ const fn split(size: u64) -> u64 {
     1 << (size - 1).ilog2()
 }
 
-/// The complete subtrees that the leaves from `start` to before `end` fall into, the largest
-/// first. `start` is a multiple of the largest one's size, as it always is in the RFC's recursion.
+/// The complete subtrees that the leaves from `start` to before `end` split into, the largest first. `start` is
+/// a multiple of the largest one's size, as it always is in the RFC's recursion.
 fn peaks<E>(
     mut start: u64,
     end: u64,
     get: &mut impl FnMut(u8, u64) -> Result<Hash, E>,
 ) -> Result<Vec<Hash>, E> {
-    let mut found = Vec::new();
+    let mut roots = Vec::new();
     while start < end {
         let level = (end - start).ilog2();
-        found.push(get(u8::try_from(level).unwrap_or_default(), start >> level)?);
+        roots.push(get(u8::try_from(level).unwrap_or_default(), start >> level)?);
         start += 1 << level;
     }
-    Ok(found)
+    Ok(roots)
 }
 
 /// The root over neighbouring subtrees, the largest first.

@@ -1,5 +1,5 @@
-//! Verifying an export, in one pass. Besides the current line and tile, only the persons that
-//! were deleted or erased are held in memory.
+//! Verifying an export, in one pass. Besides the current line and tile, only the persons that were deleted or
+//! erased are in memory.
 
 use std::io::BufRead;
 
@@ -12,20 +12,20 @@ use crate::{
     line::{EntryLine, Head, Line, Lines, PersonMember},
     note::Checkpoint,
     roots::Roots,
-    tile::{Tile, tell_early},
+    tile::{Tile, report_early},
     tree::Hash,
 };
 
-/// Verifies an exported trail: that each entry is signed by one of the keys and has the contents
-/// that were signed, and that the entries are those of the head's checkpoint, all of them, in the
-/// tree's order. A `checkpoint` that was stored elsewhere shows besides that the trail continues
-/// from it; one of a larger size shows that the file was cut. Findings go to `report` as they come.
+/// Verifies an exported trail: that each entry is signed by one of the keys and has the contents that were
+/// signed, and that the entries are those of the head's checkpoint, complete and in the tree's order. A
+/// `checkpoint` from another source additionally shows that the trail continues from it; one of a larger size
+/// shows that the file was cut. Findings go to `report` as they occur.
 ///
-/// No file can show by itself that its head is the newest. For this a checkpoint has to be stored
-/// where nobody can replace it.
+/// No file can prove by itself that its head is the newest. For this a checkpoint must be stored where it
+/// cannot be replaced.
 ///
 /// # Errors
-/// Every [`VerifyError`]; then nothing is known of the rest of the trail.
+/// Every [`VerifyError`]; the rest of the trail is then unverified.
 pub fn verify(
     reader: impl BufRead,
     keys: &AuditKeys,
@@ -38,7 +38,7 @@ pub fn verify(
     let head = lines.head()?.map_err(VerifyError::NotAnExport)?;
     let mut trail = Trail::begin(&head, given, keys, Report::new(report));
     while let Some(line) = lines.next()? {
-        trail.take(line)?;
+        trail.line(line)?;
     }
     Ok(trail.finish(head))
 }
@@ -49,15 +49,15 @@ struct Trail<'a> {
     report: Report<'a>,
     roots: Roots,
     erasures: Erasures,
-    /// The number of entries that the head announces.
+    /// The number of entries that the head states.
     size: u64,
     checkpoint: Option<u64>,
     tile: Option<Tile>,
-    /// The number of the tile that comes next.
+    /// The number of the next tile.
     next: u64,
     ended: bool,
     entries: u64,
-    /// Whether its entries have the member `person`, by the first of them.
+    /// Whether its entries have the member `person`, according to the first of them.
     has_persons: Option<bool>,
     erased: u64,
 }
@@ -97,10 +97,10 @@ impl<'a> Trail<'a> {
         }
     }
 
-    fn take(&mut self, line: Line) -> Result<(), VerifyError> {
+    fn line(&mut self, line: Line) -> Result<(), VerifyError> {
         match line {
             Line::Entry(entry) => self.entry(&entry)?,
-            Line::Malformed(why) => self.report.file(FindingKind::Malformed, why),
+            Line::Malformed(reason) => self.report.file(FindingKind::Malformed, reason),
             Line::Tile(..) | Line::End(_) if self.ended => {
                 self.report.file(FindingKind::Malformed, "a tile or an end stands after the end");
             }
@@ -120,7 +120,7 @@ impl<'a> Trail<'a> {
     fn tile(&mut self, number: u64, leaves: Option<Vec<Hash>>) {
         if number < self.next {
             if let Some(early) = self.tile.take_if(|tile| tile.number == number && !tile.announced) {
-                early.tell_early(&mut self.report);
+                early.report_early(&mut self.report);
                 self.open(number, true, leaves);
             } else {
                 let detail = "its line stands there twice or out of order";
@@ -150,7 +150,7 @@ impl<'a> Trail<'a> {
             self.report.entry(FindingKind::Malformed, checked.position, checked.id, detail);
         }
         self.erased += u64::from(checked.erased);
-        self.erasures.note(entry, &checked, &mut self.report)?;
+        self.erasures.record(entry, &checked, &mut self.report)?;
         let position = checked.position;
         if self.ended {
             self.report.entry(FindingKind::Inserted, position, checked.id, "it stands after the end");
@@ -163,8 +163,8 @@ impl<'a> Trail<'a> {
             self.open(self.next, false, None);
         }
         match &mut self.tile {
-            Some(tile) => tile.place(checked, self.size, &mut self.report),
-            None if position < self.size => tell_early(&checked, &mut self.report),
+            Some(tile) => tile.insert(checked, self.size, &mut self.report),
+            None if position < self.size => report_early(&checked, &mut self.report),
             None => {
                 self.report.entry(FindingKind::Inserted, position, checked.id, "the tree does not have it");
             }
@@ -174,7 +174,7 @@ impl<'a> Trail<'a> {
 
     fn open(&mut self, number: u64, announced: bool, leaves: Option<Vec<Hash>>) {
         let tile = Tile::new(number, announced, leaves, self.size);
-        if tile.is_wrong() {
+        if tile.is_invalid() {
             let detail = "its line has not as many hashes as it has leaves";
             self.report.at(FindingKind::Tile, tile.first(), detail);
         }
@@ -212,7 +212,7 @@ impl<'a> Trail<'a> {
     }
 }
 
-/// The head's checkpoint, where it can be trusted. Reports what is wrong with it.
+/// The head's checkpoint, where it is trusted. Reports the faults of it.
 fn open_head(head: &Head, keys: &AuditKeys, report: &mut Report<'_>) -> Option<Checkpoint> {
     let Some(note) = &head.checkpoint else {
         if head.size > 0 {

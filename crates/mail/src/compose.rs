@@ -1,4 +1,4 @@
-//! Composes a mail as it is sent (RFC 5322, MIME).
+//! Composes a mail for sending (RFC 5322, MIME).
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -27,7 +27,7 @@ pub struct ComposedMessage {
 /// each attempt.
 ///
 /// # Errors
-/// Why the mail can never be sent, without values of its data.
+/// The reason why the mail can never be sent, without values of its data.
 pub fn compose(mail: &QueuedMail, data: &Secret) -> Result<ComposedMessage, String> {
     let kind = Kind::named(&mail.kind).ok_or("its kind is not known")?;
     let data: Value = serde_json::from_slice(data.expose()).map_err(|_| "its data is not JSON")?;
@@ -65,8 +65,8 @@ fn address(text: &str) -> Option<Address> {
     MailAddress::read(text.trim()).as_ref().map(written)
 }
 
-/// An address as the library has it. Whether mail can be sent to it is known already, by the grammar of what is kept: the
-/// library has another, which takes less.
+/// An address in the library's type. Its validity is known already, by the grammar of stored addresses: the
+/// library's own grammar is narrower.
 fn written(address: &MailAddress<'_>) -> Address {
     Address::new_dangerous(address.local, &address.domain)
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_is_read_by_another_as_it_was_meant() {
+    fn another_parser_reads_the_same_mail() {
         let message = composed(&mail("Bücherei <noreply@bücher.example>", "joerg@example.com"));
         assert!(message.content.is_ascii());
         assert_eq!(message.domain, "xn--bcher-kva.example");
@@ -158,19 +158,21 @@ mod tests {
     }
 
     fn addresses() -> impl Strategy<Value = String> {
-        let odd = r#"[a-cß😀."\\<>(),:;@\[\]'+ \u{200b}\u{2028}\u{85}-]{0,6}"#;
-        let (local, domain) =
-            (prop_oneof!["[a-c.+-]{1,6}", odd], prop_oneof!["[a-c.-]{1,6}", "bücher\\.example", odd]);
+        let any_characters = r#"[a-cß😀."\\<>(),:;@\[\]'+ \u{200b}\u{2028}\u{85}-]{0,6}"#;
+        let (local, domain) = (
+            prop_oneof!["[a-c.+-]{1,6}", any_characters],
+            prop_oneof!["[a-c.-]{1,6}", "bücher\\.example", any_characters],
+        );
         prop_oneof![(local, domain).prop_map(|(local, domain)| format!("{local}@{domain}")), any::<String>()]
     }
 
     proptest! {
-        /// What is kept as an address is what mail can be sent to and by, and reaches one recipient.
+        /// A valid stored address can be a recipient and a sender, and reaches one recipient.
         #[test]
-        fn an_address_that_is_kept_can_be_written_to(text in addresses()) {
-            let is_kept = Email::new(text.as_str()).is_ok();
+        fn a_valid_address_can_be_written_to(text in addresses()) {
+            let is_valid = Email::new(text.as_str()).is_ok();
             let written = compose(&mail("a@example.com", &text), &Secret::new(DATA));
-            prop_assert_eq!(written.is_ok(), is_kept);
+            prop_assert_eq!(written.is_ok(), is_valid);
             if let Ok(written) = written {
                 prop_assert_eq!(written.envelope.to().len(), 1);
                 let parsed = MessageParser::default().parse(&written.content).unwrap();
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_says_why_without_values() {
+    fn a_mail_that_cannot_be_composed_is_refused_without_values() {
         let bad = compose(&mail("a@example.com", "b@example.com"), &Secret::new("{\"name\": \"tulip\"}"));
         let why = bad.err().unwrap();
         assert!(!why.contains("tulip"), "{why}");

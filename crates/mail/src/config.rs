@@ -16,7 +16,7 @@ pub struct MailServer {
     /// The time for one mail, from connecting to the server's last reply.
     pub(crate) timeout: Duration,
     pub(crate) extra_root: Option<Vec<u8>>,
-    /// The networks that the server may be in beside the public internet.
+    /// The networks that the server may be in besides the public internet.
     pub(crate) networks: Networks,
 }
 
@@ -24,7 +24,7 @@ impl MailServer {
     /// Reads the option's JSON text (see [`MailServerSettings`]).
     ///
     /// # Errors
-    /// What is wrong, without any of the values.
+    /// The mistake, without any of the values.
     pub fn parse(json: &str) -> Result<Self, String> {
         let MailServerSettings { host, port, tls_from_start, credentials, timeout } =
             MailServerSettings::read(json)?;
@@ -39,7 +39,7 @@ impl MailServer {
         })
     }
 
-    /// Allows the mail server to be in these networks, beside the public internet. A store's administrator
+    /// Allows the mail server to be in these networks, besides the public internet. A store's administrator
     /// configures it, who is no administrator of the network that this server runs in.
     #[must_use]
     pub fn within(mut self, networks: Networks) -> Self {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_has_its_default() {
+    fn an_absent_member_has_its_default() {
         let plain = MailServer::parse(r#"{"Host": "::1", "UserName": null, "Password": ""}"#).unwrap();
         assert_eq!((plain.port, plain.timeout), (25, Duration::from_secs(30)));
         assert!(plain.credentials.is_none());
@@ -93,15 +93,15 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_kept_within_its_bounds() {
-        for (said, kept) in [(1, 1_000), (120_001, 120_000), (7_000, 7_000)] {
-            let server = MailServer::parse(&format!(r#"{{"Host": "a", "Timeout": {said}}}"#)).unwrap();
-            assert_eq!(server.timeout, Duration::from_millis(kept), "{said}");
+    fn a_timeout_is_clamped_to_its_bounds() {
+        for (configured, bounded) in [(1, 1_000), (120_001, 120_000), (7_000, 7_000)] {
+            let server = MailServer::parse(&format!(r#"{{"Host": "a", "Timeout": {configured}}}"#)).unwrap();
+            assert_eq!(server.timeout, Duration::from_millis(bounded), "{configured}");
         }
     }
 
     #[test]
-    fn a_mistake_is_named() {
+    fn a_mistake_is_reported_with_its_member() {
         for (json, expected) in [
             ("", "the text is not JSON"),
             ("[]", "the JSON is not an object"),

@@ -1,4 +1,4 @@
-//! Sends the mails that wait in the outbox.
+//! Sends the mails of the outbox.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -130,8 +130,8 @@ fn claim(
 ) -> Result<(Claimed, DeliveryReport), Error> {
     let mut delivered = DeliveryReport::default();
     let mut claimed = Vec::new();
-    let (found, more) = due(tx, now, AT_ONCE)?;
-    for mut mail in found {
+    let (mails, more) = due(tx, now, AT_ONCE)?;
+    for mut mail in mails {
         let why = if mail.expires_on <= over {
             Some("it expired before it could be sent")
         } else {
@@ -163,7 +163,7 @@ async fn attempt(
     let failure = match (transport, open(&associated_data(mail.id), &mail.sealed_data)) {
         (None, _) => Failure::Transient("the store has no valid mail server".to_owned()),
         (_, None) => Failure::Transient("its data cannot be decrypted".to_owned()),
-        // the program stands in for a missing mail server, and only where a user could not go on without the
+        // the program replaces a missing mail server, but only where a user could not continue without the
         // mail
         (Some(Transport::Program(_)), Some(_)) if mail.kind != Kind::PasswordReset.name() => {
             Failure::Transient("the store has no valid mail server".to_owned())

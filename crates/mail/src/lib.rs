@@ -7,17 +7,17 @@
 //! which receivers recognise a duplicate. At most one process sends a mail at any time: the one with its
 //! lease.
 
+mod capabilities;
 mod compose;
 mod config;
 mod job;
-mod loud;
-mod offer;
 mod outbox;
 mod program;
 mod send;
 #[cfg(feature = "sink")]
 pub mod sink;
 mod template;
+mod uppercase;
 
 pub use config::{MailServer, is_valid};
 pub use job::{ATTEMPTS, DeliveryReport, Open, ServerOf, Transport, deliver_due};

@@ -9,7 +9,7 @@ use crate::Kind;
 pub const WAITING: &str = "Waiting";
 pub const DEAD: &str = "Dead";
 /// The most rows pruned in one transaction, so that others do not wait.
-const PIECE: u64 = 1000;
+const BATCH: u64 = 1000;
 
 /// The outbox's figures, for metrics.
 pub static FIGURES: [Figure; 2] = [
@@ -50,7 +50,7 @@ pub struct NewMail {
     pub sealed_data: Vec<u8>,
     /// The time of queueing, also the mail's `Date`.
     pub created_on: Timestamp,
-    /// When sending is of no use any more: the expiry of the token in the mail.
+    /// When sending has no use any more: the expiry of the token in the mail.
     pub expires_on: Timestamp,
 }
 
@@ -115,33 +115,30 @@ pub fn count(tx: &mut Tx<'_>) -> Result<Counts, Error> {
     Ok(counts)
 }
 
-/// How the mails of one store are doing.
+/// The state of a store's mails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MailState {
     /// Whether mails wait or are being sent.
     pub is_waiting: bool,
-    /// What went wrong last with one that is still here, in the words of the mail server where it answered.
+    /// The last error of a mail that is still here, in the words of the mail server where it answered.
     pub last_error: Option<String>,
 }
 
-/// The mails of a store that are looked at, the newest ones.
-const LOOKED_AT: u32 = 20;
+/// The newest mails of a store, whose state is reported.
+const MOST_REPORTED: u32 = 20;
 
-/// How the newest mails of a store are doing.
-///
-/// # Errors
-/// Errors of the store.
+/// The state of the newest mails of a store.
 pub fn mail_state(tx: &mut Tx<'_>, store: i64) -> Result<MailState, Error> {
     let text = format!(
-        "SELECT state, last_error FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {LOOKED_AT}"
+        "SELECT state, last_error FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {MOST_REPORTED}"
     );
-    let mut found = MailState::default();
+    let mut state = MailState::default();
     tx.query(&text, &[store.into()], |row| {
-        found.is_waiting |= row.text(0)? == WAITING;
-        found.last_error = found.last_error.take().or(row.optional_text(1)?);
+        state.is_waiting |= row.text(0)? == WAITING;
+        state.last_error = state.last_error.take().or(row.optional_text(1)?);
         Ok(())
     })?;
-    Ok(found)
+    Ok(state)
 }
 
 /// Deletes some of the mails that were given up before a time; returns how many. Fewer than 1000: there are
@@ -150,27 +147,21 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
     tx.execute(
         &StateTable::MailMessage.delete(format_args!(
             "WHERE rid IN (SELECT rid FROM mail_message WHERE state = ?1 AND due_on < ?2 \
-             ORDER BY due_on LIMIT {PIECE})"
+             ORDER BY due_on LIMIT {BATCH})"
         )),
         &[DEAD.into(), before.0.into()],
     )
 }
 
-/// Gives up some of the mails that wait beyond their expiry, which a process does that sends none; returns how many. Fewer than
+/// Gives up some of the mails that wait beyond their expiry, in a process that sends none; returns how many. Fewer than
 /// 1000: there are no more.
-///
-/// # Errors
-/// Errors of the store.
 pub fn expire(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let which = "state = ?1 AND expires_on <= ?2 AND leased_until <= ?2";
     discard(tx, which, (WAITING, now), "it expired before it could be sent")
 }
 
-/// Gives up some of the mails that wait and have a code or a link in them, which a restore ends; returns how many. Fewer than
+/// Gives up some of the waiting mails with a code or a link, which a restore ends; returns how many. Fewer than
 /// 1000: there are no more.
-///
-/// # Errors
-/// Errors of the store.
 pub fn take_back(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let which = format!(
         "state = ?1 AND kind IN ('{}', '{}', '{}')",
@@ -181,12 +172,12 @@ pub fn take_back(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     discard(tx, &which, (WAITING, now), "the installation was restored")
 }
 
-/// Gives up some of the mails that are so; `?1` is the state, `?2` the time.
+/// Gives up some of the mails of this condition; `?1` is the state, `?2` the time.
 fn discard(tx: &mut Tx<'_>, which: &str, (state, now): (&str, Timestamp), why: &str) -> Result<u64, Error> {
     tx.execute(
         &StateTable::MailMessage.update(format_args!(
             "SET state = '{DEAD}', due_on = ?2, sealed_data = ?3, lease = NULL, last_error = ?4 \
-             WHERE rid IN (SELECT rid FROM mail_message WHERE {which} LIMIT {PIECE})"
+             WHERE rid IN (SELECT rid FROM mail_message WHERE {which} LIMIT {BATCH})"
         )),
         &[state.into(), now.0.into(), Value::Bytes(Vec::new()), why.into()],
     )
@@ -213,7 +204,7 @@ const OF_ONE_STORE: i64 = 2;
 
 /// The mails that are due and not leased, the oldest first, few of each store; and whether there are more.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedMail>, bool), Error> {
-    let (mut found, mut more) = (Vec::new(), false);
+    let (mut mails, mut more) = (Vec::new(), false);
     tx.query(
         &format!(
             "SELECT id, store, kind, sender, recipient, locale, sealed_data, created_on, expires_on, attempts, place, \
@@ -226,11 +217,11 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedM
         ),
         &[WAITING.into(), now.0.into()],
         |row| {
-            if found.len() == limit || row.int(10)? > OF_ONE_STORE {
+            if mails.len() == limit || row.int(10)? > OF_ONE_STORE {
                 more = true;
                 return Ok(());
             }
-            found.push(QueuedMail {
+            mails.push(QueuedMail {
                 id: row.id(0)?,
                 store: row.int(1)?,
                 kind: row.text(2)?.to_owned(),
@@ -246,7 +237,7 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedM
             Ok(())
         },
     )?;
-    Ok((found, more))
+    Ok((mails, more))
 }
 
 /// Leases a mail; returns whether it was still free. The attempt counts from now, so that a mail that kills

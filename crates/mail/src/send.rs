@@ -14,11 +14,11 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{MailServer, compose::ComposedMessage, loud::Loud, offer::Offer};
+use crate::{MailServer, capabilities::Capabilities, compose::ComposedMessage, uppercase::UppercaseReplies};
 
 /// How long the server may take to answer `QUIT`; it has accepted the mail by then.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The characters that the text of a failure may have.
+/// The most characters in the text of a failure.
 const WHY: usize = 200;
 
 /// Why a mail was not sent. The text contains no secret, and nothing that the server worded.
@@ -33,7 +33,7 @@ pub enum Failure {
 /// Sends a mail within the server's timeout, and not beyond `end`. Sent means that the server accepted it.
 ///
 /// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the certificate,
-/// of the password - is due to the configuration, which somebody may repair.
+/// of the password - is due to the configuration, which can be repaired.
 pub async fn send(
     _: Permission,
     server: &MailServer,
@@ -41,32 +41,32 @@ pub async fn send(
     end: Instant,
 ) -> Result<(), Failure> {
     let end = end.min(Instant::now() + server.timeout);
-    match timeout_at(end, converse(server, message)).await {
+    match timeout_at(end, transmit(server, message)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::Transient("the mail server did not answer in time".to_owned())),
     }
 }
 
-async fn converse(server: &MailServer, message: &ComposedMessage) -> Result<(), Failure> {
+async fn transmit(server: &MailServer, message: &ComposedMessage) -> Result<(), Failure> {
     let addresses = resolve(&server.host, server.port, &server.networks).await;
     let addresses = addresses.map_err(|refusal| Failure::Transient(format!("the mail server: {refusal}")))?;
-    let (mut connection, offer) = connect(server, &addresses, &message.domain).await?;
-    offer.send(&mut connection, message).await?;
+    let (mut connection, capabilities) = connect(server, &addresses, &message.domain).await?;
+    capabilities.send(&mut connection, message).await?;
     let _ = timeout(FAREWELL, connection.quit()).await;
     Ok(())
 }
 
-/// A failure that somebody may repair.
+/// A failure that can be repaired.
 fn transient(error: &Error) -> Failure {
     Failure::Transient(words(error))
 }
 
-/// Connects to one of the addresses that were checked, performs the TLS handshake with the host, and logs in.
+/// Connects to one of the checked addresses, performs the TLS handshake with the host, and logs in.
 async fn connect(
     server: &MailServer,
     addresses: &[SocketAddr],
     domain: &str,
-) -> Result<(AsyncSmtpConnection, Offer), Failure> {
+) -> Result<(AsyncSmtpConnection, Capabilities), Failure> {
     let hello = ClientId::Domain(domain.to_owned());
     let mut connection = if server.tls_from_start {
         let tls = tls(server).await.map_err(|error| transient(&error))?;
@@ -74,27 +74,27 @@ async fn connect(
     } else {
         let stream = TcpStream::connect(addresses).await;
         let stream = stream.map_err(|error| Failure::Transient(format!("Connection error: {error}")))?;
-        AsyncSmtpConnection::connect_with_transport(Box::new(Loud::new(stream)), &hello).await
+        AsyncSmtpConnection::connect_with_transport(Box::new(UppercaseReplies::new(stream)), &hello).await
     }
     .map_err(|error| transient(&error))?;
     if connection.can_starttls() {
         let tls = tls(server).await.map_err(|error| transient(&error))?;
         connection.starttls(tls, &hello).await.map_err(|error| transient(&error))?;
     }
-    let told = connection.command(Ehlo::new(hello)).await.map_err(|error| transient(&error))?;
-    let offer = Offer::of(&told);
+    let response = connection.command(Ehlo::new(hello)).await.map_err(|error| transient(&error))?;
+    let capabilities = Capabilities::of(&response);
     if let Some((user, password)) = &server.credentials {
         let password = String::from_utf8_lossy(password.expose()).into_owned();
-        offer.log_in(&mut connection, user, &password).await?;
+        capabilities.log_in(&mut connection, user, &password).await?;
     }
-    Ok((connection, offer))
+    Ok((connection, capabilities))
 }
 
 /// The TLS parameters. They trust the operating system's roots, whose reading blocks the thread.
 async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
     let (host, root) = (server.host.clone(), server.extra_root.clone());
     let span = tracing::Span::current();
-    let made = tokio::task::spawn_blocking(move || {
+    let parameters = tokio::task::spawn_blocking(move || {
         let _logging = span.enter();
         let mut builder = TlsParameters::builder(host);
         if let Some(root) = root {
@@ -103,11 +103,11 @@ async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
         builder.build_rustls()
     });
     // the blocking task is cancelled when the runtime ends: read the roots here instead
-    made.await.unwrap_or_else(|_| TlsParameters::new_rustls(server.host.clone()))
+    parameters.await.unwrap_or_else(|_| TlsParameters::new_rustls(server.host.clone()))
 }
 
-/// The text of a failure. Of a reply it has only the code and the enhanced code (RFC 3463): the server words
-/// the rest, and can repeat what it was sent.
+/// The text of a failure. Of a reply it has only the code and the enhanced code (RFC 3463): the rest is the server's
+/// own text, and can repeat the sent content.
 pub fn words(error: &Error) -> String {
     let words = if let Some(status) = error.status() {
         let reply = error.source().map(ToString::to_string).unwrap_or_default();

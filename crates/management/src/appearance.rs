@@ -1,4 +1,4 @@
-//! How the pages of a sign-in look: the brand of a tenant, and the views that are put before the shipped ones.
+//! Appearance of the sign-in pages: the brand of a tenant, and the custom views that override the shipped ones.
 
 use std::sync::OnceLock;
 
@@ -15,18 +15,18 @@ use chancery_resource::{CONSOLE, PLATFORM, StoreError, Tx};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
-/// Whose pages are shown.
+/// The owners of the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Owners {
-    /// The tenant in which somebody signs in.
+    /// The tenant of the sign-in.
     pub tenant: Option<Uuid>,
     /// The client app.
     pub client_app: Option<Uuid>,
-    /// The subscription, where neither of them says it.
+    /// The subscription, if neither tenant nor client app is set.
     pub subscription: Option<Uuid>,
 }
 
-/// The options of a tenant that say how its pages look.
+/// The options of a tenant that change the appearance of its pages.
 const NAME: &str = TenantOption::BRAND_NAME.name();
 const LOGO: &str = TenantOption::BRAND_LOGO.name();
 const COLOUR: &str = TenantOption::BRAND_COLOUR.name();
@@ -38,11 +38,11 @@ const BRAND: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_
 const SUBSCRIPTIONS: &str = "SELECT (SELECT subscription_id FROM tenant WHERE id = ?1), \
     (SELECT subscription_id FROM client_app WHERE id = ?2), \
     EXISTS (SELECT 1 FROM client_app_resource WHERE client_app_id = ?2 AND key IN (?3, ?4))";
-/// The views whose locations begin alike.
+/// The views with locations of one prefix.
 const VIEWS: &str =
     "SELECT location, content FROM custom_view WHERE location >= ?1 AND location < ?2 ORDER BY location";
 
-/// How the pages of some owners look.
+/// The appearance of the pages of some owners.
 pub struct Appearance {
     /// `brand` of a page: `name`, `logo` and `colour`, as far as they are set.
     pub brand: serde_json::Value,
@@ -60,7 +60,7 @@ impl PartialEq for Appearance {
 }
 
 impl Appearance {
-    /// How pages look that nobody changed.
+    /// The appearance without any customization.
     pub fn shipped() -> Self {
         Self::of(Map::new(), Vec::new(), Vec::new())
     }
@@ -74,10 +74,7 @@ impl Appearance {
         Self { brand: brand.into(), links: links.into(), own, english, german }
     }
 
-    /// Reads how the pages of these owners look.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// Reads the appearance for these owners.
     pub fn read(tx: &mut Tx<'_>, owners: Owners) -> Result<Self, StoreError> {
         let (mut brand, mut named) = (Map::new(), Vec::new());
         if let Some(tenant) = owners.tenant {
@@ -89,29 +86,29 @@ impl Appearance {
         Ok(Self::of(brand, named, views_of(tx, owners)?))
     }
 
-    /// The same with another value of one of the tenant's options; an empty one takes it away.
+    /// Overrides one of the tenant's options; an empty value removes it.
     pub fn put(&mut self, name: &str, value: &str) {
         if let (Some(brand), Some(links)) = (self.brand.as_object_mut(), self.links.as_array_mut()) {
             put(brand, links, (name, value));
         }
     }
 
-    /// Whether there are views before the shipped ones.
+    /// Whether custom views override the shipped ones.
     pub const fn has_own(&self) -> bool {
         !self.own.is_empty()
     }
 
-    /// How many bytes they have.
+    /// The size of the custom views in bytes.
     pub fn bytes(&self) -> usize {
         self.own.iter().map(|(name, source)| name.len() + source.len()).sum()
     }
 
-    /// The views, by their locations and their names; the nearer ones last.
+    /// The custom views by location and by name; views of nearer owners last.
     pub fn own(&self) -> &[(String, String)] {
         &self.own
     }
 
-    /// Gives a page's context the brand and the links, as far as they are set.
+    /// Adds the brand and the links to a page's context, as far as they are set.
     pub fn fill(&self, context: &mut serde_json::Value) {
         if let Some(members) = context.as_object_mut() {
             if self.brand.as_object().is_some_and(|brand| !brand.is_empty()) {
@@ -123,21 +120,21 @@ impl Appearance {
         }
     }
 
-    /// The views in this language, parsed once. `tell` is told of those that are left out, once.
-    pub fn views(&self, language: Language, tell: impl Fn(&Failure)) -> &Views {
+    /// The views in this language, parsed once. `report` gets each view that is left out, once.
+    pub fn views(&self, language: Language, report: impl Fn(&Failure)) -> &Views {
         let parsed = match language {
             Language::English => &self.english,
             Language::German => &self.german,
         };
         parsed.get_or_init(|| {
             let (views, failures) = Views::new(language, self.own.iter().cloned());
-            failures.iter().for_each(tell);
+            failures.iter().for_each(report);
             views
         })
     }
 }
 
-/// Notes one of the options that say how pages look. A value that cannot be one is told at the option.
+/// Applies one of the appearance options. An invalid value is reported at the option.
 fn put(
     brand: &mut Map<String, serde_json::Value>,
     named: &mut Vec<serde_json::Value>,
@@ -161,30 +158,27 @@ fn put(
     }
 }
 
-/// The address of a logo: a location is that of an asset.
+/// The URL of a logo: a location is that of an asset.
 fn logo(value: &str) -> String {
     if value.starts_with('/') { content_path(value) } else { value.to_owned() }
 }
 
-/// The views of these owners, each by its location and, those of the nearer owners last, by its name: of the installation, the
-/// subscription, the client app and the tenant. A client app of another subscription than the tenant's has no say in the
-/// tenant's pages. Where people sign in to the platform itself there are none: who writes a page could lead people on by it
-/// who have more rights.
-///
-/// # Errors
-/// Errors of the store.
+/// The views of these owners by location and by name, views of nearer owners last: of the installation, the
+/// subscription, the client app and the tenant. A client app of another subscription than the tenant's does not change the
+/// tenant's pages. The sign-in to the platform itself has none: the author of a page could use it to mislead people
+/// with more rights.
 pub fn views_of(tx: &mut Tx<'_>, owners: Owners) -> Result<Vec<(String, String)>, StoreError> {
     let Owners { tenant, client_app, subscription } = owners;
     let id = |id: Option<Uuid>| id.map_or(Value::Null, Value::Id);
-    let mut found = None;
+    let mut subscriptions = None;
     if tenant.is_some() || client_app.is_some() {
         let [management, user_store] = PLATFORM;
         let parameters = [id(tenant), id(client_app), management.into(), user_store.into()];
-        found = tx.one(SUBSCRIPTIONS, &parameters, |row| {
+        subscriptions = tx.one(SUBSCRIPTIONS, &parameters, |row| {
             Ok((row.optional_id(0)?, row.optional_id(1)?, row.bool(2)?))
         })?;
     }
-    let (of_tenant, of_app, is_of_platform) = found.unwrap_or_default();
+    let (of_tenant, of_app, is_of_platform) = subscriptions.unwrap_or_default();
     if is_of_platform || client_app == Some(CONSOLE) {
         return Ok(Vec::new());
     }
@@ -210,28 +204,25 @@ pub fn views_of(tx: &mut Tx<'_>, owners: Owners) -> Result<Vec<(String, String)>
     Ok(own)
 }
 
-/// What begins with a prefix is at least this, and less than that.
+/// The range of the strings with a prefix: lower bound (inclusive) and upper bound (exclusive).
 pub fn between(prefix: &str) -> [Value; 2] {
     let after = prefix.strip_suffix('/').map_or_else(|| prefix.to_owned(), |all| format!("{all}0"));
     [Value::Text(prefix.to_owned()), Value::Text(after)]
 }
 
-/// A file that pages show.
+/// A file that pages embed.
 pub struct Asset {
     /// Its media type.
     pub media_type: &'static str,
     /// Its bytes.
     pub data: bytes::Bytes,
-    /// Another one with each write.
+    /// The version, which each write changes.
     pub version: String,
 }
 
 const ASSET: &str = "SELECT mimetype, data, concurrency_token FROM custom_asset WHERE location = ?1";
 
 /// The file at a location.
-///
-/// # Errors
-/// Errors of the store.
 pub fn asset_at(tx: &mut Tx<'_>, location: &str) -> Result<Option<Asset>, StoreError> {
     tx.one(ASSET, &[location.into()], |row| {
         let (named, data) = (row.text(0)?, row.bytes(1)?.to_vec().into());

@@ -1,6 +1,6 @@
-//! The operation that lists credentials of people with a role that were last set by somebody who does not hold that role.
+//! Lists the credentials of people with a role that were last set by an actor who does not hold that role.
 
-use chancery_application::{APPLICATION_USER, Asked, SetByOther, set_by_others};
+use chancery_application::{APPLICATION_USER, CredentialQuery, SetByOther, set_by_others};
 use chancery_record::format_timestamp;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Lineage, Method as M, Mode, Op, Permit::Administrator,
@@ -73,31 +73,35 @@ pub static OPERATIONS: &[Op] = &[Op::new(
 
 fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (person, group) = (PERSON.read_id(&call.request)?, GROUP.read_id(&call.request)?);
-    let asked = match (person, group) {
-        (None, None) => Asked::All,
-        (Some(person), None) => Asked::Person(person),
-        (None, Some(group)) => Asked::Group(group),
+    let query = match (person, group) {
+        (None, None) => CredentialQuery::All,
+        (Some(person), None) => CredentialQuery::Person(person),
+        (None, Some(group)) => CredentialQuery::Group(group),
         (Some(_), Some(_)) => {
             return Err(Problem::invalid("platformUserId and platformGroupId are not asked for together."));
         }
     };
-    let granted = granted(call, tx, asked)?;
-    let (found, is_complete) = set_by_others(&call.context, tx, asked, granted)?;
-    let items: Vec<Json> = found.iter().map(told).collect();
+    let granted = granted(call, tx, query)?;
+    let (found, is_complete) = set_by_others(&call.context, tx, query, granted)?;
+    let items: Vec<Json> = found.iter().map(credential_json).collect();
     let answer = json!({ "isComplete": is_complete, "items": items });
     call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
-/// The role that is about to be granted, with what it would be granted for.
-fn granted(call: &Call, tx: &mut Tx<'_>, asked: Asked) -> Result<Option<(RoleType, Lineage)>, Problem> {
+/// The role that is about to be granted, and its target.
+fn granted(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    query: CredentialQuery,
+) -> Result<Option<(RoleType, Lineage)>, Problem> {
     let (name, target) = (ROLE.read_optional(&call.request)?, TARGET.read_id(&call.request)?);
     let Some(name) = name else {
         let wrong = || Problem::invalid("applyToId is asked for with roleType.");
         return target.map_or(Ok(None), |_| Err(wrong()));
     };
     let role = RoleType::of(name).ok_or_else(|| Problem::invalid("roleType names no role."))?;
-    if asked == Asked::All {
+    if query == CredentialQuery::All {
         return Err(Problem::invalid("roleType is asked for with platformUserId or platformGroupId."));
     }
     for kind in role.line().given_at {
@@ -108,7 +112,7 @@ fn granted(call: &Call, tx: &mut Tx<'_>, asked: Asked) -> Result<Option<(RoleTyp
     Err(Problem::invalid(format!("applyToId names nothing that a {name} can be granted for.")))
 }
 
-/// What a target of a kind belongs to; none if it is missing, of another kind, or not visible to the caller.
+/// The lineage of a target; `None` if the target is missing, of another kind, or not visible to the caller.
 fn lineage(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -146,7 +150,7 @@ fn lineage(
     Ok(Some(found))
 }
 
-fn told(one: &SetByOther) -> Json {
+fn credential_json(one: &SetByOther) -> Json {
     let set_on = one.set_on.map(|moment| {
         let mut text = Vec::new();
         format_timestamp(moment, &mut text);

@@ -1,4 +1,4 @@
-//! People whom a SCIM client was not allowed to deactivate or delete because of a role. Administrators see the list, so that leavers
+//! People whom a SCIM client may not deactivate or delete because of a role. Administrators see the list, so that leavers
 //! are not forgotten.
 
 use chancery_record::{KEY, LoginName, Name, SHOWN, Timestamp, id_types, record};

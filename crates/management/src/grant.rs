@@ -1,4 +1,4 @@
-//! Granting roles: nobody grants a role that they do not hold themselves, in a scope that covers the target.
+//! Granting roles: a caller grants only roles that it holds itself, in a scope that covers the target.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// A target of a role: its kind, the field that names it, and its id.
 pub type Target = (ScopeKind, &'static Field, Option<Uuid>);
 
-/// A role with the scope that a grant would give it; `None` where it cannot be granted at the targets.
+/// A role with the scope that a grant would have; `None` if it cannot be granted at the targets.
 pub type Grant = (RoleType, Option<RoleScope>);
 
 /// The id of the target of this kind. A user store is an instance.
@@ -27,14 +27,14 @@ pub fn targets_alone(targets: &[Target]) -> impl Iterator<Item = (ScopeKind, Opt
     targets.iter().map(|(kind, _, target)| (*kind, *target))
 }
 
-/// Finds targets that are missing, and those that the role cannot be given at.
+/// Reports targets that are missing, and targets that the role does not support.
 pub fn check_targets(role: RoleType, targets: &[Target], wrong: &mut Findings) {
     let name = role.name();
-    let wanted = |kind: ScopeKind| role.line().given_at.iter().find(|one| one.column() == kind.column());
+    let supported = |kind: ScopeKind| role.line().given_at.iter().find(|one| one.column() == kind.column());
     let mut is_given = false;
     for (kind, field, target) in targets {
         let noun = kind.noun();
-        match (target, wanted(*kind)) {
+        match (target, supported(*kind)) {
             (Some(_), None) => wrong.add(*field, format!("must be empty: a {name} is of no {noun}")),
             (Some(_), Some(_)) if is_given => {
                 wrong.add(*field, format!("must be empty: a {name} is given at one thing alone"));
@@ -49,7 +49,7 @@ pub fn check_targets(role: RoleType, targets: &[Target], wrong: &mut Findings) {
     }
 }
 
-/// Finds roles for a user store that are granted at an instance of another type; violations are at `field`.
+/// Reports user store roles that are granted at an instance of another type; violations are at `field`.
 pub fn check_stores(
     tx: &mut Tx<'_>,
     grants: &[Grant],
@@ -80,8 +80,8 @@ pub fn check_stores(
     Ok(grants.iter().enumerate().filter_map(wrong).collect())
 }
 
-/// Finds grants of roles that the caller does not hold; violations are at `field`. That the targets are
-/// within the caller's scope is a rule of the resources themselves.
+/// Reports grants of roles that the caller does not hold; violations are at `field`. The resources themselves check
+/// that the targets are within the caller's scope.
 pub fn check_grants(context: &Context, grants: &[Grant], field: &'static Field) -> Vec<Violation> {
     let refused =
         grants.iter().enumerate().filter(|(_, (role, scope))| !holds(&context.scope, *role, *scope));
@@ -95,38 +95,38 @@ pub fn check_grants(context: &Context, grants: &[Grant], field: &'static Field) 
         .collect()
 }
 
-/// Whether a caller holds a role in this scope, or one that implies it.
+/// Whether a caller holds a role in this scope, or a role that implies it.
 fn holds(caller: &Scope, role: RoleType, scope: Option<RoleScope>) -> bool {
     let Scope::Parts { customers, subscriptions, tenants, .. } = caller else { return true };
-    let is_customer_s = !customers.is_empty() && RoleType::CustomerAdmin.implies(role);
-    let is_subscription_s = !subscriptions.is_empty() && RoleType::SubscriptionAdmin.implies(role);
+    let by_customer = !customers.is_empty() && RoleType::CustomerAdmin.implies(role);
+    let by_subscription = !subscriptions.is_empty() && RoleType::SubscriptionAdmin.implies(role);
     match scope {
         None | Some(RoleScope::System) => false,
-        Some(RoleScope::Customer(id)) => is_customer_s && customers.contains(&id),
+        Some(RoleScope::Customer(id)) => by_customer && customers.contains(&id),
         // whether the caller's scope covers the other targets is checked where the row names them
         Some(RoleScope::Tenant(id)) if RoleType::TenantAdmin.implies(role) && tenants.contains(&id) => true,
-        _ => is_customer_s || is_subscription_s,
+        _ => by_customer || by_subscription,
     }
 }
 
 /// Whether the caller's scope covers this customer, or this subscription, as a whole.
-pub fn is_home(caller: &Scope, (customer, subscription): (Uuid, Uuid)) -> bool {
+pub fn covers_owner(caller: &Scope, (customer, subscription): (Uuid, Uuid)) -> bool {
     let Scope::Parts { customers, subscriptions, .. } = caller else { return true };
     customers.contains(&customer) || subscriptions.contains(&subscription)
 }
 
 /// The customer and the subscription of each client app.
-pub fn homes_of(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashMap<Uuid, (Uuid, Uuid)>, Problem> {
-    let mut homes = HashMap::with_capacity(apps.len());
+pub fn owners_of(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashMap<Uuid, (Uuid, Uuid)>, Problem> {
+    let mut owners = HashMap::with_capacity(apps.len());
     for chunk in apps.chunks(LIST) {
         let mut sql = Sql::new(
             "SELECT a.id, s.customer_id, s.id FROM client_app a JOIN subscription s ON s.id = a.subscription_id WHERE a.id IN ",
         );
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            homes.insert(row.id(0)?, (row.id(1)?, row.id(2)?));
+            owners.insert(row.id(0)?, (row.id(1)?, row.id(2)?));
             Ok(())
         })?;
     }
-    Ok(homes)
+    Ok(owners)
 }

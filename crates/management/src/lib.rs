@@ -1,4 +1,4 @@
-//! The management service, version 2: one folder a resource.
+//! The management service, version 2: one folder for each resource.
 
 pub mod appearance;
 pub mod application;
@@ -19,7 +19,6 @@ pub mod identity_replacement;
 pub mod idp_instance;
 pub mod idp_type;
 pub mod ip_address_range;
-mod judge;
 mod link;
 mod location;
 pub mod mfa_instance;
@@ -27,6 +26,7 @@ pub mod option;
 pub mod passkey_trust;
 pub mod role_assignment;
 pub mod sign_in;
+mod slow_validation;
 pub mod subscription;
 pub mod tenant;
 pub mod upgrade;

@@ -29,7 +29,7 @@ pub const CLIENT_APP_TOKEN_EXCHANGE: LinkTable =
     LinkTable::new("client_app_token_exchange", "client_app_rid", "allowed_rid");
 
 /// Refuses new links between two subscriptions, unless a client app is linked and each linked client app
-/// has `allowCrossSubscription`. What is everyone's belongs to no subscription.
+/// has `allowCrossSubscription`. A global resource belongs to no subscription.
 ///
 /// # Errors
 /// A link that is not allowed.
@@ -58,11 +58,8 @@ pub fn within_subscription(tx: &mut Tx<'_>, links: &NewLinks<'_>) -> Result<(), 
 }
 
 /// Whether a client app has a link to another subscription.
-///
-/// # Errors
-/// Errors of the store.
 pub fn crosses_subscriptions(tx: &mut Tx<'_>, app: Uuid) -> Result<bool, Problem> {
-    // children have no rule on new links: they are of their parent's subscription
+    // children have no guard: they belong to their parent's subscription
     for relation in CLIENT_APP.relations.iter().filter(|relation| relation.guard.is_some()) {
         let (own, other, target) = (relation.own, relation.other, relation.target.table);
         let is_of_client_apps = target == CLIENT_APP.table;

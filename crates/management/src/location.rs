@@ -1,8 +1,8 @@
-//! Locations of assets and views: the level in a location says whom the asset or view belongs to.
+//! Locations of assets and views: the level in a location determines the owner of the asset or view.
 
 use std::collections::HashSet;
 
-use chancery_presentation::location::{ApplyTo, Kind as Wanted, expand, level_of, normalise};
+use chancery_presentation::location::{ApplyTo, Kind as LocationKind, expand, level_of, normalise};
 use chancery_record::{Field, FieldOf, FieldType, Kind, Mismatch, Record, TextRule, Value, choice_types};
 use chancery_resource::{Context, Problem, ProposedRow, Tx, Violation, visible};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use crate::{
 };
 
 choice_types! {
-    /// Whom an asset, a view or a certificate is for.
+    /// The level of an asset, a view or a certificate.
     ApplyToType {
         /// Everyone.
         Global,
@@ -61,7 +61,7 @@ impl FieldType for Location {
     }
 }
 
-/// The fields of a resource with a location: the location, and whom it belongs to.
+/// The fields of a resource with a location: the location and its owner.
 pub struct LocationFields<R> {
     /// The location.
     pub location: FieldOf<R, Location>,
@@ -73,7 +73,7 @@ pub struct LocationFields<R> {
     pub tenant: FieldOf<R, Option<Uuid>>,
 }
 
-/// Resolves whom new locations belong to. Finds locations whose level names nothing visible to the caller.
+/// Sets the owners of new locations. Reports locations with a level that names nothing visible to the caller.
 pub fn settle_levels<R: Record>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -108,7 +108,7 @@ pub fn settle_levels<R: Record>(
     Ok(violations)
 }
 
-/// What the body of a create says of a location: itself, or the members that it follows from.
+/// The location in the body of a create: given directly, or by members that it follows from.
 pub struct NamedLocation<'a> {
     /// The location.
     pub given: Option<&'a Location>,
@@ -129,7 +129,7 @@ impl NamedLocation<'_> {
     ///
     /// # Errors
     /// A member that is missing or does not fit the level.
-    pub fn expand(self, wanted: Wanted) -> Result<String, Problem> {
+    pub fn expand(self, kind: LocationKind) -> Result<String, Problem> {
         if let Some(location) = self.given {
             return Ok(location.0.clone());
         }
@@ -145,7 +145,7 @@ impl NamedLocation<'_> {
         }
         let (field, name) = self.name;
         let id = needed.and_then(|(_, id)| id);
-        expand(wanted, ApplyTo::named(level).unwrap_or(ApplyTo::Global), id, name)
+        expand(kind, ApplyTo::named(level).unwrap_or(ApplyTo::Global), id, name)
             .map_err(|detail| Problem::wrong_field(field, detail))
     }
 }

@@ -19,12 +19,9 @@ use crate::{
     option::{self, OPTION},
 };
 
-/// What this release refuses of a stored row of the service: options whose values cannot work, alone or together, views with
-/// elements or attributes that are not allowed, and what is not served: settings of client apps, federated
+/// Faults for which this release refuses a stored row: options with values that cannot work, alone or together, views with
+/// elements or attributes that are not allowed, and rows that are not served: settings of client apps, federated
 /// identities and request URIs.
-///
-/// # Errors
-/// Errors of the store.
 pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
     if std::ptr::eq(shape, &raw const OPTION) {
         return option::refusals(tx, values);
@@ -38,38 +35,35 @@ pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<
     Ok(unserved(shape, values).into_iter().collect())
 }
 
-/// What of a row is not served at all, whatever else it says.
+/// The fault of a row that is not served at all.
 fn unserved(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
     let field = |member: &str| shape.fields.iter().find(|field| field.is_named(member));
     let text_of = |member: &str| match field(member)?.value(values) {
         Value::Text(text) => Some(text.as_str()),
         _ => None,
     };
-    let found = unserved_row(shape.name, text_of)?;
-    Some((field(found.member)?, found.detail.to_owned()))
+    let unserved = unserved_row(shape.name, text_of)?;
+    Some((field(unserved.member)?, unserved.detail.to_owned()))
 }
 
-/// About how many resources are compared at a time; their keys are held in memory.
+/// Approximate number of resources that are compared at a time; their keys are in memory.
 const MOST_COMPARED: i64 = 50_000;
 
-/// Reports resources of client apps that are the same URI in two spellings (RFC 3986, sections 6.2.2 and 6.2.3). Each is still found
-/// by its own spelling, and no further row may have another one.
-///
-/// # Errors
-/// Errors of the store.
-pub fn double_spellings(tx: &mut Tx<'_>, tell: &mut dyn FnMut(StoredRefusal)) -> Result<(), Problem> {
+/// Reports resources of client apps that are one URI in two spellings (RFC 3986, sections 6.2.2 and 6.2.3). Each still matches
+/// its own spelling; a new row with a further spelling is refused.
+pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredRefusal)) -> Result<(), Problem> {
     let count = tx.one("SELECT count(*) FROM client_app_resource", &[], |row| row.int(0))?.unwrap_or(0);
     let shares = u64::try_from(count / MOST_COMPARED).unwrap_or(0) + 1;
-    (0..shares).try_for_each(|share| compare_spellings(tx, (share, shares), tell))
+    (0..shares).try_for_each(|share| compare_spellings(tx, (share, shares), report))
 }
 
-/// Compares the resources whose normal forms fall into one of so many shares.
+/// Compares the resources with normal forms in one of the shares.
 fn compare_spellings(
     tx: &mut Tx<'_>,
     (share, shares): (u64, u64),
-    tell: &mut dyn FnMut(StoredRefusal),
+    report: &mut dyn FnMut(StoredRefusal),
 ) -> Result<(), Problem> {
-    // by the normal form, the spelling that came first
+    // normal form to first spelling
     let mut first: HashMap<String, String> = HashMap::new();
     let mut after = Some(0);
     let text =
@@ -83,7 +77,7 @@ fn compare_spellings(
                 return Ok(());
             }
             if first.entry(normal).or_insert_with(|| key.to_owned()) != key {
-                tell(StoredRefusal {
+                report(StoredRefusal {
                     kind: CLIENT_APP_RESOURCE.name,
                     key: row.id(1)?.to_string(),
                     name: key.escape_debug().take(100).collect(),

@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::{Kind, Policy, Refusal};
 
-/// The bytes that WebAuthn allows a credential id.
+/// The maximum size of a credential id in WebAuthn, in bytes.
 const MAX_ID: usize = 1023;
-/// The bytes that WebAuthn allows a user handle.
+/// The maximum size of a user handle in WebAuthn, in bytes.
 const MAX_USER_HANDLE: usize = 64;
-/// The bytes that client data may have: far above what clients write.
+/// The maximum size of client data in bytes: far above that of real clients.
 pub(crate) const MAX_CLIENT_DATA: usize = 16 * 1024;
-/// The bytes that an attestation object may have: enough for a chain of certificates.
+/// The maximum size of an attestation object in bytes: enough for a chain of certificates.
 pub(crate) const MAX_ATTESTATION: usize = 64 * 1024;
-/// The bytes that authenticator data may have in an authentication: flags, a counter and extensions.
+/// The maximum size of authenticator data in an authentication, in bytes: flags, a counter and extensions.
 pub(crate) const MAX_AUTHENTICATOR_DATA: usize = 4 * 1024;
-/// The bytes that a signature may have: those of an RSA key of 16,384 bits.
+/// The maximum size of a signature in bytes: that of an RSA key of 16,384 bits.
 pub(crate) const MAX_SIGNATURE: usize = 2 * 1024;
 
-/// The id of the credential that an answer is of, to look it up.
+/// The credential id of an answer, to look up the credential.
 pub fn credential_id_of(answer: &Value) -> Result<Vec<u8>, Refusal> {
     if text(answer, "type")? != "public-key" {
         return Err(Refusal::new(Kind::Type, "the answer is of no public key credential"));
@@ -40,7 +40,7 @@ pub fn user_handle_of(answer: &Value) -> Result<Option<Vec<u8>>, Refusal> {
     }
 }
 
-/// The `response` of an answer, with what the authenticator produced.
+/// The `response` of an answer, with the data of the authenticator.
 pub(crate) fn response_of(answer: &Value) -> Result<&Value, Refusal> {
     answer.get("response").filter(|response| response.is_object()).ok_or_else(|| malformed("no response"))
 }

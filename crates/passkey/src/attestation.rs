@@ -35,7 +35,7 @@ impl AttestationData {
 
     /// Drops certificates that verified nothing: the library accepts any content in a statement of the format
     /// `none`.
-    pub(crate) fn keep_checked(&mut self, checked: &ParsedAttestationData) {
+    pub(crate) fn retain_verified(&mut self, checked: &ParsedAttestationData) {
         use ParsedAttestationData as Data;
         if !matches!(checked, Data::Basic(_) | Data::AttCa(_) | Data::AnonCa(_)) {
             self.chain.clear();
@@ -57,8 +57,8 @@ impl AttestationData {
         }
         models.check_desired(self.aaguid)?;
         let is_listed = !policy.allowed_aaguids.is_empty();
-        let is_asked = matches!(policy.attestation, Attestation::Direct | Attestation::Enterprise);
-        if is_listed || (is_asked && !self.chain.is_empty() && models.has_roots(self.aaguid)) {
+        let is_requested = matches!(policy.attestation, Attestation::Direct | Attestation::Enterprise);
+        if is_listed || (is_requested && !self.chain.is_empty() && models.has_roots(self.aaguid)) {
             return models.check_chain(self.aaguid, &self.chain, proved);
         }
         Ok(())

@@ -28,7 +28,7 @@ pub struct AuthenticationResult {
 /// Starts an authentication. Returns the options for the client as JSON (which
 /// `PublicKeyCredential.parseRequestOptionsFromJSON` accepts) and the state to finish with, which must be
 /// hidden from the client and used once. `allowed` are the user's credentials; with `None` any user may
-/// answer whose authenticator names them. An empty list looks to the client like `None` and admits no answer:
+/// answer if the authenticator names them. An empty list looks to the client like `None` and admits no answer:
 /// it is for a login name that does not exist.
 pub fn start_authentication(
     policy: &Policy,
@@ -40,7 +40,7 @@ pub fn start_authentication(
     let (options, core) = relying_party.generate_challenge_authenticate(builder)?;
     let mut options =
         serde_json::to_value(options.public_key).map_err(|_| malformed("the options cannot be written"))?;
-    let listed = allowed.unwrap_or_default().iter().map(|credential| {
+    let allowed_credentials = allowed.unwrap_or_default().iter().map(|credential| {
         let id = to_base64(&credential.id);
         match credential.transports.as_slice() {
             [] => json!({"type": "public-key", "id": id}),
@@ -48,7 +48,7 @@ pub fn start_authentication(
         }
     });
     if let Some(members) = options.as_object_mut() {
-        members.insert("allowCredentials".to_owned(), listed.collect());
+        members.insert("allowCredentials".to_owned(), allowed_credentials.collect());
     }
     let allowed = allowed.map(|some| some.iter().map(|credential| to_base64(&credential.id)).collect());
     Ok((options, State::Authentication { core, allowed }.to_bytes()))

@@ -33,7 +33,7 @@ impl<'a> AuthenticatorModels<'a> {
         self.snapshot?.name(aaguid)
     }
 
-    /// Whether a model keeps its keys in hardware.
+    /// Whether a model stores its keys in hardware.
     pub fn is_hardware(&self, aaguid: [u8; 16]) -> bool {
         self.snapshot.and_then(|snapshot| snapshot.model(aaguid)).is_some_and(|model| model.is_hardware)
     }

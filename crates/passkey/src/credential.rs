@@ -47,14 +47,14 @@ impl Credential {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; anything else is [`Kind::Malformed`].
+    /// Reads the output of [`Self::to_bytes`]; anything else is [`Kind::Malformed`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(bytes)
             .map_err(|_| Refusal::new(Kind::Malformed, "the stored credential cannot be read"))
     }
 
-    /// Whether its key cannot leave a piece of hardware, as far as is proven: it is bound to its device, and of a model
-    /// whose attestation was checked and that is known to keep keys in hardware.
+    /// Whether its key is proven to be bound to hardware: it is bound to its device, and of a model
+    /// with a verified attestation that is known to store keys in hardware.
     pub fn is_hardware(&self, models: AuthenticatorModels<'_>) -> bool {
         !self.is_backup_eligible && self.is_model_proven && models.is_hardware(self.aaguid)
     }
@@ -81,7 +81,7 @@ impl Credential {
 /// The algorithms that a registration offers, the preferred first. The library cannot verify EdDSA.
 pub(crate) const ALGORITHMS: [COSEAlgorithm; 2] = [COSEAlgorithm::ES256, COSEAlgorithm::RS256];
 
-/// Refuses a key whose curve is not its algorithm's, which the library accepts.
+/// Refuses a key with a curve that is not its algorithm's, which the library accepts.
 pub(crate) fn check_key(key: &COSEKey) -> Result<(), Refusal> {
     let fits = match (&key.type_, &key.key) {
         (COSEAlgorithm::ES256, COSEKeyType::EC_EC2(key)) => key.curve == ECDSACurve::SECP256R1,

@@ -38,7 +38,7 @@ pub struct Policy {
     pub relying_party_id: String,
     /// The relying party's name for people, which an authenticator may show.
     pub relying_party_name: String,
-    /// The origins whose pages may run a ceremony, as browsers write them.
+    /// The origins of pages that may run a ceremony, as browsers write them.
     pub allowed_origins: Vec<String>,
     /// Whether the authenticator must verify its user.
     pub user_verification: UserVerification,
@@ -47,8 +47,8 @@ pub struct Policy {
     pub attestation: Attestation,
     /// The AAGUIDs of admitted authenticator models, as hex without hyphens; empty admits all.
     pub allowed_aaguids: Vec<String>,
-    /// The AAGUIDs of blocked authenticator models, in the same form. They are compared with what an authenticator
-    /// claims: one that lies about its model is kept out by a list of admitted models alone.
+    /// The AAGUIDs of blocked authenticator models, in the same form. They are compared with the claim of an authenticator:
+    /// one that lies about its model is refused by a list of admitted models alone.
     pub blocked_aaguids: Vec<String>,
     /// The usable credentials that a user needs for the removal of the password.
     pub required_credential_count: i64,
@@ -62,7 +62,7 @@ pub struct Policy {
     pub fingerprint: String,
 }
 
-/// An option of a user store that the policy is made from.
+/// An option of a user store that defines the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are called as the options are")]
 pub enum PolicyOption {
@@ -231,20 +231,22 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_strict() {
-        let odd = policy(&[
+    fn invalid_options_are_read_as_the_stricter_choice() {
+        let invalid = policy(&[
             (PolicyOption::UserVerification, "maybe"),
             (PolicyOption::Attestation, "maybe"),
             (PolicyOption::AllowedAaguids, "no hex"),
             (PolicyOption::RequiredCredentialCount, "some"),
         ]);
-        assert_eq!(odd.user_verification, UserVerification::Required);
-        assert_eq!(odd.attestation, Attestation::Direct);
-        assert!(!odd.admits([0; 16]) && !odd.enabled && odd.required_credential_count > 1_000_000);
+        assert_eq!(invalid.user_verification, UserVerification::Required);
+        assert_eq!(invalid.attestation, Attestation::Direct);
+        assert!(
+            !invalid.admits([0; 16]) && !invalid.enabled && invalid.required_credential_count > 1_000_000
+        );
     }
 
     #[test]
-    fn a_list_of_admitted_models_asks_for_direct_attestation() {
+    fn a_list_of_admitted_models_requires_direct_attestation() {
         let listed = (PolicyOption::AllowedAaguids, "8446ccb9-ab1d-b374-750b-2367ff6f3a1f");
         for (set, expected, alone) in [
             ("", Attestation::Direct, Attestation::None),
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_moves_the_fingerprint() {
+    fn every_option_changes_the_fingerprint() {
         let before = policy(&[]).fingerprint;
         for (option, name) in FINGERPRINTED {
             assert_ne!(policy(&[(option, "7")]).fingerprint, before, "{name}");

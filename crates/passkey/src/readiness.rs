@@ -12,7 +12,7 @@ use crate::Policy;
 pub struct PasswordFacts {
     /// Whether a password is set.
     pub set: bool,
-    /// Whether it was set by somebody else for the first sign-in.
+    /// Whether an administrator set it for the first sign-in.
     pub initial: bool,
     /// Whether it must be changed at the next sign-in.
     pub change_required: bool,
@@ -93,7 +93,7 @@ pub fn is_usable(policy: &Policy, credential: &CredentialFacts) -> bool {
     policy.enabled && policy.admits(credential.aaguid) && !credential.has_undesired_status
 }
 
-/// What can be in the way, in the contract's order.
+/// The possible blocking reasons, in the contract's order.
 pub const REASONS: [&str; 9] = [
     "UserInactive",
     "UserLocked",
@@ -156,7 +156,7 @@ pub fn readiness(policy: &Policy, facts: &Facts, now: Timestamp) -> Readiness {
 }
 
 /// The strongest status that applies: an initial password must be changed, too, and an expired one cannot be
-/// used, whatever else it is.
+/// used in any case.
 const fn password_status(password: PasswordFacts) -> &'static str {
     if password.removed {
         "Removed"

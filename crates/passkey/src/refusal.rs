@@ -2,10 +2,10 @@
 
 use webauthn_rs_core::error::WebauthnError;
 
-/// What is wrong with a ceremony.
+/// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The policy turns passkeys off, or has no relying party.
+    /// The policy disables passkeys, or has no relying party.
     Disabled,
     /// The answer or the state is malformed.
     Malformed,
@@ -17,7 +17,7 @@ pub enum Kind {
     RelyingParty,
     /// The answer is that of the other ceremony, or not that of a public key credential.
     Type,
-    /// Nobody touched the authenticator.
+    /// The authenticator was not touched.
     UserPresence,
     /// The policy requires user verification, and the authenticator did not verify its user.
     UserVerification,
@@ -42,7 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The text for people: what is wrong and what to do.
+    /// The text for people: the fault and what to do.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Disabled => "Passkeys are off here, or the store's relying party is not set.",
@@ -69,7 +69,7 @@ impl Kind {
 /// A refused ceremony.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong.
+    /// The kind.
     pub kind: Kind,
     /// The text for a log; it contains nothing that the caller sent.
     pub detail: String,
@@ -116,7 +116,7 @@ impl From<WebauthnError> for Refusal {
             other if is_of_attestation(other) => Kind::Attestation,
             _ => Kind::Malformed,
         };
-        // our own text: the library's is for programmers, and can repeat what was sent
+        // our own text: the library's is for programmers, and can quote the input
         let detail = kind.words().to_owned();
         Self { kind, detail }
     }

@@ -18,7 +18,7 @@ use crate::{
     state::{State, check_verified, relying_party},
 };
 
-/// The user who registers a credential.
+/// The user of the new credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// The user's id; its 16 bytes are the user handle that the authenticator stores.
@@ -39,7 +39,7 @@ pub fn start_registration(
     existing: &[Vec<u8>],
 ) -> Result<(Value, Vec<u8>), Refusal> {
     let relying_party = relying_party(policy)?;
-    let shown = if user.display_name.is_empty() { &user.login_name } else { &user.display_name };
+    let display_name = if user.display_name.is_empty() { &user.login_name } else { &user.display_name };
     let (attestation, word) = match policy.attestation {
         Attestation::None => (AttestationConveyancePreference::None, "none"),
         Attestation::Indirect => (AttestationConveyancePreference::Indirect, "indirect"),
@@ -48,7 +48,7 @@ pub fn start_registration(
         Attestation::Enterprise => (AttestationConveyancePreference::Direct, "enterprise"),
     };
     let builder = relying_party
-        .new_challenge_register_builder(user.id.as_bytes(), &user.login_name, shown)?
+        .new_challenge_register_builder(user.id.as_bytes(), &user.login_name, display_name)?
         .require_resident_key(true)
         .user_verification_policy(policy.user_verification.into())
         .credential_algorithms(ALGORITHMS.to_vec())
@@ -88,7 +88,7 @@ pub fn finish_registration(
     let object = bytes(response, "attestationObject", MAX_ATTESTATION)?;
     check_origin(policy, &client_data)?;
     let mut attested = AttestationData::read(&object)?;
-    let made = relying_party.register_credential(
+    let verified = relying_party.register_credential(
         &RegisterPublicKeyCredential {
             id: to_base64(&id),
             raw_id: id.clone(),
@@ -103,37 +103,39 @@ pub fn finish_registration(
         &core,
         None,
     )?;
-    if made.cred_id != id {
+    if verified.cred_id != id {
         return Err(malformed("the answer is about another credential than the one made"));
     }
     if existing.contains(&to_base64(&id)) {
         return Err(Refusal::new(Kind::AlreadyRegistered, "the user has this credential already"));
     }
-    attested.keep_checked(&made.attestation.data);
-    check_key(&made.cred)?;
-    check_verified(policy, made.user_verified)?;
-    attested.check(policy, models, &made.attestation.data)?;
+    attested.retain_verified(&verified.attestation.data);
+    check_key(&verified.cred)?;
+    check_verified(policy, verified.user_verified)?;
+    attested.check(policy, models, &verified.attestation.data)?;
     Ok(Credential {
         id,
         user,
         aaguid: attested.aaguid,
-        sign_count: made.counter,
-        is_backup_eligible: made.backup_eligible,
-        is_backed_up: made.backup_state,
-        user_verified: made.user_verified,
+        sign_count: verified.counter,
+        is_backup_eligible: verified.backup_eligible,
+        is_backed_up: verified.backup_state,
+        user_verified: verified.user_verified,
         transports: transports_of(response),
-        is_model_proven: models.check_chain(attested.aaguid, &attested.chain, &made.attestation.data).is_ok(),
+        is_model_proven: models
+            .check_chain(attested.aaguid, &attested.chain, &verified.attestation.data)
+            .is_ok(),
         attestation_chain: attested.chain,
-        key: made.cred,
+        key: verified.cred,
     })
 }
 
 /// The known transports of the answer. They are a hint to the client, so unknown ones are left out.
 fn transports_of(response: &Value) -> Vec<String> {
-    let told = response.get("transports").and_then(Value::as_array);
+    let reported = response.get("transports").and_then(Value::as_array);
     ["ble", "hybrid", "internal", "nfc", "smart-card", "usb"]
         .into_iter()
-        .filter(|known| told.is_some_and(|told| told.iter().any(|one| one == known)))
+        .filter(|known| reported.is_some_and(|reported| reported.iter().any(|one| one == known)))
         .map(str::to_owned)
         .collect()
 }

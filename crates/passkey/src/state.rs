@@ -11,7 +11,7 @@ use webauthn_rs_core::{
 
 use crate::{Kind, Policy, Refusal, UserVerification, answer::malformed};
 
-/// How long a client may take, as WebAuthn recommends with user verification.
+/// The timeout for a client, as WebAuthn recommends with user verification.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The state of a ceremony. The variant's name is stored, so that the state of one kind cannot finish the
@@ -23,7 +23,7 @@ pub(crate) enum State {
         user: Uuid,
         existing: Vec<String>,
     },
-    /// `allowed` are the ids of the credentials that may answer; without it any may whose authenticator names
+    /// `allowed` are the ids of the credentials that may answer; without it any may if its authenticator names
     /// its user.
     Authentication {
         core: AuthenticationState,
@@ -58,8 +58,8 @@ pub(crate) fn relying_party(policy: &Policy) -> Result<WebauthnCore, Refusal> {
 }
 
 impl From<UserVerification> for UserVerificationPolicy {
-    fn from(wanted: UserVerification) -> Self {
-        match wanted {
+    fn from(verification: UserVerification) -> Self {
+        match verification {
             UserVerification::Required => Self::Required,
             UserVerification::Preferred => Self::Preferred,
             UserVerification::Discouraged => Self::Discouraged_DO_NOT_USE,

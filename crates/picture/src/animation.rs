@@ -1,5 +1,5 @@
-//! GIF: every frame is decoded to its palette's indices and encoded anew, so that the animation stays the
-//! same, colour for colour.
+//! GIF: every frame is decoded to its palette's indices and encoded again, so that the animation stays the same, colour
+//! for colour.
 
 use std::{fmt::Display, num::NonZeroU64};
 
@@ -10,14 +10,14 @@ use crate::{
     picture::check_size,
 };
 
-/// Encodes an animation anew; returns the bytes, and the canvas's width and height.
-pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
+/// Encodes an animation again; returns the bytes, and the canvas's width and height.
+pub fn reencode(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
     let mut options = DecodeOptions::new();
     options.check_frame_consistency(true);
     options.set_memory_limit(NonZeroU64::new(MAX_PIXELS).map_or(MemoryLimit::Unlimited, MemoryLimit::Bytes));
     let mut headers_only = options.clone();
     headers_only.skip_frame_decoding(true);
-    survey(headers_only.read_info(bytes).map_err(malformed)?)?;
+    check_limits(headers_only.read_info(bytes).map_err(malformed)?)?;
 
     let mut decoder = options.read_info(bytes).map_err(malformed)?;
     let (width, height) = (decoder.width(), decoder.height());
@@ -29,8 +29,8 @@ pub fn encode_anew(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
     Ok((out.finish(outcome, Format::Gif)?, width.into(), height.into()))
 }
 
-/// Checks sizes and numbers before any frame is decoded.
-fn survey(mut decoder: Decoder<&[u8]>) -> Result<(), Refusal> {
+/// Checks sizes and counts before any frame is decoded.
+fn check_limits(mut decoder: Decoder<&[u8]>) -> Result<(), Refusal> {
     check_size(decoder.width().into(), decoder.height().into())?;
     let (mut frames, mut pixels) = (0, 0);
     while let Some(frame) = decoder.next_frame_info().map_err(malformed)? {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn an_animation_stays_what_it_is() {
+    fn an_animation_keeps_its_frames_and_loops() {
         for repeat in [Repeat::Infinite, Repeat::Finite(3), Repeat::Finite(0)] {
             let picture = stored(Format::Gif, &animation(&frames(), repeat)).unwrap();
             assert!(!hold(&picture.bytes, SECRET));

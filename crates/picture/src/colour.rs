@@ -1,10 +1,9 @@
-//! Colours: what an image's profile says of them is brought into its pixels, because a stored image has no profile and is
-//! shown as sRGB.
+//! Colours: the image's profile is applied to its pixels, because a stored image has no profile and is shown as sRGB.
 
 use image::{DynamicImage, ImageBuffer, Rgb, RgbImage, Rgba, RgbaImage};
 use moxcms::{ColorProfile, DataColorSpace, Layout, TransformExecutor, TransformOptions};
 
-/// The image in sRGB. A profile that cannot be read, or is for other colours than the pixels have, says nothing.
+/// The image in sRGB. An invalid profile, or one for another colour space than the pixels', is ignored.
 pub fn to_srgb(image: DynamicImage, profile: &[u8]) -> DynamicImage {
     converted(&image, profile).unwrap_or(image)
 }
@@ -25,7 +24,7 @@ fn converted(image: &DynamicImage, profile: &[u8]) -> Option<DynamicImage> {
         |pixels| ImageBuffer::<Rgb<u16>, _>::from_raw(width, height, pixels).map(DynamicImage::from);
     let deep_rgba =
         |pixels| ImageBuffer::<Rgba<u16>, _>::from_raw(width, height, pixels).map(DynamicImage::from);
-    // what is grey comes out as three values that are the same, and is grey again
+    // grey is converted to three equal values, and back to grey
     match image {
         DynamicImage::ImageRgb8(from) => rgb(run(&*eight(Layout::Rgb, Layout::Rgb)?, from, 3, 3)?),
         DynamicImage::ImageRgba8(from) => rgba(run(&*eight(Layout::Rgba, Layout::Rgba)?, from, 4, 4)?),
@@ -50,7 +49,7 @@ fn converted(image: &DynamicImage, profile: &[u8]) -> Option<DynamicImage> {
     }
 }
 
-/// The samples after a transform from pixels of so many channels to pixels of so many.
+/// The samples after a transform between pixels of these numbers of channels.
 fn run<T: Copy + Default>(
     transform: &(impl TransformExecutor<T> + ?Sized),
     from: &[T],
@@ -79,7 +78,7 @@ mod tests {
     }
 
     /// The image encoded with this profile, as it is stored.
-    fn kept(format: Format, image: &DynamicImage, profile: &ColorProfile) -> RgbImage {
+    fn reencoded(format: Format, image: &DynamicImage, profile: &ColorProfile) -> RgbImage {
         fn with(mut encoder: impl ImageEncoder, image: &DynamicImage, profile: &ColorProfile) {
             encoder.set_icc_profile(profile.encode().unwrap()).unwrap();
             image.write_with_encoder(encoder).unwrap();
@@ -95,18 +94,18 @@ mod tests {
 
     /// Display P3 (200, 60, 40) is sRGB (218, 43, 21), give or take what rounding and JPEG do.
     #[test]
-    fn a_profile_is_brought_into_the_pixels() {
-        let near = |pixel: &image::Rgb<u8>, wanted: [u8; 3]| {
-            pixel.0.iter().zip(wanted).all(|(own, wanted)| own.abs_diff(wanted) <= 4)
+    fn a_profile_is_applied_to_the_pixels() {
+        let near = |pixel: &image::Rgb<u8>, expected: [u8; 3]| {
+            pixel.0.iter().zip(expected).all(|(own, expected)| own.abs_diff(expected) <= 4)
         };
         for format in [Format::Png, Format::Jpeg, Format::Webp] {
-            let same = kept(format, &plain(), &ColorProfile::new_srgb());
+            let same = reencoded(format, &plain(), &ColorProfile::new_srgb());
             assert!(near(same.get_pixel(8, 8), [200, 60, 40]), "{format:?} {:?}", same.get_pixel(8, 8));
-            let wide = kept(format, &plain(), &ColorProfile::new_display_p3());
+            let wide = reencoded(format, &plain(), &ColorProfile::new_display_p3());
             assert!(near(wide.get_pixel(8, 8), [218, 43, 21]), "{format:?} {:?}", wide.get_pixel(8, 8));
         }
         let grey = GrayImage::from_pixel(4, 4, image::Luma([55])).into();
-        let linear = kept(Format::Png, &grey, &ColorProfile::new_gray_with_gamma(1.0));
+        let linear = reencoded(Format::Png, &grey, &ColorProfile::new_gray_with_gamma(1.0));
         assert!(near(linear.get_pixel(0, 0), [128, 128, 128]), "{:?}", linear.get_pixel(0, 0));
     }
 
@@ -134,9 +133,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in the place of a profile, the image is as large as it was.
+        /// Whatever the bytes of a profile are, the image keeps its size.
         #[test]
-        fn no_profile_breaks_it(changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..12), end in any::<proptest::sample::Index>()) {
+        fn no_profile_changes_the_size(changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..12), end in any::<proptest::sample::Index>()) {
             let mut profile = ColorProfile::new_display_p3().encode().unwrap();
             for (at, byte) in changes {
                 let at = at.index(profile.len());

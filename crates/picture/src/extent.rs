@@ -8,7 +8,7 @@ use crate::{Format, Refusal};
 const MAX_SCANS: usize = 64;
 
 /// The bytes of the image, without any that follow it.
-pub fn whole(format: Format, bytes: &[u8]) -> Result<&[u8], Refusal> {
+pub fn image_bytes(format: Format, bytes: &[u8]) -> Result<&[u8], Refusal> {
     let end = match format {
         Format::Png => png(bytes),
         Format::Jpeg => jpeg(bytes)?,
@@ -53,10 +53,11 @@ fn jpeg(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
                 at += 2 + usize::from(u16::from_be_bytes([*high, *low]));
             }
         }
-        let Some(ahead) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == 0xff)) else {
+        let Some(distance) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == 0xff))
+        else {
             break;
         };
-        at += ahead;
+        at += distance;
     }
     Ok(None)
 }
@@ -73,11 +74,11 @@ mod tests {
     use crate::samples::sample;
 
     #[test]
-    fn an_image_ends_where_it_ends() {
+    fn trailing_bytes_are_cut_off() {
         for format in [Format::Png, Format::Jpeg, Format::Webp] {
             let image = sample(format);
             let longer = [&image, &b"\xff\xd9more"[..]].concat();
-            assert_eq!(whole(format, &longer), Ok(&image[..]));
+            assert_eq!(image_bytes(format, &longer), Ok(&image[..]));
         }
     }
 
@@ -88,7 +89,7 @@ mod tests {
         let (head, tail) = image.split_at(scan);
         let scan = &tail[..tail.len() - 2];
         let with = |count: usize| [head, &scan.repeat(count), b"\xff\xd9"].concat();
-        assert!(whole(Format::Jpeg, &with(MAX_SCANS)).is_ok());
-        assert!(whole(Format::Jpeg, &with(MAX_SCANS + 1)).is_err());
+        assert!(image_bytes(Format::Jpeg, &with(MAX_SCANS)).is_ok());
+        assert!(image_bytes(Format::Jpeg, &with(MAX_SCANS + 1)).is_err());
     }
 }

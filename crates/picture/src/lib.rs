@@ -1,5 +1,4 @@
-//! User images: accepted in the forms that clients send, checked, and encoded anew, so that only pixels are
-//! stored.
+//! User images: accepted in the forms that clients send, checked, and encoded again, so that only pixels are stored.
 //!
 //! [`parse`] finds the image in a request's body; [`normalize`] turns it into the image that is stored. Both
 //! are pure and deterministic, and work on a complete body in memory.

@@ -13,17 +13,17 @@ const MAX_PARTS: usize = 8;
 /// How many bytes the names and values of one part's headers may have together.
 const MAX_HEADER_BYTES: usize = 4096;
 
-/// The content type, if it has one, and the bytes of the only part that is not empty.
-pub fn the_part(content_type: &str, body: &[u8]) -> Result<(Option<String>, Bytes), Refusal> {
+/// The content type, if it has one, and the bytes of the only non-empty part.
+pub fn single_part(content_type: &str, body: &[u8]) -> Result<(Option<String>, Bytes), Refusal> {
     let boundary = parse_boundary(content_type).map_err(malformed)?;
     let whole = stream::once(ready(Ok::<_, Infallible>(Bytes::copy_from_slice(body))));
     // the complete body is in memory, so the future is ready at once
-    let found = find(Multipart::new(whole, boundary)).now_or_never();
-    found.unwrap_or_else(|| Err(Refusal::Malformed("The parts have no end.".to_owned())))
+    let part_found = find_part(Multipart::new(whole, boundary)).now_or_never();
+    part_found.unwrap_or_else(|| Err(Refusal::Malformed("The parts have no end.".to_owned())))
 }
 
-async fn find(mut parts: Multipart<'_>) -> Result<(Option<String>, Bytes), Refusal> {
-    let mut found = None;
+async fn find_part(mut parts: Multipart<'_>) -> Result<(Option<String>, Bytes), Refusal> {
+    let mut content = None;
     let mut count = 0;
     while let Some(part) = parts.next_field().await.map_err(malformed)? {
         count += 1;
@@ -40,15 +40,15 @@ async fn find(mut parts: Multipart<'_>) -> Result<(Option<String>, Bytes), Refus
             None => None,
         };
         let bytes = part.bytes().await.map_err(malformed)?;
-        if !bytes.is_empty() && found.replace((content_type, bytes)).is_some() {
+        if !bytes.is_empty() && content.replace((content_type, bytes)).is_some() {
             return Err(Refusal::Malformed("More than one part has content.".to_owned()));
         }
     }
-    found.ok_or_else(|| Refusal::Malformed("No part has content.".to_owned()))
+    content.ok_or_else(|| Refusal::Malformed("No part has content.".to_owned()))
 }
 
 fn malformed(error: impl Display) -> Refusal {
     // the library's message may repeat what the client sent, at any length
-    let said: String = error.to_string().chars().take(200).collect();
-    Refusal::Malformed(format!("Not multipart/form-data: {said}."))
+    let message: String = error.to_string().chars().take(200).collect();
+    Refusal::Malformed(format!("Not multipart/form-data: {message}."))
 }

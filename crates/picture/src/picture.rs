@@ -2,7 +2,9 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::{Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refusal, Upload, animation, extent::whole, still};
+use crate::{
+    Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refusal, Upload, animation, extent::image_bytes, still,
+};
 
 /// An image as it is stored: pixels, without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,38 +23,38 @@ pub struct Picture {
     pub sha256: [u8; 32],
 }
 
-/// Checks an image and encodes it anew in its own format: in sRGB by its colour profile, turned upright by its metadata,
-/// then without any metadata, the profile included, and without bytes that follow the image. The same upload always gives
-/// the same bytes.
+/// Checks an image and encodes it again in its own format: in sRGB by its colour profile, turned upright by its metadata,
+/// then without any metadata, the profile included, and without trailing bytes. The same upload always gives the same
+/// bytes.
 ///
 /// # Errors
-/// The image is not of its content type, is damaged or cut off, exceeds the bounds of this crate, or has too
-/// many bytes when encoded anew. To avoid the last, JPEG loses quality and WebP up to three bits of each
-/// colour; PNG and GIF do not change.
+/// The image is not of its content type, is damaged or truncated, exceeds the limits of this crate, or is too large when
+/// encoded again. To avoid the last, JPEG loses quality and WebP up to three bits of each colour; PNG and GIF do not
+/// change.
 pub fn normalize(upload: &Upload) -> Result<Picture, Refusal> {
     let Upload { content_type: format, bytes } = upload;
     if bytes.len() > MAX_BYTES {
         return Err(Refusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
     }
-    let found = Format::of_content(bytes);
-    if found != Some(*format) {
+    let detected = Format::of_content(bytes);
+    if detected != Some(*format) {
         return Err(Refusal::Disagrees(format!(
             "The content type says {}; the content is {}.",
             format.content_type(),
-            found.map_or("no image that is taken", Format::content_type)
+            detected.map_or("no image that is taken", Format::content_type)
         )));
     }
-    let image = whole(*format, bytes)?;
+    let image = image_bytes(*format, bytes)?;
     let (bytes, width, height) = match format {
-        Format::Gif => animation::encode_anew(image),
-        still => still::encode_anew(*still, image),
+        Format::Gif => animation::reencode(image),
+        still => still::reencode(*still, image),
     }?;
     let mut sha256 = [0; 32];
     sha256.copy_from_slice(digest(&SHA256, &bytes).as_ref());
     Ok(Picture { format: *format, content_type: format.content_type(), bytes, width, height, sha256 })
 }
 
-/// Refuses an image with no pixels or too many.
+/// Rejects an image with no pixels or too many.
 pub(crate) fn check_size(width: u32, height: u32) -> Result<(), Refusal> {
     if width == 0 || height == 0 {
         return Err(Refusal::Malformed("The image has no pixels.".to_owned()));
@@ -74,7 +76,7 @@ mod tests {
     use crate::samples::{SECRET, chunk, encoded, exif, hold, noise, sample, stored, two_halves};
 
     #[test]
-    fn each_format_stays_itself() {
+    fn each_format_is_preserved() {
         for format in Format::ALL {
             let picture = stored(format, &sample(format)).unwrap();
             assert_eq!((picture.format, picture.width, picture.height), (format, 32, 16));
@@ -87,7 +89,7 @@ mod tests {
 
     /// The smallest images by other encoders, published for feature tests of browsers.
     #[test]
-    fn images_from_elsewhere_are_taken() {
+    fn images_of_other_encoders_are_accepted() {
         for (format, image) in [
             (Format::Gif, "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"),
             (Format::Webp, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"),
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn content_must_be_what_its_type_says() {
+    fn content_must_match_its_type() {
         for declared in Format::ALL {
             for content in Format::ALL.into_iter().filter(|content| *content != declared) {
                 let outcome = stored(declared, &sample(content));
@@ -127,14 +129,14 @@ mod tests {
             bytes.extend_from_slice(b"PK\x03\x04");
             bytes.extend_from_slice(SECRET);
             assert!(hold(&bytes, SECRET));
-            // not a byte differs, so none of the metadata is left
+            // not a byte differs, so no metadata is left
             assert_eq!(stored(format, &bytes).unwrap(), plain);
             assert!(!hold(&plain.bytes, SECRET));
         }
     }
 
     #[test]
-    fn png_keeps_no_other_chunk() {
+    fn png_drops_all_other_chunks() {
         let plain = sample(Format::Png);
         let (head, rest) = plain.split_at(33);
         let text = [b"Comment\0".as_slice(), SECRET].concat();
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_refused() {
+    fn truncated_images_are_rejected() {
         for format in Format::ALL {
             let whole = sample(format);
             for length in 0..whole.len() {
@@ -172,7 +174,7 @@ mod tests {
     }
 
     /// The sample, with another size in its header.
-    fn claiming(format: Format, width: u16, height: u16) -> Vec<u8> {
+    fn with_header_size(format: Format, width: u16, height: u16) -> Vec<u8> {
         let mut bytes = sample(format);
         let (wide, high) = (width.to_be_bytes(), height.to_be_bytes());
         match format {
@@ -197,14 +199,14 @@ mod tests {
     #[test]
     fn pixels_are_bounded_before_they_are_decoded() {
         for format in Format::ALL {
-            assert_eq!(stored(format, &claiming(format, 32, 16)), stored(format, &sample(format)));
+            assert_eq!(stored(format, &with_header_size(format, 32, 16)), stored(format, &sample(format)));
             for (width, height) in [(16383, 16383), (4097, 1), (1, 4097)] {
-                let outcome = stored(format, &claiming(format, width, height));
+                let outcome = stored(format, &with_header_size(format, width, height));
                 assert!(matches!(outcome, Err(Refusal::TooManyPixels(_))), "{format:?} {outcome:?}");
             }
         }
         for format in [Format::Png, Format::Jpeg, Format::Gif] {
-            let outcome = stored(format, &claiming(format, 0, 0));
+            let outcome = stored(format, &with_header_size(format, 0, 0));
             assert!(matches!(outcome, Err(Refusal::Malformed(_))), "{format:?} {outcome:?}");
         }
     }
@@ -215,7 +217,7 @@ mod tests {
         assert!(matches!(stored(Format::Png, &large), Err(Refusal::TooLarge(_))));
     }
 
-    fn holds_up(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {
+    fn check_stored(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {
         if let Ok(picture) = stored(format, bytes) {
             prop_assert!(picture.bytes.len() <= MAX_BYTES);
             let again = stored(format, &picture.bytes);
@@ -230,26 +232,26 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn one_wrong_byte_harms_nothing(
+        fn one_changed_byte_is_handled(
             format in prop::sample::select(Format::ALL.to_vec()),
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
         ) {
             let mut bytes = encoded(format, &two_halves(24, 18), Some(exif(6)));
             *at.get_mut(&mut bytes) = byte;
-            holds_up(format, &bytes)?;
+            check_stored(format, &bytes)?;
         }
 
         #[test]
-        fn random_bytes_harm_nothing(
+        fn random_bytes_are_handled(
             format in prop::sample::select(Format::ALL.to_vec()),
-            kept in any::<prop::sample::Index>(),
+            prefix_length in any::<prop::sample::Index>(),
             bytes in prop::collection::vec(any::<u8>(), 0..300),
         ) {
             let mut start = sample(format);
-            start.truncate(kept.index(start.len()));
+            start.truncate(prefix_length.index(start.len()));
             start.extend(bytes);
-            holds_up(format, &start)?;
+            check_stored(format, &start)?;
         }
     }
 }

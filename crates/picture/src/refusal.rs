@@ -1,4 +1,4 @@
-//! Why an image is refused.
+//! Errors of image uploads.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use chancery_record::FieldError;
 
 use crate::Format;
 
-/// Why an upload is refused. The text, where there is one, is a sentence for the client.
+/// Why an upload is rejected. The text, if any, is a sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The content type, or the content where no type is declared, is not one of the accepted formats.
     UnsupportedType,
-    /// More bytes than allowed, as sent or as it would be stored.
+    /// More bytes than allowed, as sent or as stored.
     TooLarge(String),
     /// The image or the body is incomplete or not valid, or the body has no image.
     Malformed(String),
-    /// Members of a JSON body are missing, unknown or not what they must be: each with its place.
+    /// Members of a JSON body are missing, unknown or invalid, each with its JSON Pointer.
     Members(Vec<FieldError>),
-    /// The content is not of its content type.
+    /// The content does not match its content type.
     Disagrees(String),
     /// More pixels or frames than allowed.
     TooManyPixels(String),
@@ -35,8 +35,8 @@ impl fmt::Display for Refusal {
                 )
             }
             Self::Members(errors) => {
-                let told = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
-                formatter.write_str(&told.collect::<Vec<_>>().join("; "))
+                let details = errors.iter().map(|error| format!("{} {}", error.pointer, error.detail));
+                formatter.write_str(&details.collect::<Vec<_>>().join("; "))
             }
             Self::TooLarge(detail)
             | Self::Malformed(detail)

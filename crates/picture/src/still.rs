@@ -1,4 +1,4 @@
-//! PNG, JPEG and WebP: one image is decoded, brought to sRGB, turned upright and encoded anew.
+//! PNG, JPEG and WebP: one image is decoded, converted to sRGB, turned upright and encoded again.
 
 use std::io::Cursor;
 
@@ -20,8 +20,8 @@ use crate::{
 /// How many bytes the decoded pixels may have: four for each of [`MAX_PIXELS`].
 const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
 
-/// The JPEG qualities, each tried if the one before gives too many bytes: an upload of a lower quality than
-/// the first grows when encoded anew.
+/// The JPEG qualities, each tried if the one before gives too many bytes: an upload of a lower quality than the first
+/// grows when encoded again.
 const JPEG_QUALITIES: [u8; 4] = [90, 75, 60, 45];
 /// The bits that a colour loses in WebP, each tried if the number before gives too many bytes: a lossy upload
 /// grows manyfold in the lossless encoding, the only one that the library has.
@@ -30,8 +30,8 @@ const WEBP_BITS: [u8; 4] = [0, 1, 2, 3];
 /// of the time.
 const PNG_LEVEL: CompressionType = CompressionType::Level(3);
 
-/// Encodes an image anew; returns the bytes, and its width and height.
-pub fn encode_anew(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
+/// Encodes an image again; returns the bytes, and its width and height.
+pub fn reencode(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
     let reader = Cursor::new(bytes);
     let image = match format {
         Format::Png => decode(PngDecoder::with_limits(reader, limits())),
@@ -46,10 +46,12 @@ fn encode(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refusal> {
         Format::Png => capped(format, |out| {
             image.write_with_encoder(PngEncoder::new_with_quality(out, PNG_LEVEL, FilterType::Adaptive))
         }),
-        Format::Webp => first_to_fit(WEBP_BITS, |bits| {
-            capped(format, |out| coarser(image, bits).write_with_encoder(WebPEncoder::new_lossless(out)))
+        Format::Webp => first_within_limit(WEBP_BITS, |bits| {
+            capped(format, |out| {
+                with_fewer_bits(image, bits).write_with_encoder(WebPEncoder::new_lossless(out))
+            })
         }),
-        _ => first_to_fit(JPEG_QUALITIES, |quality| {
+        _ => first_within_limit(JPEG_QUALITIES, |quality| {
             capped(format, |out| image.write_with_encoder(JpegEncoder::new_with_quality(out, quality)))
         }),
     }
@@ -65,7 +67,7 @@ fn limits() -> Limits {
 
 fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refusal> {
     // only the headers have been read so far
-    let mut decoder = decoder.map_err(refused)?;
+    let mut decoder = decoder.map_err(to_refusal)?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
     if decoder.total_bytes() > MAX_DECODED_BYTES {
@@ -73,11 +75,11 @@ fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refus
             "{width} x {height} pixels of this depth are more than {MAX_DECODED_BYTES} bytes."
         )));
     }
-    decoder.set_limits(limits()).map_err(refused)?;
-    // metadata is dropped in any case, so malformed metadata is no reason to refuse
+    decoder.set_limits(limits()).map_err(to_refusal)?;
+    // metadata is dropped in any case, so malformed metadata is no error
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let profile = decoder.icc_profile().ok().flatten();
-    let mut image = DynamicImage::from_decoder(decoder).map_err(refused)?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(to_refusal)?;
     if let Some(profile) = profile {
         image = to_srgb(image, &profile);
     }
@@ -85,7 +87,7 @@ fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refus
     Ok(image)
 }
 
-fn refused(error: ImageError) -> Refusal {
+fn to_refusal(error: ImageError) -> Refusal {
     match error {
         ImageError::Limits(error) => Refusal::TooManyPixels(format!("The image is too large: {error}.")),
         error => Refusal::Malformed(format!("The image is not valid: {error}.")),
@@ -97,11 +99,14 @@ fn capped(
     write: impl FnOnce(&mut BoundedWriter) -> ImageResult<()>,
 ) -> Result<Vec<u8>, Refusal> {
     let mut out = BoundedWriter::default();
-    let outcome = write(&mut out).map_err(refused);
+    let outcome = write(&mut out).map_err(to_refusal);
     out.finish(outcome, format)
 }
 
-fn first_to_fit(steps: [u8; 4], encode: impl Fn(u8) -> Result<Vec<u8>, Refusal>) -> Result<Vec<u8>, Refusal> {
+fn first_within_limit(
+    steps: [u8; 4],
+    encode: impl Fn(u8) -> Result<Vec<u8>, Refusal>,
+) -> Result<Vec<u8>, Refusal> {
     let [first, further @ ..] = steps;
     further.into_iter().fold(encode(first), |outcome, step| match outcome {
         Err(Refusal::TooLarge(_)) => encode(step),
@@ -110,11 +115,11 @@ fn first_to_fit(steps: [u8; 4], encode: impl Fn(u8) -> Result<Vec<u8>, Refusal>)
 }
 
 /// The image with `bits` bits less in each colour; black and white do not change.
-fn coarser(image: &DynamicImage, bits: u8) -> DynamicImage {
+fn with_fewer_bits(image: &DynamicImage, bits: u8) -> DynamicImage {
     let mut image = image.clone();
     let reduce = |value: u8| {
-        let kept = value >> bits;
-        if bits == 0 { value } else { (kept << bits) | (kept >> (8 - 2 * bits)) }
+        let high_bits = value >> bits;
+        if bits == 0 { value } else { (high_bits << bits) | (high_bits >> (8 - 2 * bits)) }
     };
     match &mut image {
         DynamicImage::ImageRgb8(colours) => colours.pixels_mut().for_each(|pixel| pixel.apply(reduce)),
@@ -132,7 +137,7 @@ mod tests {
     use crate::{MAX_BYTES, samples::noise};
 
     #[test]
-    fn lossy_formats_give_way_to_fit() {
+    fn lossy_formats_lose_quality_to_fit() {
         for (format, side) in [(Format::Webp, 620), (Format::Jpeg, 800)] {
             let image = noise(side, side);
             let finest = capped(format, |out| match format {
@@ -147,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn images_that_cannot_fit_are_rejected() {
         for (format, side) in [(Format::Webp, 760), (Format::Png, 600)] {
             assert!(matches!(encode(format, &noise(side, side)), Err(Refusal::TooLarge(_))));
         }
     }
 
     #[test]
-    fn what_fits_is_not_made_coarser() {
+    fn images_that_fit_are_unchanged() {
         let image = noise(100, 100);
         for format in [Format::Png, Format::Webp] {
             let bytes = encode(format, &image).unwrap();
@@ -163,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn coarser_keeps_black_white_and_alpha() {
+    fn fewer_bits_keep_black_white_and_alpha() {
         let pixels = image::RgbaImage::from_raw(2, 1, vec![0, 255, 100, 77, 1, 254, 103, 3]).unwrap();
-        let after = coarser(&pixels.into(), 3).to_rgba8();
+        let after = with_fewer_bits(&pixels.into(), 3).to_rgba8();
         assert_eq!(after.into_raw(), [0, 255, 99, 77, 0, 255, 99, 3]);
     }
 }

@@ -3,10 +3,10 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chancery_record::{FieldError, Json, pointer, read_json};
 
-use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refusal, format::is_type, multipart::the_part};
+use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refusal, format::is_type, multipart::single_part};
 
-/// The most characters of a member's name that a refusal repeats.
-const LONGEST_NAME: usize = 64;
+/// The most characters of a member's name in an error.
+const MAX_NAME: usize = 64;
 
 /// An image as a client sent it. Its size is checked, its content is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Upload {
 /// `application/json`, data being strict base64.
 ///
 /// # Errors
-/// [`Refusal`], but not for its pixels: only [`normalize`](crate::normalize) decodes the image.
+/// [`Refusal`], except for its pixels: only [`normalize`](crate::normalize) decodes the image.
 pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refusal> {
     if body.len() > MAX_BODY_BYTES {
         return Err(Refusal::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
@@ -32,7 +32,7 @@ pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refusal>
         return from_json(body);
     }
     if is_type(content_type, "multipart/form-data") {
-        let (content_type, bytes) = the_part(content_type, body)?;
+        let (content_type, bytes) = single_part(content_type, body)?;
         return upload(content_type.as_deref(), bytes.into());
     }
     upload(Some(content_type), body.to_vec())
@@ -57,40 +57,40 @@ fn from_json(body: &[u8]) -> Result<Upload, Refusal> {
     let Json::Object(members) = json else {
         return Err(Refusal::Malformed(format!("The body is {}, not an object.", json.word())));
     };
-    let (mut content_type, mut data, mut wrong) = (None, None, Vec::new());
+    let (mut content_type, mut data, mut errors) = (None, None, Vec::new());
     for (name, value) in members {
-        let shown: String = name.chars().take(LONGEST_NAME).collect();
-        let mut refuse = |detail: String| wrong.push(FieldError::new(pointer("", &shown), detail));
+        let short_name: String = name.chars().take(MAX_NAME).collect();
+        let mut add_error = |detail: String| errors.push(FieldError::new(pointer("", &short_name), detail));
         let member = match name.as_str() {
             "contentType" => &mut content_type,
             "data" => &mut data,
             _ => {
-                refuse("is unknown: there are contentType and data".to_owned());
+                add_error("is unknown: there are contentType and data".to_owned());
                 continue;
             }
         };
         *member = Some(if let Json::Text(text) = value {
             text
         } else {
-            refuse(format!("is {}, not a string", value.word()));
+            add_error(format!("is {}, not a string", value.word()));
             String::new()
         });
     }
     for (name, member) in [("contentType", &content_type), ("data", &data)] {
         if member.is_none() {
-            wrong.push(FieldError::new(pointer("", name), "is missing"));
+            errors.push(FieldError::new(pointer("", name), "is missing"));
         }
     }
-    let (Some(content_type), Some(data), true) = (content_type, data, wrong.is_empty()) else {
-        return Err(Refusal::Members(wrong));
+    let (Some(content_type), Some(data), true) = (content_type, data, errors.is_empty()) else {
+        return Err(Refusal::Members(errors));
     };
-    // JSON always declares an image type: application/octet-stream is refused
+    // JSON always declares an image type: application/octet-stream is rejected
     Format::of_content_type(&content_type).ok_or(Refusal::UnsupportedType)?;
-    let wrong_data = |detail: String| Refusal::Members(vec![FieldError::new("/data", detail)]);
+    let data_error = |detail: String| Refusal::Members(vec![FieldError::new("/data", detail)]);
     if data.is_empty() {
-        return Err(wrong_data("holds no image".to_owned()));
+        return Err(data_error("holds no image".to_owned()));
     }
-    let bytes = STANDARD.decode(data).map_err(|error| wrong_data(format!("is not base64: {error}")))?;
+    let bytes = STANDARD.decode(data).map_err(|error| data_error(format!("is not base64: {error}")))?;
     upload(Some(&content_type), bytes)
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_gives_the_same_image() {
+    fn every_encoding_gives_the_same_image() {
         for format in Format::ALL {
             let bytes = sample(format);
             let name = format.content_type();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_are_refused() {
+    fn other_types_are_rejected() {
         let png = sample(Format::Png);
         for other in ["image/svg+xml", "image/jpg", "image/", "text/html", "multipart/mixed", ""] {
             assert_eq!(parse(Some(other), &png), Err(Refusal::UnsupportedType), "{other}");

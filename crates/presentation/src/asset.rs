@@ -36,7 +36,7 @@ pub const fn mime_types() -> &'static [&'static str] {
 /// Checks that a content matches a type, one of [`mime_types`].
 ///
 /// # Errors
-/// What is wrong, for people; quotes nothing of the content.
+/// The mistake, for people; quotes nothing of the content.
 pub fn check(mime_type: &str, bytes: &[u8]) -> Result<(), String> {
     if bytes.len() > LONGEST {
         return Err(format!("an asset must have at most {LONGEST} bytes"));
@@ -68,8 +68,12 @@ pub fn check(mime_type: &str, bytes: &[u8]) -> Result<(), String> {
 
 fn text(bytes: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "the content must be text in UTF-8".to_owned())?;
-    let odd = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{c}');
-    if text.contains(odd) { Err("the content must have no control characters".to_owned()) } else { Ok(text) }
+    let is_control = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{c}');
+    if text.contains(is_control) {
+        Err("the content must have no control characters".to_owned())
+    } else {
+        Ok(text)
+    }
 }
 
 /// An asset's file name: the last segment of its location.

@@ -26,7 +26,7 @@ impl Language {
         Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(first))
     }
 
-    /// The first language of these tags that there is; English where there is none.
+    /// The first available language of these tags; English where none is available.
     pub fn of<'a>(tags: impl IntoIterator<Item = &'a str>) -> Self {
         tags.into_iter().find_map(Self::named).unwrap_or(Self::English)
     }
@@ -68,17 +68,17 @@ mod tests {
     use super::Language;
 
     /// Collects each text's path with the names in braces in it.
-    fn keys(path: &str, table: &toml::Table, found: &mut BTreeSet<(String, Vec<String>)>) {
+    fn keys(path: &str, table: &toml::Table, texts: &mut BTreeSet<(String, Vec<String>)>) {
         for (key, value) in table {
             let path = format!("{path}.{key}");
             match value {
-                toml::Value::Table(table) => keys(&path, table, found),
+                toml::Value::Table(table) => keys(&path, table, texts),
                 toml::Value::String(text) => {
                     assert!(!text.trim().is_empty(), "{path}");
                     let names = text.split('{').skip(1).map(|rest| rest.split('}').next().unwrap().into());
                     let mut names: Vec<String> = names.collect();
                     names.sort();
-                    found.insert((path, names));
+                    texts.insert((path, names));
                 }
                 _ => panic!("{path} is no text"),
             }
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn all_languages_have_the_same_texts_with_the_same_gaps() {
         let [english, german] = Language::ALL.map(|language| {
-            let mut found = BTreeSet::new();
-            keys("text", &toml::from_str(language.source()).unwrap(), &mut found);
-            found
+            let mut texts = BTreeSet::new();
+            keys("text", &toml::from_str(language.source()).unwrap(), &mut texts);
+            texts
         });
         assert_eq!(english, german);
         assert!(english.len() > 80);

@@ -15,7 +15,7 @@ const ROUTE_ABOVE_OTHERS: &str = "viewtemplate";
 /// The route of two segments.
 const ROUTE_OF_TWO: &str = "createorupdate/batch";
 
-/// The kind of what is at a location.
+/// The kind of object at a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// What an asset or a view applies to (`applyToType`).
+/// The level of an asset or a view (`applyToType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyTo {
     /// The complete installation.
@@ -84,7 +84,7 @@ impl ApplyTo {
 /// percent-decoded already.
 ///
 /// # Errors
-/// What is wrong with the location, as the end of a sentence that begins with the member's name.
+/// The mistake, as the end of a sentence that begins with the member's name.
 pub fn normalise(location: &str) -> Result<String, String> {
     let path = location.strip_prefix('/').unwrap_or(location);
     if path.chars().count() >= LONGEST {
@@ -111,11 +111,11 @@ pub fn normalise(location: &str) -> Result<String, String> {
     Ok(format!("/{path}"))
 }
 
-/// The location that the server assigns by what the asset or view applies to:
+/// The location that the server assigns by the level of the asset or view:
 /// `/assets/tenant/ID/logo.png`, `/views/global/SignIn`.
 ///
 /// # Errors
-/// What is wrong with the name or the id. All but `Global` need an id; `Global` has none.
+/// The mistake in the name or the id. All but `Global` need an id; `Global` has none.
 pub fn expand(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>, name: &str) -> Result<String, String> {
     if name.contains('/') {
         return Err("must be a name without a slash".to_owned());
@@ -127,13 +127,13 @@ pub fn expand(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>, name: &str) -> Re
     }
 }
 
-/// What the locations begin with that the server assigns to one owner: `/views/tenant/ID/`.
+/// The prefix of the locations that the server assigns to one owner: `/views/tenant/ID/`.
 pub fn prefix(kind: Kind, apply_to: ApplyTo, id: Option<Uuid>) -> String {
     let (above, level) = (kind.segment(), apply_to.segment());
     id.map_or_else(|| format!("/{above}/{level}/"), |id| format!("/{above}/{level}/{id}/"))
 }
 
-/// What a normalised location applies to. A location of the caller's own form applies globally.
+/// The level of a normalised location. A location of the caller's own form applies globally.
 /// `None` where it resembles an assigned location but is malformed: its owner would be unknown.
 pub fn level_of(location: &str) -> Option<(ApplyTo, Option<Uuid>)> {
     let mut segments = location.split('/').skip(1);
@@ -153,7 +153,7 @@ pub fn level_of(location: &str) -> Option<(ApplyTo, Option<Uuid>)> {
     } else {
         let text = segments.next()?;
         let id = Uuid::try_parse(text).ok()?;
-        // so would it be with another spelling of the id
+        // another spelling of the id would be one, too
         (id.to_string() == text).then_some(())?;
         Some(id)
     };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_locations_are_refused() {
+    fn invalid_locations_are_refused() {
         for given in [
             "",
             "/",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expanded_can_be_read_back() {
+    fn an_expanded_location_has_its_level() {
         for kind in Kind::ALL {
             for level in ApplyTo::ALL {
                 let id = (level != ApplyTo::Global).then_some(ID);
@@ -228,8 +228,8 @@ mod tests {
                 assert_eq!(normalise(&location).as_ref(), Ok(&location));
                 let other = (level == ApplyTo::Global).then_some(ID);
                 assert!(expand(kind, level, other, "a.b").is_err());
-                for odd in ["", "..", "a/b", "a\\b", "/a"] {
-                    assert!(expand(kind, level, id, odd).is_err(), "{odd:?}");
+                for invalid in ["", "..", "a/b", "a\\b", "/a"] {
+                    assert!(expand(kind, level, id, invalid).is_err(), "{invalid:?}");
                 }
                 assert_eq!(ApplyTo::named(level.name()), Some(level));
             }

@@ -1,4 +1,4 @@
-//! The shipped pages, which a customer's own can start from.
+//! The shipped pages, which a customer's own can be based on.
 //!
 //! The folder `samples` shows the context of each ([`samples`]). All of them take `nonce`, `brand` (`name`, `logo`,
 //! `colour`), `errors` (`code`, and `field` where the error is a field's), `links` and `languages`
@@ -41,15 +41,15 @@ views!(
     "Error"
 );
 
-/// The parts that views include. A customer's view may include them too.
-const PARTS: [(&str, &str); 5] = templates!("Field", "Rules", "Scripts", "Style", "Ways");
+/// The components that views include. A customer's view may include them too.
+const COMPONENTS: [(&str, &str); 5] = templates!("Field", "Rules", "Scripts", "Style", "Ways");
 
 /// The names of the views.
 pub const fn names() -> &'static [&'static str] {
     NAMES
 }
 
-/// The names of the views, and of the parts that they include.
+/// The names of the views, and of the components that they include.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     sources().map(|(name, _)| name)
 }
@@ -59,14 +59,14 @@ pub fn content(name: &str) -> Option<&'static str> {
     find(&VIEWS, name)
 }
 
-/// The contexts that a view can be tried with, by their names; none for what is no view.
+/// The sample contexts of a view, by their names; none for an unknown view.
 pub fn samples(name: &str) -> serde_json::Map<String, serde_json::Value> {
     find(&SAMPLES, name).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-/// All views and parts, each with its source.
+/// All views and components, each with its source.
 pub(crate) fn sources() -> impl Iterator<Item = (&'static str, &'static str)> {
-    VIEWS.into_iter().chain(PARTS)
+    VIEWS.into_iter().chain(COMPONENTS)
 }
 
 fn find(templates: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
@@ -75,14 +75,14 @@ fn find(templates: &[(&str, &'static str)], name: &str) -> Option<&'static str> 
 
 #[cfg(test)]
 mod tests {
-    use super::{PARTS, VIEWS, content, names, samples};
+    use super::{COMPONENTS, VIEWS, content, names, samples};
     use crate::{
         language::Language,
         view::{check, shipped_in, words},
     };
 
     #[test]
-    fn all_pages_are_whole() {
+    fn all_pages_are_complete() {
         for name in names() {
             assert!(!samples(name).is_empty(), "{name}");
             assert_eq!(check(content(name).unwrap()), Ok(()), "{name}");
@@ -92,8 +92,8 @@ mod tests {
                         .render(name, &context)
                         .unwrap_or_else(|failure| panic!("{name} {sample}: {failure}"))
                         .html;
-                    look_at(&page, language);
-                    // a form that goes to an application proves nothing to this server
+                    check_page(&page, language);
+                    // a form of an application proves nothing to this server
                     let has_own = page.contains("<form method=\"post\" action=\"&#x2f;");
                     assert_eq!(has_own, context.get("csrf").is_some(), "{name} {sample}");
                 }
@@ -102,15 +102,15 @@ mod tests {
         assert_eq!(content("Field"), None);
     }
 
-    fn look_at(page: &str, language: Language) {
+    fn check_page(page: &str, language: Language) {
         assert!(page.starts_with("<!DOCTYPE html>\n"), "{page}");
         assert!(page.contains(&format!("<html lang=\"{}\">", language.tag())));
         assert!(!page.contains("{{") && !page.contains("{%"), "{page}");
         // a page runs one script at most: that of passkeys, or that of a form for a client app
         let scripts = page.matches("<script").count();
-        let asks = page.matches("<script src=\"/signin/passkey.js\" data-passkey=\"").count();
+        let passkey_scripts = page.matches("<script src=\"/signin/passkey.js\" data-passkey=\"").count();
         let posts = page.matches("<script src=\"/signin/post.js\" defer></script>").count();
-        assert!(scripts == asks + posts && scripts <= 1, "{page}");
+        assert!(scripts == passkey_scripts + posts && scripts <= 1, "{page}");
         assert_eq!(posts == 1, page.contains("<form method=\"post\" action=\"https:"), "{page}");
         let title = page.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
         assert!(title.ends_with("Chancery") || title.ends_with("Northwind Traders"), "{title}");
@@ -134,13 +134,13 @@ mod tests {
         assert!(
             page.matches("<link ").count() == 1 && page.contains("<link rel=\"icon\" href=\"data:image/")
         );
-        for odd in [" src=\"http", "@import", "url(", "style=\"", " onclick"] {
-            assert!(!page.contains(odd), "{odd}");
+        for forbidden in [" src=\"http", "@import", "url(", "style=\"", " onclick"] {
+            assert!(!page.contains(forbidden), "{forbidden}");
         }
     }
 
     #[test]
-    fn inputs_say_what_they_are_for() {
+    fn inputs_have_autocomplete_attributes() {
         let has = |name: &str, sample: &str, words: &str| {
             let page = shipped_in(Language::English).render(name, &samples(name)[sample]).unwrap().html;
             assert!(page.contains(words), "{words} in {page}");
@@ -167,10 +167,10 @@ mod tests {
 
     /// Each text that a page names exists; by the tests above in both languages.
     #[test]
-    fn every_text_that_is_used_is_there() {
+    fn every_used_text_exists() {
         let texts: toml::Table = toml::from_str(Language::English.source()).unwrap();
         let mut used = 0;
-        for (name, source) in VIEWS.into_iter().chain(PARTS) {
+        for (name, source) in VIEWS.into_iter().chain(COMPONENTS) {
             for path in words(source, "text") {
                 let part = texts.get(&path.0).and_then(toml::Value::as_table);
                 let part = part.unwrap_or_else(|| panic!("{name}: {path:?}"));

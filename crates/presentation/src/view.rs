@@ -7,7 +7,7 @@
 //!
 //! The output of a view's expressions is always escaped for HTML. A view cannot turn that off.
 //!
-//! Nor is it trusted to show what is good for people: its page is reduced to what pages may have (`html`).
+//! Nor is it trusted to show harmless content: its page is reduced to the allowed elements and attributes (`html`).
 
 mod filters;
 mod html;
@@ -26,21 +26,21 @@ use crate::{language::Language, shipped};
 /// The most bytes of a view.
 pub const LONGEST: usize = 1 << 20;
 
-/// Checks that a view may be stored: it parses, and has nothing that views may not have.
+/// Checks that a view may be stored: it parses, and contains only allowed tags.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The mistake, and its position.
 pub fn check(content: &str) -> Result<(), Refusal> {
     rules::check(content)?;
     let parsed = Environment::empty().template_from_str(content).map(|_| ());
     parsed.map_err(|error| Refusal::of(&error, content))
 }
 
-/// Checks that a view's page, filled with each of its samples, loses nothing: it has only what pages may have. A part of
-/// pages is filled as the first page is; what cannot be filled is judged where a page shows it.
+/// Checks that a view's page, rendered with each of its samples, loses nothing: it has only allowed content. A component of
+/// pages is rendered as the first page is; one that cannot be rendered is checked where a page shows it.
 ///
 /// # Errors
-/// What would be lost, and where it stands.
+/// The content that would be removed, and its position.
 pub fn check_page(name: &str, content: &str) -> Result<(), Refusal> {
     let (views, _) = Views::new(Language::English, [(name.to_owned(), content.to_owned())]);
     let sampled = shipped::content(name).map_or("SignIn", |_| name);
@@ -48,11 +48,11 @@ pub fn check_page(name: &str, content: &str) -> Result<(), Refusal> {
         shipped::samples(sampled).into_iter().filter_map(|(_, context)| views.render(name, &context).ok());
     let Some(lost) = pages.flat_map(|page| page.lost).next() else { return Ok(()) };
     let detail = format!("a page must not have {lost} here; docs/views.md lists what pages may have");
-    Err(Refusal::at(place_of(&lost, content), content, detail))
+    Err(Refusal::at(offset_of(&lost, content), content, detail))
 }
 
-/// Where an element, or the attribute of one, stands in a view for the first time.
-fn place_of(lost: &str, content: &str) -> usize {
+/// The offset of the first occurrence of an element, or of an attribute of one, in a view.
+fn offset_of(lost: &str, content: &str) -> usize {
     let (element, attribute) = lost.split_once(' ').unwrap_or((lost, ""));
     let content = content.to_ascii_lowercase();
     let tag = format!("<{}", element.trim_matches(['<', '>']).to_ascii_lowercase());
@@ -65,22 +65,22 @@ fn place_of(lost: &str, content: &str) -> usize {
 #[cfg(test)]
 pub(crate) fn words(source: &str, name: &str) -> Vec<(String, Option<String>)> {
     use tags::Token::{Symbol, Word};
-    let mut found = Vec::new();
+    let mut members = Vec::new();
     for tag in tags::tags(source).unwrap() {
         let tokens: Vec<_> = tag.tokens.iter().map(|(_, token)| *token).collect();
         for (index, token) in tokens.iter().enumerate() {
             if *token == Word(name) {
                 match &tokens[index + 1..] {
                     [Symbol('.'), Word(part), Symbol('.'), Word(key), ..] => {
-                        found.push(((*part).to_owned(), Some((*key).to_owned())));
+                        members.push(((*part).to_owned(), Some((*key).to_owned())));
                     }
-                    [Symbol('.'), Word(part), Symbol('['), ..] => found.push(((*part).to_owned(), None)),
+                    [Symbol('.'), Word(part), Symbol('['), ..] => members.push(((*part).to_owned(), None)),
                     other => panic!("{other:?}"),
                 }
             }
         }
     }
-    found
+    members
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Who calls: a directory by its token, or a client app that administers the user store.
+//! Authentication and authorization of SCIM clients: a directory by its token, or a client app that administers
+//! the user store.
 
 use std::{
     sync::{
@@ -11,7 +12,7 @@ use std::{
 use chancery_auth::{CredentialUse, ScimCaller, find_scim_token};
 use chancery_record::{Timestamp, fold};
 use chancery_resource::{MasterKey, Mode, Permit, Problem, ProblemKind, Provisioner, Scope};
-use chancery_scim::Home;
+use chancery_scim::Target;
 use chancery_web::{App, Ask, Authority, Authorization, Requirement, address_of};
 use http::{header, request::Parts};
 use quick_cache::sync::Cache;
@@ -19,14 +20,14 @@ use uuid::Uuid;
 
 use crate::users::stopped;
 
-/// Tokens that are remembered.
-const REMEMBERED: usize = 1000;
-/// How many seconds' requests may come at once.
+/// The most cached tokens.
+const MAX_CACHED: usize = 1000;
+/// The requests of how many seconds may be sent at once.
 const BURST: i64 = 2;
-/// The beginning of tokens of directories.
+/// The prefix of directory tokens.
 const PREFIX: &str = "chscim_";
 
-/// What a token may do.
+/// A right of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Read users and groups.
@@ -50,61 +51,63 @@ impl Right {
     }
 }
 
-/// Who calls.
+/// An authenticated client.
 pub struct Access<'a> {
     app: &'a App,
-    /// The home of what is provisioned.
-    pub home: Home,
-    by: By,
+    /// The target of the request.
+    pub target: Target,
+    credential: Credential,
     now: Timestamp,
 }
 
-/// By what somebody calls.
-enum By {
-    /// A token, with who that was as the request began.
+/// The credential of the client.
+enum Credential {
+    /// A directory's token, with the caller that it was looked up as.
     Token(String, Arc<ScimCaller>),
-    /// The access token of a client app, or of a person, and what it is granted in the user store.
+    /// The access token of a client app, or of a person, and its authorization in the user store.
     AccessToken(Box<Requirement>, Authorization, String),
 }
 
 impl Access<'_> {
-    /// Whether this may be done. A refusal by what is remembered is confirmed by what is so now.
+    /// Checks a right. A denial by a cached caller is confirmed by a fresh look-up.
     ///
     /// # Errors
-    /// The token has no such right; it is stopped; it has ended.
+    /// The token lacks the right, is stopped or has expired.
     pub async fn check(&self, right: Right) -> Result<(), Problem> {
-        let By::Token(token, caller) = &self.by else { return Ok(()) };
-        if judge(caller, right).is_ok() {
+        let Credential::Token(token, caller) = &self.credential else { return Ok(()) };
+        if check_right(caller, right).is_ok() {
             return Ok(());
         }
-        let found = look_up(self.app, token).await?;
-        judge(&*found.ok_or_else(unauthorized)?, right)
+        let fresh = look_up(self.app, token).await?;
+        check_right(&*fresh.ok_or_else(unauthorized)?, right)
     }
 
-    /// Whether it is a person.
+    /// Whether the caller is a person.
     pub fn is_person(&self) -> bool {
-        match &self.by {
-            By::Token(..) => false,
-            By::AccessToken(_, allowed, _) => allowed.caller.as_ref().is_some_and(|caller| caller.is_person),
-        }
-    }
-
-    /// What is granted, as it is remembered.
-    pub fn allowed(&self) -> Authorization {
-        match &self.by {
-            By::Token(_, caller) => authorization(caller),
-            By::AccessToken(_, allowed, _) => allowed.clone(),
-        }
-    }
-
-    /// By what each transaction makes sure that this may be done.
-    pub fn authority(&self, right: Right) -> Authority {
-        match &self.by {
-            By::Token(token, caller) => {
-                let master = self.app.context.master.clone();
-                Authority::Token(ask(master, token.clone(), (caller.instance, right), self.now))
+        match &self.credential {
+            Credential::Token(..) => false,
+            Credential::AccessToken(_, allowed, _) => {
+                allowed.caller.as_ref().is_some_and(|caller| caller.is_person)
             }
-            By::AccessToken(requirement, _, store) => {
+        }
+    }
+
+    /// The authorization, as cached.
+    pub fn allowed(&self) -> Authorization {
+        match &self.credential {
+            Credential::Token(_, caller) => authorization(caller),
+            Credential::AccessToken(_, allowed, _) => allowed.clone(),
+        }
+    }
+
+    /// How each transaction checks the right again.
+    pub fn authority(&self, right: Right) -> Authority {
+        match &self.credential {
+            Credential::Token(token, caller) => {
+                let master = self.app.context.master.clone();
+                Authority::Token(recheck(master, token.clone(), (caller.instance, right), self.now))
+            }
+            Credential::AccessToken(requirement, _, store) => {
                 Authority::AccessToken(requirement.clone(), store.clone())
             }
         }
@@ -112,7 +115,7 @@ impl Access<'_> {
 }
 
 /// Whether a token has a right, and is not stopped.
-fn judge(caller: &ScimCaller, right: Right) -> Result<(), Problem> {
+fn check_right(caller: &ScimCaller, right: Right) -> Result<(), Problem> {
     if !caller.rights.iter().any(|held| held == right.name()) {
         let detail = format!("The token has not the right {}.", right.name());
         return Err(Problem::new(ProblemKind::Forbidden, detail));
@@ -123,15 +126,16 @@ fn judge(caller: &ScimCaller, right: Right) -> Result<(), Problem> {
     }
 }
 
-/// The tokens that were good a moment ago, by themselves, for their epoch.
-static KNOWN: LazyLock<Cache<String, Arc<ScimCaller>>> = LazyLock::new(|| Cache::new(REMEMBERED));
-/// Until when each token has had its requests, in microseconds: by its id.
-static SPENT: LazyLock<Cache<Uuid, Arc<AtomicI64>>> = LazyLock::new(|| Cache::new(REMEMBERED));
+/// Callers by their tokens, each for its epoch.
+static CALLERS: LazyLock<Cache<String, Arc<ScimCaller>>> = LazyLock::new(|| Cache::new(MAX_CACHED));
+/// The time until which the requests of a token are spent, in microseconds: by the token's id.
+static SPENT_UNTIL: LazyLock<Cache<Uuid, Arc<AtomicI64>>> = LazyLock::new(|| Cache::new(MAX_CACHED));
 
-/// Finds out who calls an instance. An access token needs the permit; a directory's own token has rights instead.
+/// Authenticates a request to an instance. An access token needs the permit; a directory's own token has rights
+/// instead.
 ///
 /// # Errors
-/// Nobody who may.
+/// No valid credential for this instance.
 pub async fn of<'a>(
     app: &'a App,
     parts: &Parts,
@@ -157,53 +161,53 @@ async fn by_token<'a>(
     (instance, token): (&str, String),
     now: Timestamp,
 ) -> Result<Access<'a>, Problem> {
-    let found = match KNOWN.get(&token) {
-        Some(known) => Some(known),
+    let caller = match CALLERS.get(&token) {
+        Some(caller) => Some(caller),
         None => look_up(app, &token).await?,
     };
-    let Some(caller) = found.filter(|caller| is_good(caller, parts, instance, now)) else {
+    let Some(caller) = caller.filter(|caller| is_valid(caller, parts, instance, now)) else {
         app.admit_address(parts, now)?;
         return Err(unauthorized());
     };
     spend(&caller, now)?;
-    if !caller.is_open {
+    if !caller.is_enabled {
         return Err(closed());
     }
     if let Some(id) = caller.provisioner.token {
         app.token_service.uses.note(CredentialUse::SCIM, id, now);
     }
-    let home = if matches!(caller.scope, Scope::Store(_)) { Home::Store } else { Home::Provider };
-    Ok(Access { app, home, by: By::Token(token, caller), now })
+    let target = if matches!(caller.scope, Scope::Store(_)) { Target::Store } else { Target::Provider };
+    Ok(Access { app, target, credential: Credential::Token(token, caller), now })
 }
 
 async fn look_up(app: &App, token: &str) -> Result<Option<Arc<ScimCaller>>, Problem> {
-    let (master, wanted) = (app.context.master.clone(), token.to_owned());
-    let found = app.store.run("FindScimToken", Mode::Long, None, move |tx| {
-        find_scim_token(tx, &master, &wanted).map_err(Problem::from)
+    let (master, looked_up) = (app.context.master.clone(), token.to_owned());
+    let caller = app.store.run("FindScimToken", Mode::Long, None, move |tx| {
+        find_scim_token(tx, &master, &looked_up).map_err(Problem::from)
     });
-    let found = found.await?.map(Arc::new);
-    // what is closed now is looked up again until it is open
-    if let Some(found) = found.as_ref().filter(|found| found.is_open) {
-        KNOWN.insert(token.to_owned(), Arc::clone(found));
+    let caller = caller.await?.map(Arc::new);
+    // a closed instance is looked up again until it is open
+    if let Some(caller) = caller.as_ref().filter(|caller| caller.is_enabled) {
+        CALLERS.insert(token.to_owned(), Arc::clone(caller));
     }
-    Ok(found)
+    Ok(caller)
 }
 
-/// What a transaction asks where what is remembered is of another epoch.
-fn ask(master: MasterKey, token: String, (instance, right): (Uuid, Right), now: Timestamp) -> Ask {
+/// The check in a transaction, where the cached caller is of another epoch.
+fn recheck(master: MasterKey, token: String, (instance, right): (Uuid, Right), now: Timestamp) -> Ask {
     Arc::new(move |tx| {
-        let found = find_scim_token(tx, &master, &token)?;
-        let good = found.filter(|found| found.instance == instance && is_current(found, now));
-        let Some(found) = good else {
-            KNOWN.remove(&token);
+        let caller = find_scim_token(tx, &master, &token)?;
+        let valid = caller.filter(|caller| caller.instance == instance && is_current(caller, now));
+        let Some(caller) = valid else {
+            CALLERS.remove(&token);
             return Err(unauthorized());
         };
-        if !found.is_open {
-            KNOWN.remove(&token);
+        if !caller.is_enabled {
+            CALLERS.remove(&token);
             return Err(closed());
         }
-        let allowed = judge(&found, right).map(|()| authorization(&found));
-        KNOWN.insert(token.clone(), Arc::new(found));
+        let allowed = check_right(&caller, right).map(|()| authorization(&caller));
+        CALLERS.insert(token.clone(), Arc::new(caller));
         allowed
     })
 }
@@ -217,27 +221,27 @@ fn is_current(caller: &ScimCaller, now: Timestamp) -> bool {
     caller.expires_on.is_none_or(|end| end > now)
 }
 
-fn is_good(caller: &ScimCaller, parts: &Parts, instance: &str, now: Timestamp) -> bool {
+fn is_valid(caller: &ScimCaller, parts: &Parts, instance: &str, now: Timestamp) -> bool {
     let is_named = match Uuid::try_parse(instance) {
         Ok(id) => id == caller.instance,
         Err(_) => fold(instance) == fold(&caller.name),
     };
-    let is_near = caller.networks.as_ref().is_none_or(|networks| networks.holds(address_of(parts)));
-    is_named && is_near && is_current(caller, now)
+    let is_in_networks = caller.networks.as_ref().is_none_or(|networks| networks.holds(address_of(parts)));
+    is_named && is_in_networks && is_current(caller, now)
 }
 
-/// Takes one of the token's requests: so many a second, and at once those of two seconds.
+/// Spends one of the token's requests: a rate per second, and a burst of two seconds.
 fn spend(caller: &ScimCaller, now: Timestamp) -> Result<(), Problem> {
     let Some(id) = caller.provisioner.token else { return Ok(()) };
-    let spent = SPENT.get(&id).unwrap_or_else(|| {
+    let spent = SPENT_UNTIL.get(&id).unwrap_or_else(|| {
         let new = Arc::new(AtomicI64::new(0));
-        SPENT.insert(id, Arc::clone(&new));
+        SPENT_UNTIL.insert(id, Arc::clone(&new));
         new
     });
     let (now, each) = (now.0 * 1000, 1_000_000 / caller.rate.max(1));
-    let taken =
+    let updated =
         spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| taken_until(until, now, each));
-    if taken.is_ok() {
+    if updated.is_ok() {
         return Ok(());
     }
     let detail = format!("The token has {} requests a second. Go on in a second.", caller.rate);
@@ -245,8 +249,8 @@ fn spend(caller: &ScimCaller, now: Timestamp) -> Result<(), Problem> {
     Err(Problem::new(ProblemKind::TooManyRequests, detail).with_header("retry-after", wait))
 }
 
-/// Until when the requests of a token are spent after one more, in microseconds; none where they are by now. What is spent
-/// further ahead than two bursts was spent before the clock was set back, and is over.
+/// The new time until which requests are spent, in microseconds; `None` if the burst is used up. A time more than two
+/// bursts ahead was stored before the clock was set back, and is ignored.
 fn taken_until(until: i64, now: i64, each: i64) -> Option<i64> {
     let burst = BURST * 1_000_000;
     let next = if until - now <= 2 * burst { until.max(now) } else { now } + each;
@@ -264,10 +268,15 @@ async fn by_access_token<'a>(
     let store = store.name.clone();
     let directory = Provisioner { reaches_all: true, mass_limit: i64::MAX, ..Provisioner::default() };
     allowed.provisioner = Some(Arc::new(directory));
-    Ok(Access { app, home: Home::Store, by: By::AccessToken(Box::new(requirement), allowed, store), now })
+    Ok(Access {
+        app,
+        target: Target::Store,
+        credential: Credential::AccessToken(Box::new(requirement), allowed, store),
+        now,
+    })
 }
 
-/// The refusal of a token whose own instance is inactive, or provisioned no longer.
+/// The instance of the token is inactive, or no longer provisioned.
 fn closed() -> Problem {
     Problem::new(ProblemKind::NotFound, "The instance is inactive, or its option ScimEnabled is off.")
 }
@@ -283,7 +292,7 @@ mod tests {
 
     /// A token has the requests of two seconds at once, also after the clock was ahead.
     #[test]
-    fn a_clock_that_was_ahead_stops_no_directory() {
+    fn a_clock_that_was_set_back_blocks_no_directory() {
         const DAYS: i64 = 8 * 24 * 3_600_000_000;
         let all = |now: i64, mut until: i64| {
             let mut count = 0;

@@ -1,30 +1,30 @@
-//! What a path and a method ask for (RFC 7644, section 3.2).
+//! Routing: the endpoint of a path and a method (RFC 7644, section 3.2).
 
 use chancery_resource::{Problem, ProblemKind};
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-/// The beginning of all paths.
+/// The prefix of all paths.
 pub const BASE: &str = "/api/scim/v2/";
 
-/// What is asked for.
+/// An endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// A document, or one of many.
+pub enum Endpoint {
+    /// A discovery document, or one item of it.
     Document(Document, Option<String>),
     /// Resources of a type.
     Resources(Type, Verb),
-    /// Resources of all types, by a filter.
+    /// Resources of all types, selected by a filter.
     SearchAll,
-    /// Many operations.
+    /// Bulk operations.
     Bulk,
-    /// The person who calls.
-    Me(Own),
+    /// `/Me`, the user of the caller.
+    Me(MeMethod),
 }
 
-/// What people do to the user whom they are.
+/// A method of `/Me`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Own {
+pub enum MeMethod {
     /// Read it.
     Read,
     /// Replace it.
@@ -33,14 +33,14 @@ pub enum Own {
     Patch,
 }
 
-/// A document by which clients learn what there is.
+/// A discovery document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Document {
-    /// What the server can do.
+    /// `/ServiceProviderConfig`.
     Config,
     /// The schemas.
     Schemas,
-    /// The types of resources.
+    /// `/ResourceTypes`.
     Types,
 }
 
@@ -53,12 +53,12 @@ pub enum Type {
     Groups,
 }
 
-/// What is done to resources; with an id to one of them.
+/// An operation on resources; with an id on one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Lists some.
+    /// Lists resources.
     List,
-    /// Lists some, as the body says.
+    /// Lists resources, with the parameters in the body.
     Search,
     /// Creates one.
     Create,
@@ -72,7 +72,7 @@ pub enum Verb {
     Delete(String),
 }
 
-/// The instance that a path names, and the segments below it, decoded.
+/// Splits a path into the instance and the segments below it, decoded.
 ///
 /// # Errors
 /// A segment cannot be decoded.
@@ -90,36 +90,36 @@ pub fn split(path: &str) -> Result<(String, Vec<String>), Problem> {
     Ok((instance, segments))
 }
 
-/// What a method asks for at a path below the instance.
+/// The endpoint of a method at a path below the instance.
 ///
 /// # Errors
-/// There is no such path; it has no such method.
-pub fn read(segments: &[String], method: &Method) -> Result<Asked, Problem> {
+/// No such path, or no such method on it.
+pub fn read(segments: &[String], method: &Method) -> Result<Endpoint, Problem> {
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let document = |document, name: Option<&str>| Asked::Document(document, name.map(str::to_owned));
+    let document = |document, name: Option<&str>| Endpoint::Document(document, name.map(str::to_owned));
     match segments.as_slice() {
         ["ServiceProviderConfig"] => only(method, "GET", document(Document::Config, None)),
         ["Schemas"] => only(method, "GET", document(Document::Schemas, None)),
         ["Schemas", urn] => only(method, "GET", document(Document::Schemas, Some(urn))),
         ["ResourceTypes"] => only(method, "GET", document(Document::Types, None)),
         ["ResourceTypes", name] => only(method, "GET", document(Document::Types, Some(name))),
-        [".search"] => only(method, "POST", Asked::SearchAll),
-        ["Bulk"] => only(method, "POST", Asked::Bulk),
+        [".search"] => only(method, "POST", Endpoint::SearchAll),
+        ["Bulk"] => only(method, "POST", Endpoint::Bulk),
         ["Me"] => match method.as_str() {
-            "GET" => Ok(Asked::Me(Own::Read)),
-            "PUT" => Ok(Asked::Me(Own::Replace)),
-            "PATCH" => Ok(Asked::Me(Own::Patch)),
+            "GET" => Ok(Endpoint::Me(MeMethod::Read)),
+            "PUT" => Ok(Endpoint::Me(MeMethod::Replace)),
+            "PATCH" => Ok(Endpoint::Me(MeMethod::Patch)),
             _ => Err(no_method("GET, PUT, PATCH")),
         },
         [of, rest @ ..] => {
             let of = match *of {
                 "Users" => Type::Users,
                 "Groups" => Type::Groups,
-                _ => return Err(nowhere()),
+                _ => return Err(no_such_path()),
             };
-            resources(rest, method).map(|verb| Asked::Resources(of, verb))
+            resources(rest, method).map(|verb| Endpoint::Resources(of, verb))
         }
-        [] => Err(nowhere()),
+        [] => Err(no_such_path()),
     }
 }
 
@@ -139,12 +139,12 @@ fn resources(rest: &[&str], method: &Method) -> Result<Verb, Problem> {
                 _ => return Err(no_method("GET, PUT, PATCH, DELETE")),
             })
         }
-        _ => Err(nowhere()),
+        _ => Err(no_such_path()),
     }
 }
 
-fn only<T>(method: &Method, allowed: &'static str, asked: T) -> Result<T, Problem> {
-    if method.as_str() == allowed { Ok(asked) } else { Err(no_method(allowed)) }
+fn only<T>(method: &Method, allowed: &'static str, endpoint: T) -> Result<T, Problem> {
+    if method.as_str() == allowed { Ok(endpoint) } else { Err(no_method(allowed)) }
 }
 
 fn no_method(allowed: &'static str) -> Problem {
@@ -152,7 +152,7 @@ fn no_method(allowed: &'static str) -> Problem {
     Problem::new(ProblemKind::MethodNotAllowed, detail).with_header("allow", allowed)
 }
 
-fn nowhere() -> Problem {
+fn no_such_path() -> Problem {
     Problem::new(ProblemKind::NoSuchRoute, "Nothing is at this path. /ResourceTypes lists what is.")
 }
 
@@ -160,35 +160,35 @@ fn nowhere() -> Problem {
 mod tests {
     use http::Method;
 
-    use super::{Asked, Document, Type, Verb, read, split};
+    use super::{Document, Endpoint, Type, Verb, read, split};
 
-    fn asked(method: &str, path: &str) -> Result<Asked, u16> {
+    fn endpoint(method: &str, path: &str) -> Result<Endpoint, u16> {
         let (_, segments) = split(&format!("/api/scim/v2/one/{path}")).unwrap();
         read(&segments, &Method::from_bytes(method.as_bytes()).unwrap()).map_err(|problem| problem.status())
     }
 
     #[test]
-    fn paths_name_what_is_there() {
-        assert_eq!(asked("GET", "Users"), Ok(Asked::Resources(Type::Users, Verb::List)));
-        assert_eq!(asked("GET", "Users/"), Ok(Asked::Resources(Type::Users, Verb::List)));
+    fn paths_are_routed_to_endpoints() {
+        assert_eq!(endpoint("GET", "Users"), Ok(Endpoint::Resources(Type::Users, Verb::List)));
+        assert_eq!(endpoint("GET", "Users/"), Ok(Endpoint::Resources(Type::Users, Verb::List)));
         assert_eq!(
-            asked("PATCH", "Groups/a%2Fb"),
-            Ok(Asked::Resources(Type::Groups, Verb::Patch("a/b".into())))
+            endpoint("PATCH", "Groups/a%2Fb"),
+            Ok(Endpoint::Resources(Type::Groups, Verb::Patch("a/b".into())))
         );
-        assert_eq!(asked("POST", "Users/.search"), Ok(Asked::Resources(Type::Users, Verb::Search)));
-        assert_eq!(asked("POST", ".search"), Ok(Asked::SearchAll));
-        assert_eq!(asked("POST", "Bulk"), Ok(Asked::Bulk));
+        assert_eq!(endpoint("POST", "Users/.search"), Ok(Endpoint::Resources(Type::Users, Verb::Search)));
+        assert_eq!(endpoint("POST", ".search"), Ok(Endpoint::SearchAll));
+        assert_eq!(endpoint("POST", "Bulk"), Ok(Endpoint::Bulk));
         let urn = "urn:ietf:params:scim:schemas:core:2.0:User";
         assert_eq!(
-            asked("GET", &format!("Schemas/{urn}")),
-            Ok(Asked::Document(Document::Schemas, Some(urn.into())))
+            endpoint("GET", &format!("Schemas/{urn}")),
+            Ok(Endpoint::Document(Document::Schemas, Some(urn.into())))
         );
     }
 
     #[test]
-    fn what_is_not_there_is_refused() {
+    fn unknown_paths_and_methods_are_rejected() {
         for path in ["", "users", "Users/1/2", "Roles", "Schemas/a/b"] {
-            assert_eq!(asked("GET", path), Err(404), "{path}");
+            assert_eq!(endpoint("GET", path), Err(404), "{path}");
         }
         for (method, path) in [
             ("DELETE", "Users"),
@@ -197,7 +197,7 @@ mod tests {
             ("GET", "Bulk"),
             ("GET", ".search"),
         ] {
-            assert_eq!(asked(method, path), Err(405), "{method} {path}");
+            assert_eq!(endpoint(method, path), Err(405), "{method} {path}");
         }
     }
 }

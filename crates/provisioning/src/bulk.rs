@@ -1,8 +1,8 @@
-//! Many operations in one request (RFC 7644, section 3.7): in their order, each in its own transaction.
+//! Bulk operations (RFC 7644, section 3.7): in their order, each in its own transaction.
 
-mod circle;
+mod cycles;
+mod dry_run;
 mod run;
-mod trial;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use std::{
 
 use chancery_record::{Json, fold};
 use chancery_resource::{Action, Body, Custom, Method, Op, Permit, Problem, ProblemKind, Reply};
-use chancery_scim::{Refusal, ScimType};
+use chancery_scim::{ScimError, ScimType};
 use chancery_userstore::user::USER;
 use chancery_web::{AnswerBody, respond};
 use futures_util::future::join_all;
@@ -24,15 +24,15 @@ use crate::{form::BODY, http::Caller};
 
 const RESPONSE: &str = "urn:ietf:params:scim:api:messages:2.0:BulkResponse";
 /// The most operations of a request.
-const MOST: usize = 1000;
-/// The most references of a request to what it creates.
-const REFERENCES: usize = 10_000;
-/// How many creations run at once, so that they share commits.
-const TOGETHER: usize = 16;
-/// The beginning of a reference to what another operation creates.
-pub const REFERENCE: &str = "bulkId:";
+const MAX_OPERATIONS: usize = 1000;
+/// The most references of a request to resources that it creates.
+const MAX_REFERENCES: usize = 10_000;
+/// The most creations that run concurrently, so that they share commits.
+const BATCH: usize = 16;
+/// The prefix of a reference to a resource that another operation creates.
+pub const REFERENCE_PREFIX: &str = "bulkId:";
 
-/// Takes the body of a request.
+/// The operation whose body limits apply to a bulk request.
 pub fn op() -> &'static Op {
     static OP: LazyLock<Op> = LazyLock::new(|| {
         let custom = Custom::writing(|call, _| Ok(chancery_resource::Answer::new(call.request.op.status)));
@@ -43,64 +43,65 @@ pub fn op() -> &'static Op {
 }
 
 /// One operation.
-struct Step {
+struct BulkOperation {
     method: HttpMethod,
     path: String,
     bulk_id: Option<String>,
     version: Option<String>,
     data: Option<Value>,
-    /// What the operation came to, once it ran.
-    outcome: Option<Map<String, Value>>,
+    /// The response, once the operation ran.
+    response: Option<Map<String, Value>>,
 }
 
-/// Runs the operations; where `dry_run` is set, tries each by itself and writes nothing.
+/// Runs the operations; with `dry_run` validates each by itself and writes nothing.
 ///
 /// # Errors
-/// The request as a whole cannot be read, or has too many operations or references.
+/// The request as a whole is invalid, or has too many operations or references.
 pub async fn run(caller: &Caller<'_>, sent: &Json, dry_run: bool) -> Result<Response<AnswerBody>, Problem> {
     let sent = sent.to_serde();
-    let mut steps = read(&sent)?;
-    let most_errors = most_errors(&sent)?;
-    let (mut made, mut errors) = (BTreeMap::new(), 0_u64);
-    let mut unmade: BTreeSet<String> = creations(&steps).map(|(id, _)| id.to_owned()).collect();
+    let mut operations = read(&sent)?;
+    let error_limit = error_limit(&sent)?;
+    let (mut created, mut errors) = (BTreeMap::new(), 0_u64);
+    let mut pending: BTreeSet<String> = creations(&operations).map(|(id, _)| id.to_owned()).collect();
     let mut managers = Vec::new();
-    let mut waiting = order(&steps).into_iter().peekable();
-    while waiting.peek().is_some() {
-        if most_errors.is_some_and(|most| errors >= most) {
+    let mut queue = order(&operations).into_iter().peekable();
+    while queue.peek().is_some() {
+        if error_limit.is_some_and(|most| errors >= most) {
             break;
         }
-        let together = take_together(&steps, &mut waiting, if most_errors.is_some() { 1 } else { TOGETHER });
-        if let [index] = together.as_slice()
-            && let Some(Step { method, data: Some(data), .. }) = steps.get_mut(*index)
+        let batch = take_batch(&operations, &mut queue, if error_limit.is_some() { 1 } else { BATCH });
+        if let [index] = batch.as_slice()
+            && let Some(BulkOperation { method, data: Some(data), .. }) = operations.get_mut(*index)
             && *method == HttpMethod::POST
         {
-            managers.extend(circle::take_manager(data, &unmade).map(|manager| (*index, manager)));
+            managers.extend(cycles::take_manager(data, &pending).map(|manager| (*index, manager)));
         }
-        let run = Execution { caller, dry_run, made: &made, unmade: &unmade };
-        let mut under_way = Vec::with_capacity(together.len());
-        for step in together.iter().filter_map(|index| steps.get(*index)) {
-            under_way.push(run.one(step));
+        let execution = Execution { caller, dry_run, created: &created, pending: &pending };
+        let mut running = Vec::with_capacity(batch.len());
+        for operation in batch.iter().filter_map(|index| operations.get(*index)) {
+            running.push(execution.run(operation));
         }
-        let outcomes = join_all(under_way).await;
-        for (index, outcome) in together.into_iter().zip(outcomes) {
-            let Some(step) = steps.get_mut(index) else { continue };
-            errors += u64::from(outcome.is_error);
-            if let Some(id) = &step.bulk_id {
-                unmade.remove(id);
-                made.extend(outcome.made.map(|made| (id.clone(), made)));
+        let results = join_all(running).await;
+        for (index, result) in batch.into_iter().zip(results) {
+            let Some(operation) = operations.get_mut(index) else { continue };
+            errors += u64::from(result.failed);
+            if let Some(id) = &operation.bulk_id {
+                pending.remove(id);
+                created.extend(result.created.map(|created| (id.clone(), created)));
             }
-            step.outcome = Some(outcome.told);
+            operation.response = Some(result.response);
         }
     }
-    let run = Execution { caller, dry_run, made: &made, unmade: &unmade };
+    let execution = Execution { caller, dry_run, created: &created, pending: &pending };
     for (index, manager) in managers {
-        if let Some(step) = steps.get_mut(index) {
-            run.close(step, &manager).await;
+        if let Some(operation) = operations.get_mut(index) {
+            execution.add_manager(operation, &manager).await;
         }
     }
-    let outcomes: Vec<Value> = steps.into_iter().filter_map(|step| step.outcome.map(Value::Object)).collect();
-    let told = json!({ "schemas": [RESPONSE], "Operations": outcomes });
-    Ok(respond(200, "application/scim+json", told.to_string()))
+    let responses: Vec<Value> =
+        operations.into_iter().filter_map(|operation| operation.response.map(Value::Object)).collect();
+    let body = json!({ "schemas": [RESPONSE], "Operations": responses });
+    Ok(respond(200, "application/scim+json", body.to_string()))
 }
 
 fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
@@ -108,11 +109,11 @@ fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 fn wrong(detail: String) -> Problem {
-    Refusal::wrong(ScimType::InvalidSyntax, detail).into()
+    ScimError::new(ScimType::InvalidSyntax, detail).into()
 }
 
-/// After how many errors the request ends, if it says so.
-fn most_errors(sent: &Value) -> Result<Option<u64>, Problem> {
+/// The number of errors after which the request ends (`failOnErrors`).
+fn error_limit(sent: &Value) -> Result<Option<u64>, Problem> {
     match member(sent, "failOnErrors") {
         None | Some(Value::Null) => Ok(None),
         Some(most) => match most.as_u64() {
@@ -122,7 +123,7 @@ fn most_errors(sent: &Value) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// The text of an operation's member, if it has one.
+/// The text of an operation's member, if present.
 fn text(operation: &Value, name: &str, index: usize) -> Result<Option<String>, Problem> {
     match member(operation, name) {
         None | Some(Value::Null) => Ok(None),
@@ -131,31 +132,34 @@ fn text(operation: &Value, name: &str, index: usize) -> Result<Option<String>, P
     }
 }
 
-fn read(sent: &Value) -> Result<Vec<Step>, Problem> {
+fn read(sent: &Value) -> Result<Vec<BulkOperation>, Problem> {
     let operations = member(sent, "Operations").and_then(Value::as_array);
     let operations =
         operations.ok_or_else(|| wrong("The body must be an object with an array Operations.".into()))?;
-    if operations.len() > MOST {
-        let detail = format!("A request has at most {MOST} operations, not {}.", operations.len());
+    if operations.len() > MAX_OPERATIONS {
+        let detail = format!("A request has at most {MAX_OPERATIONS} operations, not {}.", operations.len());
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let steps: Vec<Step> = operations.iter().enumerate().map(read_step).collect::<Result<_, _>>()?;
+    let parsed: Vec<BulkOperation> =
+        operations.iter().enumerate().map(read_operation).collect::<Result<_, _>>()?;
     let mut ids = BTreeSet::new();
-    if let Some(id) = steps.iter().filter_map(|step| step.bulk_id.as_deref()).find(|id| !ids.insert(*id)) {
+    if let Some(id) =
+        parsed.iter().filter_map(|operation| operation.bulk_id.as_deref()).find(|id| !ids.insert(*id))
+    {
         return Err(wrong(format!("The bulkId {} is there twice.", shortened(id))));
     }
     let mut count = 0;
-    for step in &steps {
-        references(step, &mut |_| count += 1);
+    for operation in &parsed {
+        references(operation, &mut |_| count += 1);
     }
-    if count > REFERENCES {
-        let detail = format!("A request has at most {REFERENCES} references by bulkId, not {count}.");
+    if count > MAX_REFERENCES {
+        let detail = format!("A request has at most {MAX_REFERENCES} references by bulkId, not {count}.");
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    Ok(steps)
+    Ok(parsed)
 }
 
-fn read_step((index, operation): (usize, &Value)) -> Result<Step, Problem> {
+fn read_operation((index, operation): (usize, &Value)) -> Result<BulkOperation, Problem> {
     let text = |name| text(operation, name, index);
     let method = text("method")?.unwrap_or_default().to_ascii_uppercase();
     if !matches!(method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") {
@@ -168,105 +172,108 @@ fn read_step((index, operation): (usize, &Value)) -> Result<Step, Problem> {
         return Err(wrong(format!("/Operations/{index}/bulkId is missing: a POST has one")));
     }
     let data = member(operation, "data").cloned();
-    Ok(Step { method, path, bulk_id, version: text("version")?, data, outcome: None })
+    Ok(BulkOperation { method, path, bulk_id, version: text("version")?, data, response: None })
 }
 
-/// The order in which operations run: as they came, but what refers to something that is created behind it comes after
-/// that.
-fn order(steps: &[Step]) -> Vec<usize> {
-    let creates: BTreeMap<&str, usize> = creations(steps).collect();
-    let (mut order, mut placed) = (Vec::with_capacity(steps.len()), vec![false; steps.len()]);
-    for index in 0..steps.len() {
-        place(index, steps, &creates, &mut placed, &mut order);
+/// The order in which operations run: as sent, but an operation that refers to a resource created after it runs after
+/// that one.
+fn order(operations: &[BulkOperation]) -> Vec<usize> {
+    let creates: BTreeMap<&str, usize> = creations(operations).collect();
+    let (mut order, mut visited) = (Vec::with_capacity(operations.len()), vec![false; operations.len()]);
+    for index in 0..operations.len() {
+        visit_with_references(index, operations, &creates, &mut visited, &mut order);
     }
     order
 }
 
-/// The next operation, or the next ones where these are creations that refer to nothing and have different names: then
-/// nobody can tell in which order they ran, and they share commits.
-fn take_together(
-    steps: &[Step],
-    waiting: &mut Peekable<impl Iterator<Item = usize>>,
+/// The next operation, or the next ones if these are creations without references and with different names: their order
+/// cannot be observed, and they share commits.
+fn take_batch(
+    operations: &[BulkOperation],
+    queue: &mut Peekable<impl Iterator<Item = usize>>,
     most: usize,
 ) -> Vec<usize> {
     let mut names = BTreeSet::new();
-    let mut is_free =
-        |index: &usize| steps.get(*index).and_then(free_name).is_some_and(|name| names.insert(name));
-    let Some(first) = waiting.next() else { return Vec::new() };
-    let mut together = vec![first];
-    if is_free(&first) {
-        while together.len() < most
-            && let Some(next) = waiting.next_if(&mut is_free)
+    let mut is_independent = |index: &usize| {
+        operations.get(*index).and_then(independent_name).is_some_and(|name| names.insert(name))
+    };
+    let Some(first) = queue.next() else { return Vec::new() };
+    let mut batch = vec![first];
+    if is_independent(&first) {
+        while batch.len() < most
+            && let Some(next) = queue.next_if(&mut is_independent)
         {
-            together.push(next);
+            batch.push(next);
         }
     }
-    together
+    batch
 }
 
-/// What a creation that refers to nothing is called.
-fn free_name(step: &Step) -> Option<String> {
-    let mut is_bound = false;
-    references(step, &mut |_| is_bound = true);
-    let data = step.data.as_ref().filter(|_| step.method == HttpMethod::POST && !is_bound)?;
+/// The name of a creation without references.
+fn independent_name(operation: &BulkOperation) -> Option<String> {
+    let mut has_reference = false;
+    references(operation, &mut |_| has_reference = true);
+    let data = operation.data.as_ref().filter(|_| operation.method == HttpMethod::POST && !has_reference)?;
     let name = ["userName", "displayName"].iter().find_map(|name| member(data, name)?.as_str());
-    Some(format!("{} {}", step.path, fold(name.unwrap_or_default())))
+    Some(format!("{} {}", operation.path, fold(name.unwrap_or_default())))
 }
 
-/// The operations that create something, by their bulkIds.
-fn creations(steps: &[Step]) -> impl Iterator<Item = (&str, usize)> {
-    let posts = steps.iter().enumerate().filter(|(_, step)| step.method == HttpMethod::POST);
-    posts.filter_map(|(index, step)| Some((step.bulk_id.as_deref()?, index)))
+/// The operations that create a resource, by their bulkIds.
+fn creations(operations: &[BulkOperation]) -> impl Iterator<Item = (&str, usize)> {
+    let posts = operations.iter().enumerate().filter(|(_, operation)| operation.method == HttpMethod::POST);
+    posts.filter_map(|(index, operation)| Some((operation.bulk_id.as_deref()?, index)))
 }
 
-/// Places what an operation refers to, and then the operation. A circle is broken where it began.
-fn place(
+/// Orders an operation after those that it refers to. A cycle is broken where it began.
+fn visit_with_references(
     index: usize,
-    steps: &[Step],
+    operations: &[BulkOperation],
     creates: &BTreeMap<&str, usize>,
-    placed: &mut [bool],
+    visited: &mut [bool],
     order: &mut Vec<usize>,
 ) {
-    let mut waiting = vec![(index, false)];
-    while let Some((index, is_ready)) = waiting.pop() {
+    let mut queue = vec![(index, false)];
+    while let Some((index, is_ready)) = queue.pop() {
         if is_ready {
             order.push(index);
             continue;
         }
-        let (Some(step), Some(placed)) = (steps.get(index), placed.get_mut(index)) else { continue };
-        if std::mem::replace(placed, true) {
+        let (Some(operation), Some(visited)) = (operations.get(index), visited.get_mut(index)) else {
+            continue;
+        };
+        if std::mem::replace(visited, true) {
             continue;
         }
-        waiting.push((index, true));
-        let mut named = Vec::new();
-        references(step, &mut |id| named.extend(creates.get(id).copied()));
-        waiting.extend(named.into_iter().rev().map(|index| (index, false)));
+        queue.push((index, true));
+        let mut referenced = Vec::new();
+        references(operation, &mut |id| referenced.extend(creates.get(id).copied()));
+        queue.extend(referenced.into_iter().rev().map(|index| (index, false)));
     }
 }
 
-fn references(step: &Step, see: &mut dyn FnMut(&str)) {
-    if let Some((_, id)) = step.path.split_once(REFERENCE) {
-        see(id.split('/').next().unwrap_or_default());
+fn references(operation: &BulkOperation, visit: &mut dyn FnMut(&str)) {
+    if let Some((_, id)) = operation.path.split_once(REFERENCE_PREFIX) {
+        visit(id.split('/').next().unwrap_or_default());
     }
-    if let Some(data) = &step.data {
+    if let Some(data) = &operation.data {
         each_text(data, &mut |text| {
-            if let Some(id) = text.strip_prefix(REFERENCE) {
-                see(id);
+            if let Some(id) = text.strip_prefix(REFERENCE_PREFIX) {
+                visit(id);
             }
         });
     }
 }
 
-fn each_text(value: &Value, see: &mut dyn FnMut(&str)) {
+fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
     match value {
-        Value::String(text) => see(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, see)),
-        Value::Object(members) => members.values().for_each(|value| each_text(value, see)),
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(members) => members.values().for_each(|value| each_text(value, visit)),
         _ => {}
     }
 }
 
-/// The beginning of an id, in quotes.
+/// The beginning of an id, quoted.
 fn shortened(id: &str) -> String {
     format!("{:?}", id.chars().take(100).collect::<String>())
 }
@@ -275,14 +282,14 @@ fn shortened(id: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{most_errors, order, read, take_together};
+    use super::{error_limit, order, read, take_batch};
 
     fn ordered(operations: &serde_json::Value) -> Vec<usize> {
         order(&read(&json!({ "Operations": operations })).unwrap())
     }
 
     #[test]
-    fn what_is_referred_to_comes_first() {
+    fn referenced_operations_run_first() {
         let group = json!({ "method": "POST", "path": "/Groups", "bulkId": "g",
             "data": { "members": [{ "value": "bulkId:u" }] } });
         let user = json!({ "method": "POST", "path": "/Users", "bulkId": "u", "data": {} });
@@ -293,23 +300,23 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_no_order_runs_together() {
+    fn only_independent_creations_run_together() {
         let user = |name: &str| json!({ "method": "POST", "path": "/Users", "bulkId": name, "data": { "userName": name } });
         let patch = json!({ "method": "PATCH", "path": "/Users/1", "data": {} });
         let refers = json!({ "method": "POST", "path": "/Groups", "bulkId": "g",
             "data": { "displayName": "g", "members": [{ "value": "bulkId:a" }] } });
         let sent = json!([user("a"), user("b"), user("A"), user("c"), patch, refers, user("d")]);
-        let steps = read(&json!({ "Operations": sent })).unwrap();
-        let mut waiting = order(&steps).into_iter().peekable();
-        let mut taken = Vec::new();
-        while waiting.peek().is_some() {
-            taken.push(take_together(&steps, &mut waiting, 2).len());
+        let operations = read(&json!({ "Operations": sent })).unwrap();
+        let mut queue = order(&operations).into_iter().peekable();
+        let mut batch_sizes = Vec::new();
+        while queue.peek().is_some() {
+            batch_sizes.push(take_batch(&operations, &mut queue, 2).len());
         }
-        assert_eq!(taken, [2, 2, 1, 1, 1]);
+        assert_eq!(batch_sizes, [2, 2, 1, 1, 1]);
     }
 
     #[test]
-    fn a_circle_has_an_order() {
+    fn a_cycle_has_an_order() {
         let one = json!({ "method": "POST", "path": "/Groups", "bulkId": "a",
             "data": { "members": [{ "value": "bulkId:b" }] } });
         let two = json!({ "method": "POST", "path": "/Groups", "bulkId": "b",
@@ -337,9 +344,9 @@ mod tests {
             operation[name] = value;
             assert_eq!(read(&json!({ "Operations": [operation] })).err().unwrap().status(), 400, "{name}");
         }
-        assert_eq!(most_errors(&json!({ "failOnErrors": "1" })).err().unwrap().status(), 400);
-        assert_eq!(most_errors(&json!({ "failOnErrors": 2 })).unwrap(), Some(2));
-        assert_eq!(most_errors(&json!({})).unwrap(), None);
+        assert_eq!(error_limit(&json!({ "failOnErrors": "1" })).err().unwrap().status(), 400);
+        assert_eq!(error_limit(&json!({ "failOnErrors": 2 })).unwrap(), Some(2));
+        assert_eq!(error_limit(&json!({})).unwrap(), None);
     }
 
     #[test]

@@ -1,21 +1,21 @@
-//! The documents by which clients learn what there is (RFC 7644, section 4).
+//! The discovery documents (RFC 7644, section 4).
 
 use chancery_resource::{Problem, ProblemKind};
-use chancery_scim::{Home, resource_types, schemas, service_provider_config};
+use chancery_scim::{Target, resource_types, schemas, service_provider_config};
 use serde_json::{Value, json};
 
 use crate::address::Document;
 
 const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 
-/// A document, or the one of several that is named.
+/// A document, or the named item of a list.
 ///
 /// # Errors
-/// A filter, which these lists do not take; there is none of this name.
+/// A filter, which these lists do not support, or an unknown name.
 pub fn document(
     document: Document,
     name: Option<&str>,
-    home: Home,
+    target: Target,
     (base, query): (&str, &[(String, String)]),
 ) -> Result<Value, Problem> {
     if query.iter().any(|(name, _)| name == "filter") {
@@ -23,7 +23,7 @@ pub fn document(
     }
     let all = match document {
         Document::Config => return Ok(service_provider_config(base)),
-        Document::Schemas => schemas(home, base),
+        Document::Schemas => schemas(target, base),
         Document::Types => resource_types(base),
     };
     let Some(name) = name else {

@@ -1,5 +1,5 @@
-//! The forms in which directories see users and groups: the resources of version 2 with other members, and the operations
-//! on them. Rules, audit entries, events and quarantine are the resources'.
+//! The SCIM representation of users and groups: the resources of version 2 with other members, and the operations on
+//! them. Rules, audit entries, events and quarantine are the resources'.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use chancery_record::{Access, Column, Field, Json};
 use chancery_resource::{
     Action, Body, Call, Custom, JsonForm, Method, Op, Permit, Purpose, Relation, Reply, Run, Shape,
 };
-use chancery_scim::{GROUP, Home, Patch, Refusal, ResourceType, USER, read_resource};
+use chancery_scim::{GROUP, Patch, ResourceType, ScimError, Target, USER, read_resource};
 use chancery_userstore::{
     group::{GROUP as STORE_GROUP, Group},
     user::{USER as STORE_USER, User},
@@ -18,18 +18,18 @@ use serde_json::json;
 
 use crate::{groups, list, users};
 
-/// A type of resources at a home.
+/// A resource type at a target.
 #[derive(Clone, Copy)]
 pub struct Form {
     /// The type.
     pub of: &'static ResourceType,
-    /// The home.
-    pub home: Home,
-    /// The rows.
+    /// The target.
+    pub target: Target,
+    /// The table and fields.
     pub shape: &'static Shape,
 }
 
-/// The operations on a type of resources at a home.
+/// The operations on a resource type at a target.
 pub struct Operations {
     pub form: Form,
     pub list: Op,
@@ -38,95 +38,95 @@ pub struct Operations {
     pub replace: Op,
     pub patch: Op,
     pub delete: Op,
-    /// What tells a change after its commit, where that is not told within it.
+    /// Reads the resource after the commit of a change, if the change does not return it itself.
     pub changed: Option<Op>,
 }
 
-/// The user store's home.
+/// The target of a user store.
 pub static STORE: LazyLock<[Operations; 2]> = LazyLock::new(|| {
     [
-        operations((&USER, Home::Store), &STORE_USERS, &USERS),
-        operations((&GROUP, Home::Store), &STORE_GROUPS, &GROUPS),
+        operations((&USER, Target::Store), &STORE_USERS, &USERS),
+        operations((&GROUP, Target::Store), &STORE_GROUPS, &GROUPS),
     ]
 });
 
-/// The home of an identity provider instance.
+/// The target of an identity provider instance.
 pub static PROVIDER: LazyLock<[Operations; 2]> = LazyLock::new(|| {
     [
-        operations((&USER, Home::Provider), &PERSONS, &USERS),
-        operations((&GROUP, Home::Provider), &PLATFORM_GROUPS, &GROUPS),
+        operations((&USER, Target::Provider), &PERSONS, &USERS),
+        operations((&GROUP, Target::Provider), &PLATFORM_GROUPS, &GROUPS),
     ]
 });
 
-/// The forms of all resources that are provisioned.
+/// The shapes of all resources that are provisioned.
 pub fn shapes() -> impl Iterator<Item = &'static Shape> {
     STORE.iter().chain(PROVIDER.iter()).map(|all| all.form.shape)
 }
 
-/// The operations of people on the user whom they are.
-pub struct OwnOperations {
+/// The operations of `/Me`.
+pub struct MeOperations {
     pub read: Op,
     pub replace: Op,
     pub patch: Op,
 }
 
-/// Those at user stores.
-pub static OWN: LazyLock<OwnOperations> = LazyLock::new(|| {
+/// The operations of `/Me` at user stores.
+pub static ME: LazyLock<MeOperations> = LazyLock::new(|| {
     let op = |name, method, custom| {
         let shape = STORE_USERS.of(method);
         Op::new(name, method, "", Permit::Person, shape, Action::Custom(custom), "")
             .answering(200, Reply::Json(&BODY))
     };
-    OwnOperations {
+    MeOperations {
         read: op("ScimGetMe", Method::Get, Custom::reading(users::me::read).replying(Reply::Json(&BODY))),
-        replace: op("ScimReplaceMe", Method::Put, taking(users::me::replace)),
-        patch: op("ScimPatchMe", Method::Patch, taking(users::me::patch)),
+        replace: op("ScimReplaceMe", Method::Put, writing(users::me::replace)),
+        patch: op("ScimPatchMe", Method::Patch, writing(users::me::patch)),
     }
 });
 
-/// All paths below an instance, each with an operation there.
+/// All paths below an instance, each with an operation on it.
 pub fn paths() -> impl Iterator<Item = (String, &'static Op)> {
     let of_many = STORE.iter().chain(PROVIDER.iter()).flat_map(|all| {
         let (many, one) = (all.form.of.endpoint.to_owned(), format!("{}/{{id}}", all.form.of.endpoint));
         let of_one = [&all.read, &all.replace, &all.patch, &all.delete];
         [(many.clone(), &all.list), (many, &all.create)].into_iter().chain(of_one.map(|op| (one.clone(), op)))
     });
-    of_many.chain([&OWN.read, &OWN.replace, &OWN.patch].map(|op| ("/Me".to_owned(), op)))
+    of_many.chain([&ME.read, &ME.replace, &ME.patch].map(|op| ("/Me".to_owned(), op)))
 }
 
 impl Operations {
-    /// Those of a home, users first.
-    pub fn at(home: Home) -> &'static [Self; 2] {
-        match home {
-            Home::Store => &STORE,
-            Home::Provider => &PROVIDER,
+    /// The operations of a target, users first.
+    pub fn at(target: Target) -> &'static [Self; 2] {
+        match target {
+            Target::Store => &STORE,
+            Target::Provider => &PROVIDER,
         }
     }
 }
 
 impl Form {
-    /// What the operation of a call is about.
+    /// The form of a call.
     pub fn of(call: &Call) -> Self {
         Self::of_shape(call.request.op.shape)
     }
 
-    /// What a form's rows are.
+    /// The form of a shape.
     pub fn of_shape(shape: &'static Shape) -> Self {
         let is = |other: &Shape| shape.table == other.table;
-        let home = if is(&STORE_USER) || is(&STORE_GROUP) { Home::Store } else { Home::Provider };
+        let target = if is(&STORE_USER) || is(&STORE_GROUP) { Target::Store } else { Target::Provider };
         let of = if is(&STORE_USER) || is(&APPLICATION_USER) { &USER } else { &GROUP };
-        Self { of, home, shape }
+        Self { of, target, shape }
     }
 
-    /// Reads the body of an operation, to learn whether it can be read.
+    /// Parses the body of an operation, to validate it.
     ///
     /// # Errors
-    /// What is wrong with it; it would be too much work.
-    pub fn check_body(self, op: &Op, body: &Json) -> Result<(), Refusal> {
+    /// The body is invalid, or above a limit.
+    pub fn check_body(self, op: &Op, body: &Json) -> Result<(), ScimError> {
         if op.method == Method::Patch {
-            return Patch::read(self.of, self.home, body).map(|_| ());
+            return Patch::read(self.of, self.target, body).map(|_| ());
         }
-        read_resource(self.of, self.home, body).map(|_| ())
+        read_resource(self.of, self.target, body).map(|_| ())
     }
 
     /// Whether it is about users.
@@ -135,23 +135,23 @@ impl Form {
     }
 }
 
-/// A resource as directories see it.
+/// A resource as directories see it, for writing and for reading.
 struct Views {
-    /// With all that is audited, for those that write.
+    /// With all audited fields, for operations that write.
     whole: Shape,
-    /// With what is shown alone, for those that read.
+    /// With the rendered fields only, for operations that read.
     shown: Shape,
 }
 
 impl Views {
-    /// The one that an operation by this method needs.
+    /// The shape for operations of this method.
     fn of(&self, method: Method) -> &Shape {
         if method == Method::Get { &self.shown } else { &self.whole }
     }
 }
 
 static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
-    let open = [
+    let writable = [
         User::EXTERNAL_UNIQUE_IDENTIFIER.field(),
         User::LOGIN_NAME.field(),
         User::FIRST_NAME.field(),
@@ -169,7 +169,7 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
         User::SCIM_OWNER.field(),
         User::SCIM_EXTRA.field(),
     ];
-    // filters look for both; what answers tell of them is read beside the rows
+    // both are for filters; responses read them as related data
     let groups = STORE_USER.relation(User::MEMBER_OF_GROUPS.name).copied();
     let entries = Relation::new(
         "userProfiles",
@@ -178,20 +178,21 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
         &USER_PROFILE,
     );
     let relations: Vec<Relation> = groups.into_iter().chain([entries]).collect();
-    views(&STORE_USER, &open, &relations)
+    views(&STORE_USER, &writable, &relations)
 });
 
 static STORE_GROUPS: LazyLock<Views> = LazyLock::new(|| {
-    let open = [Group::NAME.field(), Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()];
+    let writable =
+        [Group::NAME.field(), Group::EXTERNAL_UNIQUE_IDENTIFIER.field(), Group::SCIM_OWNER.field()];
     let sets = [Group::MEMBER_USERS, Group::MEMBER_GROUPS]
         .into_iter()
         .filter_map(|relation| STORE_GROUP.relation(relation.name));
     let relations: Vec<Relation> = sets.copied().collect();
-    views(&STORE_GROUP, &open, &relations)
+    views(&STORE_GROUP, &writable, &relations)
 });
 
 static PERSONS: LazyLock<Views> = LazyLock::new(|| {
-    let open = [
+    let writable = [
         ApplicationUser::EXTERNAL_ID.field(),
         ApplicationUser::USER_NAME.field(),
         ApplicationUser::FIRST_NAME.field(),
@@ -210,11 +211,11 @@ static PERSONS: LazyLock<Views> = LazyLock::new(|| {
         ("application_group_member", "application_user_rid", "application_group_rid"),
         &APPLICATION_GROUP,
     );
-    views(&APPLICATION_USER, &open, &[groups])
+    views(&APPLICATION_USER, &writable, &[groups])
 });
 
 static PLATFORM_GROUPS: LazyLock<Views> = LazyLock::new(|| {
-    let open = [
+    let writable = [
         ApplicationGroup::NAME.field(),
         ApplicationGroup::PROVISIONED_NAME.field(),
         ApplicationGroup::EXTERNAL_ID.field(),
@@ -227,19 +228,19 @@ static PLATFORM_GROUPS: LazyLock<Views> = LazyLock::new(|| {
         ("application_group_member", "application_group_rid", "application_user_rid"),
         &APPLICATION_USER,
     );
-    views(&APPLICATION_GROUP, &open, &[users])
+    views(&APPLICATION_GROUP, &writable, &[users])
 });
 
-/// The same rows with these fields alone, which a directory writes, and these sets.
-fn views(whole: &'static Shape, open: &[&'static Field], relations: &[Relation]) -> Views {
+/// The same rows with only these fields writable by a directory, and these relations.
+fn views(whole: &'static Shape, writable: &[&'static Field], relations: &[Relation]) -> Views {
     let view = |reads: bool| {
         let fields = whole.fields.iter().map(|field| {
-            let is_open = open.iter().any(|one| one.is(field));
-            let is_shown = is_open || field.access.key || field.is_token();
+            let is_writable = writable.iter().any(|one| one.is(field));
+            let is_shown = is_writable || field.access.key || field.is_token();
             let access = Access {
-                create: is_open,
-                put: is_open,
-                patch: is_open,
+                create: is_writable,
+                put: is_writable,
+                patch: is_writable,
                 shown: is_shown,
                 audited: field.access.audited || field.access.shown,
                 column: if reads && !is_shown { Column::Unstored } else { field.access.column },
@@ -252,7 +253,7 @@ fn views(whole: &'static Shape, open: &[&'static Field], relations: &[Relation])
     Views { whole: view(false), shown: view(true) }
 }
 
-/// The functions of a type of resources, and what its operations are called.
+/// The functions and names of the operations on a resource type.
 struct Functions {
     names: [&'static str; 6],
     read: Custom,
@@ -263,15 +264,15 @@ struct Functions {
     changed: Option<(&'static str, Custom)>,
 }
 
-/// Any resource, as the schemas describe it.
+/// A resource, as the schemas describe it.
 pub static BODY: JsonForm =
     JsonForm { name: "ScimResource", schema: || json!({ "type": "object", "description": "See /Schemas." }) };
 
-const fn taking(run: Run) -> Custom {
+const fn writing(run: Run) -> Custom {
     Custom::writing(run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY)).by_rows()
 }
 
-/// The same, which may hash a password.
+/// As [`writing`], but may hash a password.
 const fn hashing(run: Run) -> Custom {
     Custom::working(Purpose::Password, run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY)).by_rows()
 }
@@ -302,23 +303,23 @@ const GROUPS: Functions = Functions {
         "ScimDeleteGroup",
     ],
     read: Custom::listing(groups::read).replying(Reply::Json(&BODY)),
-    create: taking(groups::create),
-    replace: taking(groups::replace),
-    patch: taking(groups::patch),
+    create: writing(groups::create),
+    replace: writing(groups::replace),
+    patch: writing(groups::patch),
     delete: groups::delete,
     changed: Some(("ScimGetChangedGroup", Custom::listing(groups::changed).replying(Reply::Json(&BODY)))),
 };
 
-/// The role that an access token needs; a directory's own token has rights instead.
+/// The permit that an access token needs; a directory's own token has rights instead.
 const PERMIT: Permit = Permit::UserStore;
 
 fn operations(
-    (of, home): (&'static ResourceType, Home),
+    (of, target): (&'static ResourceType, Target),
     views: &'static Views,
-    with: &Functions,
+    functions: &Functions,
 ) -> Operations {
-    let form = Form { of, home, shape: &views.whole };
-    let [list, read, create, replace, patch, delete] = with.names;
+    let form = Form { of, target, shape: &views.whole };
+    let [list, read, create, replace, patch, delete] = functions.names;
     let op = |name, method, custom, status| {
         let reply = if status == 204 { Reply::Empty } else { Reply::Json(&BODY) };
         let shape = views.of(method);
@@ -327,16 +328,16 @@ fn operations(
     Operations {
         form,
         list: op(list, Method::Get, Custom::listing(list::list).replying(Reply::Json(&BODY)), 200),
-        read: op(read, Method::Get, with.read, 200),
-        create: op(create, Method::Post, with.create, 201),
-        replace: op(replace, Method::Put, with.replace, 200),
-        patch: op(patch, Method::Patch, with.patch, 200),
+        read: op(read, Method::Get, functions.read, 200),
+        create: op(create, Method::Post, functions.create, 201),
+        replace: op(replace, Method::Put, functions.replace, 200),
+        patch: op(patch, Method::Patch, functions.patch, 200),
         delete: op(
             delete,
             Method::Delete,
-            Custom::writing(with.delete).replying(Reply::Empty).by_rows(),
+            Custom::writing(functions.delete).replying(Reply::Empty).by_rows(),
             204,
         ),
-        changed: with.changed.map(|(name, custom)| op(name, Method::Get, custom, 200)),
+        changed: functions.changed.map(|(name, custom)| op(name, Method::Get, custom, 200)),
     }
 }

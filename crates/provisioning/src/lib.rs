@@ -1,15 +1,14 @@
 //! Provisioning by directories: SCIM 2.0 (RFC 7643, RFC 7644) over the users and groups of user stores and of identity
 //! provider instances.
 //!
-//! It is a form of resources that are there, as version 1 is: wire, schemas, PATCH and filters are `chancery-scim`'s, rules,
-//! audit entries, events and quarantine the resources'. Here is who calls (`access`), what is asked (`address`), and what
-//! that is in rows (`users`, `groups`, `list`).
+//! Another representation of existing resources, as version 1 is: wire format, schemas, PATCH and filters are in
+//! `chancery-scim`, rules, audit entries, events and quarantine with the resources. This crate has authentication
+//! (`access`), routing (`address`), and the mapping to rows (`users`, `groups`, `list`).
 
 #![warn(missing_docs)]
 
 mod access;
 mod address;
-mod beside;
 mod bulk;
 mod discovery;
 mod form;
@@ -18,8 +17,9 @@ mod http;
 mod list;
 mod pages;
 mod reach;
+mod related;
+mod render;
 mod search;
-mod shown;
 mod users;
 mod write;
 

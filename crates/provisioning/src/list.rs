@@ -1,25 +1,25 @@
-//! Lists: by a filter, in an order, in pages by position or by cursor (RFC 7644, section 3.4.2; RFC 9865).
+//! Lists: filters, sort order, and pages by index or by cursor (RFC 7644, section 3.4.2; RFC 9865).
 
 use chancery_record::Value;
 use chancery_resource::{
     Answer, Call, MAX_COUNT, Problem, Relation, Slice, Sql, StoredRow, Tx, count_slice, load_slice,
 };
-use chancery_scim::{Condition, Refusal, ScimType, Selection, condition_of, of_filter, sort_field};
+use chancery_scim::{Condition, ScimError, ScimType, Selection, as_filter_error, condition_of, sort_field};
 use serde_json::{Map, Value as Serde, json};
 
 use crate::{
     form::Form,
     groups, pages,
     reach::{add_linked_reach, add_reach, directory},
-    shown::{self, Seen, selection_of},
+    render::{self, Renderer, selection_of},
 };
 
 const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
-/// How many resources a page has where nothing is said.
+/// The default number of resources per page.
 const DEFAULT_COUNT: usize = 100;
 
-/// What a list is asked for.
-struct Asked {
+/// The parameters of a list.
+struct ListQuery {
     condition: Condition,
     sort_by: Option<&'static str>,
     descending: bool,
@@ -29,30 +29,30 @@ struct Asked {
     selection: Selection,
 }
 
-/// The conditions on rows, and on those of a set that the filter names.
+/// The conditions on rows, and on rows of a relation that the filter names.
 type Conditions<'a> = (&'a dyn Fn(&mut Sql), &'a dyn Fn(&mut Sql, &Relation));
 
-impl Asked {
+impl ListQuery {
     fn read(call: &Call, form: Form) -> Result<Self, Problem> {
         let text = |name: &str| call.request.query(name).filter(|text| !text.trim().is_empty());
         let number = |name: &str| match text(name) {
             None => Ok(None),
             Some(text) => text.trim().parse::<i64>().map(Some).map_err(|_| {
-                Problem::from(Refusal::wrong(ScimType::InvalidValue, format!("{name} is a number")))
+                Problem::from(ScimError::new(ScimType::InvalidValue, format!("{name} is a number")))
             }),
         };
         let condition = match text("filter") {
             None => Condition::Always,
-            Some(filter) => condition_of(form.of, form.home, filter)?,
+            Some(filter) => condition_of(form.of, form.target, filter)?,
         };
-        let sort_by = text("sortBy").map(|name| sort_field(form.of, form.home, name)).transpose()?;
+        let sort_by = text("sortBy").map(|name| sort_field(form.of, form.target, name)).transpose()?;
         let descending = text("sortOrder").is_some_and(|order| order.eq_ignore_ascii_case("descending"));
         let small = |number: Option<i64>, default: usize| {
             number.map_or(default, |number| usize::try_from(number.max(0)).unwrap_or(usize::MAX))
         };
         Ok(Self {
             condition,
-            // an id tells when it was made
+            // ids are in order of creation
             sort_by: sort_by.filter(|field| !matches!(*field, "id" | "createdOn")),
             descending,
             start: small(number("startIndex")?, 1).max(1),
@@ -85,17 +85,17 @@ impl Asked {
 /// Lists users or groups.
 ///
 /// # Errors
-/// A parameter that cannot be read; a filter on what is not looked for.
+/// An invalid parameter; a filter on an attribute that cannot be searched.
 pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let asked = Asked::read(call, form)?;
+    let query = ListQuery::read(call, form)?;
     let mut head = Map::new();
     head.insert("schemas".into(), json!([LIST]));
-    let rows = match &asked.cursor {
-        Some(cursor) => by_cursor(call, tx, form, (&asked, cursor), &mut head),
-        None => by_index(call, tx, form, &asked, &mut head),
+    let rows = match &query.cursor {
+        Some(cursor) => by_cursor(call, tx, form, (&query, cursor), &mut head),
+        None => by_index(call, tx, form, &query, &mut head),
     };
-    let rows = rows.map_err(of_filter)?;
+    let rows = rows.map_err(as_filter_error)?;
     head.insert("itemsPerPage".into(), rows.len().into());
     let answer = Answer::new(200);
     call.answer.begin(200, Vec::new());
@@ -103,7 +103,7 @@ pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     text.pop();
     call.answer.bytes.extend_from_slice(text.as_bytes());
     call.answer.bytes.extend_from_slice(b",\"Resources\":[");
-    write(call, tx, form, &rows, &asked.selection)?;
+    write(call, tx, form, &rows, &query.selection)?;
     call.answer.bytes.extend_from_slice(b"]}");
     Ok(answer)
 }
@@ -115,15 +115,15 @@ fn write(
     rows: &[StoredRow],
     selection: &Selection,
 ) -> Result<(), Problem> {
-    let seen = Seen::of(call, tx, form, rows, Some(selection))?;
+    let renderer = Renderer::of(call, tx, form, rows, Some(selection))?;
     for (index, row) in rows.iter().enumerate() {
-        let mut resource = seen.tell(&call.context, row);
+        let mut resource = renderer.render(&call.context, row);
         if index > 0 {
             call.answer.bytes.push(b',');
         }
         if form.is_of_users() {
             selection.apply(&mut resource);
-            shown::write(&resource, &mut call.answer.bytes);
+            render::write(&resource, &mut call.answer.bytes);
         } else {
             groups::write(call, tx, form, (row, resource), selection)?;
         }
@@ -136,42 +136,42 @@ fn by_index(
     call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
-    asked: &Asked,
+    query: &ListQuery,
     head: &mut Map<String, Serde>,
 ) -> Result<Vec<StoredRow>, Problem> {
     let (mut total, mut rows) = (0, Vec::new());
-    if asked.condition != Condition::Never {
-        (total, rows) = at_index(call, tx, form, asked)?;
+    if query.condition != Condition::Never {
+        (total, rows) = at_index(call, tx, form, query)?;
     }
     head.insert("totalResults".into(), total.into());
-    head.insert("startIndex".into(), asked.start.into());
+    head.insert("startIndex".into(), query.start.into());
     Ok(rows)
 }
 
-/// How many match, and the page at the position that is asked for.
+/// The number of matches, and the page at the requested index.
 fn at_index(
     call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
-    asked: &Asked,
+    query: &ListQuery,
 ) -> Result<(i64, Vec<StoredRow>), Problem> {
     let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
     let linked = |sql: &mut Sql, relation: &Relation| add_linked_reach(sql, form, &call.context, relation);
-    let seen: Conditions<'_> = (&condition, &linked);
+    let conditions: Conditions<'_> = (&condition, &linked);
     let (context, list) = (&call.context, belongs_to(call));
-    let known = pages::recall(&list, asked.start, context.now);
-    let total = match &known {
-        Some(known) => known.total,
-        None => count_slice(context, tx, form.shape, asked.slice(seen, 0, None))?,
+    let cached = pages::recall(&list, query.start, context.now);
+    let total = match &cached {
+        Some(cached) => cached.total,
+        None => count_slice(context, tx, form.shape, query.slice(conditions, 0, None))?,
     };
-    let before = asked.start - 1;
-    if asked.count == 0 || i64::try_from(before).is_ok_and(|before| before >= total) {
+    let before = query.start - 1;
+    if query.count == 0 || i64::try_from(before).is_ok_and(|before| before >= total) {
         return Ok((total, Vec::new()));
     }
-    let (skip, after) = known.map_or((before, None), |known| (0, Some(known.after.clone())));
-    let page = load_slice(context, tx, form.shape, asked.slice(seen, skip, after))?;
+    let (skip, after) = cached.map_or((before, None), |cached| (0, Some(cached.after.clone())));
+    let page = load_slice(context, tx, form.shape, query.slice(conditions, skip, after))?;
     if let Some(next) = page.next {
-        pages::remember(list, asked.start + page.rows.len(), (next, total), context.now);
+        pages::remember(list, query.start + page.rows.len(), (next, total), context.now);
     }
     Ok((total, page.rows))
 }
@@ -180,7 +180,7 @@ fn by_cursor(
     call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
-    (asked, cursor): (&Asked, &str),
+    (query, cursor): (&ListQuery, &str),
     head: &mut Map<String, Serde>,
 ) -> Result<Vec<StoredRow>, Problem> {
     let belongs_to = belongs_to(call);
@@ -189,23 +189,23 @@ fn by_cursor(
     } else {
         let opened = call.context.app.cursors.open(&belongs_to, cursor);
         let after = opened.and_then(|values| <[Value; 2]>::try_from(values).ok());
-        let foreign =
-            || Refusal::wrong(ScimType::InvalidCursor, "The cursor is of another list. Begin again.");
-        Some(after.ok_or_else(foreign)?)
+        let other_list =
+            || ScimError::new(ScimType::InvalidCursor, "The cursor is of another list. Begin again.");
+        Some(after.ok_or_else(other_list)?)
     };
-    if asked.condition == Condition::Never || asked.count == 0 {
+    if query.condition == Condition::Never || query.count == 0 {
         return Ok(Vec::new());
     }
     let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
     let linked = |sql: &mut Sql, relation: &Relation| add_linked_reach(sql, form, &call.context, relation);
-    let page = load_slice(&call.context, tx, form.shape, asked.slice((&condition, &linked), 0, after))?;
+    let page = load_slice(&call.context, tx, form.shape, query.slice((&condition, &linked), 0, after))?;
     if let Some(next) = page.next {
         head.insert("nextCursor".into(), call.context.app.cursors.seal(&belongs_to, &next).into());
     }
     Ok(page.rows)
 }
 
-/// What a cursor is good for: this list of this directory.
+/// The scope of a cursor: this list of this directory.
 fn belongs_to(call: &Call) -> Vec<u8> {
     let mut context = call.request.op.name.as_bytes().to_vec();
     let directory = directory(&call.context);

@@ -1,32 +1,32 @@
-//! Where pages by position ended: who reads on costs a page, and need not walk all that comes before it, nor count again.
+//! A cache of page ends for pages by index: the next page need not scan the rows before it, nor count again.
 
 use std::sync::{Arc, LazyLock};
 
 use chancery_record::{Timestamp, Value};
 use quick_cache::sync::Cache;
 
-/// Pages that are remembered.
-const MOST: usize = 10_000;
-/// How long, in ms.
-const KEPT: i64 = 10 * 60 * 1000;
+/// The most cached ends.
+const MAX_CACHED: usize = 10_000;
+/// How long an end is cached, in ms.
+const RETENTION: i64 = 10 * 60 * 1000;
 
-/// Where a page ended.
+/// The end of a page.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// Behind which row the next page begins: its value of the sort attribute, and its key.
+    /// The last row: its value of the sort attribute, and its key.
     pub after: [Value; 2],
-    /// How many rows there are in all.
+    /// The number of rows in all.
     pub total: i64,
     until: i64,
 }
 
-/// A list, and where the next page begins.
-type Place = (Vec<u8>, usize);
+/// A list, and the start index of the next page.
+type PageStart = (Vec<u8>, usize);
 
 /// Ends of pages.
-static ENDS: LazyLock<Cache<Place, Arc<End>>> = LazyLock::new(|| Cache::new(MOST));
+static ENDS: LazyLock<Cache<PageStart, Arc<End>>> = LazyLock::new(|| Cache::new(MAX_CACHED));
 
-/// Where the page before the one at `start` ended, if that is remembered.
+/// The end of the page before the one at `start`, if cached.
 pub fn recall(list: &[u8], start: usize, now: Timestamp) -> Option<Arc<End>> {
     if start == 1 {
         return None;
@@ -34,7 +34,7 @@ pub fn recall(list: &[u8], start: usize, now: Timestamp) -> Option<Arc<End>> {
     ENDS.get(&(list.to_vec(), start)).filter(|end| end.until > now.0)
 }
 
-/// Remembers that the page at `next` begins behind a row.
+/// Caches the end of the page before the one at `next`.
 pub fn remember(list: Vec<u8>, next: usize, (after, total): ([Value; 2], i64), now: Timestamp) {
-    ENDS.insert((list, next), Arc::new(End { after, total, until: now.0 + KEPT }));
+    ENDS.insert((list, next), Arc::new(End { after, total, until: now.0 + RETENTION }));
 }

@@ -1,4 +1,4 @@
-//! What a directory reaches: what tokens of its line made, or all; and nobody who administers.
+//! The reach of a directory: resources that tokens of its line created, or all, except administrators.
 
 use chancery_application::{roles_of_groups, roles_of_people, roles_of_users};
 use chancery_record::Value;
@@ -6,38 +6,38 @@ use chancery_resource::{
     Call, CarriedRole, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx,
     load_by, role_condition, select_key,
 };
-use chancery_scim::Home;
+use chancery_scim::Target;
 use uuid::Uuid;
 
 use crate::form::{Form, Operations};
 
-/// The directory that calls.
+/// The calling directory.
 pub fn directory(context: &Context) -> Provisioner {
     context.provisioner.as_deref().cloned().unwrap_or_default()
 }
 
-/// The condition on rows that the directory sees; `t` is the table.
+/// Adds the condition on rows that the directory sees; `alias` is the table.
 pub fn add_reach(sql: &mut Sql, form: Form, context: &Context, alias: &str) {
-    match (form.home, directory(context).only()) {
-        (Home::Store, Some(owner)) => {
+    match (form.target, directory(context).only()) {
+        (Target::Store, Some(owner)) => {
             sql.add(&format!(" AND {alias}.scim_owner = "));
             sql.add_bound(owner);
         }
-        (Home::Store, None) => {}
-        // whom nobody provisioned is not the directory's
-        (Home::Provider, _) => {
+        (Target::Store, None) => {}
+        // persons that no directory provisioned are out of reach
+        (Target::Provider, _) => {
             let name = if form.is_of_users() { "user_name_key" } else { "provisioned_name_key" };
             sql.add(&format!(" AND {alias}.{name} IS NOT NULL"));
         }
     }
 }
 
-/// Adds the condition on the rows of a set that a filter names, in which `o` is their table: of a group or user that the
-/// directory does not see it is not told who has it. Profile entries are the user's own.
+/// Adds the condition on rows of a relation that a filter names, in which `o` is their table: the holders of a group or
+/// user outside of the reach are not revealed. Profile entries are the user's own.
 pub fn add_linked_reach(sql: &mut Sql, form: Form, context: &Context, relation: &Relation) {
-    let mut forms = Operations::at(form.home).iter().map(|all| all.form);
+    let mut forms = Operations::at(form.target).iter().map(|all| all.form);
     let Some(linked) = forms.find(|form| form.shape.table == relation.target.table) else { return };
-    if form.home == Home::Provider {
+    if form.target == Target::Provider {
         sql.add(" AND o.idp_instance_id = ");
         sql.add_bound(directory(context).owner.unwrap_or_default());
     }
@@ -47,7 +47,7 @@ pub fn add_linked_reach(sql: &mut Sql, form: Form, context: &Context, relation: 
 /// The id that the path names.
 ///
 /// # Errors
-/// It is none.
+/// Not an id.
 pub fn id_in_path(call: &Call, form: Form) -> Result<Uuid, Problem> {
     Uuid::try_parse(call.request.parameter(0)).map_err(|_| Problem::not_found(form.of.name))
 }
@@ -55,16 +55,16 @@ pub fn id_in_path(call: &Call, form: Form) -> Result<Uuid, Problem> {
 /// The row with this id.
 ///
 /// # Errors
-/// There is none that the directory sees.
+/// Not found within the directory's reach.
 pub fn find(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<StoredRow, Problem> {
-    let found = load_by(context, tx, form.shape, None, &select(context, form, id));
-    found.map_err(|problem| named(form, problem))
+    let loaded = load_by(context, tx, form.shape, None, &select(context, form, id));
+    loaded.map_err(|problem| with_type(form, problem))
 }
 
 /// The row that the path names.
 ///
 /// # Errors
-/// There is none that the directory sees.
+/// Not found within the directory's reach.
 pub fn find_in_path(call: &Call, tx: &mut Tx<'_>, form: Form) -> Result<StoredRow, Problem> {
     find(&call.context, tx, form, id_in_path(call, form)?)
 }
@@ -76,34 +76,31 @@ pub fn select(context: &Context, form: Form, id: Uuid) -> Sql {
     sql
 }
 
-/// A problem that says of what type there is none.
-pub fn named(form: Form, problem: Problem) -> Problem {
+/// Names the resource type in a problem of 404.
+pub fn with_type(form: Form, problem: Problem) -> Problem {
     if problem.status() == 404 { Problem::not_found(form.of.name) } else { problem }
 }
 
-/// Which of these ids are rows that the directory sees.
-///
-/// # Errors
-/// The store's.
+/// The ids that are rows within the directory's reach.
 pub fn visible(
     context: &Context,
     tx: &mut Tx<'_>,
     form: Form,
     ids: &[Uuid],
 ) -> Result<Vec<Uuid>, StoreError> {
-    let mut seen = Vec::new();
+    let mut visible = Vec::new();
     for chunk in ids.chunks(chancery_resource::LIST) {
         let table = form.shape.table;
         let mut sql = Sql::new(format!("SELECT t.id FROM {table} t WHERE "));
-        match form.home {
-            Home::Store => {
+        match form.target {
+            Target::Store => {
                 sql.add("t.store = ");
                 sql.add_bound(context.scope.store());
                 if form.is_of_users() {
                     sql.add(" AND t.quarantined_on IS NULL");
                 }
             }
-            Home::Provider => {
+            Target::Provider => {
                 sql.add("t.idp_instance_id = ");
                 sql.add_bound(directory(context).owner.unwrap_or_default());
                 if form.is_of_users() {
@@ -115,45 +112,45 @@ pub fn visible(
         sql.add(" AND t.id IN ");
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            seen.push(row.id(0)?);
+            visible.push(row.id(0)?);
             Ok(())
         })?;
     }
-    Ok(seen)
+    Ok(visible)
 }
 
-/// What a directory never writes: it would administer by it.
-fn refused(what: &str) -> Problem {
+/// An operation that would give the directory an administrator's rights.
+fn administrators_only(what: &str) -> Problem {
     let detail = format!("{what} An administrator does that, not a directory.");
     Problem::new(ProblemKind::Forbidden, detail)
 }
 
-/// Refuses to write the name, the address, the password or the state of a user who administers, or to delete the user.
+/// Rejects writing the name, the address, the password or the state of an administrator, or deleting one.
 ///
 /// # Errors
 /// The user holds an administrator's role, or is in a group that has one.
-pub fn spare_administrator(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<(), Problem> {
-    let carried = match form.home {
-        Home::Store => roles_of_users(context, tx, &[id])?,
-        Home::Provider => roles_of_people(tx, &[id])?,
+pub fn forbid_administrator(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<(), Problem> {
+    let roles = match form.target {
+        Target::Store => roles_of_users(context, tx, &[id])?,
+        Target::Provider => roles_of_people(tx, &[id])?,
     };
-    if administers(&carried) { Err(refused("The user holds a role here.")) } else { Ok(()) }
+    if permits_anything(&roles) { Err(administrators_only("The user holds a role here.")) } else { Ok(()) }
 }
 
-/// Refuses to write the members of a group that has an administrator's role, itself or by a group above it.
+/// Rejects writing the members of a group that has an administrator's role, itself or by a group above it.
 ///
 /// # Errors
-/// It has one.
-pub fn spare_role_group(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<(), Problem> {
-    let administers = match form.home {
-        Home::Store => administers(&roles_of_groups(context, tx, &[id])?),
-        Home::Provider => is_assigned(tx, id)?,
+/// The group has one.
+pub fn forbid_role_group(context: &Context, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<(), Problem> {
+    let administers = match form.target {
+        Target::Store => permits_anything(&roles_of_groups(context, tx, &[id])?),
+        Target::Provider => is_assigned(tx, id)?,
     };
-    if administers { Err(refused("The group gives its members a role here.")) } else { Ok(()) }
+    if administers { Err(administrators_only("The group gives its members a role here.")) } else { Ok(()) }
 }
 
-/// Whether one of these roles lets its holder do something.
-fn administers(carried: &[CarriedRole]) -> bool {
+/// Whether one of these roles permits anything.
+fn permits_anything(carried: &[CarriedRole]) -> bool {
     carried.iter().any(|carried| !carried.role.line().permits.is_empty())
 }
 

@@ -1,23 +1,23 @@
-//! Writing the fields of a resource: as the body of a creation or of a change in version 2 would.
+//! Writes the fields of a resource as the body of a creation or of a change in version 2.
 
 use chancery_record::{Draft, Form as BodyForm, Json, Value};
 use chancery_resource::{
     Call, OwnerRow, Problem, StoredRow, Tx, Writer, change_row, create_row, delete, insert, load, load_by,
     load_keys, new_row, select_by, update,
 };
-use chancery_scim::{Fields, Refusal, ScimType, pointer_of};
+use chancery_scim::{Fields, ScimError, ScimType, pointer_of};
 use chancery_userstore::{
     user::{USER, User},
     user_profile::{USER_PROFILE, UserProfile},
 };
 use serde_json::{Map, Value as Serde};
 
-use crate::{beside::Entries, form::Form, reach, shown::keeps_entries};
+use crate::{form::Form, reach, related::Entries, render::stores_entries};
 
 /// Members of a body of version 2.
 pub type Body = Map<String, Serde>;
 
-/// The members that a new row gets from a resource.
+/// The body of a creation.
 pub fn new_body(fields: &Fields) -> Body {
     let given = fields.fields.iter().filter(|(_, value)| !value.is_null());
     let mut body: Body = given.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -27,7 +27,7 @@ pub fn new_body(fields: &Fields) -> Body {
     body
 }
 
-/// The members that change between what a row is and what it should be. What can be neither empty nor is said stays.
+/// The changed members between two states. Booleans that the new state omits stay.
 pub fn changes(before: &Fields, after: &Fields) -> Body {
     let changed = after.fields.iter().filter(|(name, value)| {
         let was = before.fields.get(*name).unwrap_or(&Serde::Null);
@@ -35,10 +35,10 @@ pub fn changes(before: &Fields, after: &Fields) -> Body {
     });
     let mut body: Body = changed.map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     if before.extra != after.extra {
-        let kept = Serde::Object(after.extra.clone());
+        let extra_json = Serde::Object(after.extra.clone());
         body.insert(
             extra().into(),
-            if after.extra.is_empty() { Serde::Null } else { kept.to_string().into() },
+            if after.extra.is_empty() { Serde::Null } else { extra_json.to_string().into() },
         );
     }
     body
@@ -48,7 +48,7 @@ fn extra() -> &'static str {
     User::SCIM_EXTRA.field().wire()
 }
 
-/// Whether e-mail addresses that this directory writes count as confirmed: then a body that writes one says so.
+/// Marks a written e-mail address as confirmed, if the directory's addresses count as confirmed.
 pub fn confirm(call: &Call, body: &mut Body) {
     let writes = body.get(User::EMAIL_ADDRESS.field().wire()).is_some_and(|address| !address.is_null());
     if writes && reach::directory(&call.context).confirms_email {
@@ -56,10 +56,10 @@ pub fn confirm(call: &Call, body: &mut Body) {
     }
 }
 
-/// Creates a row, whose number is not known yet.
+/// Creates a row; its number is not known yet.
 ///
 /// # Errors
-/// What is wrong with the body, by the fields of version 2.
+/// An invalid body, with the names of version 2.
 pub fn create(call: &Call, tx: &mut Tx<'_>, body: Body) -> Result<StoredRow, Problem> {
     let writer = call.writer();
     create_row(writer, tx, None, draft(writer, BodyForm::Create, body)?)
@@ -71,20 +71,17 @@ fn draft(writer: Writer<'_>, form: BodyForm, body: Body) -> Result<Draft, Proble
     writer.shape.read(form, &body, "").map_err(Problem::wrong)
 }
 
-/// Reads a new row back, to learn its number.
-///
-/// # Errors
-/// The store's.
+/// Reads a new row back, to get its number.
 pub fn read_back(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<StoredRow, Problem> {
-    // a user is found by the name: who looks an id up reads the end of its index, to which all others write
-    if let Some(name) = row.text(User::LOGIN_NAME).filter(|_| keeps_entries(form)) {
+    // a user is found by name: a look-up by id reads the end of its index, which all others write
+    if let Some(name) = row.text(User::LOGIN_NAME).filter(|_| stores_entries(form)) {
         let sql = select_by(&call.context, form.shape, User::LOGIN_NAME, name);
         return load_by(&call.context, tx, form.shape, None, &sql);
     }
     load(&call.context, tx, form.shape, None, Value::Id(row.as_owner(form.shape)?.id))
 }
 
-/// Changes a row; the row as it is afterwards. `If-Match` was checked: its tag is that of this form.
+/// Changes a row and returns it. `If-Match` was checked: its tag is that of this API.
 ///
 /// # Errors
 /// As [`create`].
@@ -106,10 +103,10 @@ pub fn change(
     reach::find(&call.context, tx, form, id)
 }
 
-/// Writes the profile entries that differ; whether any does.
+/// Writes the changed profile entries; whether there are any.
 ///
 /// # Errors
-/// A value that is no entry's.
+/// An invalid value of an entry.
 pub fn entries(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -129,9 +126,9 @@ pub fn entries(
     }
     let owner = row.as_owner(&USER)?;
     let keys: Vec<Value> = differ.iter().map(|(key, _)| Value::from(*key)).collect();
-    let mut there = load_keys(&call.context, tx, &USER_PROFILE, Some(&owner), &keys)?;
+    let mut existing = load_keys(&call.context, tx, &USER_PROFILE, Some(&owner), &keys)?;
     for (key, value) in differ {
-        match (there.remove(key), value) {
+        match (existing.remove(key), value) {
             (Some(entry), Serde::Null) => delete(&call.context, tx, &USER_PROFILE, &entry)?,
             (None, Serde::Null) => {}
             (Some(entry), value) => {
@@ -146,10 +143,10 @@ pub fn entries(
     Ok(true)
 }
 
-/// Writes the profile entries of a new user, who has none: what they are.
+/// Writes the profile entries of a new user, and returns them.
 ///
 /// # Errors
-/// A value that is no entry's.
+/// An invalid value of an entry.
 pub fn new_entries(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -184,8 +181,8 @@ fn add_entry(
 fn entry_value(form: Form, key: &str, value: &Serde) -> Result<Value, Problem> {
     let text = value.as_str().unwrap_or_default().to_owned();
     let checked = chancery_record::EntryValue::RULE.check(text);
-    let at = || pointer_of(form.of, form.home, key).unwrap_or_default();
+    let at = || pointer_of(form.of, form.target, key).unwrap_or_default();
     checked
         .map(Value::Text)
-        .map_err(|wrong| Refusal::wrong(ScimType::InvalidValue, format!("/{} {wrong}", at())).into())
+        .map_err(|wrong| ScimError::new(ScimType::InvalidValue, format!("/{} {wrong}", at())).into())
 }

@@ -1,13 +1,13 @@
-//! Who may write a field and when, and its default.
+//! Write access to a field, and its default.
 
 use crate::Value;
 
-/// The value of a field for which a create body provides none.
+/// The value of a field that a create body does not contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DefaultValue {
     /// No default: null where the field may be empty, required otherwise.
     None,
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
     /// A whole number.
     Int(i64),
@@ -32,24 +32,24 @@ impl DefaultValue {
 pub enum Sealing {
     /// Not encrypted.
     Open,
-    /// Under the master key, in those rows that the resource declares to hold a secret.
+    /// Under the master key, in the rows that contain a secret by the resource's declaration.
     Secret,
-    /// Under the key of the person that the row is about, where it is about one.
+    /// Under the key of the row's person, if it has one.
     Person,
 }
 
-/// Where a field's value is stored or comes from.
+/// The source of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// In a column of the resource's table, named as the field.
     Own,
-    /// In the caller's scope: the user store that the path names. No column of its own.
+    /// In the caller's scope: the user store of the path. No column of its own.
     Scope,
     /// In the path: the id of the owning resource. The table holds its row number.
     Owner,
-    /// In what is read, but not in the table: it is derived from other rows.
+    /// Derived from other rows: read, but not in the table.
     Derived,
-    /// In the body, and in the answer to it, but not stored: empty whenever it is read later.
+    /// In the body, and in the answer to it, but not stored: empty in later reads.
     Unstored,
 }
 
@@ -60,23 +60,23 @@ impl Column {
     }
 }
 
-/// Who may write a field, and where its value is stored: the access column of the contract.
+/// Write access to a field, and the source of its value: the access column of the contract.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of the contract's own table")]
 pub struct Access {
-    /// A create body may hold it.
+    /// A create body may contain it.
     pub create: bool,
-    /// A PUT body may hold it.
+    /// A PUT body may contain it.
     pub put: bool,
-    /// A PATCH body may hold it.
+    /// A PATCH body may contain it.
     pub patch: bool,
-    /// Answers hold it.
+    /// Answers contain it.
     pub shown: bool,
     /// It is the resource's key.
     pub key: bool,
-    /// Where its value is stored or comes from.
+    /// The source of its value.
     pub column: Column,
-    /// Its value where a create body provides none.
+    /// Its value where a create body does not contain it.
     pub default: DefaultValue,
     /// The column's name where it is not the field's.
     pub stored_as: Option<&'static str>,
@@ -86,7 +86,7 @@ pub struct Access {
     pub folded: bool,
     /// Whether it is encrypted at rest.
     pub sealing: Sealing,
-    /// Whether the audit trail records it even though answers do not show it.
+    /// Whether the audit trail records it even though answers do not contain it.
     pub audited: bool,
     /// Whether the documents list it in request bodies, where it is ignored.
     pub repeated: bool,
@@ -103,7 +103,7 @@ impl Access {
         Self { default, ..self }
     }
 
-    /// The same access, found and ordered without regard to case (see [`crate::fold()`]).
+    /// The same access, matched and ordered without regard to case (see [`crate::fold()`]).
     #[must_use]
     pub const fn folded(self) -> Self {
         Self { folded: true, ..self }
@@ -139,7 +139,7 @@ impl Access {
         Self { repeated: true, ..self }
     }
 
-    /// The same access, and kept by a PUT that does not name it.
+    /// The same access, unchanged by a PUT that omits it.
     #[must_use]
     pub const fn kept(self) -> Self {
         Self { kept: true, ..self }

@@ -1,4 +1,4 @@
-//! Reading a body against the field table: which members it may hold, of which types and within which bounds.
+//! Reading a body against the field table: its members, their types and their bounds.
 
 use base64::{
     Engine as _,
@@ -10,12 +10,12 @@ use crate::{
     parse_id, parse_timestamp, pointer, value::Encoding,
 };
 
-/// The kind of body that is read.
+/// The type of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// POST: absent and null both mean not set, and fall to the default.
     Create,
-    /// PUT: a missing member that can be empty becomes empty; one that cannot keeps its value.
+    /// PUT: a missing member that can be empty becomes empty; any other keeps its value.
     Put,
     /// PATCH with `application/json`: absent and null both mean unchanged.
     Patch,
@@ -23,20 +23,21 @@ pub enum Form {
     MergePatch,
 }
 
-/// What a body provides for one field.
+/// The body's content for one field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Provided {
     /// Nothing: the field keeps its value, or takes its default.
     Nothing,
-    /// The field is to be emptied.
+    /// Empties the field.
     Empty,
     /// A value.
     Value(Value),
-    /// A text that its rule does not take, and why. What is stored already may be sent back, so whoever knows the row decides.
+    /// A text that its rule refuses, and the reason. A stored text may be sent back, so the caller, which knows
+    /// the row, decides.
     Unfit(Value, String),
 }
 
-/// What a body provides, in the order of the resource's fields.
+/// The body's content, in the order of the resource's fields.
 #[derive(Clone, Debug)]
 pub struct Draft(pub Vec<Provided>);
 
@@ -50,7 +51,8 @@ impl Draft {
         fields.iter().zip(&self.0).map(filled).collect()
     }
 
-    /// The texts that rules do not take and that are not what is stored, each with its place; `was` holds what is.
+    /// The texts that rules refuse and that differ from the stored ones, each with its index; `was` contains
+    /// the stored ones.
     pub fn unfit<'a>(&'a self, was: &'a [Value]) -> impl Iterator<Item = (usize, &'a str)> {
         let own = self.0.iter().zip(was).enumerate();
         own.filter_map(|(index, (provided, was))| match provided {
@@ -59,7 +61,7 @@ impl Draft {
         })
     }
 
-    /// The values of a row after this change; `was` holds those before it.
+    /// The values of a row after this change; `was` contains those before.
     pub fn apply(&self, was: &[Value]) -> Vec<Value> {
         let changed = |(was, provided): (&Value, &Provided)| match provided {
             Provided::Value(value) => value.clone(),
@@ -69,10 +71,10 @@ impl Draft {
         was.iter().zip(&self.0).map(changed).collect()
     }
 
-    /// Drops what is provided for other fields than `kept`, the concurrency token and the key.
-    pub fn keep_only(&mut self, fields: &[Field], kept: &[&Field]) {
+    /// Drops the values of all fields but `allowed`, the concurrency token and the key.
+    pub fn retain_fields(&mut self, fields: &[Field], allowed: &[&Field]) {
         for (field, provided) in fields.iter().zip(&mut self.0) {
-            if !kept.iter().any(|kept| kept.is(field)) && !field.is_token() && !field.access.key {
+            if !allowed.iter().any(|allowed| allowed.is(field)) && !field.is_token() && !field.access.key {
                 *provided = Provided::Nothing;
             }
         }
@@ -87,7 +89,7 @@ impl Draft {
     }
 }
 
-/// Members that a body may hold besides the fields; they are ignored.
+/// Members that a body may contain besides the fields; they are ignored.
 #[derive(Clone, Copy, Debug)]
 pub enum Others<'a> {
     /// Members of these names: the nested arrays of the response form.
@@ -101,8 +103,8 @@ pub enum Others<'a> {
 ///
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds; the first
-/// [`MOST_ERRORS`](crate::MOST_ERRORS) of them are reported, the others counted. Where nothing is wrong with a change but
-/// texts that their rules do not take, they are [`Provided::Unfit`]: the row may hold them already.
+/// [`MOST_ERRORS`](crate::MOST_ERRORS) of them are reported, the others counted. Where a change has no errors
+/// but texts that their rules refuse, they are [`Provided::Unfit`]: the row may contain them already.
 pub fn read_draft(
     fields: &[Field],
     others: Others<'_>,
@@ -119,8 +121,8 @@ pub fn read_draft(
     let mut named = vec![false; fields.len()];
     let mut unfit = 0;
     for (name, value) in members {
-        let known = |field: &Field| field.access.shown || field.access.create;
-        let index = fields.iter().position(|field| known(field) && field.is_named(name));
+        let is_known = |field: &Field| field.access.shown || field.access.create;
+        let index = fields.iter().position(|field| is_known(field) && field.is_named(name));
         let Some((index, field)) = index.and_then(|at| Some((at, fields.get(at)?))) else {
             if let Others::Named(names) = others
                 && !names.contains(&name.as_str())
@@ -129,7 +131,7 @@ pub fn read_draft(
             }
             continue;
         };
-        // a create-only member is read so that it can be compared, except in legacy views
+        // a create-only member is read for comparison, except in legacy views
         let is_compared =
             form != Form::Create && field.is_create_only() && matches!(others, Others::Named(_));
         if !is_read(field, form) && !is_compared {
@@ -169,7 +171,7 @@ pub fn read_draft(
     if errors.all() == unfit { Ok(Draft(draft)) } else { Err(errors) }
 }
 
-/// A text as a row can hold it that was stored before its rule became what it is.
+/// A text as a row can contain it that was stored before its rule became stricter.
 fn stored_text(field: &Field, form: Form, value: &Json) -> Option<Value> {
     match (field.kind, value) {
         (Kind::Text(rule), Json::Text(text)) if form != Form::Create && !field.access.key => {
@@ -201,43 +203,43 @@ fn read_member(field: &Field, form: Form, value: &Json) -> Result<Provided, Stri
             Form::MergePatch => Err("cannot be emptied".to_owned()),
         };
     }
-    if field.nullable && is_no_text(field.kind, value) {
+    if field.nullable && is_empty_text(field.kind, value) {
         return Ok(Provided::Empty);
     }
     read_value(field.kind, value).map(Provided::Value)
 }
 
-/// What a row has of a member after a body said this of it, as an answer shows it; `None` where the body leaves it as it is.
-/// What no row can hold stays as it is.
-pub fn kept_of(field: &Field, said: &serde_json::Value) -> Option<serde_json::Value> {
-    match read_member(field, Form::Put, &Json::from_serde(said.clone())) {
+/// The value of a member after a PUT with this value, as in an answer; `None` where it leaves the member
+/// unchanged. A value that no row can contain stays as it is.
+pub fn kept_of(field: &Field, sent: &serde_json::Value) -> Option<serde_json::Value> {
+    match read_member(field, Form::Put, &Json::from_serde(sent.clone())) {
         Ok(Provided::Nothing) => None,
         Ok(Provided::Empty) => Some(serde_json::Value::Null),
         Ok(Provided::Value(value)) => Some(json_of(&field.kind, value.cell())),
-        Ok(Provided::Unfit(..)) | Err(_) => Some(said.clone()),
+        Ok(Provided::Unfit(..)) | Err(_) => Some(sent.clone()),
     }
 }
 
-/// What a write would refuse of a stored value that sent it back; `None` where it would be taken.
+/// The reason why a write would refuse a stored value sent back; `None` where it would be accepted.
 pub fn refusal_of(field: &Field, stored: &Value) -> Option<String> {
-    // lists of ids are the server's own
+    // lists of ids are written by the server
     if matches!(field.kind, Kind::Ids) {
         return None;
     }
     read_member(field, Form::Put, &Json::from_serde(json_of(&field.kind, stored.cell()))).err()
 }
 
-/// Whether an empty text stands for the lack of a value.
-fn is_no_text(kind: Kind, value: &Json) -> bool {
+/// Whether an empty text means no value.
+fn is_empty_text(kind: Kind, value: &Json) -> bool {
     match (kind, value) {
-        (Kind::Text(rule), Json::Text(text)) => !rule.keeps_empty && rule.trimmed(text).is_empty(),
+        (Kind::Text(rule), Json::Text(text)) => !rule.stores_empty && rule.trimmed(text).is_empty(),
         (_, Json::Text(text)) => text.is_empty(),
         _ => false,
     }
 }
 
 fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
-    let wanted = match (kind, value) {
+    let expected = match (kind, value) {
         (Kind::Id, Json::Text(text)) => {
             return parse_id(text).map(Value::Id).ok_or_else(|| "must be a UUID".to_owned());
         }
@@ -252,14 +254,14 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
             return rule.check(text).map(Value::Text);
         }
         (Kind::Numbered(names), Json::Int(index)) => {
-            let found = usize::try_from(*index).ok().and_then(|index| names.get(index));
-            return found
+            let known = usize::try_from(*index).ok().and_then(|index| names.get(index));
+            return known
                 .map(|name| Value::Text((*name).to_owned()))
                 .ok_or_else(|| format!("must be from 0 to {}", names.len().saturating_sub(1)));
         }
         (Kind::Choice(names) | Kind::Numbered(names), Json::Text(text)) => {
-            let found = names.iter().find(|name| name.eq_ignore_ascii_case(text));
-            return found.map_or_else(
+            let known = names.iter().find(|name| name.eq_ignore_ascii_case(text));
+            return known.map_or_else(
                 || Err(format!("must be one of {}", names.join(", "))),
                 |name| Ok(Value::Text((*name).to_owned())),
             );
@@ -277,7 +279,7 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
         (Kind::Texts(rule), Json::Array(items)) => return rule.read(items),
         (Kind::Pairs(rule), Json::Object(members)) => return rule.read(members),
         (kind, value) => {
-            let wanted = match kind {
+            let expected = match kind {
                 Kind::Bool => "true or false",
                 Kind::Int { .. } | Kind::Numbered(_) => "a whole number",
                 Kind::Object(_) | Kind::Pairs(_) => "an object",
@@ -285,10 +287,10 @@ fn read_value(kind: Kind, value: &Json) -> Result<Value, String> {
                 Kind::Ids => "left to the server",
                 _ => "a string",
             };
-            format!("must be {wanted}, not {}", value.word())
+            format!("must be {expected}, not {}", value.word())
         }
     };
-    Err(wanted)
+    Err(expected)
 }
 
 /// Reads an object of a body; returns its members as canonical JSON.
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn create_takes_what_it_may_and_ignores_what_is_ours() {
+    fn create_reads_writable_members_and_ignores_the_servers() {
         let provided = read(Form::Create, r#"{"name": "n", "seenOn": 7, "parts": 1, "note": null}"#);
         let provided = provided.unwrap();
         assert_eq!(provided[1], Provided::Value(Value::from("n")));
@@ -342,9 +344,9 @@ mod tests {
         assert_eq!(pointers(Form::Create, r#"{"name": 1, "id": "x"}"#), ["/name", "/id"]);
     }
 
-    /// Section 15: what people type is trimmed, blank text is no text; a JWK set is text or an object.
+    /// Section 15: typed text is trimmed, blank text is no value; a JWK set is text or an object.
     #[test]
-    fn texts_are_read_as_what_they_are() {
+    fn typed_text_is_trimmed_and_a_jwk_set_may_be_an_object() {
         let provided = read(Form::Create, r#"{"name": " n ", "note": "\u2003 "}"#).unwrap();
         assert_eq!(provided[1..3], [Provided::Value(Value::from("n")), Provided::Empty]);
         assert_eq!(pointers(Form::Create, r#"{"name": "  "}"#), ["/name"]);
@@ -358,15 +360,15 @@ mod tests {
     }
 
     #[test]
-    fn put_empties_what_can_be_empty_and_keeps_the_rest() {
+    fn put_empties_missing_nullable_members_and_keeps_the_others() {
         let provided = read(Form::Put, r#"{"concurrencyToken": "t"}"#).unwrap();
         assert_eq!(provided[1..4], [Provided::Nothing, Provided::Empty, Provided::Nothing]);
         assert_eq!(pointers(Form::Put, r#"{"name": "n"}"#), ["/concurrencyToken"]);
     }
 
-    /// A rule can become narrower: what is stored may be sent back, and nothing else that the rule does not take.
+    /// A rule can become stricter: the stored text may be sent back, but no other text that the rule refuses.
     #[test]
-    fn a_change_may_hold_a_text_that_is_stored_already() {
+    fn a_change_may_contain_an_invalid_text_that_is_stored_already() {
         let body = r#"{"note": " a\u0085b", "concurrencyToken": "t"}"#;
         for form in [Form::Put, Form::Patch, Form::MergePatch] {
             let draft = super::Draft(read(form, body).unwrap());
@@ -379,8 +381,8 @@ mod tests {
             assert_eq!(draft.unfit(&row("b")).map(|(index, _)| index).collect::<Vec<_>>(), [2]);
         }
         assert_eq!(pointers(Form::Create, r#"{"name": "n", "note": "a\u0085b"}"#), ["/note"]);
-        let beside = r#"{"note": "a\u0085b", "isOpen": 7, "concurrencyToken": "t"}"#;
-        assert_eq!(pointers(Form::Put, beside), ["/note", "/isOpen"]);
+        let with_other_error = r#"{"note": "a\u0085b", "isOpen": 7, "concurrencyToken": "t"}"#;
+        assert_eq!(pointers(Form::Put, with_other_error), ["/note", "/isOpen"]);
     }
 
     #[test]
@@ -407,7 +409,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any body is read, or refused with pointers to members that it has; what is read fits the record.
+        /// Any body is read, or refused with pointers to its members; the result fits the record.
         #[test]
         fn bodies_are_read_or_refused(body in bodies()) {
             let Ok(json) = read_json(body.as_bytes()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The errors of a body, bounded in number and size: a body can hold a million of them.
+//! The errors of a body, bounded in number and size: a body can contain a million of them.
 
 use std::ops::{Deref, DerefMut};
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 
 /// The most errors that are reported one by one. Further ones are only counted.
 pub const MOST_ERRORS: usize = 100;
-/// The longest name of a member that is reported uncut, in bytes.
-const LONGEST_NAME: usize = 256;
+/// The longest name of a member that is reported in full, in bytes.
+const MAX_NAME: usize = 256;
 
-/// One error of a body: where it is (JSON Pointer, RFC 6901) and how to correct it.
+/// One error of a body: its position (JSON Pointer, RFC 6901) and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// JSON Pointer into the body.
     pub pointer: String,
-    /// What is wrong, for people.
+    /// The reason, for people.
     pub detail: String,
 }
 
@@ -25,17 +25,17 @@ impl FieldError {
     }
 }
 
-/// The JSON Pointer (RFC 6901) of a member below `base`. A name that is longer than any real member's is cut.
+/// The JSON Pointer (RFC 6901) of a member below `base`. A name longer than any real member's is shortened.
 pub fn pointer(base: &str, member: &str) -> String {
     format!("{base}/{}", shortened(member).replace('~', "~0").replace('/', "~1"))
 }
 
-/// A name as errors report it: cut where it is too long.
+/// A name for error messages: shortened where it is too long.
 pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
-    if name.len() <= LONGEST_NAME {
+    if name.len() <= MAX_NAME {
         return name.into();
     }
-    let end = (0..=LONGEST_NAME).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=MAX_NAME).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
     format!("{}...", name.get(..end).unwrap_or_default()).into()
 }
 
@@ -137,7 +137,7 @@ impl<'a> IntoIterator for &'a mut FieldErrors {
 mod tests {
     use super::{FieldError, FieldErrors, MOST_ERRORS, pointer};
 
-    /// A1: of a million errors a bounded number is kept, each of bounded size.
+    /// A1: of a million errors a bounded number is stored, each of bounded size.
     #[test]
     fn errors_are_reported_up_to_a_bound() {
         let errors: FieldErrors = (0..1_000_000).map(|n| FieldError::new(n.to_string(), "wrong")).collect();

@@ -1,4 +1,4 @@
-//! The field table: what one line of [`record!`](crate::record) declares.
+//! The field table: the declaration of one line of [`record!`](crate::record).
 
 use uuid::Uuid;
 
@@ -7,12 +7,12 @@ use crate::{
     value::Encoding,
 };
 
-/// The kind of value that a field holds, with its bounds.
+/// The kind of a field's value, with its bounds.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A UUID.
     Id,
-    /// A truth value.
+    /// A Boolean.
     Bool,
     /// A whole number within bounds, both included.
     Int {
@@ -46,13 +46,13 @@ pub enum Kind {
 pub struct Field {
     /// Column name, in snake case.
     pub column: &'static str,
-    /// What the field means, for the OpenAPI document.
+    /// The field's description, for the OpenAPI document.
     pub about: &'static str,
-    /// The kind of value that it holds.
+    /// The kind of its value.
     pub kind: Kind,
     /// Whether it may be empty.
     pub nullable: bool,
-    /// Who may write it.
+    /// The write access.
     pub access: Access,
     wire: WireName,
     record: &'static str,
@@ -84,12 +84,12 @@ impl Field {
         self.index
     }
 
-    /// Whether it is one of the record of this name (see [`Record::TYPE_NAME`]).
+    /// Whether it belongs to the record of this name (see [`Record::TYPE_NAME`]).
     pub const fn is_of(&self, record: &str) -> bool {
         is_same(self.record.as_bytes(), record.as_bytes())
     }
 
-    /// Whether this is the same field, perhaps with another kind, access or name on the wire.
+    /// Whether this is the same field, perhaps with another kind, access or wire name.
     pub fn is(&self, other: &Self) -> bool {
         self.index == other.index && self.record == other.record
     }
@@ -111,7 +111,7 @@ impl Field {
         }
     }
 
-    /// The same field with another kind and access, as a legacy view or another form reads it.
+    /// The same field with another kind and access, for a legacy view or another form.
     #[must_use]
     pub fn with(self, kind: Kind, access: Access) -> Self {
         Self { kind, access, ..self }
@@ -133,7 +133,7 @@ impl Field {
         self.wire.as_bytes() == name.as_bytes()
     }
 
-    /// Whether a create body must hold it.
+    /// Whether a create body must contain it.
     pub fn required(&self) -> bool {
         let Access { create, key, column, default, .. } = self.access;
         create
@@ -148,17 +148,17 @@ impl Field {
         self.column == "concurrency_token"
     }
 
-    /// Whether this is the name by which people call the resource.
+    /// Whether this is the resource's name for people.
     pub fn is_name(&self) -> bool {
         self.column == "name"
     }
 
-    /// Whether this is the concurrency token, and a change must present it.
+    /// Whether this is the concurrency token, and required in a change.
     pub fn is_asked_token(&self) -> bool {
         self.is_token() && self.access.shown
     }
 
-    /// Whether its value is provided at creation and never changes.
+    /// Whether its value is set at creation and never changes.
     pub fn is_create_only(&self) -> bool {
         let Access { create, put, patch, key, .. } = self.access;
         create && !put && !patch && !key && !self.is_token()

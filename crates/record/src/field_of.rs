@@ -53,8 +53,8 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
     /// Its text in a row, borrowed; `None` where the row has none.
     pub fn text(self, values: &[Value]) -> Option<&str> {
         const {
-            let holds_text = matches!(T::KIND, Kind::Text(_) | Kind::Choice(_) | Kind::Numbered(_));
-            assert!(holds_text, "the field holds no text");
+            let is_text = matches!(T::KIND, Kind::Text(_) | Kind::Choice(_) | Kind::Numbered(_));
+            assert!(is_text, "the field holds no text");
         }
         match self.field().value(values) {
             Value::Text(text) => Some(text),
@@ -75,7 +75,7 @@ impl<R: Record, T: FieldType> FieldOf<R, T> {
     }
 }
 
-/// Displays the column, as a statement names it.
+/// Displays the column, for SQL statements.
 impl<R: Record, T: FieldType> fmt::Display for FieldOf<R, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.column())

@@ -7,15 +7,15 @@ use crate::{
     value::{Bytes, Encoding, Ids},
 };
 
-/// A stored value does not fit its field: a migration or a manual change was wrong. Holds the column's name.
+/// A stored value does not fit its field: a migration or a manual change was wrong. Contains the column's name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 
 /// A struct declared by [`record!`](crate::record).
 pub trait Record: Sized {
-    /// The record's name with its module path, which no other record has.
+    /// The record's name with its module path, which is unique.
     const TYPE_NAME: &'static str;
-    /// What the record is, for the OpenAPI document.
+    /// The record's description, for the OpenAPI document.
     const ABOUT: &'static str;
     /// Its fields, in order.
     const FIELDS: &'static [Field];
@@ -31,7 +31,7 @@ pub trait Record: Sized {
 
 /// A type that a record's field can have.
 pub trait FieldType: Sized {
-    /// The kind of value that a field of this type holds.
+    /// The kind of a field of this type.
     const KIND: Kind;
     /// Whether a field of this type may be empty.
     const NULLABLE: bool = false;
@@ -109,7 +109,7 @@ impl FieldType for Ids {
     }
 }
 
-/// Declares identifier types, one a resource, so that a user's id cannot pass for a group's.
+/// Declares identifier types, one per resource, so that a user's id is no group's.
 #[macro_export]
 macro_rules! id_types {
     ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {$(
@@ -195,16 +195,16 @@ mod tests {
     use crate::{Ids, Value};
 
     #[test]
-    fn ids_are_kept_as_their_json() {
-        for (ids, kept) in [
+    fn ids_are_stored_as_json() {
+        for (ids, json) in [
             (Vec::new(), "[]".to_owned()),
             (
                 vec![Uuid::from_u128(1), Uuid::from_u128(2)],
                 format!("[\"{}\",\"{}\"]", Uuid::from_u128(1), Uuid::from_u128(2)),
             ),
         ] {
-            assert_eq!(Ids(ids.clone()).into_value(), Value::Text(kept.clone()));
-            assert_eq!(Ids::from_value(Value::Text(kept)), Ok(Ids(ids)));
+            assert_eq!(Ids(ids.clone()).into_value(), Value::Text(json.clone()));
+            assert_eq!(Ids::from_value(Value::Text(json)), Ok(Ids(ids)));
         }
         assert!(Ids::from_value(Value::Text("[\"x\"]".into())).is_err());
     }

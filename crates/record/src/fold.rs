@@ -3,8 +3,8 @@
 use icu_casemap::CaseMapper;
 use icu_normalizer::ComposingNormalizer;
 
-/// Folds text for comparison: Unicode NFKC, then full case folding, then NFKC again, so that
-/// what looks the same is the same. Stable under repetition.
+/// Folds text for comparison: Unicode NFKC, then full case folding, then NFKC again, so that text that looks
+/// the same is the same. Stable under repetition.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

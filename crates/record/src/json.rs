@@ -1,4 +1,4 @@
-//! Reading JSON strictly: duplicate members, depth and what cannot be text are refused.
+//! Reading JSON strictly: duplicate members, excessive depth and invalid text are refused.
 
 use std::{cell::Cell, collections::HashSet, fmt};
 
@@ -6,9 +6,9 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 
 use crate::shortened;
 
-/// How deep JSON may nest.
+/// The maximum depth of JSON.
 pub const MAX_DEPTH: usize = 32;
-/// How many values one text may hold, where no other bound is given: each takes some hundred bytes.
+/// The maximum number of values of one text, where no other bound is given: each takes some hundred bytes.
 pub const MAX_VALUES: usize = 1_000_000;
 
 /// A JSON value. An object keeps the order of its members and has each name once.
@@ -20,7 +20,7 @@ pub enum Json {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number. No field takes one, so its digits are not stored.
+    /// Any other number. No field accepts one, so its digits are not stored.
     Number,
     /// A string.
     Text(String),
@@ -37,7 +37,7 @@ impl Json {
         members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
     }
 
-    /// The same value as JSON text without white space; `None` where it holds a number that is not whole,
+    /// The same value as JSON text without white space; `None` where it contains a number that is not whole,
     /// whose digits are not stored.
     pub fn to_text(&self) -> Option<String> {
         fn is_exact(json: &Json) -> bool {
@@ -51,7 +51,7 @@ impl Json {
         is_exact(self).then(|| self.to_serde().to_string())
     }
 
-    /// The same value for libraries that take `serde_json`'s; a number that is not whole becomes null.
+    /// The same value for libraries that use `serde_json`'s; a number that is not whole becomes null.
     pub fn to_serde(&self) -> serde_json::Value {
         match self {
             Self::Null | Self::Number => serde_json::Value::Null,
@@ -93,7 +93,7 @@ impl Json {
     }
 }
 
-/// Why a text is not JSON that is accepted, with line and column.
+/// The reason why a text is refused as JSON, with line and column.
 #[derive(Debug, PartialEq, Eq)]
 pub struct JsonError(pub String);
 
@@ -109,7 +109,7 @@ pub fn read_json(bytes: &[u8]) -> Result<Json, JsonError> {
 /// Reads one JSON text of at most `most` values.
 ///
 /// # Errors
-/// Those of [`read_json`].
+/// As [`read_json`].
 pub fn read_json_within(bytes: &[u8], most: usize) -> Result<Json, JsonError> {
     let (mut reader, left) = (serde_json::Deserializer::from_slice(bytes), Cell::new(most));
     let level = Level { depth: 0, most, left: &left };
@@ -122,12 +122,12 @@ pub fn read_json_within(bytes: &[u8], most: usize) -> Result<Json, JsonError> {
 struct Level<'a> {
     depth: usize,
     most: usize,
-    /// How many more values may follow.
+    /// The remaining number of values.
     left: &'a Cell<usize>,
 }
 
 impl Level<'_> {
-    fn below<E: de::Error>(self) -> Result<Self, E> {
+    fn nested<E: de::Error>(self) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
             return Err(E::custom(format_args!("nested more than {MAX_DEPTH} levels deep")));
         }
@@ -179,7 +179,7 @@ impl<'de> Visitor<'de> for Level<'_> {
         Ok(Json::Text(value))
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
-        let level = self.below()?;
+        let level = self.nested()?;
         let mut array = Vec::new();
         while let Some(item) = items.next_element_seed(level)? {
             self.count()?;
@@ -188,7 +188,7 @@ impl<'de> Visitor<'de> for Level<'_> {
         Ok(Json::Array(array))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
-        let level = self.below()?;
+        let level = self.nested()?;
         let mut object: Vec<(String, Json)> = Vec::new();
         while let Some(name) = members.next_key::<String>()? {
             self.count()?;
@@ -230,7 +230,7 @@ mod tests {
         );
     }
 
-    /// A1: how much memory a body takes follows from a bound, not from the body.
+    /// A1: the memory of a body is limited by a bound, not by the body.
     #[test]
     fn values_are_counted() {
         assert!(read_json_within(b"[{\"a\": [1]}, 2]", 4).is_ok());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_ambiguous() {
+    fn refuses_ambiguous_json() {
         assert!(problem(r#"{"a": 1, "a": 2}"#).contains("\"a\" is there twice"));
         let many: Vec<String> = (0..40).map(|n| format!("\"m{n}\": 1")).collect();
         assert!(problem(&format!("{{{}, \"m3\": 2}}", many.join(","))).contains("twice"));

@@ -1,5 +1,5 @@
-//! What a resource is made of: fields with their kind, bounds and access, declared once by
-//! [`record!`]; JSON read strictly against that table and written from it.
+//! Records: fields with their kind, bounds and access, declared once by [`record!`]; JSON read strictly against
+//! that table and written from it.
 //!
 //! This crate does no I/O and knows neither HTTP nor SQL.
 
@@ -98,13 +98,13 @@ macro_rules! record {
 
         const _: () = {
             #[expect(non_camel_case_types, reason = "they are called as the fields are")]
-            enum PlaceOfField { $($field),* }
+            enum FieldIndex { $($field),* }
 
             impl $crate::Record for $name {
                 const TYPE_NAME: &'static str = concat!(module_path!(), "::", stringify!($name));
                 const ABOUT: &'static str = concat!($($about),*);
                 const FIELDS: &'static [$crate::Field] = &[$($crate::Field::new::<Self, $kind>(
-                    PlaceOfField::$field as usize, stringify!($field), concat!("", $($doc),*), $access)),*];
+                    FieldIndex::$field as usize, stringify!($field), concat!("", $($doc),*), $access)),*];
                 fn from_values(values: Vec<$crate::Value>) -> Result<Self, $crate::Mismatch> {
                     let mut values = values.into_iter();
                     Ok(Self { $($field: $crate::Field::take(stringify!($field), values.next())?),* })
@@ -118,7 +118,7 @@ macro_rules! record {
                 #[allow(dead_code, clippy::allow_attributes, reason = "nobody needs all of them")]
                 impl $name {
                     $($(#[doc = $doc])* $visibility const [<$field:upper>]: $crate::FieldOf<Self, $kind> =
-                        $crate::FieldOf::at(PlaceOfField::$field as usize);)*
+                        $crate::FieldOf::at(FieldIndex::$field as usize);)*
                 }
             }
         };

@@ -1,29 +1,29 @@
-//! Members that hold several texts: a list of them, or texts by names. They are stored as their JSON.
+//! Members with several texts: a list, or texts by names. They are stored as their JSON.
 
 use crate::{Json, TextRule, Value, read_json};
 
-/// What a list of texts accepts.
+/// The rule of a list of texts.
 #[derive(Debug)]
 pub struct ListRule {
-    /// What each of its texts is.
+    /// The rule of each text.
     pub item: &'static TextRule,
-    /// How many there can be.
+    /// The maximum number.
     pub most: usize,
 }
 
-/// What texts by names accept. A value may be null: it stands for one that is not told.
+/// The rule of texts by names. A null value is a value that is not shown.
 #[derive(Debug)]
 pub struct PairsRule {
-    /// What a name is.
+    /// The rule of a name.
     pub name: &'static TextRule,
-    /// What a value is.
+    /// The rule of a value.
     pub value: &'static TextRule,
-    /// How many there can be.
+    /// The maximum number.
     pub most: usize,
 }
 
 impl ListRule {
-    /// Reads a list of a body; `Err` says what is wrong. A text that is there twice counts once.
+    /// Reads a list of a body; `Err` contains the reason of a refusal. A duplicate text counts once.
     pub(crate) fn read(&self, items: &[Json]) -> Result<Value, String> {
         if items.len() > self.most {
             return Err(format!("takes at most {} texts, not {}", self.most, items.len()));
@@ -43,7 +43,7 @@ impl ListRule {
 }
 
 impl PairsRule {
-    /// Reads texts by names of a body; `Err` says what is wrong.
+    /// Reads texts by names of a body; `Err` contains the reason of a refusal.
     pub(crate) fn read(&self, members: &[(String, Json)]) -> Result<Value, String> {
         if members.len() > self.most {
             return Err(format!("takes at most {} members, not {}", self.most, members.len()));
@@ -66,7 +66,7 @@ impl PairsRule {
     }
 }
 
-/// Texts as they are stored.
+/// The stored form of texts.
 pub fn list_value(texts: &[String]) -> Value {
     Value::Text(serde_json::Value::from(texts).to_string())
 }
@@ -77,13 +77,13 @@ pub fn list_of(stored: &str) -> Option<Vec<String>> {
     items.into_iter().map(|item| if let Json::Text(text) = item { Some(text) } else { None }).collect()
 }
 
-/// Texts by names as they are stored.
+/// The stored form of texts by names.
 pub fn pairs_value(pairs: &[(String, Option<String>)]) -> Value {
     let members = pairs.iter().map(|(name, value)| (name.clone(), value.clone().into()));
     Value::Text(serde_json::Value::Object(members.collect()).to_string())
 }
 
-/// The stored texts by their names; `None` where there are none.
+/// The stored texts by their names; `None` where it is no such object.
 pub fn pairs_of(stored: &str) -> Option<Vec<(String, Option<String>)>> {
     let Json::Object(members) = read_json(stored.as_bytes()).ok()? else { return None };
     let pairs = members.into_iter().map(|(name, value)| match value {

@@ -1,21 +1,21 @@
-//! The grammar of e-mail addresses: one for what is kept and for what mail is sent to.
+//! The grammar of e-mail addresses: one for stored addresses and for recipients of mail.
 
 use crate::text::{breaks_line, is_hidden};
 
 /// The most bytes of an address: a path of SMTP has 256 with its brackets (RFC 5321, section 4.5.3.1.3).
-const LONGEST: usize = 254;
+const MAX_LENGTH: usize = 254;
 /// The most bytes before the `@` (RFC 5321, section 4.5.3.1.1).
-const LONGEST_LOCAL: usize = 64;
+const MAX_LOCAL: usize = 64;
 /// The most bytes of a domain, and of one of its labels (RFC 1035, section 2.3.4).
-const LONGEST_DOMAIN: usize = 253;
-const LONGEST_LABEL: usize = 63;
+const MAX_DOMAIN: usize = 253;
+const MAX_LABEL: usize = 63;
 
 /// An e-mail address at a domain (RFC 5321, RFC 6531).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailAddress<'a> {
-    /// What is before the `@`.
+    /// The local part, before the `@`.
     pub local: &'a str,
-    /// The domain in ASCII (RFC 5891), as not every server takes another.
+    /// The domain in ASCII (RFC 5891), because not every server accepts another form.
     pub domain: String,
 }
 
@@ -27,12 +27,13 @@ impl<'a> MailAddress<'a> {
             return None;
         }
         let domain = idna::domain_to_ascii(domain).ok()?;
-        let fits = is_domain(&domain) && local.len() + 1 + domain.len() <= LONGEST;
+        let fits = is_domain(&domain) && local.len() + 1 + domain.len() <= MAX_LENGTH;
         fits.then_some(Self { local, domain })
     }
 
-    /// Reads a sender, `a@example.com` or `Name <a@example.com>`: the name, if there is one, and the address. It has neither a
-    /// quoted string nor other letters than those of words, as not every program reads such a sender.
+    /// Reads a sender, `a@example.com` or `Name <a@example.com>`: the optional name, and the address. It has
+    /// neither a quoted string nor letters that are no word characters, because not every program reads such a
+    /// sender.
     pub fn read_named(text: &'a str) -> Option<(Option<&'a str>, Self)> {
         let (name, address) = if let Some(address) = Self::read(text.trim()) {
             (None, address)
@@ -60,7 +61,7 @@ fn is_local(local: &str) -> bool {
         Some(quoted) => is_quoted(quoted),
         None => local.split('.').all(is_atom),
     };
-    fits && local.len() <= LONGEST_LOCAL
+    fits && local.len() <= MAX_LOCAL
 }
 
 fn is_quoted(text: &str) -> bool {
@@ -83,12 +84,12 @@ fn is_domain(domain: &str) -> bool {
     let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let is_label = |label: &str| {
         let bytes = label.as_bytes();
-        label.len() <= LONGEST_LABEL
+        label.len() <= MAX_LABEL
             && is_edge(bytes.first())
             && is_edge(bytes.last())
             && label.bytes().all(is_inner)
     };
-    domain.len() <= LONGEST_DOMAIN && domain.split('.').all(is_label)
+    domain.len() <= MAX_DOMAIN && domain.split('.').all(is_label)
 }
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
     use super::MailAddress;
 
     #[test]
-    fn addresses_are_those_that_mail_can_be_sent_to() {
+    fn only_deliverable_addresses_are_read() {
         for (text, local, domain) in [
             ("ada@example.com", "ada", "example.com"),
             ("a.b+c=d/e@Example.COM", "a.b+c=d/e", "example.com"),
@@ -106,8 +107,8 @@ mod tests {
             ("root@localhost", "root", "localhost"),
             ("a@a_b.example", "a", "a_b.example"),
         ] {
-            let wanted = MailAddress { local, domain: domain.to_owned() };
-            assert_eq!(MailAddress::read(text), Some(wanted), "{text}");
+            let expected = MailAddress { local, domain: domain.to_owned() };
+            assert_eq!(MailAddress::read(text), Some(expected), "{text}");
         }
         let long = [format!("{}@example.com", "a".repeat(65)), format!("a@{}.com", "b".repeat(64))];
         let many = format!("a@{}", vec!["b".repeat(60); 5].join("."));
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_stand_before_an_address() {
+    fn a_name_may_precede_an_address() {
         let named = |text| MailAddress::read_named(text).map(|(name, address)| (name, address.domain));
         let domain = || "example.com".to_owned();
         for bare in [" a@example.com ", "<a@example.com>"] {

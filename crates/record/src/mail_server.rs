@@ -9,11 +9,11 @@ use crate::Secret;
 /// The bounds of a timeout, in milliseconds; one beyond them is clamped.
 const TIMEOUT: (u64, u64) = (1_000, 120_000);
 const DEFAULT_TIMEOUT: u64 = 30_000;
-/// The characters that a host name may have (RFC 1035, section 2.3.4).
+/// The maximum length of a host name (RFC 1035, section 2.3.4).
 const HOST: usize = 253;
 const CREDENTIAL: usize = 1024;
 
-/// An SMTP server and how to talk to it.
+/// The connection settings of an SMTP server.
 #[derive(Clone, Debug)]
 pub struct MailServerSettings {
     /// Its name or address.
@@ -35,7 +35,7 @@ impl MailServerSettings {
     /// members are ignored, null is the same as absent.
     ///
     /// # Errors
-    /// What is wrong, without any of the values.
+    /// The reason, without any of the values.
     pub fn read(json: &str) -> Result<Self, String> {
         // serde's own message can contain a value
         let value: Value = serde_json::from_str(json).map_err(|_| "the text is not JSON".to_owned())?;
@@ -87,8 +87,8 @@ impl MailServerSettings {
 }
 
 fn member<'m>(members: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
-    let found = members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-    found.map(|(_, value)| value).filter(|value| !value.is_null())
+    let entry = members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+    entry.map(|(_, value)| value).filter(|value| !value.is_null())
 }
 
 fn text<'m>(members: &'m Map<String, Value>, name: &str) -> Result<Option<&'m str>, String> {

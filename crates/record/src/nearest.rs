@@ -1,36 +1,36 @@
-//! What somebody who mistyped a name meant.
+//! The intended name of a misspelt one.
 
 use strsim::levenshtein;
 
-/// The known name that differs least from this one, without regard to case; `None` where none is like it.
+/// The known name that differs least from this one, without regard to case; `None` where none is similar.
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let (least, found) = measured(name, known)?;
-    (least <= found.chars().count() / 2).then_some(found)
+    let (least, candidate) = closest(name, known)?;
+    (least <= candidate.chars().count() / 2).then_some(candidate)
 }
 
-/// The known name that this one can only be a misspelling of: it differs in case alone, or in a letter or two. For names that
-/// may be somebody's own.
+/// The known name of which this one is a misspelling: it differs in case alone, or in a letter or two. For
+/// names that may also be user-defined.
 pub fn misspelt<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let (least, found) = measured(name, known)?;
-    (least <= (found.chars().count() / 4).clamp(1, 2)).then_some(found)
+    let (least, candidate) = closest(name, known)?;
+    (least <= (candidate.chars().count() / 4).clamp(1, 2)).then_some(candidate)
 }
 
-/// The known name that differs least from this one, without regard to case, with the number of letters that differ.
-fn measured<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(usize, &'k str)> {
-    let name: String = name.to_lowercase().chars().take(LONGEST).collect();
-    let measured = known.into_iter().map(|known| (levenshtein(&name, &known.to_lowercase()), known));
-    measured.min_by_key(|(distance, _)| *distance)
+/// The known name that differs least from this one, without regard to case, with the edit distance.
+fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<(usize, &'k str)> {
+    let name: String = name.to_lowercase().chars().take(MAX_COMPARED).collect();
+    let closest = known.into_iter().map(|known| (levenshtein(&name, &known.to_lowercase()), known));
+    closest.min_by_key(|(distance, _)| *distance)
 }
 
 /// The most letters of a name that are compared.
-const LONGEST: usize = 256;
+const MAX_COMPARED: usize = 256;
 
 #[cfg(test)]
 mod tests {
     use super::{misspelt, nearest};
 
     #[test]
-    fn a_misspelling_differs_in_little() {
+    fn a_misspelling_differs_in_few_letters() {
         let known = ["SignIn", "SecondFactor", "Style"];
         for (typed, meant) in [
             ("signin", Some("SignIn")),

@@ -1,14 +1,14 @@
-//! Origins of addresses, as browsers write them.
+//! Origins of URLs, as browsers write them.
 
-/// The origin of a URL as a browser writes it (RFC 6454, section 6.2): scheme, host and any port that is not the scheme's
-/// default. Text without a host (an app's `android:apk-key-hash:..`) stays as it is.
+/// The origin of a URL as a browser writes it (RFC 6454, section 6.2): scheme, host and any port that is not
+/// the scheme's default. Text without a host (an app's `android:apk-key-hash:..`) stays as it is.
 pub fn origin_of(url: &str) -> String {
     let url = url.trim();
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let scheme = scheme.to_ascii_lowercase();
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let own_port = if scheme == "https" { ":443" } else { ":80" };
-    format!("{scheme}://{}", host.strip_suffix(own_port).unwrap_or(&host))
+    let default_port = if scheme == "https" { ":443" } else { ":80" };
+    format!("{scheme}://{}", host.strip_suffix(default_port).unwrap_or(&host))
 }
 
 /// The host of an origin, without its port; empty where it has none.
@@ -20,7 +20,7 @@ pub fn host_of(origin: &str) -> &str {
     }
 }
 
-/// Whether a URL is of the machine that it is used on, and so needs no TLS.
+/// Whether a URL is of the local machine, and so needs no TLS.
 pub fn is_of_this_machine(url: &str) -> bool {
     ["localhost", "127.0.0.1", "[::1]"].contains(&host_of(&origin_of(url)))
 }

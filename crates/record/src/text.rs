@@ -5,11 +5,11 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
-use pattern::{FREE, KEY, LINE, LOCALE, MAIL, OPAQUE, PHONE, SEEN, SIGNED, TYPED, WEB, ZONE};
+use pattern::{FREE, KEY, LINE, LOCALE, MAIL, OPAQUE, PHONE, SIGNED, TYPED, VISIBLE, WEB, ZONE};
 
 use crate::{FieldType, Kind, MailAddress, Mismatch, Value, parse_day, parse_timestamp};
 
-/// What a text type accepts.
+/// The rule of a text type.
 #[derive(Debug)]
 pub struct TextRule {
     /// Its name in the OpenAPI document.
@@ -24,18 +24,18 @@ pub struct TextRule {
     pub pattern: Option<&'static str>,
     /// A valid value, for the OpenAPI document.
     pub example: &'static str,
-    /// Whether it is typed by people, so that white space at its ends means nothing.
+    /// Whether it is typed by people, so that white space at its ends is insignificant.
     pub is_trimmed: bool,
-    /// Whether a field that may be empty keeps empty text as a value, rather than as the lack of one.
-    pub keeps_empty: bool,
-    /// Whether a body may also hold it as a JSON object.
+    /// Whether a field that may be empty stores empty text as a value, instead of no value.
+    pub stores_empty: bool,
+    /// Whether a body may also contain it as a JSON object.
     pub takes_object: bool,
-    /// Checks the text and returns its stored form where that differs; `Err` says what the text must be.
+    /// Checks the text and returns its stored form where that differs; `Err` states the requirement.
     pub shape: fn(&str) -> Result<Option<String>, &'static str>,
 }
 
 impl TextRule {
-    /// Any text on one line, taken as it is.
+    /// Any text on one line, unchanged.
     pub const PLAIN: Self = Self {
         name: "",
         min: 0,
@@ -44,12 +44,12 @@ impl TextRule {
         pattern: None,
         example: "",
         is_trimmed: false,
-        keeps_empty: false,
+        stores_empty: false,
         takes_object: false,
         shape: opaque,
     };
 
-    /// Checks text against the rule; `Err` tells a person what to change.
+    /// Checks text against the rule; `Err` states what to change, for people.
     pub fn check(&self, text: String) -> Result<String, String> {
         let text = match self.trimmed(&text) {
             trimmed if trimmed.len() < text.len() => trimmed.to_owned(),
@@ -75,11 +75,10 @@ impl TextRule {
 
 /// Whether a text type is trimmed.
 const TRIMMED: bool = true;
-/// Not trimmed: taken as it is.
-const AS_IT_IS: bool = false;
+/// Not trimmed: unchanged.
+const UNTRIMMED: bool = false;
 
-/// Declares text types: name, length, `format`, pattern, check, example, whether it is trimmed, further
-/// flags.
+/// Declares text types: name, length, `format`, pattern, check, example, whether it is trimmed, further flags.
 macro_rules! text_types {
     ($($(#[doc = $doc:literal])* $name:ident($min:literal..=$max:literal,
         $format:expr, $pattern:expr, $shape:path, $example:literal, $trimmed:expr) $($other:ident)*;)*) => {$(
@@ -94,7 +93,7 @@ macro_rules! text_types {
                 $($other: true,)*
                 ..TextRule::PLAIN
             };
-            /// Checks the text; `Err` says what it must be.
+            /// Checks the text; `Err` states the requirement.
             pub fn new(text: impl Into<String>) -> Result<Self, String> {
                 Self::RULE.check(text.into()).map(Self)
             }
@@ -119,71 +118,71 @@ text_types! {
     /// The name of something, on one line.
     Name(1..=256, None, TYPED, line, "Sales", TRIMMED);
     /// The name a user signs in with. Unique in a store without regard to case.
-    LoginName(1..=256, None, SEEN, seen_line, "ada", TRIMMED);
-    /// The name of a group. No two look alike by letters that nobody sees.
-    GroupName(1..=256, None, SEEN, seen_line, "Sales", TRIMMED);
+    LoginName(1..=256, None, VISIBLE, visible_line, "ada", TRIMMED);
+    /// The name of a group. No two look alike by invisible letters.
+    GroupName(1..=256, None, VISIBLE, visible_line, "Sales", TRIMMED);
     /// An e-mail address that mail can be sent to.
     Email(3..=256, Some("email"), MAIL, mail, "ada@example.com", TRIMMED);
-    /// A telephone number as directories hold it: at least three digits, with spaces, plus signs, dots,
-    /// dashes, slashes and brackets between them, and perhaps an extension (`ext.`, `x`, `;ext=`).
+    /// A telephone number as directories store it: at least three digits, with spaces, plus signs, dots,
+    /// dashes, slashes and brackets between them, and optionally an extension (`ext.`, `x`, `;ext=`).
     Phone(3..=64, None, PHONE, phone, "+49 30 123456", TRIMMED);
-    /// A web address, checked only to be one line.
+    /// A URL, checked only to be one line.
     Url(1..=2048, None, TYPED, line, "https://example.com/ada", TRIMMED);
-    /// A web address that a server or a browser is sent to: https, or http on loopback.
+    /// A URL to which a server or a browser is sent: https, or http on loopback.
     WebAddress(1..=2048, None, WEB, web_address, "https://app.example.com/", TRIMMED);
     /// A language tag of the shape of BCP 47.
-    Locale(2..=64, None, LOCALE, locale, "en-GB", AS_IT_IS);
+    Locale(2..=64, None, LOCALE, locale, "en-GB", UNTRIMMED);
     /// A time zone of the shape of the IANA names.
-    Zone(1..=64, None, ZONE, zone, "Europe/Berlin", AS_IT_IS);
+    Zone(1..=64, None, ZONE, zone, "Europe/Berlin", UNTRIMMED);
     /// A gender, in the person's own words.
     Gender(1..=256, None, TYPED, line, "female", TRIMMED);
     /// A date of birth as in OpenID Connect: `YYYY-MM-DD`, `YYYY` or `0000-MM-DD`; a full date-time is read
     /// and cut.
-    Birthdate(4..=64, None, OPAQUE, birthdate, "1815-12-10", AS_IT_IS);
+    Birthdate(4..=64, None, OPAQUE, birthdate, "1815-12-10", UNTRIMMED);
     /// The key of an entry under its owner.
-    Key(1..=128, None, KEY, key, "department", AS_IT_IS);
+    Key(1..=128, None, KEY, key, "department", UNTRIMMED);
     /// A text that may be empty.
-    ShortText(0..=4000, None, FREE, free, "Research", AS_IT_IS);
-    /// The value of an entry under a key: empty text is a value, and not the lack of one.
-    EntryValue(0..=4000, None, FREE, free, "Research", AS_IT_IS) keeps_empty;
+    ShortText(0..=4000, None, FREE, free, "Research", UNTRIMMED);
+    /// The value of an entry under a key: empty text is a value.
+    EntryValue(0..=4000, None, FREE, free, "Research", UNTRIMMED) stores_empty;
     /// A name that may be empty.
     Label(0..=256, None, FREE, free, "for the nightly run", TRIMMED);
     /// The value of an option, as text.
-    OptionValue(0..=8000, None, FREE, free, "true", AS_IT_IS);
+    OptionValue(0..=8000, None, FREE, free, "true", UNTRIMMED);
     /// A longer text.
     Description(0..=2000, None, FREE, free, "The people who sell", TRIMMED);
     /// The name of a file, a host or the like in a certificate or a client's registration.
-    Identifier(1..=2048, None, LINE, line, "client.example.com", AS_IT_IS);
-    /// A name that a certificate holds.
+    Identifier(1..=2048, None, LINE, line, "client.example.com", UNTRIMMED);
+    /// A name in a certificate.
     CertificateName(1..=2048, None, TYPED, line, "client.example.com", TRIMMED);
-    /// What a directory tells of a person beyond the fields, as JSON.
-    ScimExtra(2..=16384, None, FREE, free, "{}", AS_IT_IS);
+    /// Attributes of a person from SCIM beyond the fields, as JSON.
+    ScimExtra(2..=16384, None, FREE, free, "{}", UNTRIMMED);
     /// JSON, as text.
-    JsonText(2..=262_144, None, FREE, free, "{}", AS_IT_IS);
+    JsonText(2..=262_144, None, FREE, free, "{}", UNTRIMMED);
     /// A JWK set (RFC 7517), as text or as the object itself.
-    JwksText(2..=262_144, None, FREE, free, "{\"keys\":[]}", AS_IT_IS) takes_object;
+    JwksText(2..=262_144, None, FREE, free, "{\"keys\":[]}", UNTRIMMED) takes_object;
     /// A regular expression or its replacement; may be empty.
-    PatternText(0..=2000, None, FREE, free, "^role$", AS_IT_IS);
+    PatternText(0..=2000, None, FREE, free, "^role$", UNTRIMMED);
     /// A signed text: a compact JSON Web Signature (RFC 7515).
-    SignedText(5..=10_485_760, None, SIGNED, signed, "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl", AS_IT_IS);
+    SignedText(5..=10_485_760, None, SIGNED, signed, "eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl", UNTRIMMED);
     /// A page's template.
-    ViewText(0..=1_048_576, None, FREE, free, "<p>{{ title }}</p>", AS_IT_IS);
+    ViewText(0..=1_048_576, None, FREE, free, "<p>{{ title }}</p>", UNTRIMMED);
     /// A concurrency token: opaque, compared byte for byte, new on every write.
-    Token(1..=64, None, OPAQUE, opaque, "6fGsnZkqRlW0m2yFvK1o7Q", AS_IT_IS);
+    Token(1..=64, None, OPAQUE, opaque, "6fGsnZkqRlW0m2yFvK1o7Q", UNTRIMMED);
 }
 
 type Shaped = Result<Option<String>, &'static str>;
 
-fn only(good: bool, wanted: &'static str) -> Shaped {
-    if good { Ok(None) } else { Err(wanted) }
+fn require(good: bool, requirement: &'static str) -> Shaped {
+    if good { Ok(None) } else { Err(requirement) }
 }
 
-/// Whether a letter ends a line or is a control character: none that is one line holds it.
+/// Whether a letter ends a line or is a control character: no single line contains it.
 pub fn breaks_line(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether nobody sees a letter: Unicode's `Default_Ignorable_Code_Point`, by which names look alike (UTS 39).
+/// Whether a letter is invisible: Unicode's `Default_Ignorable_Code_Point`, by which names look alike (UTS 39).
 pub const fn is_hidden(letter: char) -> bool {
     matches!(
         letter,
@@ -197,35 +196,38 @@ pub const fn is_hidden(letter: char) -> bool {
 
 fn line(text: &str) -> Shaped {
     let trimmed = text.trim() == text && !text.is_empty();
-    only(trimmed && !text.contains(breaks_line), "one line without blanks at its ends or control characters")
+    require(
+        trimmed && !text.contains(breaks_line),
+        "one line without blanks at its ends or control characters",
+    )
 }
 
-fn seen_line(text: &str) -> Shaped {
+fn visible_line(text: &str) -> Shaped {
     line(text)?;
-    only(!text.contains(is_hidden), "one line without letters that nobody sees, such as U+200B")
+    require(!text.contains(is_hidden), "one line without letters that nobody sees, such as U+200B")
 }
 
 fn free(text: &str) -> Shaped {
-    let bad = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
-    only(!text.contains(bad), "text without control characters")
+    let is_forbidden = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
+    require(!text.contains(is_forbidden), "text without control characters")
 }
 
 fn opaque(text: &str) -> Shaped {
-    only(!text.contains(char::is_control), "text without control characters")
+    require(!text.contains(char::is_control), "text without control characters")
 }
 
 fn signed(text: &str) -> Shaped {
     let is_encoded = |letter: u8| letter.is_ascii_alphanumeric() || b"_-".contains(&letter);
     let is_part = |part: &str| !part.is_empty() && part.bytes().all(is_encoded);
     let good = text.split('.').count() == 3 && text.split('.').all(is_part);
-    only(good, "a compact JSON Web Signature: three parts in base64url, with dots between them")
+    require(good, "a compact JSON Web Signature: three parts in base64url, with dots between them")
 }
 
 fn mail(text: &str) -> Shaped {
-    only(MailAddress::read(text).is_some(), "an e-mail address such as ada@example.com")
+    require(MailAddress::read(text).is_some(), "an e-mail address such as ada@example.com")
 }
 
-/// The marks that begin an extension, the longest first.
+/// The marks of an extension, the longest first.
 const EXTENSIONS: [&str; 4] = [";ext=", "ext.", "ext", "x"];
 
 fn phone(text: &str) -> Shaped {
@@ -234,11 +236,11 @@ fn phone(text: &str) -> Shaped {
     let is_part = |letter: char| letter.is_ascii_digit() || " +()./-".contains(letter);
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let good = digits >= 3 && number.chars().chain(extension.chars()).all(is_part);
-    only(good, "a telephone number such as +49 30 123456 or 030/123-45 ext. 6, with at least three digits")
+    require(good, "a telephone number such as +49 30 123456 or 030/123-45 ext. 6, with at least three digits")
 }
 
 fn web_address(text: &str) -> Shaped {
-    only(
+    require(
         is_web_address(text).unwrap_or(false),
         "an https address such as https://app.example.com/, or http on localhost, 127.0.0.1 or [::1]",
     )
@@ -278,7 +280,7 @@ fn locale(text: &str) -> Shaped {
         && parts.all(|part| {
             (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
         });
-    only(good, "a language tag such as en or de-AT (BCP 47)")
+    require(good, "a language tag such as en or de-AT (BCP 47)")
 }
 
 fn zone(text: &str) -> Shaped {
@@ -286,31 +288,35 @@ fn zone(text: &str) -> Shaped {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
     };
     let good = text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.split('/').all(word);
-    only(good, "a time zone name such as Europe/Berlin (IANA)")
+    require(good, "a time zone name such as Europe/Berlin (IANA)")
 }
 
-/// Words that cannot be keys, because they are routes beside `{key}`.
+/// Words that cannot be keys, because they are routes next to `{key}`.
 const RESERVED_KEYS: [&str; 7] =
     ["batch", "createorupdate", "groupId", "userId", "idpInstanceId", "mimetypes", "create"];
 
 fn key(text: &str) -> Shaped {
     line(text)?;
-    only(!RESERVED_KEYS.contains(&text), "a key that is not a word of the paths (batch, groupId ...)")
+    require(!RESERVED_KEYS.contains(&text), "a key that is not a word of the paths (batch, groupId ...)")
 }
 
 fn birthdate(text: &str) -> Shaped {
-    const WANTED: &str = "a day such as 1815-12-10, a year such as 1815, or 0000-12-10";
+    const REQUIREMENT: &str = "a day such as 1815-12-10, a year such as 1815, or 0000-12-10";
     let year = |text: &str| text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit());
     if year(text) {
         return Ok(None);
     }
     let day = if text.len() > 10 {
-        parse_timestamp(text).ok_or(WANTED)?;
-        text.get(..10).ok_or(WANTED)?
+        parse_timestamp(text).ok_or(REQUIREMENT)?;
+        text.get(..10).ok_or(REQUIREMENT)?
     } else {
         text
     };
-    // a leap year stands in for a year that is not given
+    // a leap year replaces a missing year
     let leap = day.strip_prefix("0000-").map(|rest| format!("2000-{rest}"));
-    if parse_day(leap.as_deref().unwrap_or(day)).is_some() { Ok(Some(day.to_owned())) } else { Err(WANTED) }
+    if parse_day(leap.as_deref().unwrap_or(day)).is_some() {
+        Ok(Some(day.to_owned()))
+    } else {
+        Err(REQUIREMENT)
+    }
 }

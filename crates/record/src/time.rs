@@ -1,4 +1,4 @@
-//! Moments on the wire: RFC 3339, UTC, three fraction digits.
+//! Timestamps on the wire: RFC 3339, UTC, three fraction digits.
 
 use crate::{FieldType, Kind, Mismatch, Value};
 
@@ -7,7 +7,7 @@ use crate::{FieldType, Kind, Mismatch, Value};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// This moment and `milliseconds` more.
+    /// This moment plus `milliseconds`.
     #[must_use]
     pub const fn plus(self, milliseconds: i64) -> Self {
         Self(self.0.saturating_add(milliseconds))
@@ -24,13 +24,13 @@ impl FieldType for Timestamp {
     }
 }
 
-/// From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z: what RFC 3339 can write.
+/// From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z: the range of RFC 3339.
 const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
 /// Days from 0000-03-01, the first day of a year that ends with its leap day, to 1970-01-01.
 const ERA: i64 = 719_468;
 
-/// Reads a date-time of RFC 3339, section 5.6: any offset is read, none means UTC, digits beyond milliseconds
-/// are cut. `None` for any other text, and outside of the years 0001 to 9999 in UTC.
+/// Reads a date-time of RFC 3339, section 5.6: with any offset, none means UTC; digits beyond milliseconds are
+/// cut. `None` for any other text, and outside of the years 0001 to 9999 in UTC.
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
     let (date, time) = (text.get(..10)?, text.get(10..)?.strip_prefix(['T', 't', ' '])?);
     let (clock, rest) = (time.get(..8)?, time.get(8..)?);
@@ -97,14 +97,14 @@ fn number_of(digits: &[u8]) -> Option<i64> {
         .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Reads the fraction of a second that a text begins with, a dot and one to nine digits: its milliseconds,
+/// Reads the fraction of a second at the beginning of a text, a dot and one to nine digits: its milliseconds,
 /// and the rest of the text.
 fn fraction(text: &str) -> Option<(i64, &str)> {
     let Some(rest) = text.strip_prefix('.') else { return Some((0, text)) };
     let length = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, after) = rest.split_at_checked(length)?;
-    let kept = digits.get(..length.min(3))?;
-    let thousandths = number_of(kept.as_bytes())? * [0, 100, 10, 1].get(kept.len())?;
+    let significant = digits.get(..length.min(3))?;
+    let thousandths = number_of(significant.as_bytes())? * [0, 100, 10, 1].get(significant.len())?;
     (1..=9).contains(&length).then_some((thousandths, after))
 }
 
@@ -122,8 +122,8 @@ fn offset_minutes(text: &str) -> Option<i64> {
     (hours <= 23 && minutes <= 59).then_some(sign * (hours * 60 + minutes))
 }
 
-/// Writes a moment, e.g. `2026-11-21T09:30:00.000Z`. One that RFC 3339 cannot write becomes the nearest that
-/// it can.
+/// Writes a moment, e.g. `2026-11-21T09:30:00.000Z`. One outside of the range of RFC 3339 becomes the nearest
+/// within it.
 pub fn format_timestamp(moment: Timestamp, out: &mut Vec<u8>) {
     let moment = moment.0.clamp(*RANGE.start(), *RANGE.end());
     let (day, time) = (moment.div_euclid(86_400_000) + ERA, moment.rem_euclid(86_400_000));
@@ -156,7 +156,7 @@ mod tests {
 
     use super::{RANGE, Timestamp, format_timestamp, parse_day, parse_timestamp};
 
-    fn shown(moment: Timestamp) -> String {
+    fn written(moment: Timestamp) -> String {
         let mut out = Vec::new();
         format_timestamp(moment, &mut out);
         String::from_utf8(out).unwrap()
@@ -177,13 +177,13 @@ mod tests {
             ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999Z"),
             ("9999-12-31T23:59:59+23:59", "9999-12-31T00:00:59.000Z"),
         ] {
-            assert_eq!(parse_timestamp(read).map(shown).as_deref(), Some(expected), "{read}");
+            assert_eq!(parse_timestamp(read).map(written).as_deref(), Some(expected), "{read}");
         }
     }
 
     /// Section 15: only RFC 3339's own form is read.
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_timestamps_are_refused() {
         for text in [
             "",
             "yesterday",
@@ -221,22 +221,22 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read again, and both agree with the calendar library.
+        /// A written timestamp parses to the same moment, and both agree with the calendar library.
         #[test]
         fn moments_agree_with_a_calendar(moment in RANGE) {
-            let text = shown(Timestamp(moment));
+            let text = written(Timestamp(moment));
             prop_assert_eq!(parse_timestamp(&text), Some(Timestamp(moment)));
             if let Ok(known) = jiff::Timestamp::from_millisecond(moment) {
                 prop_assert_eq!(format!("{known:.3}"), text);
             }
         }
 
-        /// Whatever is read here, the calendar library reads as the same moment.
+        /// Any text parsed here is the same moment for the calendar library.
         #[test]
         fn offsets_agree_with_a_calendar(
             moment in -30_000_000_000_000_i64..200_000_000_000_000, hours in 0..24_i64, minutes in 0..60_i64, ahead: bool,
         ) {
-            let civil = shown(Timestamp(moment));
+            let civil = written(Timestamp(moment));
             let sign = if ahead { '+' } else { '-' };
             let text = format!("{}{sign}{hours:02}:{minutes:02}", civil.trim_end_matches('Z'));
             let known: jiff::Timestamp = text.parse().unwrap();
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_breaks_it(text in "[0-9TZ:.+ -]{0,30}|\\PC{0,30}") {
+        fn no_text_panics(text in "[0-9TZ:.+ -]{0,30}|\\PC{0,30}") {
             let _ = (parse_timestamp(&text), parse_day(&text));
         }
     }

@@ -1,13 +1,13 @@
-//! The few kinds of value that both engines store.
+//! The kinds of value that both engines store.
 
 use uuid::Uuid;
 
-/// A value as the engine handles it: owned, of one of the kinds that both databases store.
+/// A value in the engine: owned, of one of the kinds that both databases store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Null.
     Null,
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
     /// A whole number; also a time in milliseconds since 1970 (UTC).
     Int(i64),
@@ -89,7 +89,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 pub enum Cell<'a> {
     /// Null.
     Null,
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
     /// A whole number or a time.
     Int(i64),

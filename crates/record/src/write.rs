@@ -82,8 +82,8 @@ fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a JSON string with the escapes of RFC 8785: the short ones, `\u00xx` for the other
-/// control characters, everything else as it is.
+/// Writes a JSON string with the escapes of RFC 8785: the short ones, `\u00xx` for the other control
+/// characters, everything else as it is.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -116,8 +116,8 @@ fn write_escape(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// The canonical JSON (RFC 8785) of some fields: members sorted, no white space. All names are
-/// ASCII, so byte order is the order of UTF-16 units that the RFC asks for; numbers are whole.
+/// The canonical JSON (RFC 8785) of some fields: members sorted, no white space. All names are ASCII, so byte
+/// order is the order of UTF-16 units that the RFC requires; numbers are whole.
 pub fn canonical_json<'a>(members: impl IntoIterator<Item = (&'a Field, &'a Value)>) -> String {
     let mut members: Vec<_> = members.into_iter().collect();
     members.sort_unstable_by(|(left, _), (right, _)| left.wire().cmp(right.wire()));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_decide_the_look() {
+    fn a_value_is_written_in_the_form_of_its_kind() {
         let written = |kind: Kind, cell: Cell<'_>| {
             let mut out = Vec::new();
             write_cell(&kind, cell, &mut out);

@@ -1,6 +1,5 @@
-//! The standard pattern of a resource, defined once: what list, create, read, replace, patch, delete, batches
-//! and relations mean; and `change`, the only module that writes a resource's row together with its audit
-//! entry and its event.
+//! The standard pattern of a resource: list, create, read, replace, patch, delete, batches and relations.
+//! `change` is the only module that writes a resource's row, together with its audit entry and its event.
 
 mod audit;
 mod call;
@@ -24,9 +23,9 @@ pub use audit::{
     event_cursor::{EventCursor, TrailState},
     feed, proof as audit_proof, trail as audit_trail,
 };
-pub use call::elsewhere::{AskElsewhere, ElsewhereAnswer, ElsewhereRequest};
 pub use call::fair_shares::{BoundedCounter, CountGuard, FairShares, LongReads, Share};
 pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
+pub use call::outbound::{AskElsewhere, ElsewhereAnswer, ElsewhereRequest};
 pub use call::pool::Pool;
 pub use call::problem::{Problem, ProblemKind};
 pub use call::text_message::{SendText, TextMessage};
@@ -94,7 +93,7 @@ pub use write::change::{
 pub use write::delete_rows::{delete_one, delete_rows};
 pub use write::deletion::{delete, purge, purge_due, purged};
 pub use write::integrity::{check_postconditions, visible};
-pub use write::named::MAX_RELATED;
+pub use write::listed_ids::MAX_RELATED;
 pub use write::operation::{explain, finish, flush, read_form, run};
 pub use write::pipeline::{Rows, Writing, change_row, create_row, write_bodies, write_rows};
 pub use write::precheck::check_body;

@@ -1,18 +1,18 @@
-//! The documents by which clients learn what there is: `/ServiceProviderConfig`, `/Schemas`, `/ResourceTypes`.
+//! Discovery documents (RFC 7643, section 5 to 7): `/ServiceProviderConfig`, `/Schemas`, `/ResourceTypes`.
 
 use serde_json::{Map, Value, json};
 
-use crate::{Attribute, GROUP, Home, Kind, Place, ResourceType, Returned, Schema, USER};
+use crate::{Attribute, AttributeType, GROUP, Mapping, ResourceType, Returned, Schema, Target, USER};
 
 const SCHEMA: &str = "urn:ietf:params:scim:schemas:core:2.0:Schema";
 const RESOURCE_TYPE: &str = "urn:ietf:params:scim:schemas:core:2.0:ResourceType";
 const CONFIG: &str = "urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig";
 /// Operations and bytes of a bulk request.
 const MAX_BULK: (u32, u32) = (1000, 10 << 20);
-/// Resources of a page, where nothing is said and at most.
+/// Page size: the default and the maximum.
 const PAGE: (u32, u32) = (100, 1000);
 
-/// What this server can do.
+/// The `/ServiceProviderConfig` of this server.
 pub fn service_provider_config(base: &str) -> Value {
     let supported = json!({ "supported": true });
     json!({
@@ -49,78 +49,84 @@ pub fn resource_types(base: &str) -> Vec<Value> {
     vec![shown(&USER), shown(&GROUP)]
 }
 
-/// The schemas of this home: what is there goes out as it came in.
-pub fn schemas(home: Home, base: &str) -> Vec<Value> {
+/// The schemas of this target. The address of each is `base` with its URN.
+pub fn schemas(target: Target, base: &str) -> Vec<Value> {
     let shown = |schema: &Schema| {
         json!({
             "schemas": [SCHEMA], "id": schema.urn, "name": schema.name, "description": schema.about,
-            "attributes": attributes(home, schema.attributes, None),
+            "attributes": attributes(target, schema.attributes, None),
             "meta": { "resourceType": "Schema", "location": format!("{base}/Schemas/{}", schema.urn) },
         })
     };
     USER.schemas().chain(GROUP.schemas()).map(shown).collect()
 }
 
-/// The attributes that the home advertises; `within` is how the attribute that they are parts of is written.
-fn attributes(home: Home, attributes: &[Attribute], within: Option<&str>) -> Value {
-    let advertised = attributes.iter().filter(|attribute| attribute.is_advertised(home));
-    advertised.map(|attribute| shown(home, attribute, within)).collect()
+/// The attributes that the target advertises; `within` is the mutability of the parent attribute.
+fn attributes(target: Target, attributes: &[Attribute], within: Option<&str>) -> Value {
+    let advertised = attributes.iter().filter(|attribute| attribute.is_advertised(target));
+    advertised.map(|attribute| schema_attribute(target, attribute, within)).collect()
 }
 
-fn shown(home: Home, attribute: &Attribute, within: Option<&str>) -> Value {
-    let mutability = match (attribute.place(home), within) {
-        _ if attribute.told || attribute.is_read_only(home) || attribute.is_ignored(home) => "readOnly",
-        (Place::Secret, _) => "writeOnly",
-        (Place::Within, Some(within)) => within,
+fn schema_attribute(target: Target, attribute: &Attribute, within: Option<&str>) -> Value {
+    let mutability = match (attribute.mapping(target), within) {
+        _ if attribute.read_only_in_schema
+            || attribute.is_read_only(target)
+            || attribute.is_ignored(target) =>
+        {
+            "readOnly"
+        }
+        (Mapping::Secret, _) => "writeOnly",
+        (Mapping::Within, Some(within)) => within,
         _ => "readWrite",
     };
     let kind = match attribute.kind {
-        Kind::Text => "string",
-        Kind::Bool => "boolean",
-        Kind::Time => "dateTime",
-        Kind::Reference(_) => "reference",
-        Kind::Complex(_) => "complex",
+        AttributeType::Text => "string",
+        AttributeType::Bool => "boolean",
+        AttributeType::Time => "dateTime",
+        AttributeType::Reference(_) => "reference",
+        AttributeType::Complex(_) => "complex",
     };
-    let mut shown = Map::new();
-    let mut put = |name: &str, value: Value| shown.insert(name.into(), value);
-    put("name", attribute.name.into());
-    put("type", kind.into());
-    put("description", attribute.about.into());
-    put("multiValued", attribute.many.into());
-    put("required", attribute.required.into());
-    put("mutability", mutability.into());
-    put("returned", returned(attribute.returned).into());
+    let mut attribute_json = Map::new();
+    let mut insert = |name: &str, value: Value| attribute_json.insert(name.into(), value);
+    insert("name", attribute.name.into());
+    insert("type", kind.into());
+    insert("description", attribute.about.into());
+    insert("multiValued", attribute.many.into());
+    insert("required", attribute.required.into());
+    insert("mutability", mutability.into());
+    insert("returned", returned(attribute.returned).into());
     match attribute.kind {
-        Kind::Complex(parts) => {
+        AttributeType::Complex(parts) => {
             // a member is added and removed, never changed
-            let is_set = matches!(attribute.place(home), Place::Sets { written: true, .. });
+            let is_set = matches!(attribute.mapping(target), Mapping::Sets { written: true, .. });
             let within = if is_set { "immutable" } else { mutability };
-            let mut parts = attributes(home, parts, Some(within));
-            narrow(attribute.place(home), &mut parts);
-            put("subAttributes", parts);
+            let mut parts = attributes(target, parts, Some(within));
+            narrow(attribute.mapping(target), &mut parts);
+            insert("subAttributes", parts);
         }
-        Kind::Reference(types) => {
-            put("referenceTypes", types.into());
-            put("caseExact", true.into());
+        AttributeType::Reference(types) => {
+            insert("referenceTypes", types.into());
+            insert("caseExact", true.into());
         }
-        Kind::Text => {
-            put("caseExact", attribute.exact.into());
+        AttributeType::Text => {
+            insert("caseExact", attribute.exact.into());
         }
-        Kind::Bool | Kind::Time => {}
+        AttributeType::Bool | AttributeType::Time => {}
     }
-    put("uniqueness", if attribute.unique { "server" } else { "none" }.into());
-    shown.into()
+    insert("uniqueness", if attribute.unique { "server" } else { "none" }.into());
+    attribute_json.into()
 }
 
-/// Says what the type of elements can be, where the place knows, and leaves out what is not kept with a field.
-fn narrow(place: Place, parts: &mut Value) {
+/// Sets the canonical types of elements where the mapping knows them, and leaves out parts that a field does
+/// not store.
+fn narrow(mapping: Mapping, parts: &mut Value) {
     let Some(parts) = parts.as_array_mut() else { return };
-    let types: Vec<&str> = match place {
-        Place::One { of_type, others: false, .. } => {
+    let types: Vec<&str> = match mapping {
+        Mapping::Element { of_type, others: false, .. } => {
             parts.retain(|part| part["name"] != "display");
             vec![of_type]
         }
-        Place::Sets { sets, written: true } => sets.iter().map(|(_, of_type)| *of_type).collect(),
+        Mapping::Sets { sets, written: true } => sets.iter().map(|(_, of_type)| *of_type).collect(),
         _ => return,
     };
     for part in parts.iter_mut().filter(|part| part["name"] == "type") {
@@ -142,37 +148,37 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{resource_types, schemas, service_provider_config};
-    use crate::Home;
+    use crate::Target;
 
     fn named<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
         list.as_array()?.iter().find(|one| one["name"] == name)
     }
 
-    fn attribute(home: Home, schema: &str, path: &[&str]) -> Option<Value> {
-        let all: Value = schemas(home, "https://example.com").into();
-        let mut found = named(&all, schema)?;
+    fn attribute(target: Target, schema: &str, path: &[&str]) -> Option<Value> {
+        let all: Value = schemas(target, "https://example.com").into();
+        let mut current = named(&all, schema)?;
         for (depth, name) in path.iter().enumerate() {
-            found = named(&found[if depth == 0 { "attributes" } else { "subAttributes" }], name)?;
+            current = named(&current[if depth == 0 { "attributes" } else { "subAttributes" }], name)?;
         }
-        Some(found.clone())
+        Some(current.clone())
     }
 
     #[test]
-    fn a_home_advertises_what_it_keeps() {
-        assert!(attribute(Home::Store, "User", &["title"]).is_some());
-        assert_eq!(attribute(Home::Provider, "User", &["title"]), None);
-        assert_eq!(attribute(Home::Provider, "User", &["password"]), None);
-        assert_eq!(attribute(Home::Provider, "EnterpriseUser", &["employeeNumber"]), None);
-        for home in [Home::Provider, Home::Store] {
-            assert!(attribute(home, "EnterpriseUser", &["manager", "value"]).is_some());
-            assert_eq!(attribute(home, "User", &["x509Certificates"]), None);
-            assert_eq!(attribute(home, "User", &["name", "honorificPrefix"]), None);
+    fn a_target_advertises_only_attributes_that_it_stores() {
+        assert!(attribute(Target::Store, "User", &["title"]).is_some());
+        assert_eq!(attribute(Target::Provider, "User", &["title"]), None);
+        assert_eq!(attribute(Target::Provider, "User", &["password"]), None);
+        assert_eq!(attribute(Target::Provider, "EnterpriseUser", &["employeeNumber"]), None);
+        for target in [Target::Provider, Target::Store] {
+            assert!(attribute(target, "EnterpriseUser", &["manager", "value"]).is_some());
+            assert_eq!(attribute(target, "User", &["x509Certificates"]), None);
+            assert_eq!(attribute(target, "User", &["name", "honorificPrefix"]), None);
         }
     }
 
     #[test]
     fn attributes_say_how_they_are_written() {
-        let user = |path: &[&str]| attribute(Home::Store, "User", path).unwrap();
+        let user = |path: &[&str]| attribute(Target::Store, "User", path).unwrap();
         assert_eq!(user(&["userName"])["uniqueness"], "server");
         assert_eq!(user(&["userName"])["required"], true);
         assert_eq!(
@@ -183,7 +189,7 @@ mod tests {
         assert_eq!(user(&["name"])["mutability"], "readWrite");
         assert_eq!(user(&["groups", "value"])["mutability"], "readOnly");
         assert_eq!(user(&["emails", "primary"])["type"], "boolean");
-        let group = |path: &[&str]| attribute(Home::Store, "Group", path).unwrap();
+        let group = |path: &[&str]| attribute(Target::Store, "Group", path).unwrap();
         assert_eq!(group(&["members"])["mutability"], "readWrite");
         assert_eq!(group(&["members", "value"])["mutability"], "immutable");
         assert_eq!(group(&["members", "display"])["returned"], "request");

@@ -1,19 +1,19 @@
-//! SCIM 2.0 (RFC 7643, RFC 7644) as pure rules: another form of users and groups.
+//! SCIM 2.0 (RFC 7643, RFC 7644) as pure rules over users and groups.
 //!
-//! Nothing here knows a clock, a table or HTTP. One table of attributes ([`USER`], [`GROUP`]) says for each
-//! [`Home`] where an attribute is kept. From it follow the documents (`/Schemas`, `/ResourceTypes`), how
-//! bodies are read ([`read_resource`]), which fields they write ([`fields_of`]), how fields are shown
-//! ([`show()`]), and what names mean in filters, orders and `attributes`.
+//! Nothing here knows a clock, a table or HTTP. One table of attributes ([`USER`], [`GROUP`]) says for each [`Target`]
+//! how an attribute is stored ([`Mapping`]). From it follow the discovery documents (`/Schemas`, `/ResourceTypes`), how
+//! bodies are read ([`read_resource`]), which fields they write ([`fields_of`]), how fields are rendered ([`show()`]),
+//! and the meaning of names in filters, `sortBy` and `attributes`.
 //!
 //! # PATCH
 //!
-//! [`Patch::read`] reads the operations, [`Patch::apply`] does them in order on the resource as it is, and
-//! tells which attributes differ afterwards. Members of a group are not part of that resource: what a patch
-//! does to them is told as [`Members`], so that one of a million members is added without reading the others.
+//! [`Patch::read`] reads the operations, [`Patch::apply`] applies them in order to the current resource and
+//! reports which attributes changed. Members of a group are not part of that resource: their changes are
+//! reported as [`Members`], so that one of a million members is added without reading the others.
 //!
-//! | What clients send | What it means |
+//! | Request | Interpretation |
 //! |---|---|
-//! | `op` as Add, Replace, Remove; no `schemas` | any case; the URN is not asked for |
+//! | `op` as Add, Replace, Remove; no `schemas` | any case; the URN is not required |
 //! | no path, an object whose keys are names, paths or URNs | each key is read as a path |
 //! | `"active": "False"`, `"primary": "True"` | a truth value, wherever one stands |
 //! | `"active": [{"value": "False"}]` | a truth value, for this attribute alone |
@@ -21,8 +21,8 @@
 //! | `emails[type eq "work"].value` where there is none | the element is made; the first one is primary |
 //! | `manager` as text, as `{value}`; `""` or null | set; cleared |
 //! | remove `members` with a value array | those members, not all |
-//! | remove `members` without value | all members, told apart ([`Members::emptied`]), since it may be a mistake |
-//! | replace `members` with null, or without value | refused |
+//! | remove `members` without value | all members; flagged ([`Members::emptied`]), since it may be a mistake |
+//! | replace `members` with null, or without value | rejected |
 //! | remove of what is not there | nothing |
 
 mod document;
@@ -40,10 +40,12 @@ mod token;
 pub use document::{resource_types, schemas, service_provider_config};
 pub use fields::{Fields, MAX_EXTRA_BYTES, entry_keys, fields_of, pointer_of};
 pub use filter::{Condition, condition_of, sort_field};
-pub use message::{Refusal, ScimType, of_filter, told};
+pub use message::{ScimError, ScimType, as_filter_error, error_summary};
 pub use patch::{MAX_OPERATIONS, Members, Patch, Patched, members_of};
 pub use read::{MAX_ELEMENTS, Resource, read_resource};
-pub use schema::{Attribute, GROUP, Home, Kind, Place, Quirk, ResourceType, Returned, Schema, USER};
+pub use schema::{
+    Attribute, AttributeType, GROUP, Mapping, Quirk, ResourceType, Returned, Schema, Target, USER,
+};
 pub use select::Selection;
-pub use show::{Kept, show};
+pub use show::{StoredResource, show};
 pub use token::{digest_of, token_of};

@@ -1,4 +1,4 @@
-//! What is answered beside resources: errors.
+//! SCIM error responses (RFC 7644, section 3.12).
 
 use chancery_record::FieldError;
 use chancery_resource::{Problem, ProblemKind};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 const ERROR: &str = "urn:ietf:params:scim:api:messages:2.0:Error";
 
-/// What is wrong, as a word that clients know (RFC 7644, table 9; RFC 9865).
+/// The `scimType` of an error (RFC 7644, table 9; RFC 9865).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScimType {
     /// The body's structure.
@@ -28,7 +28,7 @@ pub enum ScimType {
 }
 
 impl ScimType {
-    /// All words.
+    /// All values.
     const ALL: [Self; 8] = [
         Self::InvalidSyntax,
         Self::InvalidFilter,
@@ -40,7 +40,7 @@ impl ScimType {
         Self::InvalidCursor,
     ];
 
-    /// The word.
+    /// The value on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InvalidSyntax => "invalidSyntax",
@@ -55,38 +55,38 @@ impl ScimType {
     }
 }
 
-/// Why a request is refused.
+/// An error response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
-    /// The status.
+pub struct ScimError {
+    /// The HTTP status.
     pub status: u16,
-    /// The word for it, where there is one.
+    /// The `scimType`, if the error has one.
     pub scim_type: Option<ScimType>,
     /// A sentence for people.
     pub detail: String,
-    /// The places that are wrong, where they are inside of the body.
+    /// The invalid members of the body, by JSON Pointer.
     pub errors: Vec<FieldError>,
 }
 
-impl Refusal {
-    /// A request that is wrong: 400, or 409 for [`ScimType::Uniqueness`].
-    pub fn wrong(scim_type: ScimType, detail: impl Into<String>) -> Self {
+impl ScimError {
+    /// A bad request: 400, or 409 for [`ScimType::Uniqueness`].
+    pub fn new(scim_type: ScimType, detail: impl Into<String>) -> Self {
         let status = if scim_type == ScimType::Uniqueness { 409 } else { 400 };
         Self { status, scim_type: Some(scim_type), detail: detail.into(), errors: Vec::new() }
     }
 
-    /// More than is taken at once: 413.
-    pub fn too_much(detail: impl Into<String>) -> Self {
+    /// A request above a limit: 413.
+    pub fn too_large(detail: impl Into<String>) -> Self {
         Self { status: 413, scim_type: None, detail: detail.into(), errors: Vec::new() }
     }
 
-    /// A body with these mistakes, of which there is at least one.
-    pub fn mistakes(errors: Vec<FieldError>) -> Self {
-        let detail = told(&errors);
-        Self { errors, ..Self::wrong(ScimType::InvalidValue, detail) }
+    /// A body with these invalid members, at least one.
+    pub fn of_fields(errors: Vec<FieldError>) -> Self {
+        let detail = error_summary(&errors);
+        Self { errors, ..Self::new(ScimType::InvalidValue, detail) }
     }
 
-    /// The body.
+    /// The response body.
     pub fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("schemas".into(), json!([ERROR]));
@@ -99,50 +99,51 @@ impl Refusal {
     }
 }
 
-/// The most mistakes that a sentence tells.
-const TOLD: usize = 10;
+/// The most errors that a summary lists.
+const MAX_LISTED: usize = 10;
 
-/// Mistakes as one sentence: a member of their own would be more than strict clients read.
-pub fn told(errors: &[FieldError]) -> String {
-    let mut told: Vec<String> =
-        errors.iter().take(TOLD).map(|one| format!("{} {}", one.pointer, one.detail)).collect();
-    if errors.len() > TOLD {
-        told.push(format!("and {} more", errors.len() - TOLD));
+/// Joins errors into one sentence: a further member of the body would be more than strict clients read.
+pub fn error_summary(errors: &[FieldError]) -> String {
+    let mut sentences: Vec<String> =
+        errors.iter().take(MAX_LISTED).map(|one| format!("{} {}", one.pointer, one.detail)).collect();
+    if errors.len() > MAX_LISTED {
+        sentences.push(format!("and {} more", errors.len() - MAX_LISTED));
     }
-    told.join("; ")
+    sentences.join("; ")
 }
 
-/// The member of a problem that holds the word.
-const WORD: &str = "scimType";
+/// The member of a problem that holds the `scimType`.
+const SCIM_TYPE_MEMBER: &str = "scimType";
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        let kind = ProblemKind::ALL.into_iter().find(|kind| kind.facts().0 == refusal.status);
-        let mut problem = Self::new(kind.unwrap_or(ProblemKind::InvalidRequest), refusal.detail);
-        problem.errors = refusal.errors.into();
-        match refusal.scim_type {
-            Some(scim_type) => problem.with_member(WORD, scim_type.name()),
+impl From<ScimError> for Problem {
+    fn from(error: ScimError) -> Self {
+        let kind = ProblemKind::ALL.into_iter().find(|kind| kind.facts().0 == error.status);
+        let mut problem = Self::new(kind.unwrap_or(ProblemKind::InvalidRequest), error.detail);
+        problem.errors = error.errors.into();
+        match error.scim_type {
+            Some(scim_type) => problem.with_member(SCIM_TYPE_MEMBER, scim_type.name()),
             None => problem,
         }
     }
 }
 
-/// The problem of a list whose filter could not be read as its home reads filters (RFC 7644, section 3.12).
-pub fn of_filter(problem: Problem) -> Problem {
-    let has_word = problem.members.iter().any(|(name, _)| *name == WORD);
-    if has_word || problem.kind != ProblemKind::InvalidRequest {
+/// Adds `invalidFilter` to the problem of a list whose filter could not be parsed (RFC 7644, section 3.12).
+pub fn as_filter_error(problem: Problem) -> Problem {
+    let has_scim_type = problem.members.iter().any(|(name, _)| *name == SCIM_TYPE_MEMBER);
+    if has_scim_type || problem.kind != ProblemKind::InvalidRequest {
         return problem;
     }
-    problem.with_member(WORD, ScimType::InvalidFilter.name())
+    problem.with_member(SCIM_TYPE_MEMBER, ScimType::InvalidFilter.name())
 }
 
-impl From<&Problem> for Refusal {
+impl From<&Problem> for ScimError {
     fn from(problem: &Problem) -> Self {
-        let word = problem.members.iter().find(|(name, _)| *name == WORD);
-        let named = word.and_then(|(_, word)| ScimType::ALL.into_iter().find(|known| known.name() == word));
+        let scim_type = problem.members.iter().find(|(name, _)| *name == SCIM_TYPE_MEMBER);
+        let named =
+            scim_type.and_then(|(_, name)| ScimType::ALL.into_iter().find(|known| known.name() == name));
         let scim_type = named.or(match problem.kind {
             ProblemKind::InvalidRequest => Some(ScimType::InvalidValue),
-            // other conflicts are of the state, and name no value
+            // other conflicts are about the state and name no value
             ProblemKind::Conflict
                 if problem.errors.as_slice().iter().any(|error| !error.pointer.is_empty()) =>
             {
@@ -162,11 +163,11 @@ mod tests {
     use chancery_resource::Problem;
     use serde_json::json;
 
-    use super::{Refusal, ScimType};
+    use super::{ScimError, ScimType};
 
     #[test]
     fn an_error_has_its_status_as_text() {
-        let body = Refusal::wrong(ScimType::NoTarget, "fits nothing").body();
+        let body = ScimError::new(ScimType::NoTarget, "fits nothing").body();
         let schemas = ["urn:ietf:params:scim:api:messages:2.0:Error"];
         let expected =
             json!({ "schemas": schemas, "status": "400", "scimType": "noTarget", "detail": "fits nothing" });
@@ -174,20 +175,20 @@ mod tests {
     }
 
     #[test]
-    fn several_mistakes_are_all_told() {
+    fn several_errors_are_all_listed() {
         let errors = vec![FieldError::new("/a", "is wrong"), FieldError::new("/b", "is, too")];
-        let body = Refusal::mistakes(errors).body();
+        let body = ScimError::of_fields(errors).body();
         assert_eq!(body["detail"], "/a is wrong; /b is, too");
         assert_eq!(body["scimType"], "invalidValue");
     }
 
     #[test]
     fn problems_keep_their_status() {
-        let held = Refusal::from(&Problem::conflict("held"));
+        let held = ScimError::from(&Problem::conflict("held"));
         assert_eq!((held.status, held.scim_type), (409, None));
-        let taken = Refusal::wrong(ScimType::Uniqueness, "taken");
-        assert_eq!(Refusal::from(&Problem::from(taken.clone())), taken);
-        let unknown = Refusal::from(&Problem::not_found("user"));
+        let taken = ScimError::new(ScimType::Uniqueness, "taken");
+        assert_eq!(ScimError::from(&Problem::from(taken.clone())), taken);
+        let unknown = ScimError::from(&Problem::not_found("user"));
         assert_eq!((unknown.status, unknown.scim_type), (404, None));
     }
 }

@@ -1,88 +1,88 @@
-//! Names of attributes, and paths of a PATCH: `name.familyName`, `emails[type eq "work"].value`, each also
-//! behind its schema's URN and a colon.
+//! Attribute names and PATCH paths (RFC 7644, section 3.10): `name.familyName`, `emails[type eq "work"].value`, each also
+//! with its schema's URN and a colon in front.
 
 use chancery_resource::{Expression, parse_filter};
 
-use crate::{Attribute, Home, Refusal, ResourceType, Schema, ScimType};
+use crate::{Attribute, ResourceType, Schema, ScimError, ScimType, Target};
 
 /// The longest path, in bytes.
 const MAX_PATH_BYTES: usize = 8192;
 
-/// What a name or a path names.
+/// A parsed attribute name or path.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct AttributePath {
     /// The attribute's schema.
     pub schema: &'static Schema,
     /// The attribute.
     pub attribute: &'static Attribute,
-    /// Which of its elements.
+    /// The filter that selects elements.
     pub filter: Option<Expression>,
-    /// Which of its parts.
+    /// The sub-attribute.
     pub part: Option<&'static Attribute>,
 }
 
-impl Target {
-    /// The attribute that is written: the part, where there is one.
+impl AttributePath {
+    /// The attribute that is written: the sub-attribute, if there is one.
     pub fn leaf(&self) -> &'static Attribute {
         self.part.unwrap_or(self.attribute)
     }
 }
 
-/// The schema whose URN begins the text, and the rest: without a URN the core schema and the whole text.
+/// Splits a schema's URN off the text; without a URN the core schema and the whole text.
 pub fn split_urn<'a>(of: &ResourceType, text: &'a str) -> (&'static Schema, &'a str) {
-    let behind = |schema: &Schema| {
+    let after_urn = |schema: &Schema| {
         let (urn, rest) = text.split_at_checked(schema.urn.len())?;
         let rest = if rest.is_empty() { rest } else { rest.strip_prefix(':')? };
         urn.eq_ignore_ascii_case(schema.urn).then_some(rest)
     };
-    of.schemas().find_map(|schema| behind(schema).map(|rest| (schema, rest))).unwrap_or((of.core, text))
+    of.schemas().find_map(|schema| after_urn(schema).map(|rest| (schema, rest))).unwrap_or((of.core, text))
 }
 
-/// What a name without a filter names; `None` where the home has no such attribute.
-pub fn find(of: &ResourceType, home: Home, text: &str) -> Option<Target> {
+/// Resolves a name without a filter; `None` if the target has no such attribute.
+pub fn find(of: &ResourceType, target: Target, text: &str) -> Option<AttributePath> {
     let (schema, name) = split_urn(of, text);
     let (name, part) = name.split_once('.').map_or((name, None), |(name, part)| (name, Some(part)));
-    let attribute = of.find(schema, home, name)?;
+    let attribute = of.find(schema, target, name)?;
     let part = match part {
-        Some(part) => Some(attribute.part(home, part)?),
+        Some(part) => Some(attribute.part(target, part)?),
         None => None,
     };
-    Some(Target { schema, attribute, filter: None, part })
+    Some(AttributePath { schema, attribute, filter: None, part })
 }
 
-/// Reads a path.
+/// Parses a PATCH path.
 ///
 /// # Errors
-/// A path that names nothing, or whose filter cannot be read.
-pub fn read_path(of: &ResourceType, home: Home, path: &str) -> Result<Target, Refusal> {
+/// An unknown attribute, or a filter that cannot be parsed.
+pub fn read_path(of: &ResourceType, target: Target, path: &str) -> Result<AttributePath, ScimError> {
     let unknown = || {
         let detail = format!("{} has no attribute at this path: {}", of.name, shortened(path));
-        Refusal::wrong(ScimType::InvalidPath, detail)
+        ScimError::new(ScimType::InvalidPath, detail)
     };
     if path.len() > MAX_PATH_BYTES {
         return Err(unknown());
     }
     let Some((name, rest)) = path.trim().split_once('[') else {
-        return find(of, home, path.trim()).ok_or_else(unknown);
+        return find(of, target, path.trim()).ok_or_else(unknown);
     };
     let end = filter_end(rest).ok_or_else(unknown)?;
     let (filter, rest) = (rest.get(..end).unwrap_or_default(), rest.get(end + 1..).unwrap_or_default());
-    let target = find(of, home, name).filter(|target| target.part.is_none()).ok_or_else(unknown)?;
-    if !target.attribute.many {
-        let detail = format!("{} has one value: a filter has nothing to choose from", target.attribute.name);
-        return Err(Refusal::wrong(ScimType::InvalidPath, detail));
+    let path = find(of, target, name).filter(|path| path.part.is_none()).ok_or_else(unknown)?;
+    if !path.attribute.many {
+        let detail = format!("{} has one value: a filter has nothing to choose from", path.attribute.name);
+        return Err(ScimError::new(ScimType::InvalidPath, detail));
     }
     let part = match rest.strip_prefix('.') {
-        Some(part) => Some(target.attribute.part(home, part).ok_or_else(unknown)?),
+        Some(part) => Some(path.attribute.part(target, part).ok_or_else(unknown)?),
         None if rest.is_empty() => None,
         None => return Err(unknown()),
     };
     let filter =
-        parse_filter(filter).map_err(|problem| Refusal::wrong(ScimType::InvalidFilter, problem.detail))?;
-    Ok(Target { filter: Some(filter), part, ..target })
+        parse_filter(filter).map_err(|problem| ScimError::new(ScimType::InvalidFilter, problem.detail))?;
+    Ok(AttributePath { filter: Some(filter), part, ..path })
 }
 
-/// Where the bracket that is open closes, outside of strings.
+/// The position of the closing bracket, outside of strings.
 fn filter_end(text: &str) -> Option<usize> {
     let (mut in_string, mut escaped) = (false, false);
     for (at, letter) in text.char_indices() {
@@ -105,13 +105,13 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::read_path;
-    use crate::{GROUP, Home, ScimType, USER};
+    use crate::{GROUP, ScimType, Target, USER};
 
     /// Schema, attribute, part, and whether there is a filter.
     fn named(path: &str) -> Option<(&'static str, &'static str, Option<&'static str>, bool)> {
-        let target = read_path(&USER, Home::Store, path).ok()?;
-        let part = target.part.map(|part| part.name);
-        Some((target.schema.name, target.attribute.name, part, target.filter.is_some()))
+        let path = read_path(&USER, Target::Store, path).ok()?;
+        let part = path.part.map(|part| part.name);
+        Some((path.schema.name, path.attribute.name, part, path.filter.is_some()))
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_refused() {
+    fn unknown_paths_are_rejected() {
         for path in [
             "",
             "nobody",
@@ -145,19 +145,22 @@ mod tests {
             "department",
             "a.b.c",
         ] {
-            let refusal = read_path(&USER, Home::Store, path).unwrap_err();
-            assert_eq!(refusal.scim_type, Some(ScimType::InvalidPath), "{path}");
+            let error = read_path(&USER, Target::Store, path).unwrap_err();
+            assert_eq!(error.scim_type, Some(ScimType::InvalidPath), "{path}");
         }
-        let refusal = read_path(&USER, Home::Store, "name[givenName pr]").unwrap_err();
-        assert_eq!(refusal.scim_type, Some(ScimType::InvalidPath));
-        let refusal = read_path(&USER, Home::Store, "emails[type is 1]").unwrap_err();
-        assert_eq!(refusal.scim_type, Some(ScimType::InvalidFilter));
+        let error = read_path(&USER, Target::Store, "name[givenName pr]").unwrap_err();
+        assert_eq!(error.scim_type, Some(ScimType::InvalidPath));
+        let error = read_path(&USER, Target::Store, "emails[type is 1]").unwrap_err();
+        assert_eq!(error.scim_type, Some(ScimType::InvalidFilter));
     }
 
     #[test]
-    fn each_home_knows_its_own_attributes() {
-        let title = |home| read_path(&USER, home, "title").unwrap().attribute.is_ignored(home);
-        assert!(title(Home::Provider) && !title(Home::Store), "what only stores keep is ignored elsewhere");
-        assert!(read_path(&GROUP, Home::Provider, "members").is_ok());
+    fn each_target_has_its_own_attributes() {
+        let title = |target| read_path(&USER, target, "title").unwrap().attribute.is_ignored(target);
+        assert!(
+            title(Target::Provider) && !title(Target::Store),
+            "what only stores keep is ignored elsewhere"
+        );
+        assert!(read_path(&GROUP, Target::Provider, "members").is_ok());
     }
 }

@@ -1,27 +1,26 @@
-//! Values as clients send them, read by the table of attributes.
+//! Reads the values of a request by the table of attributes.
 
 use chancery_record::{FieldError, Json};
 use serde_json::{Map, Value};
 
-use crate::{Attribute, Home, Kind, Place, Quirk, Refusal, ResourceType, Schema, ScimType};
+use crate::{Attribute, AttributeType, Mapping, Quirk, ResourceType, Schema, ScimError, ScimType, Target};
 
 /// The most elements of an attribute, members of a group excepted.
 pub const MAX_ELEMENTS: usize = 100;
 
-/// A resource in SCIM's form, its names as in the schemas.
+/// A resource in SCIM's form, its names spelled as in the schemas.
 pub type Resource = Map<String, Value>;
 
-/// Reads the body of a POST or PUT. What the home does not know and what only this server writes is left
-/// out.
+/// Reads the body of a POST or PUT. Unknown attributes and those that only this server writes are left out.
 ///
 /// # Errors
-/// Every place that is wrong.
-pub fn read_resource(of: &'static ResourceType, home: Home, body: &Json) -> Result<Resource, Refusal> {
+/// All invalid attributes.
+pub fn read_resource(of: &'static ResourceType, target: Target, body: &Json) -> Result<Resource, ScimError> {
     let Json::Object(members) = body else {
         let detail = format!("The body must be an object, not {}.", body.word());
-        return Err(Refusal::wrong(ScimType::InvalidSyntax, detail));
+        return Err(ScimError::new(ScimType::InvalidSyntax, detail));
     };
-    let mut reader = Reader::new(home);
+    let mut reader = Reader::new(target);
     let mut resource = Resource::new();
     for (name, json) in members {
         let extension = of.extensions.iter().find(|schema| schema.urn.eq_ignore_ascii_case(name));
@@ -37,22 +36,22 @@ pub fn read_resource(of: &'static ResourceType, home: Home, body: &Json) -> Resu
                 }
             }
             (Some(_), Json::Null) => {}
-            (Some(schema), _) => reader.wrong(&format!("/{}", schema.urn), "must be an object"),
+            (Some(schema), _) => reader.add_error(&format!("/{}", schema.urn), "must be an object"),
         }
     }
-    leave_out_empty(of, home, &mut resource);
-    for name in missing(of, home, &resource) {
-        reader.wrong(&format!("/{name}"), "is required");
+    leave_out_empty(of, target, &mut resource);
+    for name in missing(of, target, &resource) {
+        reader.add_error(&format!("/{name}"), "is required");
     }
     reader.finish(resource)
 }
 
-/// Leaves out the elements that say nothing.
-pub fn leave_out_empty(of: &'static ResourceType, home: Home, resource: &mut Resource) {
-    let is_list = |one: &&Attribute| one.many && !matches!(one.place(home), Place::Sets { .. });
+/// Removes elements without content.
+pub fn leave_out_empty(of: &'static ResourceType, target: Target, resource: &mut Resource) {
+    let is_list = |one: &&Attribute| one.many && !matches!(one.mapping(target), Mapping::Sets { .. });
     for attribute in of.attributes(of.core).filter(is_list) {
         let Some(Value::Array(elements)) = resource.get_mut(attribute.name) else { continue };
-        elements.retain(|element| attribute.says_something(home, element));
+        elements.retain(|element| attribute.has_content(target, element));
         if elements.is_empty() {
             resource.remove(attribute.name);
         }
@@ -60,32 +59,32 @@ pub fn leave_out_empty(of: &'static ResourceType, home: Home, resource: &mut Res
 }
 
 /// The required attributes that a resource does not have.
-pub fn missing(of: &'static ResourceType, home: Home, resource: &Resource) -> Vec<&'static str> {
+pub fn missing(of: &'static ResourceType, target: Target, resource: &Resource) -> Vec<&'static str> {
     of.attributes(of.core)
-        .filter(|one| one.required && one.is_advertised(home) && !resource.contains_key(one.name))
+        .filter(|one| one.required && one.is_advertised(target) && !resource.contains_key(one.name))
         .map(|one| one.name)
         .collect()
 }
 
-/// Reads values, and remembers what was wrong with them.
+/// Reads values and collects errors.
 pub struct Reader {
-    home: Home,
-    mistakes: Vec<FieldError>,
+    target: Target,
+    errors: Vec<FieldError>,
 }
 
 impl Reader {
-    /// A reader for this home.
-    pub const fn new(home: Home) -> Self {
-        Self { home, mistakes: Vec::new() }
+    /// A reader for this target.
+    pub const fn new(target: Target) -> Self {
+        Self { target, errors: Vec::new() }
     }
 
-    /// What was read, if nothing was wrong.
-    pub fn finish<T>(self, read: T) -> Result<T, Refusal> {
-        if self.mistakes.is_empty() { Ok(read) } else { Err(Refusal::mistakes(self.mistakes)) }
+    /// The value, if there was no error.
+    pub fn finish<T>(self, read: T) -> Result<T, ScimError> {
+        if self.errors.is_empty() { Ok(read) } else { Err(ScimError::of_fields(self.errors)) }
     }
 
-    fn wrong(&mut self, at: &str, detail: impl Into<String>) {
-        self.mistakes.push(FieldError::new(at, detail.into()));
+    fn add_error(&mut self, at: &str, detail: impl Into<String>) {
+        self.errors.push(FieldError::new(at, detail.into()));
     }
 
     /// Adds one attribute of a body.
@@ -97,8 +96,8 @@ impl Reader {
         (name, json): (&str, &Json),
         at: &str,
     ) {
-        let Some(attribute) = of.find(schema, self.home, name) else { return };
-        if attribute.is_read_only(self.home) || attribute.is_ignored(self.home) {
+        let Some(attribute) = of.find(schema, self.target, name) else { return };
+        if attribute.is_read_only(self.target) || attribute.is_ignored(self.target) {
             return;
         }
         let at = format!("{at}/{}", attribute.name);
@@ -107,7 +106,7 @@ impl Reader {
 
     fn insert(&mut self, to: &mut Resource, attribute: &Attribute, json: &Json, at: &str) {
         if to.contains_key(attribute.name) {
-            self.wrong(at, "is there twice, in different case");
+            self.add_error(at, "is there twice, in different case");
         } else if let Some(value) = self.value(attribute, json, at) {
             to.insert(attribute.name.into(), value);
         }
@@ -123,89 +122,89 @@ impl Reader {
             Json::Array(items) => items.as_slice(),
             one => std::slice::from_ref(one),
         };
-        let is_set = matches!(attribute.place(self.home), Place::Sets { .. });
+        let is_set = matches!(attribute.mapping(self.target), Mapping::Sets { .. });
         if items.len() > MAX_ELEMENTS && !is_set {
-            self.wrong(at, format!("has at most {MAX_ELEMENTS} values"));
+            self.add_error(at, format!("has at most {MAX_ELEMENTS} values"));
             return None;
         }
         let mut values = Vec::with_capacity(items.len());
         for (number, item) in items.iter().enumerate() {
             let Some(value) = self.element(attribute, item, &format!("{at}/{number}")) else { continue };
-            // of a set the members are told apart later, by their ids
+            // members of a relation are deduplicated later, by their ids
             if is_set || !values.contains(&value) {
                 values.push(value);
             }
         }
         if values.iter().filter(|value| is_primary(value)).count() > 1 {
-            self.wrong(at, "has more than one primary value");
+            self.add_error(at, "has more than one primary value");
         }
         (!values.is_empty()).then_some(Value::Array(values))
     }
 
     /// One value of an attribute, of many or the only one.
     pub fn element(&mut self, attribute: &Attribute, json: &Json, at: &str) -> Option<Value> {
-        let json = plain(attribute, json);
+        let json = unwrapped(attribute, json);
         match (attribute.kind, json) {
             (_, Json::Null) => None,
-            (Kind::Complex(_), Json::Text(text)) if attribute.quirk == Some(Quirk::TextIsValue) => {
+            (AttributeType::Complex(_), Json::Text(text)) if attribute.quirk == Some(Quirk::TextIsValue) => {
                 let members = [("value".to_owned(), Json::Text(text.clone()))];
                 self.complex(attribute, &members, at)
             }
-            (Kind::Complex(_), Json::Object(members)) => self.complex(attribute, members, at),
-            (Kind::Bool, Json::Bool(value)) => Some((*value).into()),
-            (Kind::Bool, Json::Text(text)) => {
+            (AttributeType::Complex(_), Json::Object(members)) => self.complex(attribute, members, at),
+            (AttributeType::Bool, Json::Bool(value)) => Some((*value).into()),
+            (AttributeType::Bool, Json::Text(text)) => {
                 let value = truth_in(text);
                 if value.is_none() {
-                    self.wrong(at, "must be true or false");
+                    self.add_error(at, "must be true or false");
                 }
                 value.map(Value::from)
             }
-            (Kind::Text | Kind::Time | Kind::Reference(_), Json::Text(text)) => {
+            (AttributeType::Text | AttributeType::Time | AttributeType::Reference(_), Json::Text(text)) => {
                 if text.contains('\0') {
-                    self.wrong(at, "must not contain a NUL character");
+                    self.add_error(at, "must not contain a NUL character");
                 }
                 if attribute.required && text.trim().is_empty() {
-                    self.wrong(at, "must not be empty");
+                    self.add_error(at, "must not be empty");
                 }
                 if attribute.is_web_address() && !text.trim().is_empty() && !is_web_address(text.trim()) {
-                    self.wrong(at, "must be an address that begins with https:// or http://");
+                    self.add_error(at, "must be an address that begins with https:// or http://");
                 }
                 let is_none = text.is_empty() && attribute.quirk == Some(Quirk::TextIsValue);
                 let is_tag = attribute.quirk == Some(Quirk::Language);
                 (!is_none).then(|| if is_tag { text.replace('_', "-").into() } else { text.as_str().into() })
             }
             (kind, other) => {
-                self.wrong(at, format!("must be {}, not {}", word(kind), other.word()));
+                self.add_error(at, format!("must be {}, not {}", type_name(kind), other.word()));
                 None
             }
         }
     }
 
     fn complex(&mut self, attribute: &Attribute, members: &[(String, Json)], at: &str) -> Option<Value> {
-        let (mut parts, before) = (Resource::new(), self.mistakes.len());
+        let (mut parts, before) = (Resource::new(), self.errors.len());
         for (name, json) in members {
-            let Some(part) = attribute.part(self.home, name) else { continue };
-            if !part.is_read_only(self.home) && !part.is_ignored(self.home) {
+            let Some(part) = attribute.part(self.target, name) else { continue };
+            if !part.is_read_only(self.target) && !part.is_ignored(self.target) {
                 self.insert(&mut parts, part, json, &format!("{at}/{}", part.name));
             }
         }
         let required = attribute.parts().iter().filter(|part| part.required);
         for part in required.filter(|part| !parts.contains_key(part.name)) {
-            if self.mistakes.len() == before {
-                self.wrong(&format!("{at}/{}", part.name), "is required");
+            if self.errors.len() == before {
+                self.add_error(&format!("{at}/{}", part.name), "is required");
             }
         }
         (!parts.is_empty()).then_some(Value::Object(parts))
     }
 }
 
-/// The truth value that a text means.
+/// Parses a truth value.
 pub fn truth_in(text: &str) -> Option<bool> {
     let words = [("true", true), ("false", false)];
     words.into_iter().find_map(|(word, value)| text.eq_ignore_ascii_case(word).then_some(value))
 }
 
-/// Whether a browser can be sent to an address without running what it holds.
+/// Whether an address can be opened by a browser without running its content as a script.
 fn is_web_address(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -213,8 +212,8 @@ fn is_web_address(text: &str) -> bool {
     is_web && !host.is_empty() && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
-/// The truth value that clients wrap as `[{"value": ..}]`.
-fn plain<'a>(attribute: &Attribute, json: &'a Json) -> &'a Json {
+/// Unwraps a truth value that clients send as `[{"value": ..}]`.
+fn unwrapped<'a>(attribute: &Attribute, json: &'a Json) -> &'a Json {
     match json {
         Json::Array(items) if attribute.quirk == Some(Quirk::Truth) => match items.as_slice() {
             [one] => one.get("value").unwrap_or(json),
@@ -224,15 +223,15 @@ fn plain<'a>(attribute: &Attribute, json: &'a Json) -> &'a Json {
     }
 }
 
-const fn word(kind: Kind) -> &'static str {
+const fn type_name(kind: AttributeType) -> &'static str {
     match kind {
-        Kind::Text | Kind::Time | Kind::Reference(_) => "a string",
-        Kind::Bool => "true or false",
-        Kind::Complex(_) => "an object",
+        AttributeType::Text | AttributeType::Time | AttributeType::Reference(_) => "a string",
+        AttributeType::Bool => "true or false",
+        AttributeType::Complex(_) => "an object",
     }
 }
 
-/// Whether an element says that it is the primary one.
+/// Whether an element has `primary` set.
 pub fn is_primary(element: &Value) -> bool {
     element.get("primary") == Some(&Value::Bool(true))
 }
@@ -243,10 +242,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::read_resource;
-    use crate::{Home, Refusal, ScimType, USER};
+    use crate::{ScimError, ScimType, Target, USER};
 
-    fn read(home: Home, body: Value) -> Result<Value, Refusal> {
-        read_resource(&USER, home, &Json::from_serde(body)).map(Value::Object)
+    fn read(target: Target, body: Value) -> Result<Value, ScimError> {
+        read_resource(&USER, target, &Json::from_serde(body)).map(Value::Object)
     }
 
     #[test]
@@ -260,13 +259,13 @@ mod tests {
             "userName": "ada", "name": { "givenName": "Ada" },
             "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": { "department": "Engines" },
         });
-        assert_eq!(read(Home::Store, body).unwrap(), expected);
+        assert_eq!(read(Target::Store, body).unwrap(), expected);
     }
 
     #[test]
     fn no_value_is_null_or_empty() {
         let body = json!({ "userName": "ada", "title": null, "emails": [], "name": { "givenName": null } });
-        assert_eq!(read(Home::Store, body).unwrap(), json!({ "userName": "ada" }));
+        assert_eq!(read(Target::Store, body).unwrap(), json!({ "userName": "ada" }));
     }
 
     #[test]
@@ -278,18 +277,18 @@ mod tests {
             (json!([{ "value": true }]), true),
             (json!(false), false),
         ] {
-            let read = read(Home::Provider, json!({ "userName": "ada", "active": sent })).unwrap();
+            let read = read(Target::Provider, json!({ "userName": "ada", "active": sent })).unwrap();
             assert_eq!(read["active"], expected, "{sent}");
         }
         for name in ["emails", "roles"] {
             let body = json!({ "userName": "ada", name: [{ "value": "a@example.com", "primary": "True" }] });
-            assert_eq!(read(Home::Store, body).unwrap()[name][0]["primary"], true, "{name}");
+            assert_eq!(read(Target::Store, body).unwrap()[name][0]["primary"], true, "{name}");
         }
         for body in [
             json!({ "userName": "ada", "active": "no" }),
             json!({ "userName": "ada", "emails": [{ "value": "a@example.com", "primary": "1" }] }),
         ] {
-            assert_eq!(read(Home::Store, body).unwrap_err().scim_type, Some(ScimType::InvalidValue));
+            assert_eq!(read(Target::Store, body).unwrap_err().scim_type, Some(ScimType::InvalidValue));
         }
     }
 
@@ -305,15 +304,15 @@ mod tests {
             "userName": "ada", "roles": [{ "value": "author" }],
             "addresses": [{ "type": "work", "locality": "Berlin" }],
         });
-        assert_eq!(read(Home::Store, body).unwrap(), expected);
+        assert_eq!(read(Target::Store, body).unwrap(), expected);
     }
 
     #[test]
     fn a_required_name_is_not_empty() {
-        for home in [Home::Store, Home::Provider] {
+        for target in [Target::Store, Target::Provider] {
             for name in ["", "  "] {
-                let refusal = read(home, json!({ "userName": name })).unwrap_err();
-                assert_eq!(refusal.errors[0].pointer, "/userName");
+                let error = read(target, json!({ "userName": name })).unwrap_err();
+                assert_eq!(error.errors[0].pointer, "/userName");
             }
         }
     }
@@ -330,13 +329,13 @@ mod tests {
             ["javascript:alert(1)", "JavaScript://x%0aalert(1)", "data:text/html,x", "//x", "https://", "x"]
         {
             for body in bodies(address) {
-                let refusal = read(Home::Store, body).unwrap_err();
-                assert_eq!(refusal.scim_type, Some(ScimType::InvalidValue), "{address}");
+                let error = read(Target::Store, body).unwrap_err();
+                assert_eq!(error.scim_type, Some(ScimType::InvalidValue), "{address}");
             }
         }
         for address in ["https://example.com/ada", "HTTP://example.com", ""] {
             for body in bodies(address) {
-                assert!(read(Home::Store, body).is_ok(), "{address}");
+                assert!(read(Target::Store, body).is_ok(), "{address}");
             }
         }
     }
@@ -353,26 +352,26 @@ mod tests {
         ] {
             let mut body = json!({ "userName": "ada" });
             body[urn] = json!({ "manager": sent });
-            let read = read(Home::Provider, body).unwrap();
+            let read = read(Target::Provider, body).unwrap();
             assert_eq!(read.get(urn).cloned().unwrap_or_default(), expected, "{sent}");
         }
     }
 
     #[test]
-    fn every_mistake_is_told() {
+    fn all_errors_are_reported() {
         let emails = json!([{ "value": "a", "primary": true }, { "value": "b", "primary": true }]);
         let body = json!({ "title": 7, "emails": emails, "TITLE": "x", "nickName": "a\u{0}b" });
-        let refusal = read(Home::Store, body).unwrap_err();
-        let mut places: Vec<&str> = refusal.errors.iter().map(|error| error.pointer.as_str()).collect();
-        places.sort_unstable();
-        assert_eq!(places, ["/emails", "/nickName", "/title", "/userName"]);
-        let refusal = read(Home::Store, json!([])).unwrap_err();
-        assert_eq!(refusal.scim_type, Some(ScimType::InvalidSyntax));
+        let error = read(Target::Store, body).unwrap_err();
+        let mut pointers: Vec<&str> = error.errors.iter().map(|error| error.pointer.as_str()).collect();
+        pointers.sort_unstable();
+        assert_eq!(pointers, ["/emails", "/nickName", "/title", "/userName"]);
+        let error = read(Target::Store, json!([])).unwrap_err();
+        assert_eq!(error.scim_type, Some(ScimType::InvalidSyntax));
     }
 
     #[test]
     fn attributes_have_bounds() {
         let many: Vec<_> = (0..101).map(|n| json!({ "value": n.to_string() })).collect();
-        assert!(read(Home::Store, json!({ "userName": "ada", "emails": many })).is_err());
+        assert!(read(Target::Store, json!({ "userName": "ada", "emails": many })).is_err());
     }
 }

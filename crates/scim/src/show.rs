@@ -1,28 +1,34 @@
-//! A resource made from what the home keeps of it.
+//! Renders a stored resource in SCIM's form.
 
 use serde_json::{Value, json};
 
-use crate::{Attribute, Home, Kind, Place, Resource, ResourceType};
+use crate::{Attribute, AttributeType, Mapping, Resource, ResourceType, Target};
 
-/// What a home keeps of a resource. What there is not is null.
-pub struct Kept<'a> {
+/// The stored values of a resource. Missing ones are null.
+pub struct StoredResource<'a> {
     /// The value of a field.
     pub field: &'a dyn Fn(&str) -> Value,
     /// The value of a profile entry.
     pub entry: &'a dyn Fn(&str) -> Value,
-    /// What was kept as it came.
+    /// The attributes that are stored as they were sent.
     pub extra: &'a Resource,
 }
 
-/// Shows a resource with all that follows from fields: groups and members are the home's to add. `base` is the
-/// base address; `token` is the concurrency token.
-pub fn show(of: &'static ResourceType, home: Home, base: &str, token: &str, kept: &Kept<'_>) -> Resource {
+/// Renders a resource from its fields: the caller adds groups and members. `base` is the base address; `token` is the
+/// concurrency token.
+pub fn show(
+    of: &'static ResourceType,
+    target: Target,
+    base: &str,
+    token: &str,
+    stored: &StoredResource<'_>,
+) -> Resource {
     let mut resource = Resource::new();
     let mut schemas = Vec::new();
     for schema in of.schemas() {
         let mut own = Resource::new();
         for attribute in of.attributes(schema) {
-            if let Some(value) = value(attribute, home, kept) {
+            if let Some(value) = value(attribute, target, stored) {
                 own.insert(attribute.name.into(), value);
             }
         }
@@ -46,40 +52,40 @@ pub fn show(of: &'static ResourceType, home: Home, base: &str, token: &str, kept
     resource
 }
 
-fn value(attribute: &Attribute, home: Home, kept: &Kept<'_>) -> Option<Value> {
-    let value = match attribute.place(home) {
-        Place::Field(field) | Place::Seen(field) => (kept.field)(field),
-        Place::Entry(key) => (kept.entry)(key),
-        Place::Extra => shown_elements(attribute, home, kept.extra.get(attribute.name).cloned()),
-        Place::Joined => joined(home, kept),
-        Place::One { field, of_type, others } => {
-            let one = (kept.field)(field);
-            let beside = if others { kept.extra.get(attribute.name) } else { None };
-            shown_elements(attribute, home, Some(elements(one, beside, of_type).into()))
+fn value(attribute: &Attribute, target: Target, stored: &StoredResource<'_>) -> Option<Value> {
+    let value = match attribute.mapping(target) {
+        Mapping::Field(field) | Mapping::ReadOnly(field) => (stored.field)(field),
+        Mapping::Entry(key) => (stored.entry)(key),
+        Mapping::Extra => elements_with_content(attribute, target, stored.extra.get(attribute.name).cloned()),
+        Mapping::Joined => full_name(target, stored),
+        Mapping::Element { field, of_type, others } => {
+            let one = (stored.field)(field);
+            let extra = if others { stored.extra.get(attribute.name) } else { None };
+            elements_with_content(attribute, target, Some(elements(one, extra, of_type).into()))
         }
-        Place::Within => {
-            let Kind::Complex(parts) = attribute.kind else { return None };
+        Mapping::Within => {
+            let AttributeType::Complex(parts) = attribute.kind else { return None };
             let parts =
-                parts.iter().filter_map(|part| Some((part.name.to_owned(), value(part, home, kept)?)));
+                parts.iter().filter_map(|part| Some((part.name.to_owned(), value(part, target, stored)?)));
             let parts: Resource = parts.collect();
             if parts.is_empty() { Value::Null } else { parts.into() }
         }
-        Place::Nowhere | Place::Ignored | Place::Sets { .. } | Place::Secret => Value::Null,
+        Mapping::Unmapped | Mapping::Ignored | Mapping::Sets { .. } | Mapping::Secret => Value::Null,
     };
     (!value.is_null()).then_some(value)
 }
 
-/// The elements that say something.
-fn shown_elements(attribute: &Attribute, home: Home, elements: Option<Value>) -> Value {
+/// The elements with content.
+fn elements_with_content(attribute: &Attribute, target: Target, elements: Option<Value>) -> Value {
     let Some(Value::Array(mut elements)) = elements else { return Value::Null };
-    elements.retain(|element| attribute.says_something(home, element));
+    elements.retain(|element| attribute.has_content(target, element));
     if elements.is_empty() { Value::Null } else { elements.into() }
 }
 
-/// The elements of an attribute of which one is a field: among those kept beside it the one without a value, else the
+/// The elements of an attribute of which one is a field: among the `extra` ones that without a value, else the
 /// first.
-fn elements(one: Value, beside: Option<&Value>, of_type: &str) -> Vec<Value> {
-    let mut elements = beside.and_then(Value::as_array).cloned().unwrap_or_default();
+fn elements(one: Value, extra: Option<&Value>, of_type: &str) -> Vec<Value> {
+    let mut elements = extra.and_then(Value::as_array).cloned().unwrap_or_default();
     let own = elements.iter().position(|element| element.get("value").is_none());
     match (own, one) {
         (Some(at), Value::Null) => {
@@ -100,12 +106,12 @@ fn elements(one: Value, beside: Option<&Value>, of_type: &str) -> Vec<Value> {
 }
 
 /// First, middle and last name.
-fn joined(home: Home, kept: &Kept<'_>) -> Value {
-    let middle = match home {
-        Home::Provider => Value::Null,
-        Home::Store => (kept.field)("middleName"),
+fn full_name(target: Target, stored: &StoredResource<'_>) -> Value {
+    let middle = match target {
+        Target::Provider => Value::Null,
+        Target::Store => (stored.field)("middleName"),
     };
-    let parts = [(kept.field)("firstName"), middle, (kept.field)("lastName")];
+    let parts = [(stored.field)("firstName"), middle, (stored.field)("lastName")];
     let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
     if parts.is_empty() { Value::Null } else { parts.join(" ").into() }
 }
@@ -116,24 +122,24 @@ mod tests {
     use proptest::prelude::{Strategy, prop_assert_eq, proptest};
     use serde_json::{Value, json};
 
-    use super::{Kept, show};
-    use crate::{Fields, Home, Resource, ScimType, USER, fields_of, read_resource};
+    use super::{StoredResource, show};
+    use crate::{Fields, Resource, ScimType, Target, USER, fields_of, read_resource};
 
     const ENTERPRISE: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
-    fn shown(home: Home, fields: &Fields) -> Resource {
+    fn shown(target: Target, fields: &Fields) -> Resource {
         let field = |name: &str| match name {
             "id" => json!("7"),
             _ => fields.fields.get(name).cloned().unwrap_or_default(),
         };
         let entry = |key: &str| fields.entries.get(key).cloned().unwrap_or_default();
-        let kept = Kept { field: &field, entry: &entry, extra: &fields.extra };
-        show(&USER, home, "https://example.com/scim", "3", &kept)
+        let stored = StoredResource { field: &field, entry: &entry, extra: &fields.extra };
+        show(&USER, target, "https://example.com/scim", "3", &stored)
     }
 
-    fn fields(home: Home, body: Value) -> Fields {
-        let resource = read_resource(&USER, home, &Json::from_serde(body)).unwrap();
-        fields_of(&USER, home, &resource).unwrap()
+    fn fields(target: Target, body: Value) -> Fields {
+        let resource = read_resource(&USER, target, &Json::from_serde(body)).unwrap();
+        fields_of(&USER, target, &resource).unwrap()
     }
 
     fn whole() -> Value {
@@ -151,17 +157,17 @@ mod tests {
     }
 
     #[test]
-    fn a_store_keeps_what_its_fields_entries_and_extra_hold() {
-        let fields = fields(Home::Store, whole());
+    fn a_store_stores_fields_entries_and_extra() {
+        let fields = fields(Target::Store, whole());
         assert_eq!(fields.fields["loginName"], "ada");
         assert_eq!(fields.fields["emailAddress"], "a@example.com");
         assert_eq!(fields.fields["nickname"], Value::Null);
         assert_eq!(fields.entries["manager"], "9");
         assert_eq!(fields.secrets["password"], "secret");
-        // the field's own keeps its place and its type among the others
-        let kept = json!([{ "value": "home@example.com", "type": "home" }, { "type": "work" }]);
-        assert_eq!(fields.extra["emails"], kept);
-        let shown = shown(Home::Store, &fields);
+        // the mapped element keeps its position and its type among the others
+        let stored = json!([{ "value": "home@example.com", "type": "home" }, { "type": "work" }]);
+        assert_eq!(fields.extra["emails"], stored);
+        let shown = shown(Target::Store, &fields);
         assert_eq!(shown["name"]["formatted"], "Ada King Lovelace");
         assert_eq!(shown["emails"], whole()["emails"]);
         assert_eq!(shown["meta"]["location"], "https://example.com/scim/Users/7");
@@ -171,39 +177,39 @@ mod tests {
     }
 
     #[test]
-    fn an_element_without_a_value_is_neither_kept_nor_shown() {
+    fn an_element_without_a_value_is_neither_stored_nor_rendered() {
         let good = json!({ "value": "a@example.com", "type": "work" });
         for emails in
             [json!([{ "display": "Only" }, good]), json!([good, { "type": "home", "display": "A" }])]
         {
-            let fields = fields(Home::Store, json!({ "userName": "ada", "emails": emails }));
-            assert_eq!(shown(Home::Store, &fields)["emails"], json!([good]));
+            let fields = fields(Target::Store, json!({ "userName": "ada", "emails": emails }));
+            assert_eq!(shown(Target::Store, &fields)["emails"], json!([good]));
         }
-        // what was kept before
-        let mut kept = fields(Home::Store, json!({ "userName": "ada" }));
-        kept.extra.insert("emails".into(), json!([{ "display": "Only", "value": null }]));
-        kept.extra.insert("roles".into(), json!([{ "display": "Only" }]));
-        let shown = shown(Home::Store, &kept);
+        // stored by an earlier version
+        let mut stored = fields(Target::Store, json!({ "userName": "ada" }));
+        stored.extra.insert("emails".into(), json!([{ "display": "Only", "value": null }]));
+        stored.extra.insert("roles".into(), json!([{ "display": "Only" }]));
+        let shown = shown(Target::Store, &stored);
         assert_eq!((shown.get("emails"), shown.get("roles")), (None, None));
     }
 
     #[test]
-    fn a_provider_keeps_less() {
-        let fields = fields(Home::Provider, whole());
+    fn a_provider_stores_fewer_attributes() {
+        let fields = fields(Target::Provider, whole());
         assert_eq!(fields.fields["organizationalUnit"], "Engines");
         assert_eq!(fields.fields["managerId"], "9");
         assert!(fields.entries.is_empty() && fields.extra.is_empty() && fields.secrets.is_empty());
-        let shown = shown(Home::Provider, &fields);
+        let shown = shown(Target::Provider, &fields);
         assert_eq!(shown["displayName"], "Ada Lovelace");
         assert_eq!(shown["emails"].as_array().map(Vec::len), Some(1));
     }
 
     #[test]
-    fn what_is_kept_as_it_came_has_a_bound() {
+    fn extra_attributes_are_limited_in_size() {
         let body = json!({ "userName": "ada", "roles": [{ "value": "r".repeat(17_000) }] });
-        let resource = read_resource(&USER, Home::Store, &Json::from_serde(body)).unwrap();
-        let refusal = fields_of(&USER, Home::Store, &resource).unwrap_err();
-        assert_eq!(refusal.scim_type, Some(ScimType::InvalidValue));
+        let resource = read_resource(&USER, Target::Store, &Json::from_serde(body)).unwrap();
+        let error = fields_of(&USER, Target::Store, &resource).unwrap_err();
+        assert_eq!(error.scim_type, Some(ScimType::InvalidValue));
     }
 
     fn bodies() -> impl Strategy<Value = Value> {
@@ -229,11 +235,11 @@ mod tests {
     proptest! {
         /// What is shown is read again as the same fields, at both homes.
         #[test]
-        fn what_is_shown_round_trips(body in bodies()) {
-            for home in [Home::Provider, Home::Store] {
-                let kept = fields(home, body.clone());
-                let again = fields(home, Value::Object(shown(home, &kept)));
-                prop_assert_eq!(&again, &kept);
+        fn rendered_resources_round_trip(body in bodies()) {
+            for target in [Target::Provider, Target::Store] {
+                let stored = fields(target, body.clone());
+                let again = fields(target, Value::Object(shown(target, &stored)));
+                prop_assert_eq!(&again, &stored);
             }
         }
     }

@@ -1,13 +1,13 @@
-//! Tokens for SCIM: a prefix and a checksum, by which scanners of leaked secrets know them.
+//! SCIM tokens: a prefix and a checksum let secret scanners recognize leaked ones.
 
 use chancery_resource::MasterKey;
 
-/// The keyed digest by which a token is kept.
+/// The keyed digest by which a token is stored.
 pub fn digest_of(master: &MasterKey, token: &str) -> Vec<u8> {
     master.digest("scim-token", token.as_bytes())
 }
 
-/// How a token begins.
+/// The prefix of a token.
 const PREFIX: &str = "chscim_";
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -23,7 +23,7 @@ pub fn token_of(secret: [u8; 32]) -> String {
     start + &check
 }
 
-/// The number that the bytes are, the first byte highest, in as many digits.
+/// The bytes as a big-endian number in base 62, in as many digits.
 fn base62<const LENGTH: usize>(mut number: [u8; LENGTH], count: usize) -> String {
     let mut digits = Vec::with_capacity(count);
     for _ in 0..count {
@@ -49,9 +49,9 @@ fn checksum(bytes: &[u8]) -> u32 {
 mod tests {
     use super::token_of;
 
-    /// Reckoned by other programs.
+    /// Expected values were computed by other programs.
     #[test]
-    fn tokens_are_as_others_write_them() {
+    fn tokens_match_other_implementations() {
         let counted: Vec<u8> = (0..32).collect();
         let counted = token_of(counted.try_into().unwrap());
         assert_eq!(counted, "chscim_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf2guo0X");

@@ -348,7 +348,7 @@ pub struct Options {
 /// The prefix of the variables of the environment.
 pub const PREFIX: &str = "CHANCERY_";
 
-/// A number. White space around it is no part of it.
+/// A number, trimmed.
 fn number<T: FromStr>(text: &str) -> Result<T, T::Err> {
     text.trim().parse()
 }

@@ -93,7 +93,7 @@ impl AuditCommand {
     }
 }
 
-/// How often it is checked whether deletions are in their tree, before the trail is exported without them.
+/// The number of checks for pending deletions, before the trail is exported without them.
 const PATIENCE: u32 = 10;
 
 fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Result<(), String> {

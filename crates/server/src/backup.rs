@@ -19,7 +19,7 @@ use crate::{
     key_file::read_master_key,
     start::StartError,
     trail_check::check_trails,
-    whole_file::{beside, remove, replace, sync_folder},
+    whole_file::{remove, replace, sync_folder, with_suffix},
 };
 
 pub const BACKUP_HELP: &str = "\
@@ -69,10 +69,10 @@ pub struct Manifest {
 impl Manifest {
     /// The path of the manifest of a backup.
     pub fn path_of(backup: &Path) -> PathBuf {
-        beside(backup, "manifest.json")
+        with_suffix(backup, "manifest.json")
     }
 
-    /// What is signed.
+    /// The signed content.
     fn unsigned(&self) -> Vec<u8> {
         let unsigned = Self { signature: String::new(), ..self.clone() };
         // serializing text and numbers does not fail
@@ -126,9 +126,6 @@ impl Manifest {
 }
 
 /// Removes the write-ahead log and the shared memory file of an SQLite database that no process has open.
-///
-/// # Errors
-/// Those of the file system.
 pub fn remove_logs(database: &Path) -> io::Result<()> {
     for ending in ["-wal", "-shm"] {
         let mut name = database.as_os_str().to_owned();
@@ -145,20 +142,17 @@ pub fn discard(partial: &Path) {
 }
 
 /// Copies all bytes of a reader, and returns their number and their SHA-256 digest.
-///
-/// # Errors
-/// Those of reading and writing.
 pub fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<(u64, String)> {
     let (mut digest, mut bytes) = (Context::new(&SHA256), 0);
-    let mut piece = vec![0; 1 << 20];
+    let mut chunk = vec![0; 1 << 20];
     loop {
-        let count = match from.read(&mut piece) {
+        let count = match from.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let some = piece.get(..count).unwrap_or_default();
+        let some = chunk.get(..count).unwrap_or_default();
         digest.update(some);
         to.write_all(some)?;
         bytes += count as u64;
@@ -186,7 +180,7 @@ pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartErro
         return Err(failed(&format!("{} is there already: name another file", output.display())));
     }
     let master = read_master_key(&config.master_key_file)?;
-    let partial = beside(output, "partial");
+    let partial = with_suffix(output, "partial");
     if partial.exists() {
         return Err(failed(&format!(
             "{} is there: another backup is writing it, or one broke off and it can be removed",
@@ -255,7 +249,7 @@ mod tests {
     use super::{FORMAT, Manifest, copy};
 
     #[test]
-    fn a_copy_tells_how_many_bytes_it_has_and_their_digest() {
+    fn a_copy_returns_its_size_and_digest() {
         let mut to = Vec::new();
         let (bytes, digest) = copy(&mut b"abc".as_slice(), &mut to).unwrap();
         assert_eq!((bytes, to.as_slice()), (3, b"abc".as_slice()));

@@ -15,7 +15,7 @@ use crate::{
     start::{cause_of, services},
 };
 
-/// What explains the command.
+/// The help of the command.
 pub const CHECK_UPGRADE_HELP: &str = "\
 Run this command of the new release before an upgrade; the server of the old release may run. It reads the
 database with the schema of the old release, changes nothing, and checks each row of a resource against the
@@ -48,35 +48,35 @@ fn run(arguments: &Arguments) -> Result<u64, String> {
     let store = Store::open_older_to_read(&config.database, settings)
         .map_err(|error| format!("cannot open the database: {error}"))?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let found = runtime.block_on(find(&store, &master));
+    let count = runtime.block_on(find(&store, &master));
     store.close();
-    let found = found?;
-    let told = match found {
+    let count = count?;
+    let summary = match count {
         0 => "this release refuses nothing that is stored".to_owned(),
         1 => "this release would refuse one value that is stored".to_owned(),
         more => format!("this release would refuse {more} values that are stored"),
     };
-    let _ = writeln!(stderr(), "{told}");
-    Ok(found)
+    let _ = writeln!(stderr(), "{summary}");
+    Ok(count)
 }
 
 /// Finds and prints the refused values. Returns their number.
 async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
     let failed = |problem: Problem| format!("cannot read the database: {}", cause_of(problem));
-    let mut found = 0;
+    let mut count = 0;
     for shape in shapes() {
         let mut after = Some(0);
         while let Some(rid) = after.take() {
             let master = master.clone();
-            let judge = move |tx: &mut chancery_store::Tx<'_>| {
+            let check = move |tx: &mut chancery_store::Tx<'_>| {
                 let mut refusals = Vec::new();
-                let tell = &mut |refusal| refusals.push(refusal);
-                let last = shape.judge_stored(tx, &master, rid, upgrade::refusals, tell)?;
+                let report = &mut |refusal| refusals.push(refusal);
+                let last = shape.judge_stored(tx, &master, rid, upgrade::refusals, report)?;
                 Ok::<_, Problem>((last, refusals))
             };
             let (last, refusals) =
-                store.run("CheckUpgrade", Mode::Long, None, judge).await.map_err(failed)?;
-            found += print(&refusals)?;
+                store.run("CheckUpgrade", Mode::Long, None, check).await.map_err(failed)?;
+            count += print(&refusals)?;
             after = last;
         }
     }
@@ -88,7 +88,7 @@ async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
         Ok::<_, Problem>(refusals)
     };
     let refusals = store.run("CheckSpellings", Mode::Long, None, spellings).await.map_err(failed)?;
-    Ok(found + print(&refusals)?)
+    Ok(count + print(&refusals)?)
 }
 
 fn print(refusals: &[StoredRefusal]) -> Result<u64, String> {

@@ -43,7 +43,7 @@ pub struct Config {
     pub public_rate_limit: Option<u32>,
     /// Failed proofs of people a minute and address; `None` is no limit.
     pub failed_sign_ins: Option<u32>,
-    /// The networks of proxies that say whom they speak for.
+    /// The networks of trusted proxies.
     pub trusted_proxies: Networks,
     /// Limits on connections and bodies.
     pub limits: Limits,
@@ -69,7 +69,7 @@ pub struct Config {
     pub reset_program: Option<PathBuf>,
     /// Networks outside the public internet that administrators' settings may point into.
     pub private_destinations: Networks,
-    /// Where the identity providers are whose addresses are the same for everybody. Only tests replace them.
+    /// The base URLs of identity providers with fixed addresses. Only tests replace them.
     pub provider_addresses: Addresses,
     /// Networks outside the public internet that events may be sent to.
     pub event_networks: Networks,
@@ -95,7 +95,7 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
 }
 
-/// A configuration error: the option, and what it should be.
+/// A configuration error: the option, and its valid form.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ConfigError(pub String);
 
@@ -123,7 +123,7 @@ fn written(moment: Timestamp) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A number a minute, or `off`; 60 where nothing is said.
+/// A number a minute, or `off`; 60 by default.
 fn rate(name: &str, text: Option<&str>) -> Result<Option<u32>, ConfigError> {
     match text {
         None => Ok(Some(60)),
@@ -147,7 +147,7 @@ fn outbound(given: Option<&str>) -> Result<Outbound, ConfigError> {
     }
 }
 
-/// Reads what is on or off; on where nothing is said.
+/// Reads a switch; on by default.
 fn switch(name: &str, given: Option<&str>) -> Result<bool, ConfigError> {
     match given {
         None | Some("on") => Ok(true),
@@ -156,7 +156,7 @@ fn switch(name: &str, given: Option<&str>) -> Result<bool, ConfigError> {
     }
 }
 
-/// The console's own address. Whoever signs in to it comes back to the public URL, which must lead there.
+/// The console's own address. People who sign in to it return to the public URL, which must lead there.
 fn console_listen(given: Option<&str>, public_url: Option<&str>) -> Result<Option<SocketAddr>, ConfigError> {
     if given.is_some() && public_url.is_none() {
         return Err(ConfigError("console_listen needs public_url: people reach the console below it".into()));
@@ -164,7 +164,7 @@ fn console_listen(given: Option<&str>, public_url: Option<&str>) -> Result<Optio
     given.map(|text| address("console_listen", text)).transpose()
 }
 
-/// How long sessions of the console last: half an hour after the last use and ten hours in all, where nothing is said.
+/// The lifetime of console sessions: half an hour after the last use and ten hours in all, by default.
 fn console_lifetimes(idle: Option<u64>, longest: Option<u64>) -> Result<ConsoleLifetimes, ConfigError> {
     let idle = number("console_idle", idle, 1_800, 180..=86_400)?;
     let longest = number("console_session", longest, 36_000, 180..=604_800)?;
@@ -172,12 +172,12 @@ fn console_lifetimes(idle: Option<u64>, longest: Option<u64>) -> Result<ConsoleL
     Ok(ConsoleLifetimes { idle: ms(idle), longest: ms(longest) })
 }
 
-/// Reads a class of authentication; one factor where nothing is said.
+/// Reads a class of authentication; one factor by default.
 fn class(name: &str, given: Option<&str>) -> Result<&'static str, ConfigError> {
     let [lowest, ..] = ACR;
-    let wanted = given.unwrap_or(lowest);
-    let found = ACR.into_iter().find(|class| *class == wanted);
-    found.ok_or_else(|| ConfigError(format!("{name} is one of {}, not {wanted:?}", ACR.join(", "))))
+    let requested = given.unwrap_or(lowest);
+    let found = ACR.into_iter().find(|class| *class == requested);
+    found.ok_or_else(|| ConfigError(format!("{name} is one of {}, not {requested:?}", ACR.join(", "))))
 }
 
 impl Config {
@@ -328,7 +328,7 @@ fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {
 /// The most connections to a database that are useful.
 const MOST_CONNECTIONS: usize = 1000;
 
-/// The limits of the store, and what is done when it is opened.
+/// The limits of the store, and the actions at its opening.
 fn store_settings(options: &Options) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
     if let Some(connections) = options.database_connections {
@@ -367,7 +367,7 @@ fn public_url(text: &str) -> Result<String, ConfigError> {
         return Err(ConfigError(format!("public_url is a URL such as https://id.example.com, not {text:?}")));
     }
     let url = text.trim_end_matches('/');
-    BasePath::judge(url).map_err(|wrong| ConfigError(format!("public_url is {text:?}, and {wrong}")))?;
+    BasePath::validate(url).map_err(|wrong| ConfigError(format!("public_url is {text:?}, and {wrong}")))?;
     Ok(url.to_owned())
 }
 

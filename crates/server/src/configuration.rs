@@ -61,7 +61,7 @@ Example:
 pub enum ConfigurationCommand {
     /// Writes the configuration of a server to files.
     #[command(after_help = EXPORT_HELP)]
-    Export(Place),
+    Export(Location),
     /// Says how files differ from the configuration of a server.
     #[command(after_help = PLAN_HELP)]
     Plan(Planning),
@@ -72,7 +72,7 @@ pub enum ConfigurationCommand {
 
 /// The files, and the server.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The folder of the files
     #[arg(value_name = "DIR")]
     folder: PathBuf,
@@ -85,7 +85,7 @@ pub struct Place {
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct Planning {
     #[command(flatten)]
-    place: Place,
+    location: Location,
     /// Delete what these files made and do not hold any more
     #[arg(long)]
     prune: bool,
@@ -101,30 +101,30 @@ pub struct Applying {
     yes: bool,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// Nothing is left to do.
+enum CommandResult {
+    /// No difference is left.
     Done,
-    /// Something is.
+    /// Differences are left.
     Differs,
 }
 
 impl ConfigurationCommand {
     /// Runs it.
     pub fn run(&self) -> ExitCode {
-        let mut outcome = Outcome::Done;
+        let mut outcome = CommandResult::Done;
         let working = async {
             outcome = match self {
-                Self::Export(place) => write(place).await?,
+                Self::Export(location) => write(location).await?,
                 Self::Plan(planning) => compare(planning).await?,
                 Self::Apply(applying) => applying::apply(applying).await?,
             };
             Ok(())
         };
         match (wait_for(working), outcome) {
-            (Ok(()), Outcome::Done) => ExitCode::SUCCESS,
-            (Ok(()), Outcome::Differs) => ExitCode::from(2),
+            (Ok(()), CommandResult::Done) => ExitCode::SUCCESS,
+            (Ok(()), CommandResult::Differs) => ExitCode::from(2),
             (Err(error), _) => {
                 let _ = writeln!(stderr(), "chancery: {error}");
                 ExitCode::FAILURE
@@ -138,35 +138,35 @@ fn configured() -> Vec<Kind> {
     kinds(&SERVICE.all().collect::<Vec<_>>())
 }
 
-async fn write(place: &Place) -> Result<Outcome, String> {
-    let (kinds, server) = (configured(), ManagedServer::open(&place.server)?);
+async fn write(location: &Location) -> Result<CommandResult, String> {
+    let (kinds, server) = (configured(), ManagedServer::open(&location.server)?);
     let state = server.read(&kinds).await?;
     let documents = export(&state).map_err(|problems| listed(&problems, &Folder::default()))?;
-    let count = Folder::write(&place.folder, &kinds, &documents)?;
+    let count = Folder::write(&location.folder, &kinds, &documents)?;
     let _ = writeln!(stderr(), "exported {} documents in {count} files", documents.len());
-    Ok(Outcome::Done)
+    Ok(CommandResult::Done)
 }
 
-async fn compare(planning: &Planning) -> Result<Outcome, String> {
-    let (kinds, server) = (configured(), ManagedServer::open(&planning.place.server)?);
+async fn compare(planning: &Planning) -> Result<CommandResult, String> {
+    let (kinds, server) = (configured(), ManagedServer::open(&planning.location.server)?);
     let state = server.read(&kinds).await?;
     let mut planned = Planned::of(planning, &state, &server)?;
     let tried = planned.try_out(&state, &server).await;
     show::plan(&planned.plan, &kinds);
     tried?;
-    Ok(if planned.plan.is_empty() { Outcome::Done } else { Outcome::Differs })
+    Ok(if planned.plan.is_empty() { CommandResult::Done } else { CommandResult::Differs })
 }
 
-/// A plan, and what it was made of.
+/// A plan, and the files that it was made from.
 struct Planned {
     folder: Folder,
     plan: Plan,
 }
 
 impl Planned {
-    /// Reads the files and compares them with what a server has.
+    /// Reads the files and compares them with the state of a server.
     fn of(planning: &Planning, state: &State<'_>, server: &ManagedServer) -> Result<Self, String> {
-        let mut folder = Folder::read(&planning.place.folder)?;
+        let mut folder = Folder::read(&planning.location.folder)?;
         folder.find_secrets(&secret_names(&folder.documents))?;
         let memory = folder.memory_of(&server.url);
         let known = Known { memory, secrets: &folder.secrets, prune: planning.prune };
@@ -179,13 +179,14 @@ impl Planned {
         Ok(Self { folder, plan })
     }
 
-    /// Tries what can be tried, without changing anything, and drops the changes that turn out to change nothing.
+    /// Sends trial calls without changing anything, and drops the changes that turn out to change nothing.
     async fn try_out(&mut self, state: &State<'_>, server: &ManagedServer) -> Result<(), String> {
         for (index, (kind, changes)) in state.kinds.iter().zip(&mut self.plan.changes).enumerate() {
             let mut dropped = Vec::new();
             for call in chancery_configuration::trials(kind, changes, &self.folder.secrets) {
                 let answer = server.send(&call, true).await;
-                let answer = answer.map_err(|refusal| refusal.told(kind, changes, &call, &self.folder))?;
+                let answer =
+                    answer.map_err(|refusal| refusal.describe(kind, changes, &call, &self.folder))?;
                 dropped.extend(idle(&call, changes, state.rows(index), &answer));
             }
             let mut number = 0..;
@@ -197,6 +198,6 @@ impl Planned {
 
 /// Problems for people, each with its file and pointer.
 fn listed(problems: &[Problem], folder: &Folder) -> String {
-    let lines: Vec<String> = problems.iter().map(|problem| folder.told(problem)).collect();
+    let lines: Vec<String> = problems.iter().map(|problem| folder.describe(problem)).collect();
     lines.join("\nchancery: ")
 }

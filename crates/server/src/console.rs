@@ -1,4 +1,4 @@
-//! The console's own client app, and the link by which the first administrator comes in.
+//! The console's own client app, and the link by which the first administrator signs in.
 
 use chancery_management::{
     client_app::{CLIENT_APP, ClientApp},
@@ -70,7 +70,7 @@ pub fn has_administrator(tx: &mut Tx<'_>) -> Result<bool, Error> {
     Ok(tx.one(text, &[], |_| Ok(()))?.is_some())
 }
 
-/// The path of a link by which the first administrator comes in; `None` where there is one already.
+/// The path of a link by which the first administrator signs in; `None` where there is an administrator already.
 pub fn setup_link(context: &Context, tx: &mut Tx<'_>) -> Result<Option<String>, Problem> {
     if has_administrator(tx)? {
         return Ok(None);

@@ -28,7 +28,7 @@ use crate::{
     running,
 };
 
-/// What explains the command.
+/// The help of the command.
 pub const COPY_HELP: &str = "\
 Copies the configured database to another one, from SQLite to PostgreSQL, back, or within one engine: table
 by table, from one snapshot, in pieces of bounded size. Stop the servers first; the command is refused while
@@ -63,7 +63,7 @@ pub struct CopyCommand {
 const OWN: [&str; 5] = ["schema_migration", "schema_progress", "process", "job_lease", "installation"];
 /// Tables in which migrations create rows. These rows are deleted before the copy.
 const SEEDED: [&str; 4] = ["security_epoch", "passkey_trust", "passkey_trust_refresh", "schema_floor"];
-/// The most pieces that are read ahead of the writer.
+/// The most batches that are read ahead of the writer.
 const WAITING: usize = 2;
 /// The rows between two lines of progress.
 const PROGRESS: u64 = 100_000;
@@ -72,7 +72,7 @@ impl CopyCommand {
     /// Runs the command.
     ///
     /// # Errors
-    /// What failed, for people.
+    /// The message is written for people.
     pub fn run(&self, arguments: &Arguments) -> Result<(), String> {
         let config = Config::read(arguments).map_err(|error| error.to_string())?;
         let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
@@ -118,7 +118,7 @@ fn open_target(to: &Target, settings: Settings) -> Result<(Option<DatabaseLock>,
     Ok((lock, Store::open(to, settings).map_err(|error| failed(&error))?))
 }
 
-/// A copy under way.
+/// A copy in progress.
 struct Copying {
     runtime: Runtime,
     source: Store,
@@ -126,13 +126,13 @@ struct Copying {
 }
 
 /// Rows of a table by its number, in order.
-type Piece = (usize, Rows);
+type Batch = (usize, Rows);
 
 impl Copying {
     fn run(&self, known: Option<Installation>, master: &MasterKey) -> Result<(), String> {
-        let told = |error: Error| error.to_string();
-        let all = self.tables_of(&self.source).map_err(told)?;
-        let theirs = self.tables_of(&self.target).map_err(told)?;
+        let text = |error: Error| error.to_string();
+        let all = self.tables_of(&self.source).map_err(text)?;
+        let theirs = self.tables_of(&self.target).map_err(text)?;
         check_schemas(&all, &theirs)?;
         self.empty_target(&all)?;
         let copied = self.transfer(&all)?;
@@ -141,7 +141,7 @@ impl Copying {
         if let Some(known) = known {
             self.runtime
                 .block_on(installation::record_target(known, &self.source, &self.target))
-                .map_err(told)?;
+                .map_err(text)?;
         }
         say("the copy is whole: start the servers with it, and with the same master key");
         Ok(())
@@ -179,19 +179,19 @@ impl Copying {
 
     /// Copies all rows. Returns the digest of each table as it was read.
     fn transfer(&self, all: &[Table]) -> Result<BTreeMap<String, TableDigest>, String> {
-        let (sender, pieces) = sync_channel::<Piece>(WAITING);
+        let (sender, batches) = sync_channel::<Batch>(WAITING);
         let (mut sender, of_source) = (Some(sender), all.to_vec());
         let source = self.source.clone();
         let reading = self.runtime.spawn(async move {
             let read = move |tx: &mut Tx<'_>| {
-                // a transaction may run again, but what was sent cannot be taken back
+                // a transaction may run again, but sent rows cannot be taken back
                 let sender = sender.take().ok_or_else(|| interrupted("the source"))?;
                 send(tx, &of_source, &sender)
             };
             source.run("ReadCopy", Mode::Long, None, read).await
         });
-        let written = self.write_all(all, &pieces);
-        drop(pieces);
+        let written = self.write_all(all, &batches);
+        drop(batches);
         let read = self.runtime.block_on(reading).map_err(|error| error.to_string())?;
         let copied = written?;
         read.map_err(|error| error.to_string())?;
@@ -202,11 +202,11 @@ impl Copying {
     fn write_all(
         &self,
         all: &[Table],
-        pieces: &Receiver<Piece>,
+        batches: &Receiver<Batch>,
     ) -> Result<BTreeMap<String, TableDigest>, String> {
         let mut copied: BTreeMap<String, TableDigest> =
             all.iter().map(|table| (table.name.clone(), TableDigest::default())).collect();
-        for (index, rows) in pieces {
+        for (index, rows) in batches {
             let Some(table) = all.get(index).cloned() else { continue };
             if let Some(digest) = copied.get_mut(&table.name) {
                 let before = digest.rows();
@@ -216,9 +216,9 @@ impl Copying {
                 }
             }
             let name = table.name.clone();
-            let piece = self.target.run("WriteCopy", Mode::Write, None, move |tx| write(tx, &table, &rows));
+            let batch = self.target.run("WriteCopy", Mode::Write, None, move |tx| write(tx, &table, &rows));
             self.runtime
-                .block_on(piece)
+                .block_on(batch)
                 .map_err(|error: Error| format!("{name} cannot be written: {error}"))?;
         }
         Ok(copied)
@@ -232,7 +232,7 @@ impl Copying {
         self.runtime.block_on(set).map_err(|error: Error| error.to_string())
     }
 
-    /// Reads all tables of the copy, and compares them with what was read of the source.
+    /// Reads all tables of the copy, and compares them with the digests of the source.
     fn compare(&self, all: &[Table], copied: BTreeMap<String, TableDigest>) -> Result<(), String> {
         let all = all.to_vec();
         let read = self.target.run("CompareCopy", Mode::Long, None, move |tx| {
@@ -247,20 +247,21 @@ impl Copying {
             }
             Ok(digests)
         });
-        let mut found = self.runtime.block_on(read).map_err(|error: Error| error.to_string())?;
+        let mut actual_digests = self.runtime.block_on(read).map_err(|error: Error| error.to_string())?;
         let mut rows = 0;
         for (name, digest) in copied {
-            let (wanted, got) = (digest.finish(), found.remove(&name).unwrap_or_default().finish());
-            if wanted != got {
+            let (expected, actual) =
+                (digest.finish(), actual_digests.remove(&name).unwrap_or_default().finish());
+            if expected != actual {
                 return Err(format!(
                     "{name} is not as it was: {} rows were read and {} are there",
-                    wanted.0, got.0
+                    expected.0, actual.0
                 ));
             }
-            if wanted.0 > 0 {
-                say(&format!("{name}: {} rows, equal", wanted.0));
+            if expected.0 > 0 {
+                say(&format!("{name}: {} rows, equal", expected.0));
             }
-            rows += wanted.0;
+            rows += expected.0;
         }
         say(&format!("{rows} rows in all, each table equal by its digest"));
         Ok(())
@@ -268,7 +269,7 @@ impl Copying {
 }
 
 /// Sends all tables of one snapshot.
-fn send(tx: &mut Tx<'_>, all: &[Table], sender: &SyncSender<Piece>) -> Result<(), Error> {
+fn send(tx: &mut Tx<'_>, all: &[Table], sender: &SyncSender<Batch>) -> Result<(), Error> {
     for (index, table) in all.iter().enumerate() {
         read(tx, table, &mut |rows| sender.send((index, rows)).map_err(|_| interrupted("the target")))?;
     }

@@ -1,4 +1,4 @@
-//! The database of an installation: its folders, its lock, and how it is opened.
+//! The database of an installation: its folders, its lock, and its opening.
 
 use std::{fmt, fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path};
 
@@ -25,9 +25,6 @@ pub fn lock_existing(database: &Target) -> Result<Option<DatabaseLock>, StartErr
 }
 
 /// Refuses an embedded database that does not exist, since opening it would create one.
-///
-/// # Errors
-/// It does not exist.
 pub fn check_there(database: &Target) -> Result<(), StartError> {
     match database {
         Target::Sqlite(path) if !path.exists() => {
@@ -56,8 +53,8 @@ pub fn lock(database: &Target) -> Result<Option<DatabaseLock>, StartError> {
 pub fn prepare_files(config: &Config) -> Result<Option<DatabaseLock>, StartError> {
     let make = |folder: &Path| {
         // an existing folder keeps its permissions
-        let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
-        made.map_err(|error| StartError::new(format!("cannot make {}", folder.display()), error))
+        let created = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        created.map_err(|error| StartError::new(format!("cannot make {}", folder.display()), error))
     };
     make(&config.data_dir)?;
     if let Target::Sqlite(path) = &config.database
@@ -70,17 +67,13 @@ pub fn prepare_files(config: &Config) -> Result<Option<DatabaseLock>, StartError
 
 /// Opens the database with the configured settings.
 ///
-/// # Errors
-/// Those of [`Store::open`].
+/// As [`Store::open`].
 pub async fn open(config: &Config) -> Result<Store, StartError> {
     let (database, settings) = (config.database.clone(), config.store);
     on_database(move || Store::open(&database, settings)).await
 }
 
 /// Runs blocking work on the database in another thread.
-///
-/// # Errors
-/// Those of the work.
 pub async fn on_database<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, StartError> {

@@ -1,4 +1,4 @@
-//! The lock of an embedded database: one process has the file, by whatever name it calls it.
+//! The lock of an embedded database: one process has the file, by any of its names.
 
 use std::{
     fs::{File, OpenOptions, Permissions, TryLockError},
@@ -13,15 +13,15 @@ use crate::start::StartError;
 /// of the database's file would release the locks that SQLite has on it.
 pub struct DatabaseLock {
     _database: File,
-    /// The file beside it, which releases before 0.2.0 lock alone.
-    _beside: File,
+    /// The lock file beside it, which releases before 0.2.0 lock alone.
+    _lock_file: File,
 }
 
 impl DatabaseLock {
-    /// Locks a database for this process. Where there is none, its file is made, empty.
+    /// Locks a database for this process. If it does not exist, an empty file is created.
     pub fn take(path: &Path) -> Result<Self, StartError> {
-        // the one beside it first: by it another server of this process is found without opening the database
-        let beside = lock(format!("{}.lock", path.display()).as_ref(), path)?;
+        // the lock file first: it reveals another server of this process without opening the database
+        let lock_file = lock(format!("{}.lock", path.display()).as_ref(), path)?;
         let database = lock(path, path)?;
         let names = database.metadata().map_or(1, |facts| facts.nlink());
         if names > 1 {
@@ -31,12 +31,12 @@ impl DatabaseLock {
                  the log beside that name"
             );
         }
-        Ok(Self { _database: database, _beside: beside })
+        Ok(Self { _database: database, _lock_file: lock_file })
     }
 }
 
-/// Opens a file, readable by its owner alone, and locks what it is, not what it is called. The lock (flock) is another than
-/// those by which SQLite's own connections keep out of each other's way.
+/// Opens a file, readable by its owner alone, and locks its inode, not its name. The lock (flock) differs from
+/// those by which SQLite's own connections exclude each other.
 fn lock(file: &Path, database: &Path) -> Result<File, StartError> {
     let failed = |error: io::Error| StartError::new(format!("cannot lock {}", file.display()), error);
     let mut options = OpenOptions::new();

@@ -1,4 +1,4 @@
-//! Ending a process that cannot go on.
+//! Ends a broken process.
 
 use std::process::exit;
 
@@ -6,10 +6,10 @@ use chancery_store::on_panic;
 
 use crate::Log;
 
-/// The exit status of a process that cannot go on (EX_SOFTWARE).
+/// The exit status of a broken process (EX_SOFTWARE).
 pub const BROKEN: i32 = 70;
 
-/// Ends this process from now on when a thread that it cannot do without panics, once its log is written.
+/// Ends this process from now on when an essential thread panics, once its log is written.
 pub fn exit_on_panic() {
     on_panic(|_| {
         Log::finish();

@@ -181,10 +181,10 @@ impl ErasureList {
             last: 0,
             recent: BTreeSet::new(),
         };
-        let made = list.own_file()?;
+        let file = list.own_file()?;
         if path.is_dir() {
-            // created only to test that the folder is writable; a process that lists nobody leaves no file
-            drop(made);
+            // created only to test that the folder is writable; a process without erasures leaves no file
+            drop(file);
             fs::remove_file(&list.own)?;
         }
         list.catch_up()?;
@@ -200,7 +200,7 @@ impl ErasureList {
         self.last.saturating_sub(LATE)
     }
 
-    /// Reads what was written since the last time.
+    /// Reads the lines written since the last time.
     fn catch_up(&mut self) -> io::Result<()> {
         for path in files(&self.path)? {
             let mut file = match File::open(&path) {

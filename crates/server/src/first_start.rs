@@ -1,4 +1,4 @@
-//! What the first start creates: a customer, a subscription and a tenant named `Default`, a user store
+//! The rows of the first start: a customer, a subscription and a tenant named `Default`, a user store
 //! named `default`, and the client app `root`.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::rows::{add, remove};
 
-/// How the root client gets in: for the operator, after the first start or a recovery.
+/// The access of the root client: for the operator, after the first start or a recovery.
 #[derive(Clone, Debug)]
 pub struct RootAccess {
     /// The root client; `None` where no client app of that name is `SystemAdmin` any more.
@@ -30,7 +30,7 @@ pub struct RootAccess {
     pub new_secret: Option<Secret>,
     /// Whether this start was the installation's first.
     pub is_first: bool,
-    /// The path of the link by which the first administrator comes in, if it was made just now.
+    /// The path of the link by which the first administrator signs in, if it was created just now.
     pub setup: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct RootClient {
     pub is_named: bool,
 }
 
-/// Creates what is missing, and gives the root client the configured secret.
+/// Creates missing rows, and gives the root client the configured secret.
 pub fn ensure(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -53,20 +53,20 @@ pub fn ensure(
     let mut root = find_root(tx)?;
     let (mut new_secret, mut is_first) = (None, false);
     if tx.one("SELECT 1 FROM client_app LIMIT 1", &[], |_| Ok(()))?.is_none() {
-        let made = make_all(context, tx)?;
+        let created = create_all(context, tx)?;
         is_first = true;
         if configured.is_none() {
             let secret = new_root_secret();
-            add_secret(context, tx, made, "made at the first start", &secret)?;
+            add_secret(context, tx, created, "made at the first start", &secret)?;
             new_secret = Some(secret);
         }
-        root = Some(made);
+        root = Some(created);
     }
     if let (Some(root), Some(secret)) = (root, configured) {
         configure_secret(context, tx, root, secret)?;
     }
     check_postconditions(context, tx)?;
-    let root = root.map(|root| introduce(tx, root)).transpose()?;
+    let root = root.map(|root| root_client_of(tx, root)).transpose()?;
     Ok(RootAccess { root, new_secret, is_first, setup: None })
 }
 
@@ -78,7 +78,7 @@ pub fn find_root(tx: &mut Tx<'_>) -> Result<Option<Uuid>, Error> {
 }
 
 /// The client app of this id, and whether its name identifies it, too.
-pub fn introduce(tx: &mut Tx<'_>, id: Uuid) -> Result<RootClient, Error> {
+pub fn root_client_of(tx: &mut Tx<'_>, id: Uuid) -> Result<RootClient, Error> {
     Ok(RootClient { id, is_named: find_root(tx)? == Some(id) })
 }
 
@@ -87,7 +87,7 @@ pub fn new_root_secret() -> Secret {
     Secret::new(BASE64_URL_SAFE_NO_PAD.encode(random::<32>()))
 }
 
-fn make_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
+fn create_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let [customer, subscription, tenant, store, root] = [(); 5].map(|()| context.new_id());
     let given = [(Customer::ID.field(), customer.into()), (Customer::NAME.field(), "Default".into())];
     add(context, tx, &CUSTOMER, &given)?;

@@ -35,7 +35,7 @@ impl Installation {
         Self { public_url, place, era: String::new(), is_restoring: false }
     }
 
-    /// Inserts the row. `clause` says what happens if there is one already.
+    /// Inserts the row. `clause` handles an existing one.
     fn insert(&self, tx: &mut Tx<'_>, clause: &str, now: Timestamp) -> Result<(), Error> {
         let text = StateTable::Installation.insert(format_args!(
             "(id, public_url, place, born, era, is_restoring, adopted_on) VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6) {clause}"
@@ -53,15 +53,15 @@ impl Installation {
     }
 }
 
-/// What a start needs to know of the installation.
-pub struct Standing {
+/// The status of the installation at a start.
+pub struct InstallationStatus {
     /// Whether outbound traffic is enabled.
     pub outbound: Outbound,
-    /// What access tokens and other stateless values are bound to; each restore begins another era.
+    /// The binding of access tokens and other stateless values; each restore begins another era.
     pub era: String,
 }
 
-/// Why a database is refused whose restore was interrupted, and what to do.
+/// The reason and the remedy for a database whose restore was interrupted.
 const UNFINISHED: &str = "a restore of it did not end: run chancery restore again, to its end";
 
 const READ: &str = "SELECT public_url, place, born, era, is_restoring FROM installation";
@@ -84,8 +84,8 @@ fn failed(error: Error) -> StartError {
 /// Compares the recorded identity with the database and public URL of this process; the first start records it.
 ///
 /// # Errors
-/// The store's; a restore did not end.
-pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartError> {
+/// A restore did not end.
+pub async fn learn(store: &Store, config: &Config) -> Result<InstallationStatus, StartError> {
     let place = store.place().await.map_err(failed)?;
     let (public_url, here) = (config.public_url.clone(), place.clone());
     let known = store.run("LearnInstallation", Mode::Write, None, move |tx| {
@@ -108,7 +108,7 @@ pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartErro
     if known.is_restoring {
         return Err(StartError::new("the database is being restored", UNFINISHED));
     }
-    let why = why_elsewhere(&known, &place, config.public_url.as_deref());
+    let why = why_copy(&known, &place, config.public_url.as_deref());
     warn_of_name(&known, config.public_url.as_deref());
     let outbound = match why {
         Some(why) => Outbound::Copy(why.into()),
@@ -117,16 +117,16 @@ pub async fn learn(store: &Store, config: &Config) -> Result<Standing, StartErro
     if let Err(quiet) = outbound.permission() {
         tracing::warn!(%quiet, "no mails, texts, events or sign-outs are sent, and no program is called: what waits, waits");
     }
-    Ok(Standing { outbound, era: known.era })
+    Ok(InstallationStatus { outbound, era: known.era })
 }
 
-/// Why the database is a copy, as a sentence. A public URL that follows from the address is not compared, since ports change.
-fn why_elsewhere(known: &Installation, place: &Place, public_url: Option<&str>) -> Option<String> {
+/// The reason why the database is a copy, as a sentence. A public URL that follows from the address is not compared, since ports change.
+fn why_copy(known: &Installation, place: &Place, public_url: Option<&str>) -> Option<String> {
     if !known.place.is(place) {
         return Some(format!(
             "Its database is at {} and the installation's was at {}.",
-            told(place),
-            told(&known.place)
+            describe(place),
+            describe(&known.place)
         ));
     }
     match (known.public_url.as_deref(), public_url) {
@@ -138,7 +138,7 @@ fn why_elsewhere(known: &Installation, place: &Place, public_url: Option<&str>) 
     }
 }
 
-fn told(place: &Place) -> String {
+fn describe(place: &Place) -> String {
     if place.place.is_empty() { "a place that is not known".to_owned() } else { place.to_text() }
 }
 
@@ -157,9 +157,6 @@ fn warn_of_name(known: &Installation, public_url: Option<&str>) {
 }
 
 /// Begins a restore and another era: stateless tokens become invalid, and no server starts until the restore has ended.
-///
-/// # Errors
-/// The store's.
 pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
     let nowhere = Place { place: String::new(), born: None };
     let restoring =
@@ -170,23 +167,17 @@ pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
 }
 
 /// Records that the full check of a copied file succeeded.
-///
-/// # Errors
-/// The store's.
 pub async fn note_checked(store: &Store) -> Result<(), Error> {
     let place = store.place().await?;
     store.run("NoteChecked", Mode::Write, None, move |tx| note(tx, &place, true)).await
 }
 
-/// Ends a restore, which has checked the database in full.
-///
-/// # Errors
-/// The store's.
+/// Ends a restore, after the full check of the database.
 pub fn end_restoring(tx: &mut Tx<'_>, place: &Place) -> Result<(), Error> {
     note(tx, place, false)
 }
 
-/// Records the place at which the full check succeeded. An unfinished restore stays unfinished if `is_left` is true.
+/// Records the location at which the full check succeeded. An unfinished restore stays unfinished if `is_left` is true.
 fn note(tx: &mut Tx<'_>, place: &Place, is_left: bool) -> Result<(), Error> {
     let text =
         StateTable::Installation.update("SET checked_place = ?1, is_restoring = (is_restoring AND ?2)");
@@ -194,9 +185,6 @@ fn note(tx: &mut Tx<'_>, place: &Place, is_left: bool) -> Result<(), Error> {
 }
 
 /// Records the current identity of the installation.
-///
-/// # Errors
-/// The store's.
 pub fn record(tx: &mut Tx<'_>, public_url: Option<&str>, place: &Place, now: Timestamp) -> Result<(), Error> {
     let is = Installation::new(public_url.map(str::to_owned), place.clone());
     let clause = "ON CONFLICT (id) DO UPDATE SET public_url = excluded.public_url, place = excluded.place, \
@@ -207,7 +195,7 @@ pub fn record(tx: &mut Tx<'_>, public_url: Option<&str>, place: &Place, now: Tim
 /// The recorded identity of a database that is copied to another one; none if no server of this release has started on it.
 ///
 /// # Errors
-/// A restore of it is unfinished, or the store's.
+/// A restore of it is unfinished.
 pub async fn read_source(source: &Store) -> Result<Option<Installation>, String> {
     let known = source.run("ReadInstallation", Mode::Long, None, read).await;
     let known = known.map_err(|error| error.to_string())?;
@@ -219,9 +207,6 @@ pub async fn read_source(source: &Store) -> Result<Option<Installation>, String>
 
 /// Records the identity of a source in the target to which it was copied. The target is the installation, or a copy if the source was a
 /// copy. Tokens that a restore invalidated stay invalid.
-///
-/// # Errors
-/// The store's.
 pub async fn record_target(known: Installation, source: &Store, target: &Store) -> Result<(), Error> {
     let is_copy = !known.place.is(&source.place().await?);
     let place = if is_copy { known.place.clone() } else { target.place().await? };
@@ -234,7 +219,7 @@ pub async fn record_target(known: Installation, source: &Store, target: &Store) 
 /// Records the current identity, so that a copy becomes the installation. Returns a report as text.
 ///
 /// # Errors
-/// The database does not exist, is locked by a server or is damaged, the master key does not match, or the store's.
+/// The database does not exist, is locked by a server or is damaged, or the master key does not match.
 pub async fn adopt(config: &Config) -> Result<String, StartError> {
     let master = read_master_key(&config.master_key_file)?;
     let (_lock, store) = open_existing(config).await?;
@@ -254,7 +239,7 @@ pub async fn adopt(config: &Config) -> Result<String, StartError> {
     Ok(format!(
         "The installation is here now: its database at {}, its public URL {url}. Servers that start from now on send mails, \
          texts, events and sign-outs; start again those that run.",
-        told(&place)
+        describe(&place)
     ))
 }
 
@@ -262,7 +247,7 @@ pub async fn adopt(config: &Config) -> Result<String, StartError> {
 mod tests {
     use chancery_store::Place;
 
-    use super::{Installation, why_elsewhere};
+    use super::{Installation, why_copy};
 
     #[test]
     fn a_copy_is_found_by_its_place_or_its_name() {
@@ -283,7 +268,7 @@ mod tests {
             (None, None, "inode 1", false),
             (None, None, "inode 2", true),
         ] {
-            assert_eq!(why_elsewhere(&known(was), &place(at), is).is_some(), is_copy, "{was:?} {is:?} {at}");
+            assert_eq!(why_copy(&known(was), &place(at), is).is_some(), is_copy, "{was:?} {is:?} {at}");
         }
     }
 }

@@ -45,14 +45,14 @@ impl KeyCommand {
     /// Runs the command.
     ///
     /// # Errors
-    /// What failed, for people.
+    /// The message is written for people.
     pub fn run(self, arguments: &Arguments) -> Result<(), String> {
         let Self::Rotate = self;
         let count = rotate(arguments)?;
-        let told = format!(
+        let report = format!(
             "the master key file has {count} keys: the first encrypts, all open. Give it to every server"
         );
-        let _ = writeln!(stderr(), "{told}");
+        let _ = writeln!(stderr(), "{report}");
         Ok(())
     }
 }
@@ -64,17 +64,17 @@ fn rotate(arguments: &Arguments) -> Result<usize, String> {
     let master = read_master_key(path).map_err(|error| error.to_string())?;
     let settings = Settings { connections: 2, ..config.store };
     let _lock = lock_existing(&config.database).map_err(|error| error.to_string())?;
-    if !Store::has_sealed_keys(&config.database, settings).map_err(|error| told(&error))? {
+    if !Store::has_sealed_keys(&config.database, settings).map_err(|error| message(&error))? {
         return Err("no server has started on this database: name the server's own".into());
     }
-    let store = Store::open(&config.database, settings).map_err(|error| told(&error))?;
+    let store = Store::open(&config.database, settings).map_err(|error| message(&error))?;
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let rotated = runtime.block_on(rotate_in(&store, &master, path));
     store.close();
     rotated
 }
 
-fn told(error: &Error) -> String {
+fn message(error: &Error) -> String {
     format!("cannot open the database: {error}")
 }
 
@@ -82,12 +82,12 @@ async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usi
     let failed = |error: Error| error.to_string();
     running::refuse(store).await?;
     let key = master.clone();
-    // a master key of another database changes nothing here
+    // checks the master key before any change
     let rooted = store.run("EnsureRoot", Mode::Write, None, move |tx| ensure_root(tx, &key, now())).await;
     let rotated = rooted.map_err(failed)?.rotated();
     let rotated =
         rotated.ok_or_else(|| format!("the file has {} keys, which are the most", MasterKey::MOST))?;
-    // the file first: whatever happens now, it opens all that is stored
+    // the file first: at any later point, it opens all stored values
     replace(path, rotated.expose()).map_err(|error| format!("{}: {error}", path.display()))?;
     let count = rotated.count();
     let wrap = move |tx: &mut chancery_store::Tx<'_>| {

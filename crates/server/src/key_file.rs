@@ -21,7 +21,7 @@ use crate::{
 /// It is missing although the database has data, or cannot be read or created.
 pub async fn ensure_master_key(config: &Config) -> Result<MasterKey, StartError> {
     let path = &config.master_key_file;
-    // another process may make the key and the database meanwhile, in this order
+    // another process may create the key and the database meanwhile, in this order
     if !path.exists() && has_sealed_keys(config).await? && !path.exists() {
         return Err(StartError::new(
             format!("master key {} is not there", path.display()),

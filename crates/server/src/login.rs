@@ -1,7 +1,7 @@
 //! `chancery login`, `token` and `logout`: a person's own tokens for scripts, by the device grant (RFC 8628).
 
-mod kept;
 mod remote;
+mod stored;
 
 use std::{
     io::{Write as _, stdout},
@@ -16,20 +16,20 @@ use clap::Args;
 use serde_json::Value;
 
 use self::{
-    kept::{Kept, Place},
-    remote::{Endpoints, Refusal, Remote},
+    remote::{EndpointError, Endpoints, Remote},
+    stored::{LoginFolder, StoredLogin},
 };
 
 pub use self::remote::plain;
 
 /// The grant type of devices.
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// How long to wait between two questions where the server does not say, in seconds.
+/// The interval between two polls where the server does not state one, in seconds.
 const INTERVAL: i64 = 5;
-/// A token that is over in so many milliseconds is not handed out any more.
+/// A token that expires within so many milliseconds is not printed any more.
 const MARGIN: i64 = 30_000;
 
-/// What `chancery login --help` says besides the options.
+/// The help of `chancery login`, after the options.
 pub const LOGIN_HELP: &str = "\
 Prints an address and a code. Open the address in any browser, sign in, compare the code and let the
 device in; then chancery token prints access tokens with the roles that are assigned to you. The tokens
@@ -47,7 +47,7 @@ Examples:
   chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91 \\
     --resource PlatformUserStoreService";
 
-/// What `chancery token --help` says.
+/// The help of `chancery token`.
 pub const TOKEN_HELP: &str = "\
 Prints nothing but the token of chancery login, and gets another one first where it is over.
 
@@ -73,31 +73,31 @@ macro_rules! say {
     ($($words:tt)*) => {{ let _ = writeln!(stdout(), $($words)*); }};
 }
 
-/// Runs what calls a server. It is boxed, so that the runtime's code is there once.
+/// Runs calls of a server. It is boxed, so that the runtime's code is there once.
 pub fn wait_for<'a>(working: impl Future<Output = Result<(), String>> + 'a) -> Result<(), String> {
     let working: Pin<Box<dyn Future<Output = Result<(), String>> + 'a>> = Box::pin(working);
     tokio::runtime::Runtime::new().map_err(|error| error.to_string())?.block_on(working)
 }
 
 impl Login {
-    /// Signs a person in, and keeps the tokens.
+    /// Signs a person in, and stores the tokens.
     ///
     /// # Errors
-    /// Why the person is not signed in.
+    /// The person is not signed in; the message is for people.
     pub fn run(&self) -> Result<(), String> {
-        let place = Place::own()?;
-        wait_for(self.sign_in(&place))
+        let folder = LoginFolder::own()?;
+        wait_for(self.sign_in(&folder))
     }
 
-    async fn sign_in(&self, place: &Place) -> Result<(), String> {
+    async fn sign_in(&self, folder: &LoginFolder) -> Result<(), String> {
         let remote = Remote::default();
         let endpoints = remote.discover(self.server.trim_end_matches('/')).await?;
-        let asked = [
+        let form = [
             ("client_id", self.client.as_str()),
             ("scope", "offline_access"),
             ("resource", self.resource.as_str()),
         ];
-        let device = remote.ask(&endpoints.device, &asked).await.map_err(Refusal::told)?;
+        let device = remote.post_form(&endpoints.device, &form).await.map_err(EndpointError::message)?;
         let text = |name: &str| device.get(name).and_then(Value::as_str).ok_or_else(|| lacks(name));
         let code = text("device_code")?;
         say!("Open   {}", plain(text("verification_uri")?));
@@ -107,37 +107,37 @@ impl Login {
         let end = now().0.saturating_add(number("expires_in").unwrap_or(0).saturating_mul(1000));
         let interval = number("interval").unwrap_or(INTERVAL).max(1);
         let given = self.poll(&remote, &endpoints, (code, interval, end)).await?;
-        let kept = Kept::of(&given, &self.client, endpoints, now())?;
-        // what is kept is replaced under the lock: another process may be refreshing it
-        let locked = place.lock()?;
+        let stored = StoredLogin::of(&given, &self.client, endpoints, now())?;
+        // the stored login is replaced under the lock: another process may be refreshing it
+        let locked = folder.lock()?;
         let before = locked.read()?;
-        locked.write(&kept)?;
+        locked.write(&stored)?;
         if let Some(before) = before {
-            // a login that is replaced is of no use to anybody; where it cannot be ended it ends by itself
+            // a replaced login is of no use; if it cannot be revoked, it expires
             let _ = before.revoke(&remote).await;
         }
         say!("Logged in. chancery token prints an access token; chancery logout ends this.");
         Ok(())
     }
 
-    /// Asks until the person has decided (RFC 8628, section 3.5).
+    /// Polls until the person has decided (RFC 8628, section 3.5).
     async fn poll(
         &self,
         remote: &Remote,
         endpoints: &Endpoints,
         (code, mut interval, end): (&str, i64, i64),
     ) -> Result<Value, String> {
-        let asked = [("grant_type", DEVICE_CODE), ("device_code", code), ("client_id", self.client.as_str())];
+        let form = [("grant_type", DEVICE_CODE), ("device_code", code), ("client_id", self.client.as_str())];
         while now().0 < end {
             tokio::time::sleep(Duration::from_secs(interval.unsigned_abs())).await;
-            match remote.ask(&endpoints.token, &asked).await {
+            match remote.post_form(&endpoints.token, &form).await {
                 Ok(given) => return Ok(given),
                 Err(refusal) => match refusal.code() {
                     Some("authorization_pending") => {}
-                    // a server that cannot be reached now is asked less often, too
+                    // a server that cannot be reached now is polled less often, too
                     Some("slow_down") | None => interval = interval.saturating_add(5),
                     Some("access_denied") => return Err("the device was turned away".into()),
-                    _ => return Err(refusal.told()),
+                    _ => return Err(refusal.message()),
                 },
             }
         }
@@ -148,50 +148,50 @@ impl Login {
 /// Prints a valid access token.
 ///
 /// # Errors
-/// Nobody is logged in, or the login is over.
+/// There is no login, or it has ended.
 pub fn print_token() -> Result<(), String> {
     say!("{}", String::from_utf8_lossy(valid()?.access_token.expose()));
     Ok(())
 }
 
-/// A valid access token of the login, for the server that it is of: no other one is shown it.
+/// A valid access token of the login, for its own server: no other one gets it.
 ///
 /// # Errors
-/// Nobody is logged in there, or the login is over.
+/// There is no login at that server, or it has ended.
 pub fn access_token(server: &str) -> Result<Secret, String> {
-    let kept = valid()?;
-    if kept.is_at(server) {
-        Ok(kept.access_token)
+    let stored = valid()?;
+    if stored.is_at(server) {
+        Ok(stored.access_token)
     } else {
         Err(format!("the login is at another server than {}: chancery login {0}", plain(server)))
     }
 }
 
 /// The login, with an access token that is valid for a while.
-fn valid() -> Result<Kept, String> {
-    let place = Place::own()?;
-    let locked = place.lock()?;
-    let mut kept = locked.read()?.ok_or("nobody is logged in: chancery login --help")?;
-    if kept.expires_on <= now().0.saturating_add(MARGIN) {
-        wait_for(kept.refresh(&Remote::default(), now()))?;
-        locked.write(&kept)?;
+fn valid() -> Result<StoredLogin, String> {
+    let folder = LoginFolder::own()?;
+    let locked = folder.lock()?;
+    let mut stored = locked.read()?.ok_or("nobody is logged in: chancery login --help")?;
+    if stored.expires_on <= now().0.saturating_add(MARGIN) {
+        wait_for(stored.refresh(&Remote::default(), now()))?;
+        locked.write(&stored)?;
     }
-    Ok(kept)
+    Ok(stored)
 }
 
 /// Ends the login, at the server and here.
 ///
 /// # Errors
-/// The server cannot be told: then the tokens stay, so that it can be tried again.
+/// The tokens cannot be revoked: then they stay, so that it can be tried again.
 pub fn log_out() -> Result<(), String> {
-    let place = Place::own()?;
-    let locked = place.lock()?;
-    let Some(kept) = locked.read()? else {
+    let folder = LoginFolder::own()?;
+    let locked = folder.lock()?;
+    let Some(stored) = locked.read()? else {
         say!("Nobody is logged in.");
         return Ok(());
     };
-    wait_for(kept.revoke(&Remote::default())).map_err(|why| {
-        format!("{why}; the tokens are still good: try again, or remove {}", place.file().display())
+    wait_for(stored.revoke(&Remote::default())).map_err(|why| {
+        format!("{why}; the tokens are still good: try again, or remove {}", folder.file().display())
     })?;
     locked.remove()?;
     say!("Logged out.");

@@ -30,19 +30,19 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(Command::Audit(command)) => return command.run(&arguments),
-        Some(Command::Key(command)) => return told(command.run(&arguments)),
-        Some(Command::Copy(copy)) => return told(copy.run(&arguments)),
+        Some(Command::Key(command)) => return exit_code(command.run(&arguments)),
+        Some(Command::Copy(copy)) => return exit_code(copy.run(&arguments)),
         Some(Command::CheckUpgrade) => return check_upgrade(&arguments),
         Some(Command::Configuration(command)) => return command.run(),
-        Some(Command::Login(login)) => return told(login.run()),
-        Some(Command::Token) => return told(print_token()),
-        Some(Command::Logout) => return told(log_out()),
+        Some(Command::Login(login)) => return exit_code(login.run()),
+        Some(Command::Token) => return exit_code(print_token()),
+        Some(Command::Logout) => return exit_code(log_out()),
         _ => {}
     }
     let outcome = Config::read(&arguments).map_err(|error| error.to_string()).and_then(|config| {
         if arguments.command == Some(Command::CheckConfig) {
-            for told in unknown_variables() {
-                let _ = writeln!(stderr(), "chancery: {told}");
+            for warning in unknown_variables() {
+                let _ = writeln!(stderr(), "chancery: {warning}");
             }
             config.check_files().map_err(|error| error.to_string())?;
             let _ = write!(stdout(), "{}", config.display());
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
 }
 
 /// The exit status of a command that reads its own configuration.
-fn told(outcome: Result<(), String>) -> ExitCode {
+fn exit_code(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -85,13 +85,13 @@ fn told(outcome: Result<(), String>) -> ExitCode {
 
 fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
     exit_on_panic();
-    // the allocator asks for huge pages, and each of them is resident as soon as one byte of it is used:
+    // the allocator requests huge pages, and each of them is resident as soon as one byte of it is used:
     // with a heap for each thread that is half of all memory
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let log = Log::start(&config.log)?;
-    for told in unknown_variables() {
-        tracing::warn!("{told}");
+    for warning in unknown_variables() {
+        tracing::warn!("{warning}");
     }
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let outcome = runtime.block_on(async {
@@ -158,7 +158,7 @@ fn root_lines(root_access: &RootAccess) -> Vec<String> {
     lines
 }
 
-/// Resolves with the time to drain: who presses Ctrl-C has no load balancer that needs it.
+/// Resolves with the time to drain: after Ctrl-C there is no load balancer that needs it.
 fn stop_signal(drain: Duration) -> std::io::Result<impl Future<Output = Duration>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,4 +1,4 @@
-//! `chancery recover`: the way back in, for when nobody can get a token as `SystemAdmin` any more.
+//! `chancery recover`: restores access when no administrator can get a token as `SystemAdmin` any more.
 
 use chancery_management::client_app::{
     CLIENT_APP, ClientApp, SecurityProfile,
@@ -13,12 +13,12 @@ use uuid::Uuid;
 
 use crate::{
     RootAccess,
-    first_start::{find_root, introduce, new_root_secret},
+    first_start::{find_root, new_root_secret, root_client_of},
     rows::{add, remove, with},
 };
 
-/// Gives the root client app a new secret, and removes what keeps it from getting tokens by it, including its
-/// other secrets. Where no client app named root is `SystemAdmin` one is created: a name is no right. Each
+/// Gives the root client app a new secret, and removes settings that prevent it from getting tokens by it, including its
+/// other secrets. Where no client app named root is `SystemAdmin` one is created: a name grants no role. Each
 /// change is audited.
 pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<RootAccess, Problem> {
     let root = match find_root(tx)? {
@@ -26,7 +26,7 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<RootAccess, Pro
             open_root(context, tx, root)?;
             root
         }
-        None => make_root(context, tx)?,
+        None => create_root(context, tx)?,
     };
     let secret = new_root_secret();
     let digest = context.app.master.secret_digest(secret.expose());
@@ -37,12 +37,12 @@ pub fn recover(context: &mut Context, tx: &mut Tx<'_>) -> Result<RootAccess, Pro
     ];
     add(context, tx, &CLIENT_APP_SECRET, &given)?;
     check_postconditions(context, tx)?;
-    let root = Some(introduce(tx, root)?);
+    let root = Some(root_client_of(tx, root)?);
     Ok(RootAccess { root, new_secret: Some(secret), is_first: false, setup: None })
 }
 
 /// Creates a root client app: in the oldest subscription, under the first name that is free.
-fn make_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
+fn create_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     let subscription = tx.one("SELECT id FROM subscription ORDER BY rid LIMIT 1", &[], |row| row.id(0))?;
     let subscription = subscription.ok_or_else(|| {
         Problem::conflict(

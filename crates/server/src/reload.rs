@@ -1,4 +1,4 @@
-//! SIGHUP: reloads what may change while the server runs.
+//! SIGHUP: reloads settings while the server runs.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use chancery_web::{App, Tls};
 
 use crate::{Arguments, Config, first_start, log::Log, start::own_context};
 
-/// What is reloaded: the log's filter, the certificates of TLS and the root client's secret.
+/// The reloaded settings: the log's filter, the certificates of TLS and the root client's secret.
 pub struct Reload {
     pub(crate) app: Arc<App>,
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
 impl Reload {
-    /// Reloads. An error is logged, and what was in effect stays.
+    /// Reloads. An error is logged, and the former setting stays.
     pub async fn again(&self, arguments: &Arguments, log: &Log) {
         let config = match Config::read(arguments) {
             Ok(config) => config,

@@ -1,4 +1,4 @@
-//! `chancery restore`: restores a backup, ends what was issued before it, and repeats the erasures since the backup.
+//! `chancery restore`: restores a backup, ends tokens and sessions issued before it, and repeats the erasures since the backup.
 
 pub mod endings;
 mod erasures;
@@ -26,7 +26,7 @@ use crate::{
     key_file::read_master_key,
     start::{Assembled, StartError, assemble, url_of_config},
     trail_check::check_trails,
-    whole_file::{beside, sync_folder},
+    whole_file::{sync_folder, with_suffix},
 };
 
 pub const RESTORE_HELP: &str = "\
@@ -82,7 +82,7 @@ fn failed(why: impl std::fmt::Display) -> StartError {
 /// Restores, and returns a report as text.
 ///
 /// # Errors
-/// A check or a step failed. A backup is not in place then.
+/// A check or a step failed; then no backup is in place.
 pub async fn restore(config: &Config, options: &RestoreOptions) -> Result<String, StartError> {
     let list = options.erasures.clone().or_else(|| config.erasure_list.clone());
     let list = list.filter(|_| !options.no_erasures);
@@ -137,17 +137,17 @@ impl Restoring<'_> {
                 path.display()
             )));
         }
-        let partial = beside(path, "restoring");
-        // what an interrupted restore left behind
+        let partial = with_suffix(path, "restoring");
+        // removes the file of an interrupted restore
         discard(&partial);
         let done = self.prepare(file, &manifest, &partial).await;
-        let told = done.inspect_err(|_| discard(&partial))?;
+        let report = done.inspect_err(|_| discard(&partial))?;
         let unwritten =
             |error: io::Error| StartError::new(format!("cannot put {} in place", path.display()), error);
         // the write-ahead log of the former database must not be applied to the new one
         remove_logs(path).and_then(|()| remove_logs(&partial)).map_err(unwritten)?;
         fs::rename(&partial, path).and_then(|()| sync_folder(path)).map_err(unwritten)?;
-        Ok(format!("{} of {} is at {}. {told}", file.display(), manifest.made_on, path.display()))
+        Ok(format!("{} of {} is at {}. {report}", file.display(), manifest.made_on, path.display()))
     }
 
     /// Copies a backup to a temporary file, checks the copy, and finishes the restore in it: an interrupted restore leaves the former
@@ -157,8 +157,8 @@ impl Restoring<'_> {
             failed(format_args!("cannot copy {} to {}: {error}", file.display(), partial.display()))
         };
         let mut from = File::open(file).map_err(unread)?;
-        let made = OpenOptions::new().create_new(true).write(true).mode(0o600).open(partial);
-        let mut to = made.map_err(unread)?;
+        let created = OpenOptions::new().create_new(true).write(true).mode(0o600).open(partial);
+        let mut to = created.map_err(unread)?;
         let (bytes, sha256) = copy(&mut from, &mut to).map_err(unread)?;
         to.sync_all().map_err(unread)?;
         drop(to);
@@ -175,22 +175,22 @@ impl Restoring<'_> {
         checked.await.map_err(failed)?.map_err(failed)?;
         let config = Config { database: Target::Sqlite(partial.to_owned()), ..self.config.clone() };
         let store = open(&config).await?;
-        let told = self.finish(&store).await;
+        let report = self.finish(&store).await;
         let _ = tokio::task::spawn_blocking(move || store.close()).await;
-        let told = told?;
+        let report = report?;
         File::open(partial).and_then(|file| file.sync_all()).map_err(unread)?;
-        Ok(told)
+        Ok(report)
     }
 
     /// Finishes the restore of a database whose data other tools restored.
     async fn finish_in_place(&self) -> Result<String, StartError> {
         let (_lock, store) = open_existing(self.config).await?;
-        let told = self.finish(&store).await;
+        let report = self.finish(&store).await;
         let _ = tokio::task::spawn_blocking(move || store.close()).await;
-        told
+        report
     }
 
-    /// Checks a restored database, ends what was issued before, applies the erasures, and records the identity of the installation.
+    /// Checks a restored database, ends earlier tokens and sessions, applies the erasures, and records the identity of the installation.
     /// If it is interrupted, no server starts, and it can be repeated.
     async fn finish(&self, store: &Store) -> Result<String, StartError> {
         let checkpoints = check_trails(store, &self.master).await?.len();
@@ -224,14 +224,14 @@ impl Restoring<'_> {
             end_restoring(tx, &place)
         });
         end.await.map_err(|error: Error| failed(error))?;
-        let standing = if is_drill {
+        let status = if is_drill {
             "It is a copy: servers on it tell others nothing."
         } else {
             "It is the installation from now on."
         };
         Ok(format!(
             "It is what {checkpoints} checkpoints of its audit trails say. All tokens and sessions issued before have ended, \
-             with {ended}. {erased} {standing}"
+             with {ended}. {erased} {status}"
         ))
     }
 }

@@ -25,12 +25,11 @@ use crate::{
     Config, ConfigError, Reload, RootAccess, build, console,
     database::{check_there, on_database, open, open_existing, prepare_files},
     database_lock::DatabaseLock,
-    elsewhere,
     erasure_list::ErasureList,
     first_start, installation,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     key_file::{ensure_master_key, read_master_key},
-    log, recover,
+    log, outbound, recover,
     trail_check::check_whole,
     webhook,
 };
@@ -53,12 +52,12 @@ pub fn services() -> &'static [&'static Service] {
     &SERVICES
 }
 
-/// The metrics beside those of the edge, one list for each slice.
+/// The metrics besides those of the edge, one list for each slice.
 pub fn figures() -> &'static [&'static [Figure]] {
     static FIGURES: LazyLock<Vec<&'static [Figure]>> = LazyLock::new(|| {
         let own: [&[Figure]; 6] = [
             &chancery_mail::FIGURES,
-            &jobs::place::FIGURES,
+            &jobs::sequence::FIGURES,
             &jobs::prune_events::FIGURES,
             &jobs::deliver::FIGURES,
             &jobs::ledger::FIGURES,
@@ -95,7 +94,7 @@ impl StartError {
 pub struct Server {
     /// The server's public URL.
     pub public_url: String,
-    /// What the operator needs after the first start.
+    /// The root access to print after the first start.
     pub root_access: RootAccess,
     app: Arc<App>,
     listener: Listener,
@@ -109,10 +108,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the database, creates what is missing, listens.
+    /// Opens the database, creates missing rows, listens.
     ///
     /// # Errors
-    /// What failed, for people.
+    /// The message is for people.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         config.check_files().map_err(StartError::from_config)?;
         let lock = prepare_files(config)?;
@@ -134,11 +133,11 @@ impl Server {
             let master = ensure_master_key(config).await?;
             let store = open(config).await?;
             check_whole(&store, &master).await?;
-            let standing = installation::learn(&store, config).await?;
-            let (master, outbound) = (master.in_era(&standing.era), standing.outbound);
+            let status = installation::learn(&store, config).await?;
+            let (master, outbound) = (master.in_era(&status.era), status.outbound);
             let assembled = Assembled { config, master, public_url: &public_url, outbound };
             let (app, root_access) = assemble(assembled, store).await?;
-            // behind what finds out another master key
+            // after the check that the master key is the right one
             let erasures = ErasureList::configured(config, &app.context.outbound, &app.context.master)?;
             Ok::<_, StartError>((app, root_access, erasures))
         };
@@ -166,12 +165,12 @@ impl Server {
         self.app.console.is_some()
     }
 
-    /// What can be reloaded while it runs.
+    /// The parts that can be reloaded while it runs.
     pub fn reload(&self) -> Reload {
         Reload { app: Arc::clone(&self.app), tls: self.listener.tls() }
     }
 
-    /// Serves until `stop` resolves with the time to drain, finishes what runs, closes the database.
+    /// Serves until `stop` resolves with the time to drain, finishes running requests, closes the database.
     ///
     /// # Errors
     /// The database serves newer programs alone: an upgrade has raised the floor of its schema above this one.
@@ -219,7 +218,7 @@ impl Server {
 /// can any more. The server need not run; with an embedded database it must not.
 ///
 /// # Errors
-/// What failed, for people.
+/// The message is for people.
 pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     check_there(&config.database)?;
     let master = read_master_key(&config.master_key_file)?;
@@ -242,14 +241,14 @@ pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
 /// Migrates the schema of the database, and does nothing else. Returns the number of applied migrations.
 ///
 /// # Errors
-/// What failed, for people.
+/// The message is for people.
 pub async fn migrate(config: &Config) -> Result<usize, StartError> {
     let _lock = prepare_files(config)?;
     let (database, settings) = (config.database.clone(), config.store);
     on_database(move || Store::migrate(&database, settings)).await
 }
 
-/// What a server is called that nobody gave a name. On loopback it is `localhost`: browsers make passkeys for names alone.
+/// The default public URL. On loopback its host is `localhost`: browsers create passkeys for names alone.
 fn url_of(scheme: &str, address: SocketAddr) -> String {
     let is_loopback = address.ip() == Ipv4Addr::LOCALHOST || address.ip() == Ipv6Addr::LOCALHOST;
     if scheme == "http" && is_loopback {
@@ -258,15 +257,15 @@ fn url_of(scheme: &str, address: SocketAddr) -> String {
     format!("{scheme}://{address}")
 }
 
-/// What a command calls the server, which has no listener.
+/// The URL of the server for a command, which has no listener.
 pub fn url_of_config(config: &Config) -> String {
     config.public_url.clone().unwrap_or_else(|| url_of("http", config.listen))
 }
 
-/// Makes a link by which the first administrator comes in; any former one ends.
+/// Creates a link by which the first administrator signs in; a former one is revoked.
 ///
 /// # Errors
-/// What failed, for people.
+/// The message is for people.
 pub async fn console_link(config: &Config) -> Result<String, StartError> {
     let _lock = prepare_files(config)?;
     let master = read_master_key(&config.master_key_file)?;
@@ -275,9 +274,9 @@ pub async fn console_link(config: &Config) -> Result<String, StartError> {
     let assembled = Assembled { config, master, public_url: &public_url, outbound: Outbound::Off };
     let (app, _) = assemble(assembled, store.clone()).await?;
     let acting = own_context(&app.context, Scope::Everything);
-    let made = store.run("ConsoleLink", Mode::Write, None, move |tx| console::setup_link(&acting, tx)).await;
+    let link = store.run("ConsoleLink", Mode::Write, None, move |tx| console::setup_link(&acting, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
-    let path = made.map_err(|problem: Problem| StartError::new("cannot make a link", cause_of(problem)))?;
+    let path = link.map_err(|problem: Problem| StartError::new("cannot make a link", cause_of(problem)))?;
     let path = path.ok_or_else(|| {
         StartError::new(
             "cannot make a link",
@@ -297,11 +296,11 @@ pub fn cause_of(problem: Problem) -> String {
     problem.cause.map_or(problem.detail, |cause| cause.to_string())
 }
 
-/// What an application is made of, beside its store.
+/// The components of an application, besides its store.
 pub struct Assembled<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// The master key; of a server, which gives tokens out, in the era of the installation.
+    /// The master key; of a server, which issues tokens, in the era of the installation.
     pub master: MasterKey,
     /// The server's public URL.
     pub public_url: &'a str,
@@ -312,7 +311,7 @@ pub struct Assembled<'a> {
 /// Creates the application, and the rows that are missing in the database.
 ///
 /// # Errors
-/// What failed, for people.
+/// The message is for people.
 pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, RootAccess), StartError> {
     let Assembled { config, master, public_url, outbound } = assembled;
     let failed = |error: Error| StartError::new("cannot read the database", error);
@@ -351,14 +350,14 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         outbound,
         send_webhook: webhook::sender(config.event_networks.clone()),
         send_text: crate::text_message::sender(config.private_destinations.clone()),
-        ask_elsewhere: elsewhere::asker(config.private_destinations.clone()),
+        ask_elsewhere: outbound::requester(config.private_destinations.clone()),
         provider_addresses: config.provider_addresses.clone(),
         preview_tokens: chancery_signin::preview_tokens,
     });
     let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
     let has_console = config.console && config.sign_in;
     let root_access = store.run("FirstStart", Mode::Write, None, move |tx| {
-        // entries of the catalogue first: what is created next has all of them
+        // entries of the catalogue first: rows created next have all of them
         add_new_entries(&acting, tx)?;
         let mut root_access = first_start::ensure(&mut acting, tx, secret.as_ref())?;
         resource_key::adopt(tx)?;
@@ -420,7 +419,7 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
     Ok(MetadataSource { fetch, root: root.map(Arc::new) })
 }
 
-/// The context in which the server itself acts now.
+/// The context of the server's own actions at this time.
 pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
     Context::of_server(context, scope, now())
 }

@@ -1,18 +1,18 @@
-//! Hands texts to SMS gateways, within the networks that the operator allows.
+//! Sends texts to SMS gateways, within the networks that the operator allows.
 
 use std::{sync::Arc, time::Duration};
 
 use chancery_fetch::{Limits, Networks, Permission, Policy, PostBody, post};
 use chancery_resource::{SendText, TextMessage};
 
-/// How long a gateway may take, and how much of its answer is read.
+/// The timeout of a gateway, and the bytes of its answer that are read.
 const LIMITS: Limits = Limits { seconds: 5, bytes: 16 << 10 };
 /// How often a text is offered to a gateway.
 const TRIES: u32 = 3;
-/// The rest between two tries.
+/// The interval between two tries.
 const REST: Duration = Duration::from_millis(200);
 
-/// What sends texts: https to the public internet and to these networks; http to this machine, if they hold it.
+/// The sender of texts: https to the public internet and to these networks; http to this machine, if they hold it.
 pub fn sender(networks: Networks) -> SendText {
     let policy = Arc::new(Policy::within(networks));
     Arc::new(move |permission, text| {

@@ -12,7 +12,7 @@ use crate::{installation, jobs::ledger::entry_hashes, start::StartError};
 /// checkpoints.
 ///
 /// # Errors
-/// A trail does not match its checkpoint; the master key is not that of the database; the store's.
+/// A trail does not match its checkpoint; the master key is not that of the database.
 pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<String>, StartError> {
     let master = master.clone();
     let checked = store.run("CheckTrails", Mode::Long, None, move |tx| {
@@ -36,7 +36,7 @@ pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<Strin
 /// All keys that have signed the trails.
 ///
 /// # Errors
-/// The master key does not match, or the store's.
+/// The master key does not match.
 pub fn trail_keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<AuditKeys, Error> {
     let (keyring, _) = ensure_keys(tx, master, now())?;
     AuditKeys::from_jwks(&all_audit_keys(tx, keyring.audit_jwks)?)
@@ -55,8 +55,8 @@ fn check_trail(tx: &mut Tx<'_>, tree: i64, size: u64, note: &str, keys: &AuditKe
         let end = size.min(start + TILE);
         let (placed, _) = read_leaves(tx, tree, start, end)?;
         let entries: Vec<i64> = placed.iter().map(|(_, entry)| *entry).collect();
-        let found = entry_hashes(tx, &entries)?;
-        let hashes = placed.iter().map_while(|(_, entry)| found.get(entry));
+        let hashes_by_entry = entry_hashes(tx, &entries)?;
+        let hashes = placed.iter().map_while(|(_, entry)| hashes_by_entry.get(entry));
         let count = hashes.map(|hash| whole.push(*hash)).count();
         if count as u64 != end - start {
             return Err(wrong(format!("lacks an entry between {start} and {end}")));
@@ -72,7 +72,7 @@ fn check_trail(tx: &mut Tx<'_>, tree: i64, size: u64, note: &str, keys: &AuditKe
 /// Checks that a database file is undamaged: a copy in full at its first start, and otherwise by the last entries of each trail.
 ///
 /// # Errors
-/// What is missing or differs, and the store's.
+/// A missing or different entry.
 pub async fn check_whole(store: &Store, master: &MasterKey) -> Result<(), StartError> {
     if store.is_copied() {
         check_trails(store, master).await?;
@@ -100,7 +100,7 @@ async fn check_ends(store: &Store) -> Result<(), StartError> {
         );
         return Err(StartError::new("the database is torn or damaged", why));
     }
-    // on PostgreSQL a copied file is not the cause: somebody changed the trail, and the rest can be served
+    // on PostgreSQL a copied file is not the cause: the trail was tampered with, and the rest can be served
     tracing::error!(why, "the database is damaged");
     Ok(())
 }

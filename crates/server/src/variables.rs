@@ -1,4 +1,4 @@
-//! Variables of the environment that nothing reads: one that is mistyped would leave its setting as it was, in silence.
+//! Unknown variables of the environment: a mistyped one would be ignored silently.
 
 use std::{collections::BTreeSet, env};
 
@@ -6,14 +6,14 @@ use clap::{Command, CommandFactory as _};
 
 use crate::{Arguments, arguments::PREFIX};
 
-/// Variables that are no option's: the token of commands, and what builds for tests record.
+/// Variables that are no option's: the token of commands, and the records of builds for tests.
 const OTHERS: [&str; 4] = ["CHANCERY_TOKEN", "CHANCERY_TOKEN_FILE", "CHANCERY_STATEMENTS", "CHANCERY_HOLDS"];
-/// What ends the name of a variable that names a file with the value of another.
+/// The suffix of a variable that names a file with the value of another.
 const FILE: &str = "_FILE";
-/// How many letters may differ between a name and the one that was meant.
+/// The largest edit distance between a name and the intended one.
 const TYPOS: usize = 3;
 
-/// What to say of each variable of the environment that has the server's prefix and is none of its own.
+/// A message for each variable of the environment that has the server's prefix and is unknown.
 pub fn unknown_variables() -> Vec<String> {
     unknown(
         env::vars_os().filter_map(|(name, value)| {
@@ -25,14 +25,14 @@ pub fn unknown_variables() -> Vec<String> {
 fn unknown(variables: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let mut known: BTreeSet<String> = OTHERS.map(str::to_owned).into();
     collect(&Arguments::command(), &mut known);
-    let mut strange: Vec<String> = variables
+    let mut unknown_names: Vec<String> = variables
         .filter(|(name, value)| {
             name.starts_with(PREFIX) && !known.contains(name) && !is_of_a_cluster(name, value)
         })
         .map(|(name, _)| name)
         .collect();
-    strange.sort_unstable();
-    strange.iter().map(|name| told(name, &known)).collect()
+    unknown_names.sort_unstable();
+    unknown_names.iter().map(|name| message(name, &known)).collect()
 }
 
 /// The variables of a command's options, and those of the commands in it.
@@ -44,7 +44,7 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether it is one of the variables that Kubernetes makes of a service which is called as the server is.
+/// Whether it is one of the variables that Kubernetes creates for a service with the server's name.
 fn is_of_a_cluster(name: &str, value: &str) -> bool {
     let rest = name.strip_prefix(PREFIX).unwrap_or_default();
     let is_of_port = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
@@ -54,7 +54,7 @@ fn is_of_a_cluster(name: &str, value: &str) -> bool {
         || (rest == "PORT" && value.contains("://"))
 }
 
-fn told(name: &str, known: &BTreeSet<String>) -> String {
+fn message(name: &str, known: &BTreeSet<String>) -> String {
     if let Some(other) = name.strip_suffix(FILE).filter(|other| known.contains(*other)) {
         let mut taking =
             known.iter().filter_map(|known| known.strip_suffix(FILE)).filter(|it| known.contains(*it));
@@ -74,12 +74,12 @@ fn told(name: &str, known: &BTreeSet<String>) -> String {
 mod tests {
     use super::unknown;
 
-    fn told(variables: &[(&str, &str)]) -> Vec<String> {
+    fn messages(variables: &[(&str, &str)]) -> Vec<String> {
         unknown(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
     }
 
     #[test]
-    fn a_mistyped_variable_is_told_with_the_nearest() {
+    fn a_mistyped_variable_is_reported_with_the_nearest() {
         for (name, nearest) in [
             ("CHANCERY_ADMIN_ARC", "CHANCERY_ADMIN_ACR"),
             ("CHANCERY_LISTN", "CHANCERY_LISTEN"),
@@ -93,16 +93,16 @@ mod tests {
                 "only CHANCERY_DATABASE, CHANCERY_ROOT_CLIENT_SECRET, CHANCERY_TOKEN are",
             ),
         ] {
-            let told = told(&[(name, "x"), ("CHANCERY_LISTEN", "x"), ("PATH", "x")]);
+            let messages = messages(&[(name, "x"), ("CHANCERY_LISTEN", "x"), ("PATH", "x")]);
             assert!(
-                matches!(told.as_slice(), [one] if one.contains(name) && one.contains(nearest)),
-                "{told:?}"
+                matches!(messages.as_slice(), [one] if one.contains(name) && one.contains(nearest)),
+                "{messages:?}"
             );
         }
     }
 
     #[test]
-    fn known_variables_and_those_of_a_cluster_are_not_told() {
+    fn known_variables_and_those_of_a_cluster_are_not_reported() {
         for name in [
             "CHANCERY_TOKEN",
             "CHANCERY_TOKEN_FILE",
@@ -112,15 +112,15 @@ mod tests {
             "CHANCERY_TLS_CLIENT_CA",
             "CHANCERYX",
         ] {
-            assert_eq!(told(&[(name, "x")]), [""; 0], "{name}");
+            assert_eq!(messages(&[(name, "x")]), [""; 0], "{name}");
         }
-        let made = [
+        let service_variables = [
             ("CHANCERY_SERVICE_HOST", "10.0.0.1"),
             ("CHANCERY_SERVICE_PORT_HTTP", "80"),
             ("CHANCERY_PORT", "tcp://10.0.0.1:80"),
             ("CHANCERY_PORT_80_TCP_ADDR", "10.0.0.1"),
         ];
-        assert_eq!(told(&made), [""; 0]);
-        assert_eq!(told(&[("CHANCERY_PORT", "8080")]).len(), 1);
+        assert_eq!(messages(&service_variables), [""; 0]);
+        assert_eq!(messages(&[("CHANCERY_PORT", "8080")]).len(), 1);
     }
 }

@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits { bytes: 4 << 10, seconds: 15 };
 /// The media type of an event (CloudEvents 1.0, HTTP binding, section 3.2).
 const EVENT: &str = "application/cloudevents+json";
 
-/// What sends events: https to the public internet and to these networks; http to this machine, if they hold it.
+/// The sender of events: https to the public internet and to these networks; http to this machine, if they hold it.
 pub fn sender(networks: Networks) -> SendWebhook {
     let shared = Arc::new((Policy::within(networks), Connections::default()));
     Arc::new(move |permission, request| {
@@ -28,8 +28,8 @@ async fn send(
 ) -> WebhookOutcome {
     let body = PostBody { headers: request.headers, ..PostBody::of(EVENT, request.body) };
     let began = Instant::now();
-    let kept = (connections, request.subscription.as_u128());
-    let answered = deliver(permission, &request.url, body, LIMITS, policy, kept).await;
+    let connection = (connections, request.subscription.as_u128());
+    let answered = deliver(permission, &request.url, body, LIMITS, policy, connection).await;
     let duration = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     match answered {
         Ok((status, retry_after)) => {
@@ -43,7 +43,7 @@ async fn send(
     }
 }
 
-/// Why a receiver was not reached, for an administrator.
+/// The reason why a receiver was not reached, for an administrator.
 fn reason(failure: Failure) -> String {
     match failure {
         Failure::Address => {

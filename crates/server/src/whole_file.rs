@@ -8,7 +8,7 @@ use std::{
 };
 
 /// A path with a suffix appended to the file name.
-pub fn beside(path: &Path, ending: &str) -> PathBuf {
+pub fn with_suffix(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(ending);
@@ -16,9 +16,6 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Removes a file, if it exists.
-///
-/// # Errors
-/// Those of the file system.
 pub fn remove(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -27,21 +24,15 @@ pub fn remove(file: &Path) -> io::Result<()> {
 }
 
 /// Syncs the folder of a file, so that its creation or a rename survives a power loss.
-///
-/// # Errors
-/// Those of the file system.
 pub fn sync_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or_else(|| ".".as_ref()))?.sync_all()
 }
 
 /// Writes or replaces a file atomically; it is readable by its owner only.
-///
-/// # Errors
-/// Those of the file system.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let new = beside(path, "new");
-    // what an interrupted call left behind may have another mode
+    let new = with_suffix(path, "new");
+    // the file of an interrupted call may have another mode
     remove(&new)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     file.write_all(content)?;

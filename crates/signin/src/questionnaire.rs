@@ -4,7 +4,7 @@
 use chancery_application::add_entries;
 use chancery_flow::{Action, Event, Urgency};
 use chancery_management::user_questionnaire_item::{AnswerFault, Item, ValidationFormat, check_submission};
-use chancery_resource::{Problem, Purpose, StateTable, StoreError, Tx, Work};
+use chancery_resource::{Problem, Purpose, StateTable, Tx, Work};
 use chancery_userstore::{answers, synchronize::USERS};
 use serde_json::{Value, json};
 use uuid::Uuid;

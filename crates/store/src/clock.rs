@@ -1,4 +1,4 @@
-//! The process's clock, compared with a reference clock that can be relied on. Operations never see it.
+//! The process's clock, compared with a reliable reference clock. Operations never see it.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -15,22 +15,22 @@ pub fn now() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A reference time: what the reference clock showed, and the monotonic time that has passed since.
+/// A reference time: the reading of the reference clock, and the monotonic time since.
 #[derive(Default)]
 pub struct Anchor(Mutex<Option<(i64, Instant)>>);
 
 impl Anchor {
-    /// Records what the reference clock shows now.
-    pub fn set(&self, shown: i64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((shown, Instant::now()));
+    /// Records the reading of the reference clock.
+    pub fn set(&self, reading: i64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((reading, Instant::now()));
     }
 
     /// How far the reference clock is ahead of `now`, in milliseconds; 0 before the first [`Anchor::set`].
     pub fn ahead_of(&self, now: i64) -> i64 {
         let anchor = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        anchor.map_or(0, |(shown, since)| {
+        anchor.map_or(0, |(reading, since)| {
             let elapsed = i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
-            shown.saturating_add(elapsed).saturating_sub(now)
+            reading.saturating_add(elapsed).saturating_sub(now)
         })
     }
 }
@@ -41,7 +41,7 @@ mod tests {
 
     /// Section 1: a clock that jumps is detected at once, not when the reference clock is read next.
     #[test]
-    fn a_jump_is_seen_at_once() {
+    fn a_clock_jump_is_detected_at_once() {
         let anchor = Anchor::default();
         assert_eq!(anchor.ahead_of(5_000), 0);
         anchor.set(5_000);

@@ -1,14 +1,13 @@
-//! How a store fails. A driver's own message stays in the log; callers see these few kinds.
+//! Failures of the store. A driver's own message stays in the log; callers see these few types.
 
 use std::fmt;
 
-/// Why an operation of the store failed.
+/// The reason of a store operation's failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// A unique index refused the row. Names the index, the same on both engines:
-    /// `table__column__column`.
+    /// A unique violation. Names the index, the same on both engines: `table__column__column`.
     Unique(String),
-    /// A foreign key refused the row: the row that it refers to does not exist, or rows still refer to it.
+    /// A foreign key violation: the referenced row does not exist, or rows still refer to it.
     Reference,
     /// The security epoch has advanced: load rights again and repeat.
     Stale,
@@ -22,7 +21,7 @@ pub enum Error {
     Suspended,
     /// The database cannot be reached. Nothing changed.
     Unavailable(String),
-    /// The connection broke during the commit, and whether the commit succeeded could not be found out.
+    /// The connection broke during the commit, and the outcome of the commit could not be determined.
     Unknown(String),
     /// A bug in this program. Nothing changed.
     Internal(String),
@@ -77,7 +76,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// A SQLite file that is not whole.
+/// A SQLite file that is incomplete or damaged.
 pub fn torn(why: &str) -> Error {
     Error::Unavailable(format!(
         "its file is torn or damaged ({why}). A plain copy of a running server's file is not whole: restore a backup that \
@@ -85,8 +84,7 @@ pub fn torn(why: &str) -> Error {
     ))
 }
 
-/// SQLite names the columns (`table.a, table.b`), PostgreSQL the index. Indexes are named so
-/// that the one follows from the other.
+/// SQLite names the columns (`table.a, table.b`), PostgreSQL the index. Index names follow from the columns.
 fn index_name(message: &str) -> String {
     let columns = message.rsplit(": ").next().unwrap_or_default();
     let mut name = String::new();
@@ -101,8 +99,8 @@ fn index_name(message: &str) -> String {
     name
 }
 
-/// Primary keys that processes derive from the time, independently. Two processes may derive the same
-/// one; the operation then runs again with the next.
+/// Primary keys that processes derive from the time, independently. Two processes may derive the same one; the
+/// operation then runs again with the next.
 const NUMBERED: [&str; 3] = ["audit_entry_pkey", "outbox_event_pkey", "erasure_pkey"];
 
 impl From<tokio_postgres::Error> for Error {
@@ -126,7 +124,7 @@ impl From<tokio_postgres::Error> for Error {
         } else if *state == SqlState::T_R_SERIALIZATION_FAILURE || *state == SqlState::T_R_DEADLOCK_DETECTED {
             Self::Retry
         } else if *state == SqlState::QUERY_CANCELED {
-            // a timeout says nothing about the server's health
+            // a timeout is no sign of the server's health
             tracing::warn!(why = describe(&error), "a statement was given up");
             Self::TooLong
         } else if *state == SqlState::LOCK_NOT_AVAILABLE {
@@ -140,7 +138,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// Whether a connection is lost, or its server no longer takes writes.
+/// Whether a connection is lost, or its server no longer accepts writes.
 pub fn is_loss(error: &tokio_postgres::Error) -> bool {
     use tokio_postgres::error::{Severity, SqlState};
     let Some(refusal) = error.as_db_error() else {
@@ -153,9 +151,9 @@ pub fn is_loss(error: &tokio_postgres::Error) -> bool {
         || refusal.code().code().starts_with("57P")
 }
 
-/// A driver's message, without the values of rows.
+/// A driver's message, without values of rows.
 pub fn describe(error: &tokio_postgres::Error) -> String {
-    // the server's DETAIL can hold a row's values
+    // the server's DETAIL can contain a row's values
     if let Some(refusal) = error.as_db_error() {
         let constraint = refusal.constraint().map(|name| format!(" ({name})")).unwrap_or_default();
         return format!(

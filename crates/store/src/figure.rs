@@ -1,7 +1,7 @@
-//! Metrics that each slice declares: their names, meaning and source.
+//! Metrics of each slice: names, meaning and source.
 
-/// The most rows that are counted: no scrape walks a table that grows.
-const MOST_COUNTED: u32 = 10_000;
+/// The most rows that are counted: no scrape walks a growing table.
+const MAX_COUNTED: u32 = 10_000;
 
 /// A metric of `/metrics`.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Figure {
     pub help: &'static str,
     /// The unit of the value.
     pub unit: FigureUnit,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: FigureSource,
 }
 
@@ -25,11 +25,11 @@ pub enum FigureUnit {
     Time,
 }
 
-/// Where a metric's value comes from.
+/// The source of a metric's value.
 #[derive(Clone, Copy, Debug)]
 pub enum FigureSource {
-    /// The number of rows where an expression (first) is not NULL, in what follows `FROM` (second). At most
-    /// 10,000 rows are read: for tables that grow, with an index for the condition.
+    /// The number of rows where an expression (first) is not NULL, in the text after `FROM` (second). At most
+    /// 10,000 rows are read: for growing tables, with an index for the condition.
     Rows(&'static str, &'static str),
     /// A query that returns one number, over tables that stay small.
     Query(&'static str),
@@ -41,8 +41,8 @@ impl Figure {
     /// The query for the value; `None` where a job records it.
     pub fn query(&self) -> Option<String> {
         match self.source {
-            FigureSource::Rows(what, from) => Some(format!(
-                "SELECT count(counted_value) FROM (SELECT {what} AS counted_value FROM {from} LIMIT {MOST_COUNTED}) AS counted"
+            FigureSource::Rows(expression, from) => Some(format!(
+                "SELECT count(counted_value) FROM (SELECT {expression} AS counted_value FROM {from} LIMIT {MAX_COUNTED}) AS counted"
             )),
             FigureSource::Query(query) => Some(query.to_owned()),
             FigureSource::Recorded => None,

@@ -1,5 +1,5 @@
-//! Threads that must not end. Were one to panic, the server would look alive and answer nothing; the
-//! process ends instead and is started anew.
+//! Threads that must not end. If one panicked, the server would look alive and answer nothing; the process ends
+//! instead and is restarted.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,15 +11,14 @@ use crate::Error;
 
 static HOOK: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Sets what happens when a thread that the process cannot do without has panicked. The program ends
-/// itself; tests do nothing.
+/// Sets the hook for a panic of an essential thread. The program exits; tests do nothing.
 pub fn on_panic(hook: fn(&str)) {
     let _ = HOOK.set(hook);
 }
 
-/// Reports that a thread that the process cannot do without has panicked.
+/// Reports the panic of an essential thread.
 pub fn report_panic(what: &str) {
-    // the log may be what panicked
+    // the log itself may have panicked
     let _ = catch_unwind(|| tracing::error!(what, "panicked: the process cannot go on"));
     if let Some(hook) = HOOK.get() {
         hook(what);

@@ -8,7 +8,7 @@ pub enum Health {
     Ready,
     /// The database does not answer.
     Unavailable,
-    /// The database takes no writes.
+    /// The database accepts no writes.
     ReadOnly,
     /// The database's clock is far from this server's.
     Clock,

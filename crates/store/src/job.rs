@@ -1,4 +1,4 @@
-//! A closure on its way to the thread that owns a connection.
+//! An operation in transit to the thread that owns a connection.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,45 +14,45 @@ use tracing::Span;
 
 use crate::{Error, Tx};
 
-/// An operation with its types erased, so that one queue holds them all.
+/// An operation with its types erased, so that one queue holds all.
 pub struct Job {
     /// The operation's name.
     pub name: &'static str,
-    /// The security epoch that the caller's rights were read at.
+    /// The security epoch of the caller's rights.
     pub epoch: Option<i64>,
     /// When the operation was queued.
     pub since: Instant,
     ticket: Ticket,
-    /// The caller's tracing span: it goes along to the thread that runs the operation.
+    /// The caller's tracing span, entered by the thread that runs the operation.
     span: Span,
     run: Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>,
     finish: Box<dyn FnOnce(Result<(), Error>) + Send>,
 }
 
-/// Whether an operation waits, runs, or was given up by its caller. Of the last two only one ever happens.
+/// Whether an operation waits, runs, or was cancelled by its caller. The last two exclude each other.
 #[derive(Clone, Default)]
 pub struct Ticket(Arc<AtomicU8>);
 
-const WAITS: u8 = 0;
-const RUNS: u8 = 1;
-const GIVEN_UP: u8 = 2;
+const WAITING: u8 = 0;
+const RUNNING: u8 = 1;
+const CANCELLED: u8 = 2;
 
 impl Ticket {
     fn leave_queue(&self, into: u8) -> bool {
-        self.0.compare_exchange(WAITS, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.0.compare_exchange(WAITING, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     pub fn is_running(&self) -> bool {
-        self.0.load(Ordering::Acquire) == RUNS
+        self.0.load(Ordering::Acquire) == RUNNING
     }
 
-    pub fn is_given_up(&self) -> bool {
-        self.0.load(Ordering::Acquire) == GIVEN_UP
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire) == CANCELLED
     }
 
-    /// Gives the operation up; `false` when it already runs.
-    pub fn give_up(&self) -> bool {
-        self.leave_queue(GIVEN_UP)
+    /// Cancels the operation; `false` when it already runs.
+    pub fn cancel(&self) -> bool {
+        self.leave_queue(CANCELLED)
     }
 }
 
@@ -69,21 +69,21 @@ impl Job {
         F: FnMut(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
     {
         let (answer, receiver) = oneshot::channel();
-        let kept = Arc::new(Mutex::new(None));
-        let keep = Arc::clone(&kept);
+        let result_slot = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&result_slot);
         let run = move |tx: &mut Tx<'_>| {
             let result = operation(tx);
-            let good = result.is_ok();
-            *keep.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-            good
+            let succeeded = result.is_ok();
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            succeeded
         };
         let finish = move |outcome: Result<(), Error>| {
             let result = match outcome {
-                Ok(()) => kept.lock().unwrap_or_else(PoisonError::into_inner).take(),
+                Ok(()) => result_slot.lock().unwrap_or_else(PoisonError::into_inner).take(),
                 Err(error) => Some(Err(error.into())),
             };
             if let Some(result) = result {
-                // the caller may be gone; its write is done all the same
+                // the caller may be gone; its write is done anyway
                 let _ = answer.send(result);
             }
         };
@@ -97,7 +97,7 @@ impl Job {
         self.span.clone()
     }
 
-    /// An operation for several callers, who are answered by `finish`. No caller can give it up.
+    /// An operation for several callers, who are answered by `finish`. No caller can cancel it.
     pub fn shared(
         name: &'static str,
         run: impl FnMut(&mut Tx<'_>) -> bool + Send + 'static,
@@ -115,19 +115,19 @@ impl Job {
         }
     }
 
-    /// The ticket by which its caller can give it up.
+    /// The ticket by which its caller can cancel it.
     pub fn ticket(&self) -> Ticket {
         self.ticket.clone()
     }
 
-    /// Whether its caller gave it up.
-    pub fn is_given_up(&self) -> bool {
-        self.ticket.is_given_up()
+    /// Whether its caller cancelled it.
+    pub fn is_cancelled(&self) -> bool {
+        self.ticket.is_cancelled()
     }
 
-    /// Marks the operation as running; `false` when its caller gave it up.
+    /// Marks the operation as running; `false` when its caller cancelled it.
     pub fn begin(&self) -> bool {
-        self.ticket.leave_queue(RUNS)
+        self.ticket.leave_queue(RUNNING)
     }
 
     /// Runs the operation once. `Ok(true)`: commit its changes; `Ok(false)`: it failed or was a dry run.
@@ -142,7 +142,7 @@ impl Job {
         outcome
     }
 
-    /// Sends the result, or the reason why there is none.
+    /// Sends the result, or the reason of the failure.
     pub fn finish(self, outcome: Result<(), Error>) {
         (self.finish)(outcome);
     }
@@ -160,21 +160,21 @@ pub fn attempt(
         tx.expect_epoch(epoch)?;
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut *tx)));
-    let Ok(good) = outcome else {
+    let Ok(succeeded) = outcome else {
         return Err(Error::Internal(format!("operation {name} panicked")));
     };
-    if good && tx.failure().is_none() {
-        // a dry run sends its queued statements too, so that their errors show
+    if succeeded && tx.failure().is_none() {
+        // a dry run sends its queued statements too, so that their errors are reported
         if tx.is_dry_run() {
             tx.flush()?;
         }
     }
-    // a refusal that rests on cached rights must be confirmed against the current epoch
-    if !good && tx.failure().is_none() {
+    // a refusal by cached rights must be confirmed against the current epoch
+    if !succeeded && tx.failure().is_none() {
         let _ = tx.check_epoch();
     }
     match tx.failure() {
         Some(error) => Err(error),
-        None => Ok(good && !tx.is_dry_run()),
+        None => Ok(succeeded && !tx.is_dry_run()),
     }
 }

@@ -1,8 +1,8 @@
 //! One transaction over two engines: embedded SQLite and PostgreSQL.
 //!
-//! An operation is a synchronous closure over a [`Tx`]. It may run twice: a serialization
-//! failure runs it again from the start. SQL is one text for both engines, with `?1`, `?2` as
-//! parameters. Nothing outside this crate and the migration files knows an engine by name.
+//! An operation is a synchronous closure over a [`Tx`]. It may run twice: a serialization failure runs it again
+//! from the start. SQL is one text for both engines, with `?1`, `?2` as parameters. Nothing outside this crate
+//! and the migration files knows an engine by name.
 
 mod clock;
 pub mod copy;
@@ -11,8 +11,8 @@ mod figure;
 mod guard;
 mod health;
 mod job;
+mod location;
 mod migrate;
-mod place;
 mod postgres;
 mod queue;
 pub mod raw;
@@ -35,16 +35,16 @@ pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
 pub use guard::{on_panic, report_panic};
 pub use health::Health;
+pub use location::Place;
 pub use migrate::{
     FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
 };
-pub use place::Place;
 pub use row::Row;
 pub use state::{StateTable, Write};
 pub use tx::{EPOCH, Tx};
 
 use job::{Job, Ticket};
-use queue::{Kind, Queue};
+use queue::{JobKind, Queue};
 #[cfg(feature = "record-statements")]
 use recorder::{record as record_statement, record_hold};
 
@@ -56,7 +56,7 @@ const fn record_statement(_engine: &'static str, _operation: &'static str, _sql:
 #[cfg(not(feature = "record-statements"))]
 const fn record_hold(_operation: &'static str, _time: Duration) {}
 
-/// Where the data is.
+/// The location of the data.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Target {
     /// A SQLite database file.
@@ -69,18 +69,18 @@ impl std::fmt::Debug for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sqlite(path) => formatter.debug_tuple("Sqlite").field(path).finish(),
-            // it may hold a password
+            // it may contain a password
             Self::Postgres(_) => formatter.write_str("Postgres(..)"),
         }
     }
 }
 
 impl Target {
-    /// Checks the files that it names, as they are read for each connection: certificates and keys for TLS to PostgreSQL.
-    /// Returns the files of private keys. `insecure`: see [`Settings::insecure`].
+    /// Checks the files of the connection string, as they are read for each connection: certificates and keys
+    /// for TLS to PostgreSQL. Returns the files of private keys. `insecure`: see [`Settings::insecure`].
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the connection string is wrong, or a file is absent or cannot be used.
+    /// [`Error::Unavailable`] when the connection string is invalid, or a file is absent or unusable.
     pub fn check_files(&self, insecure: bool) -> Result<Vec<PathBuf>, Error> {
         match self {
             Self::Sqlite(_) => Ok(Vec::new()),
@@ -104,7 +104,7 @@ pub struct Settings {
     pub insecure: bool,
     /// Whether an older schema is migrated when the store is opened; otherwise it is refused.
     pub migrate: bool,
-    /// How long one step of a migration waits in all for locks of other sessions of PostgreSQL.
+    /// How long one step of a migration waits in total for locks of other sessions of PostgreSQL.
     pub lock_wait: Duration,
 }
 
@@ -122,29 +122,29 @@ impl Default for Settings {
     }
 }
 
-/// The class of an operation: which goes first under load.
+/// The priority class of an operation under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Tokens and rights: everything else depends on them.
+    /// Tokens and rights, on which everything else depends.
     Urgent,
-    /// All else.
+    /// All others.
     Ordinary,
-    /// Long lists, batches and synchronizing: they get at most half of the lanes.
+    /// Long lists, batches and synchronization: they get at most half of the lanes.
     Heavy,
-    /// The server's own work: it has connections of its own and is never refused for load.
+    /// The server's own work: it has its own connections and is never refused for load.
     Background,
 }
 
 /// How long an operation may wait in its queue before it may be refused.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The interval at which it is then checked again whether the operation is to be refused.
-const ANOTHER_LOOK: Duration = Duration::from_millis(250);
+/// The interval of further checks whether the operation is to be refused.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How an operation runs.
+/// The access mode of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A short read: on SQLite it runs on the calling worker, in some microseconds, in one snapshot; on
-    /// PostgreSQL statements that are sent together each see what is committed when they begin, in order.
+    /// PostgreSQL statements that are sent together each see the state committed when they begin, in order.
     Quick,
     /// A long read: on SQLite it runs on one of a fixed number of threads.
     Long,
@@ -152,10 +152,10 @@ pub enum Mode {
     Write,
 }
 
-/// Figures about the store, for metrics.
+/// Figures of the store, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Operations that wait.
+    /// Waiting operations.
     pub waiting: usize,
     /// Commits since the start.
     pub commits: u64,
@@ -169,12 +169,12 @@ pub struct Figures {
     pub log_bytes: u64,
     /// Statements sent to PostgreSQL for requests.
     pub statements: u64,
-    /// How often requests waited for an answer of PostgreSQL.
+    /// Waits of requests for an answer of PostgreSQL.
     pub round_trips: u64,
 }
 
-/// Gets the name of each operation, and how long it held the one writer of SQLite. A commit is told as `Commit`: it is its
-/// operations' together.
+/// Receives the name of each operation, and how long it held the single writer of SQLite. A commit is reported
+/// as `Commit`: it is shared by its operations.
 pub type HoldObserver = Box<dyn Fn(&'static str, Duration) + Send + Sync>;
 
 /// A store: cheap to clone, closed by [`Store::close`].
@@ -195,11 +195,12 @@ impl Store {
         Self { engine, class: Class::Ordinary }
     }
 
-    /// Opens the database and migrates its schema, unless the settings say otherwise. If the schema is current, nothing is written, and
-    /// the database role needs no DDL rights.
+    /// Opens the database and migrates its schema, unless the settings say otherwise. If the schema is current,
+    /// nothing is written, and the database role needs no DDL rights.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is older and cannot, or must not, be migrated.
+    /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is older and cannot, or must
+    /// not, be migrated.
     pub fn open(target: &Target, settings: Settings) -> Result<Self, Error> {
         Ok(Self::of(match target {
             Target::Sqlite(path) => Engine::Sqlite(sqlite::Sqlite::open(path, settings)?),
@@ -207,8 +208,9 @@ impl Store {
         }))
     }
 
-    /// Migrates the schema of a database. Returns the number of applied migrations. On PostgreSQL servers may use the database at the
-    /// same time. After an error the finished steps are kept, and the next call continues after them.
+    /// Migrates the schema of a database. Returns the number of applied migrations. On PostgreSQL servers may
+    /// use the database at the same time. After an error the finished steps are retained, and the next call
+    /// continues after them.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it cannot be reached, or the schema cannot be migrated.
@@ -219,7 +221,7 @@ impl Store {
         }
     }
 
-    /// Opens the database as it is, for reading beside a server that may be running. Writes are refused.
+    /// Opens the database read-only and unmigrated, also while a server runs. Writes are refused.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it cannot be reached or opened, or its schema is not this program's.
@@ -234,12 +236,12 @@ impl Store {
         }))
     }
 
-    /// Opens the database of this release or an older one as it is, for reading beside a server that may be running. Its tables
-    /// may lack columns, or be missing.
+    /// Opens the database of this release or an older one read-only and unmigrated, also while a server runs.
+    /// Its tables may lack columns, or be missing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when it cannot be reached or opened, no server has started on it, or its schema serves newer
-    /// programs alone.
+    /// [`Error::Unavailable`] when it cannot be reached or opened, no server has started on it, or its schema
+    /// serves only newer programs.
     pub fn open_older_to_read(target: &Target, settings: Settings) -> Result<Self, Error> {
         if !Self::has_sealed_keys(target, settings)? {
             return Err(Error::Unavailable("no server has started on it".into()));
@@ -254,8 +256,8 @@ impl Store {
         }))
     }
 
-    /// Whether a database has keys that a master key sealed, as of a server that has started on it. It is looked at before it
-    /// is opened: nothing is written, and one that is not there, or is empty, has none.
+    /// Whether a database has keys encrypted by a master key, because a server has started on it. It is checked
+    /// before it is opened: nothing is written, and a missing or empty one has none.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it cannot be reached or opened.
@@ -269,7 +271,7 @@ impl Store {
     /// The location of the database.
     ///
     /// # Errors
-    /// The database's; [`Error::Unavailable`] where a file cannot be looked at.
+    /// The database's; [`Error::Unavailable`] where the file cannot be read.
     pub async fn place(&self) -> Result<Place, Error> {
         match &self.engine {
             Engine::Sqlite(sqlite) => Place::of_file(sqlite.path()),
@@ -277,8 +279,8 @@ impl Store {
         }
     }
 
-    /// Whether the database is a copied SQLite file that this process is the first to open: its pages were checked, and its contents must
-    /// be checked, too.
+    /// Whether the database is a copied SQLite file that this process is the first to open: its pages were
+    /// checked, and its contents must be checked, too.
     pub fn is_copied(&self) -> bool {
         matches!(&self.engine, Engine::Sqlite(sqlite) if sqlite.is_copied)
     }
@@ -321,8 +323,8 @@ impl Store {
     /// An operation that has waited three seconds in its queue is refused where many wait or none is being
     /// served, unless it is background work.
     ///
-    /// `epoch`: the security epoch that the caller's rights were read at. When it has advanced, the
-    /// operation does not run and the result is [`Error::Stale`].
+    /// `epoch`: the security epoch of the caller's rights. When it has advanced, the operation does not run and
+    /// the result is [`Error::Stale`].
     ///
     /// # Errors
     /// The closure's own; an [`Error`], as `E`, when the store fails, is overloaded or unreachable.
@@ -356,9 +358,9 @@ impl Store {
         let answer = if class == Class::Background {
             answer.await
         } else {
-            waiter.await_turn(Kind::of(class, mode), answer).await?
+            waiter.await_answer(JobKind::of(class, mode), answer).await?
         };
-        // only a thread that panicked sends no result: what it had done by then is not known
+        // only a thread that panicked sends no result: its changes until then are unknown
         answer.unwrap_or_else(|_| {
             let why = "a thread of the store broke down".to_owned();
             Err(if mode == Mode::Write { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
@@ -406,15 +408,15 @@ impl Store {
         }
     }
 
-    /// How many long reads can run at once.
+    /// The number of long reads that can run at once.
     pub fn long_places(&self) -> usize {
         match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.long_places,
+            Engine::Sqlite(sqlite) => sqlite.long_read_slots,
             Engine::Postgres(postgres) => postgres.queue.heavy_limit(),
         }
     }
 
-    /// Figures about the store, for metrics.
+    /// Figures of the store, for metrics.
     pub fn figures(&self) -> Figures {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.figures(),
@@ -422,14 +424,15 @@ impl Store {
         }
     }
 
-    /// Tells `observer` how long each operation holds the writer, which all writes of SQLite share. PostgreSQL has none.
+    /// Reports to `observer` how long each operation holds the writer, which all writes of SQLite share.
+    /// PostgreSQL has none.
     pub fn observe_holds(&self, observer: HoldObserver) {
         if let Engine::Sqlite(sqlite) = &self.engine {
             sqlite.observe_holds(observer);
         }
     }
 
-    /// Finishes what runs and closes the database. Blocks.
+    /// Finishes running operations and closes the database. Blocks.
     pub fn close(&self) {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.close(),
@@ -438,7 +441,7 @@ impl Store {
     }
 }
 
-/// A caller that waits for a result. When it is dropped, an operation that has not begun is given up.
+/// A caller that waits for a result. When it is dropped, an operation that has not begun is cancelled.
 struct Waiter<'a> {
     ticket: Ticket,
     queue: &'a Queue,
@@ -446,9 +449,9 @@ struct Waiter<'a> {
 
 impl Waiter<'_> {
     /// Waits for the result, or until the operation has waited in its queue for too long.
-    async fn await_turn<A>(
+    async fn await_answer<A>(
         &self,
-        kind: Kind,
+        kind: JobKind,
         mut answer: oneshot::Receiver<A>,
     ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
         let (mut patience, began) = (PATIENCE, Instant::now());
@@ -456,11 +459,11 @@ impl Waiter<'_> {
             match tokio::time::timeout(patience, &mut answer).await {
                 Ok(answer) => return Ok(answer),
                 Err(_) if self.ticket.is_running() => return Ok(answer.await),
-                Err(_) if self.queue.is_stuck(kind, began.elapsed()) && self.ticket.give_up() => {
+                Err(_) if self.queue.is_stuck(kind, began.elapsed()) && self.ticket.cancel() => {
                     self.queue.note_shed();
                     return Err(Error::Busy);
                 }
-                Err(_) => patience = ANOTHER_LOOK,
+                Err(_) => patience = RECHECK_INTERVAL,
             }
         }
     }
@@ -468,8 +471,8 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.ticket.give_up();
-        if self.ticket.is_given_up() {
+        self.ticket.cancel();
+        if self.ticket.is_cancelled() {
             self.queue.sweep();
         }
     }

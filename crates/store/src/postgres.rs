@@ -1,5 +1,5 @@
-//! PostgreSQL: a number of lanes, each a thread that owns one connection and drives it itself,
-//! so that a statement costs no hop between threads.
+//! PostgreSQL: a number of lanes, each a thread that owns one connection and drives it itself, so that a
+//! statement costs no hop between threads.
 
 mod address;
 mod epoch;
@@ -29,7 +29,7 @@ use self::{
     epoch::SharedEpoch,
     lane::Lane,
     monitor::{Monitor, Stop},
-    servers::{OPENING, Servers},
+    servers::{CONNECT_TIMEOUT, Servers},
 };
 use crate::{
     Class, Error, Figures, Health, Mode, Settings,
@@ -39,10 +39,10 @@ use crate::{
     queue::{Bounds, Queue, WorkerKind},
 };
 
-/// Connections for background work, and for the monitor, beside those for requests.
+/// Connections for background work, and for the monitor, in addition to those for requests.
 const BACKGROUND: usize = 2;
 const MONITOR: usize = 1;
-/// How long a start waits for a database that is not there yet.
+/// How long a start waits for an absent database.
 const START: Duration = Duration::from_secs(30);
 
 /// The store on a PostgreSQL server.
@@ -70,11 +70,11 @@ impl Postgres {
     pub fn open(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
         let servers = Servers::new(url, settings.insecure)?;
         let mut session = await_database(&servers)?;
-        refuse_shared(&session, &servers.open(OPENING)?)?;
-        let (wanted, allowed) = (settings.connections + BACKGROUND + MONITOR, session.max_connections()?);
-        if i64::try_from(wanted).is_ok_and(|wanted| wanted > allowed) {
+        refuse_shared(&session, &servers.open(CONNECT_TIMEOUT)?)?;
+        let (required, allowed) = (settings.connections + BACKGROUND + MONITOR, session.max_connections()?);
+        if i64::try_from(required).is_ok_and(|required| required > allowed) {
             return Err(Error::Unavailable(format!(
-                "this server wants {wanted} connections, and the database has {allowed} for all: lower \
+                "this server wants {required} connections, and the database has {allowed} for all: lower \
                  CHANCERY_DATABASE_CONNECTIONS, which is {}, or raise max_connections",
                 settings.connections
             )));
@@ -93,19 +93,19 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// Brings the schema up to date; how many migrations were applied.
+    /// Migrates the schema; returns the number of applied migrations.
     pub fn migrate(url: &str, settings: Settings) -> Result<usize, Error> {
         await_database(&Servers::new(url, settings.insecure)?)?.migrate(settings.lock_wait)
     }
 
-    /// Opens a database for reading alone. `check` judges its schema.
+    /// Opens a database read-only. `check` checks its schema.
     pub fn open_as_it_is(
         url: &str,
         settings: Settings,
         check: fn(&migrate::AppliedSchema) -> Result<(), Error>,
     ) -> Result<Arc<Self>, Error> {
         let servers = Servers::new(url, settings.insecure)?;
-        check(&servers.open(OPENING)?.applied()?)?;
+        check(&servers.open(CONNECT_TIMEOUT)?.applied()?)?;
         Self::start(servers, settings, 0)
     }
 
@@ -150,7 +150,7 @@ impl Postgres {
         self.queue.push(job, mode, class)
     }
 
-    /// The security epoch as it is now or later.
+    /// The security epoch, read after this call begins.
     pub async fn epoch(&self) -> Result<i64, Error> {
         self.epoch.read(&self.queue).await
     }
@@ -183,7 +183,7 @@ impl Postgres {
         for thread in threads {
             let _ = thread.join();
         }
-        // until then it cancels what waits for a server that hangs
+        // until then it cancels operations that wait for a hanging server
         self.stop.notify();
         if let Some(monitor) = self.monitor.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = monitor.join();
@@ -191,7 +191,7 @@ impl Postgres {
     }
 }
 
-/// Checks the files of TLS that a connection string names; returns those of private keys.
+/// Checks the TLS files of a connection string; returns those of private keys.
 pub fn check_files(url: &str, insecure: bool) -> Result<Vec<PathBuf>, Error> {
     let mut keys = Vec::new();
     for tls in address::read(url, insecure)?.into_iter().filter_map(|host| host.tls) {
@@ -201,12 +201,12 @@ pub fn check_files(url: &str, insecure: bool) -> Result<Vec<PathBuf>, Error> {
     Ok(keys)
 }
 
-/// Waits until the database is reachable and takes writes. A standby may be about to be promoted.
+/// Waits until the database is reachable and accepts writes. A standby may be about to be promoted.
 fn await_database(servers: &Servers) -> Result<Session, Error> {
     let began = Instant::now();
     loop {
-        match servers.open(OPENING).and_then(|session| servers.for_writes(session)) {
-            Err(refusal) if refusal.passes && began.elapsed() < START => {
+        match servers.open(CONNECT_TIMEOUT).and_then(|session| servers.for_writes(session)) {
+            Err(refusal) if refusal.is_transient && began.elapsed() < START => {
                 tracing::warn!(why = refusal.why, "the database is not there yet");
                 std::thread::sleep(Duration::from_millis(500));
             }
@@ -215,8 +215,8 @@ fn await_database(servers: &Servers) -> Result<Session, Error> {
     }
 }
 
-/// Refuses a pooler that hands one server process to both connections: they would share settings and
-/// prepared statements.
+/// Refuses a pooler that assigns one server process to both connections: they would share settings and prepared
+/// statements.
 fn refuse_shared(one: &Session, other: &Session) -> Result<(), Error> {
     if one.backend != other.backend {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Operations that wait for a connection, in the order in which they are served.
+//! Operations that wait for a connection, in the order of service.
 
 mod class_queues;
 mod idle;
@@ -21,32 +21,32 @@ use crate::{Class, Error, Mode, PATIENCE, job::Job};
 pub enum Next {
     /// The operation to run.
     Run(QueuedJob),
-    /// There was none for the given time.
+    /// None for the given time.
     Idle,
     /// The queue is closed.
-    Over,
+    Closed,
 }
 
 pub struct Queue {
     queues: Mutex<ClassQueues>,
     bounds: Bounds,
-    /// Whether background work has threads of its own.
-    is_parted: bool,
+    /// Whether background work has its own threads.
+    has_background_threads: bool,
     shed: AtomicU64,
     began: Instant,
-    /// When the last operation of each kind was done, in milliseconds since the queue's start.
+    /// The time of the last finished operation of each kind, in milliseconds since the queue's start.
     progress: [AtomicU64; 3],
 }
 
-/// Kinds of operations whose progress is measured separately.
+/// Kinds of operations with separate progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum JobKind {
     Read,
     Write,
     Heavy,
 }
 
-impl Kind {
+impl JobKind {
     pub const fn of(class: Class, mode: Mode) -> Self {
         match (class, mode) {
             (Class::Heavy, _) => Self::Heavy,
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// How long a waiting operation is not refused while none of its kind is done.
+    /// How long a waiting operation is not refused while none of its kind finishes.
     const fn patience(self) -> Duration {
         match self {
             // a single heavy operation takes long
@@ -65,16 +65,16 @@ impl Kind {
     }
 }
 
-/// How many may wait longer than the patience as long as they are served: the number of concurrent clients
-/// that a store is sized for.
-const CALM: usize = 64;
+/// The most operations that may wait longer than the patience as long as they are served: the number of
+/// concurrent clients that a store is sized for.
+const MAX_PATIENT: usize = 64;
 
 impl Queue {
-    pub fn new(bounds: Bounds, is_parted: bool) -> Self {
+    pub fn new(bounds: Bounds, has_background_threads: bool) -> Self {
         Self {
             queues: Mutex::default(),
             bounds,
-            is_parted,
+            has_background_threads,
             shed: AtomicU64::new(0),
             began: Instant::now(),
             progress: Default::default(),
@@ -90,7 +90,7 @@ impl Queue {
         self.push_or_return(job, mode, class).map_err(|(error, _)| error)
     }
 
-    /// Like [`Queue::push`]; a refused operation is handed back.
+    /// Like [`Queue::push`]; returns a refused operation.
     pub fn push_or_return(&self, job: Job, mode: Mode, class: Class) -> Result<(), (Error, Job)> {
         let mut queues = self.queues();
         if queues.closing {
@@ -103,14 +103,15 @@ impl Queue {
             return Err((Error::Busy, job));
         }
         queues.queue(class).push_back(QueuedJob { job, mode, class });
-        let is_apart = class == Class::Background && self.is_parted;
-        let woken = queues.idle(if is_apart { WorkerKind::Background } else { WorkerKind::Requests }).pop();
+        let is_background = class == Class::Background && self.has_background_threads;
+        let woken =
+            queues.idle(if is_background { WorkerKind::Background } else { WorkerKind::Requests }).pop();
         drop(queues);
         wake(woken);
         Ok(())
     }
 
-    /// Waits for the next operation, of those that a thread of this kind serves, whose caller still waits.
+    /// Waits for the next operation for a thread of this kind whose caller still waits.
     pub fn take(&self, worker: WorkerKind, patience: Duration) -> Next {
         let mut queues = self.queues();
         loop {
@@ -118,7 +119,7 @@ impl Queue {
                 return Next::Run(waiting);
             }
             if queues.closing {
-                return Next::Over;
+                return Next::Closed;
             }
             queues.idle(worker).enter();
             drop(queues);
@@ -127,7 +128,7 @@ impl Queue {
             queues = self.queues();
             queues.idle(worker).leave();
             if began.elapsed() >= patience && queues.requests() + queues.background.len() == 0 {
-                return if queues.closing { Next::Over } else { Next::Idle };
+                return if queues.closing { Next::Closed } else { Next::Idle };
             }
         }
     }
@@ -137,13 +138,13 @@ impl Queue {
         self.queues().next(worker, self.bounds)
     }
 
-    /// Records that an operation is done, so that the next of its kind may begin.
+    /// Records the end of an operation, so that the next of its kind may begin.
     pub fn done(&self, class: Class, is_bounded_write: bool) {
         if class == Class::Background {
             return;
         }
         let mode = if is_bounded_write { Mode::Write } else { Mode::Quick };
-        self.note_progress(Kind::of(class, mode));
+        self.note_progress(JobKind::of(class, mode));
         if class == Class::Heavy || is_bounded_write {
             let mut queues = self.queues();
             queues.note_done(class, is_bounded_write);
@@ -153,40 +154,41 @@ impl Queue {
         }
     }
 
-    /// Records that the one thread that serves all ended a heavy operation: whoever waited meanwhile goes before the next one.
+    /// Records that the single thread ended a heavy operation: operations that waited meanwhile precede the
+    /// next heavy one.
     pub fn note_heavy_end(&self) {
         self.queues().heavy_ended = Some(Instant::now());
     }
 
-    /// Records that an operation of this kind was done now.
-    pub fn note_progress(&self, kind: Kind) {
+    /// Records that an operation of this kind finished now.
+    pub fn note_progress(&self, kind: JobKind) {
         let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last(kind).store(elapsed, Ordering::Relaxed);
     }
 
-    const fn last(&self, kind: Kind) -> &AtomicU64 {
+    const fn last(&self, kind: JobKind) -> &AtomicU64 {
         let [reads, writes, heavy] = &self.progress;
         match kind {
-            Kind::Read => reads,
-            Kind::Write => writes,
-            Kind::Heavy => heavy,
+            JobKind::Read => reads,
+            JobKind::Write => writes,
+            JobKind::Heavy => heavy,
         }
     }
 
-    /// Whether an operation that has waited this long is to be refused: many wait, or none of its kind was
-    /// done meanwhile.
-    pub fn is_stuck(&self, kind: Kind, waited: Duration) -> bool {
+    /// Whether an operation that has waited this long is to be refused: many wait, or none of its kind finished
+    /// meanwhile.
+    pub fn is_stuck(&self, kind: JobKind, waited: Duration) -> bool {
         let last = Duration::from_millis(self.last(kind).load(Ordering::Relaxed));
         let idle = self.began.elapsed().saturating_sub(last).min(waited);
-        self.queues().requests() > CALM || idle >= kind.patience()
+        self.queues().requests() > MAX_PATIENT || idle >= kind.patience()
     }
 
-    /// Removes operations that were given up: they would still be counted, and hold memory.
+    /// Removes cancelled operations: they would still be counted, and hold memory.
     pub fn sweep(&self) {
         let mut queues = self.queues();
-        let given_up = queues.take_given_up();
+        let cancelled = queues.take_cancelled();
         drop(queues);
-        drop(given_up);
+        drop(cancelled);
     }
 
     pub fn close(&self) {
@@ -208,12 +210,12 @@ impl Queue {
             writes_running,
             ..ClassQueues::default()
         };
-        let mut given_up = std::mem::replace(&mut *queues, empty);
+        let mut cancelled = std::mem::replace(&mut *queues, empty);
         drop(queues);
         for worker in [WorkerKind::Requests, WorkerKind::Background] {
-            given_up.idle(worker).wake_all();
+            cancelled.idle(worker).wake_all();
         }
-        let ClassQueues { urgent, ordinary, heavy, background, .. } = given_up;
+        let ClassQueues { urgent, ordinary, heavy, background, .. } = cancelled;
         for waiting in [urgent, ordinary, heavy, background].into_iter().flatten() {
             waiting.job.finish(Err(aborted()));
         }
@@ -260,11 +262,11 @@ mod tests {
         time::{Duration, Instant},
     };
 
-    use super::{Bounds, Kind, Next, Queue, WorkerKind};
+    use super::{Bounds, JobKind, Next, Queue, WorkerKind};
     use crate::{Class, Error, Mode, job::Job};
 
-    fn bounded(waiting: usize, heavy: usize, is_parted: bool) -> Queue {
-        Queue::new(Bounds { waiting, heavy, writes: 10 }, is_parted)
+    fn bounded(waiting: usize, heavy: usize, has_background_threads: bool) -> Queue {
+        Queue::new(Bounds { waiting, heavy, writes: 10 }, has_background_threads)
     }
 
     fn push(queue: &Queue, name: &'static str, class: Class) -> Result<(), Error> {
@@ -275,13 +277,13 @@ mod tests {
     fn take(queue: &Queue, worker: WorkerKind) -> Option<&'static str> {
         match queue.take(worker, Duration::ZERO) {
             Next::Run(waiting) => Some(waiting.job.name),
-            Next::Idle | Next::Over => None,
+            Next::Idle | Next::Closed => None,
         }
     }
 
     /// Section 5: tokens and rights go before all else, the rest in the order of arrival.
     #[test]
-    fn what_is_urgent_goes_first() {
+    fn urgent_operations_run_first() {
         let queue = bounded(10, 10, true);
         for (name, class) in [
             ("a", Class::Ordinary),
@@ -299,7 +301,7 @@ mod tests {
 
     /// Section 5: long lists, batches and synchronizing get at most half of the lanes.
     #[test]
-    fn heavy_work_leaves_places() {
+    fn heavy_operations_leave_slots_for_others() {
         let queue = bounded(10, 1, true);
         for name in ["a", "b"] {
             push(&queue, name, Class::Heavy).unwrap();
@@ -312,8 +314,8 @@ mod tests {
         assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("b"));
     }
 
-    /// Where one thread serves all, whoever waited for a heavy operation goes before the next one, and that one before who
-    /// came later.
+    /// Where one thread serves all, operations that waited for a heavy operation precede the next heavy one,
+    /// and that one precedes later operations.
     #[test]
     fn others_run_between_two_heavy_operations() {
         let queue = bounded(10, 10, false);
@@ -348,62 +350,62 @@ mod tests {
     /// Section 5, and section 15 of the decisions: up to 64 that are being served keep waiting; more, or any
     /// that are not being served, are refused.
     #[test]
-    fn few_operations_keep_waiting_while_they_are_served() {
+    fn up_to_64_operations_may_wait_while_others_finish() {
         let ago = |time| Instant::now().checked_sub(time).unwrap();
         let (mut queue, waited) = (bounded(1000, 10, true), Duration::from_secs(5));
         queue.began = ago(Duration::from_mins(1));
-        for kind in [Kind::Read, Kind::Write] {
+        for kind in [JobKind::Read, JobKind::Write] {
             assert!(queue.is_stuck(kind, waited), "nothing was done");
             assert!(!queue.is_stuck(kind, Duration::from_secs(2)), "it waits its time");
             queue.note_progress(kind);
             assert!(!queue.is_stuck(kind, waited));
         }
-        assert!(!queue.is_stuck(Kind::Heavy, waited), "what is heavy may take its time");
-        assert!(queue.is_stuck(Kind::Heavy, Duration::from_secs(31)), "what others do says nothing");
+        assert!(!queue.is_stuck(JobKind::Heavy, waited), "what is heavy may take its time");
+        assert!(queue.is_stuck(JobKind::Heavy, Duration::from_secs(31)), "what others do says nothing");
         for _ in 0..=64 {
             push(&queue, "a", Class::Ordinary).unwrap();
         }
-        assert!(queue.is_stuck(Kind::Write, Duration::ZERO), "too many");
+        assert!(queue.is_stuck(JobKind::Write, Duration::ZERO), "too many");
     }
 
-    /// Section 5: an operation that its caller gave up does not run.
+    /// Section 5: an operation that its caller cancelled does not run.
     #[test]
-    fn what_was_given_up_does_not_run() {
+    fn a_cancelled_operation_does_not_run() {
         let queue = bounded(10, 1, true);
         let (job, _answer) = Job::new("a", None, |_| Ok::<(), Error>(()));
         let ticket = job.ticket();
         queue.push(job, Mode::Write, Class::Heavy).unwrap();
-        assert!(ticket.give_up());
+        assert!(ticket.cancel());
         push(&queue, "b", Class::Heavy).unwrap();
         assert_eq!(take(&queue, WorkerKind::Requests), Some("b"));
-        assert!(!ticket.give_up() || queue.waiting() == 0);
+        assert!(!ticket.cancel() || queue.waiting() == 0);
     }
 
-    /// An operation that was given up is not counted and holds no memory, even while its kind may not run.
+    /// A cancelled operation is not counted and holds no memory, even while its kind may not run.
     #[test]
-    fn what_was_given_up_leaves_its_queue() {
+    fn a_cancelled_operation_leaves_its_queue() {
         let queue = Queue::new(Bounds { waiting: 1, heavy: 10, writes: 0 }, true);
-        let held = std::sync::Arc::new(());
-        let kept = std::sync::Arc::clone(&held);
+        let memory = std::sync::Arc::new(());
+        let captured = std::sync::Arc::clone(&memory);
         let (job, _answer) = Job::new("a", None, move |_| {
-            let _ = &kept;
+            let _ = &captured;
             Ok::<(), Error>(())
         });
         let ticket = job.ticket();
         queue.push(job, Mode::Write, Class::Ordinary).unwrap();
         assert!(queue.take_now(WorkerKind::Requests).is_none());
-        assert!(ticket.give_up());
+        assert!(ticket.cancel());
         queue.sweep();
-        assert_eq!((queue.waiting(), std::sync::Arc::strong_count(&held)), (0, 1));
+        assert_eq!((queue.waiting(), std::sync::Arc::strong_count(&memory)), (0, 1));
         push(&queue, "b", Class::Ordinary).unwrap();
     }
 
-    /// Code review (C): when the writer has ended, waiting and later callers are not answered Busy for ever
-    /// but that nobody will serve them.
+    /// Code review (C): when the writer has ended, waiting and later callers get the error that no thread will
+    /// serve them, instead of Busy for ever.
     #[test]
     fn a_queue_without_threads_refuses_everything() {
         let queue = bounded(10, 10, true);
-        let told = |outcome: Result<(), Error>| match outcome {
+        let is_aborted = |outcome: Result<(), Error>| match outcome {
             Err(Error::Unavailable(why)) => why.contains("broke down"),
             _ => false,
         };
@@ -416,14 +418,14 @@ mod tests {
         assert!(!queue.is_closed());
         queue.abort();
         for answer in answers {
-            assert!(told(answer.blocking_recv().unwrap()));
+            assert!(is_aborted(answer.blocking_recv().unwrap()));
         }
         for class in classes {
-            assert!(told(push(&queue, "late", class)));
+            assert!(is_aborted(push(&queue, "late", class)));
         }
         assert!(queue.is_closed() && queue.waiting() == 0);
         for worker in [WorkerKind::Requests, WorkerKind::Background, WorkerKind::Any] {
-            assert!(matches!(queue.take(worker, Duration::ZERO), Next::Over));
+            assert!(matches!(queue.take(worker, Duration::ZERO), Next::Closed));
         }
     }
 
@@ -431,12 +433,12 @@ mod tests {
     #[test]
     fn the_warmest_thread_is_woken_first() {
         let queue = Arc::new(bounded(10, 10, true));
-        let (told, who) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let threads = ["cold", "warm"].map(|name| {
-            let (taking, told) = (Arc::clone(&queue), told.clone());
+            let (taking, sender) = (Arc::clone(&queue), sender.clone());
             let thread = std::thread::spawn(move || {
                 while let Next::Run(waiting) = taking.take(WorkerKind::Requests, Duration::from_hours(1)) {
-                    told.send(name).unwrap();
+                    sender.send(name).unwrap();
                     waiting.job.finish(Ok(()));
                 }
             });
@@ -448,7 +450,7 @@ mod tests {
         });
         for _ in 0..3 {
             push(&queue, "a", Class::Ordinary).unwrap();
-            assert_eq!(who.recv().unwrap(), "warm");
+            assert_eq!(receiver.recv().unwrap(), "warm");
             while queue.queues().idle(WorkerKind::Requests).count() < 2 {
                 std::thread::yield_now();
             }
@@ -461,7 +463,7 @@ mod tests {
 
     /// Section 15 (chaos): while commits wait for a standby that is away, reads go on.
     #[test]
-    fn writes_leave_places_for_reads() {
+    fn writes_leave_slots_for_reads() {
         let queue = Queue::new(Bounds { waiting: 10, heavy: 10, writes: 1 }, true);
         for name in ["a", "b"] {
             push(&queue, name, Class::Ordinary).unwrap();

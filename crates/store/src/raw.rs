@@ -1,16 +1,16 @@
-//! Statements as text, which may write any table: for the engine of resources, which writes their rows,
-//! and for tests. The crates of slices do not depend on this module.
+//! Statements as text, which may write any table: for the resource engine, which writes resource rows, and for
+//! tests. The crates of slices do not depend on this module.
 
 use chancery_record::Value;
 
 use crate::{Error, Row, Tx};
 
-/// Runs a statement now; the number of rows that it changed.
+/// Runs a statement now; returns the number of changed rows.
 pub fn execute(tx: &mut Tx<'_>, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
     tx.execute_text(sql, parameters)
 }
 
-/// Queues a statement whose result nobody reads: see [`Tx::queue`].
+/// Queues a statement without reading its result: see [`Tx::queue`].
 pub fn queue(tx: &mut Tx<'_>, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
     tx.queue_text(sql, parameters)
 }

@@ -1,6 +1,6 @@
-//! What a test executes, for the scripts: the texts of its statements, for `scripts/postgres-tests`, which decides from them
-//! which tests run on both engines, and how long operations held the writer of SQLite, for `scripts/test-times`. Only builds
-//! with the feature `record-statements` have it.
+//! Records of a test for the scripts: its statements, for `scripts/postgres-tests`, which selects the tests
+//! that run on both engines, and how long operations held the writer of SQLite, for `scripts/test-times`. Only
+//! in builds with the feature `record-statements`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,16 +16,16 @@ const STATEMENTS: &str = "CHANCERY_STATEMENTS";
 /// The same, for the times.
 const HOLDS: &str = "CHANCERY_HOLDS";
 
-/// The test that this process runs, or that started it, as cargo-nextest names it.
+/// The test of this process, or that started it, as cargo-nextest names it.
 const TEST: &str = "NEXTEST_TEST_NAME";
 
 struct Recorder<T> {
     file: File,
-    seen: T,
+    recorded: T,
 }
 
 impl<T: Default> Recorder<T> {
-    /// Records to a file of the test's in the folder that an environment variable names.
+    /// Records to the test's file in the folder of an environment variable.
     fn open(folder: &str) -> Option<Mutex<Self>> {
         let (folder, test) = (std::env::var_os(folder)?, std::env::var(TEST).ok()?);
         let folder = Path::new(&folder);
@@ -33,7 +33,7 @@ impl<T: Default> Recorder<T> {
         // a server that a test starts appends to the record of its test
         let file =
             OpenOptions::new().create(true).append(true).open(folder.join(test.replace("::", "."))).ok()?;
-        Some(Mutex::new(Self { file, seen: T::default() }))
+        Some(Mutex::new(Self { file, recorded: T::default() }))
     }
 
     fn write(&mut self, line: &str) {
@@ -42,9 +42,10 @@ impl<T: Default> Recorder<T> {
     }
 }
 
-type Seen = HashSet<(&'static str, &'static str, String)>;
+type RecordedStatements = HashSet<(&'static str, &'static str, String)>;
 
-static RECORDER: LazyLock<Option<Mutex<Recorder<Seen>>>> = LazyLock::new(|| Recorder::open(STATEMENTS));
+static RECORDER: LazyLock<Option<Mutex<Recorder<RecordedStatements>>>> =
+    LazyLock::new(|| Recorder::open(STATEMENTS));
 /// The longest hold of each operation so far.
 type Longest = HashMap<&'static str, Duration>;
 
@@ -54,19 +55,19 @@ static LONGEST: LazyLock<Option<Mutex<Recorder<Longest>>>> = LazyLock::new(|| Re
 pub fn record(engine: &'static str, operation: &'static str, sql: &str) {
     let Some(recorder) = &*RECORDER else { return };
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    if recorder.seen.insert((engine, operation, sql.to_owned())) {
+    if recorder.recorded.insert((engine, operation, sql.to_owned())) {
         let text: Vec<&str> = sql.split_whitespace().collect();
         recorder.write(&format!("{engine}\t{operation}\t{}\n", text.join(" ")));
     }
 }
 
-/// Records how long an operation held the writer, where it is the longest time of this operation so far: a line with
-/// microseconds and the operation.
+/// Records how long an operation held the writer, if it is the longest time of this operation so far: a line
+/// with microseconds and the operation.
 pub fn record_hold(operation: &'static str, time: Duration) {
     let Some(recorder) = &*LONGEST else { return };
     let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    if recorder.seen.get(operation).is_none_or(|longest| *longest < time) {
-        recorder.seen.insert(operation, time);
+    if recorder.recorded.get(operation).is_none_or(|longest| *longest < time) {
+        recorder.recorded.insert(operation, time);
         recorder.write(&format!("{}\t{operation}\n", time.as_micros()));
     }
 }

@@ -15,8 +15,8 @@ pub enum Row<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
-fn wrong(column: usize, wanted: &str) -> Error {
-    Error::Internal(format!("column {column} is not {wanted}"))
+fn type_mismatch(column: usize, expected: &str) -> Error {
+    Error::Internal(format!("column {column} is not {expected}"))
 }
 
 impl Row<'_> {
@@ -27,14 +27,14 @@ impl Row<'_> {
                 ValueRef::Null => Cell::Null,
                 ValueRef::Integer(value) => Cell::Int(value),
                 ValueRef::Text(text) => {
-                    Cell::Text(std::str::from_utf8(text).map_err(|_| wrong(column, "UTF-8"))?)
+                    Cell::Text(std::str::from_utf8(text).map_err(|_| type_mismatch(column, "UTF-8"))?)
                 }
                 ValueRef::Blob(bytes) => Cell::Bytes(bytes),
-                ValueRef::Real(_) => return Err(wrong(column, "a known type")),
+                ValueRef::Real(_) => return Err(type_mismatch(column, "a known type")),
             }),
             Self::Postgres(row) => {
                 let kind = row.columns().get(column).map(tokio_postgres::Column::type_);
-                let cell = match *kind.ok_or_else(|| wrong(column, "there"))? {
+                let cell = match *kind.ok_or_else(|| type_mismatch(column, "there"))? {
                     Type::INT8 => row.try_get::<_, Option<i64>>(column)?.map(Cell::Int),
                     Type::INT4 => row.try_get::<_, Option<i32>>(column)?.map(|value| Cell::Int(value.into())),
                     Type::BOOL => row.try_get::<_, Option<bool>>(column)?.map(Cell::Bool),
@@ -51,7 +51,7 @@ impl Row<'_> {
     pub fn value(&self, column: usize, kind: &Kind) -> Result<Value, Error> {
         Ok(match (self.cell(column)?, kind) {
             (Cell::Bytes(bytes), Kind::Id) => {
-                Value::Id(Uuid::from_slice(bytes).map_err(|_| wrong(column, "a UUID"))?)
+                Value::Id(Uuid::from_slice(bytes).map_err(|_| type_mismatch(column, "a UUID"))?)
             }
             (Cell::Int(value), Kind::Bool) => Value::Bool(value != 0),
             (cell, _) => cell.to_value(),
@@ -63,18 +63,18 @@ impl Row<'_> {
         match self.cell(column)? {
             Cell::Int(value) => Ok(value),
             Cell::Bool(value) => Ok(value.into()),
-            _ => Err(wrong(column, "a whole number")),
+            _ => Err(type_mismatch(column, "a whole number")),
         }
     }
 
-    /// A truth value.
+    /// A Boolean.
     pub fn bool(&self, column: usize) -> Result<bool, Error> {
         Ok(self.int(column)? != 0)
     }
 
     /// An identifier.
     pub fn id(&self, column: usize) -> Result<Uuid, Error> {
-        self.optional_id(column)?.ok_or_else(|| wrong(column, "a UUID"))
+        self.optional_id(column)?.ok_or_else(|| type_mismatch(column, "a UUID"))
     }
 
     /// An identifier or null.
@@ -82,8 +82,10 @@ impl Row<'_> {
         match self.cell(column)? {
             Cell::Null => Ok(None),
             Cell::Id(id) => Ok(Some(id)),
-            Cell::Bytes(bytes) => Uuid::from_slice(bytes).map(Some).map_err(|_| wrong(column, "a UUID")),
-            _ => Err(wrong(column, "a UUID")),
+            Cell::Bytes(bytes) => {
+                Uuid::from_slice(bytes).map(Some).map_err(|_| type_mismatch(column, "a UUID"))
+            }
+            _ => Err(type_mismatch(column, "a UUID")),
         }
     }
 
@@ -91,7 +93,7 @@ impl Row<'_> {
     pub fn text(&self, column: usize) -> Result<&str, Error> {
         match self.cell(column)? {
             Cell::Text(text) => Ok(text),
-            _ => Err(wrong(column, "text")),
+            _ => Err(type_mismatch(column, "text")),
         }
     }
 
@@ -104,7 +106,7 @@ impl Row<'_> {
     pub fn bytes(&self, column: usize) -> Result<&[u8], Error> {
         match self.cell(column)? {
             Cell::Bytes(bytes) => Ok(bytes),
-            _ => Err(wrong(column, "bytes")),
+            _ => Err(type_mismatch(column, "bytes")),
         }
     }
 

@@ -35,24 +35,25 @@ use crate::{
 
 /// Limits of a connection's memory.
 #[derive(Clone, Copy)]
-struct Bounded {
+struct ConnectionLimits {
     /// Page cache, in KiB.
     cache_kib: i64,
     /// Prepared statements.
     statements: usize,
 }
 
-/// Page cache of all connections for short reads together, and of each at least, in KiB.
+/// Page cache of all connections for short reads together, and the minimum of each, in KiB.
 const QUICK_CACHE: (i64, i64) = (64 << 10, 4 << 10);
-/// The writer's limits, and those of a connection for a single look.
-const WRITER: Bounded = Bounded { cache_kib: 32 << 10, statements: 256 };
-const ONCE: Bounded = Bounded { cache_kib: 2 << 10, statements: 16 };
+/// The writer's limits, and those of a connection for a single query.
+const WRITER: ConnectionLimits = ConnectionLimits { cache_kib: 32 << 10, statements: 256 };
+const SINGLE_USE: ConnectionLimits = ConnectionLimits { cache_kib: 2 << 10, statements: 16 };
 
-/// One connection, and the security epoch as this process knows it. The database belongs to this process
-/// alone, so the lane that commits an epoch also publishes it.
+/// One connection, and the security epoch as known by this process. The database belongs to this process alone,
+/// so the lane that commits an epoch also publishes it.
 pub struct Connection {
     raw: rusqlite::Connection,
-    /// The deadline of a reader. A write has none: ending it would end others' writes with it.
+    /// The deadline of a reader. A write has none: interrupting it would interrupt the other writes of its
+    /// group.
     deadline: Option<Deadline>,
     epoch: Arc<AtomicI64>,
     pub read_only: bool,
@@ -60,14 +61,19 @@ pub struct Connection {
 
 impl Connection {
     /// Opens a connection for reading or for writing, within these limits.
-    fn open(path: &Path, read_only: bool, keeps: Bounded, epoch: &Arc<AtomicI64>) -> Result<Self, Error> {
+    fn open(
+        path: &Path,
+        read_only: bool,
+        limits: ConnectionLimits,
+        epoch: &Arc<AtomicI64>,
+    ) -> Result<Self, Error> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, !read_only);
         let mut raw = rusqlite::Connection::open_with_flags(path, flags)?;
         // without it a statement may be planned again for each value, were there statistics. There are none:
-        // those of a small table would have it scanned in full once it has grown
+        // those of a small table would make it be scanned in full once it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        raw.set_prepared_statement_cache_capacity(keeps.statements);
+        raw.set_prepared_statement_cache_capacity(limits.statements);
         raw.busy_timeout(Duration::from_secs(5))?;
         raw.pragma_update(None, "journal_mode", "WAL")?;
         raw.pragma_update(None, "synchronous", "FULL")?;
@@ -76,7 +82,7 @@ impl Connection {
         raw.pragma_update(None, "secure_delete", true)?;
         raw.pragma_update(None, "wal_autocheckpoint", 0)?;
         raw.pragma_update(None, "temp_store", "MEMORY")?;
-        raw.pragma_update(None, "cache_size", -keeps.cache_kib)?;
+        raw.pragma_update(None, "cache_size", -limits.cache_kib)?;
         raw.pragma_update(None, "query_only", read_only)?;
         let deadline = read_only.then(|| Deadline::watch(&mut raw, deadline::LIMIT)).transpose()?;
         Ok(Self { raw, deadline, epoch: Arc::clone(epoch), read_only })
@@ -102,7 +108,7 @@ impl Connection {
     }
 
     /// Reads the epoch from the database and publishes it, after a commit that may have advanced it.
-    fn learn_epoch(&self) -> Result<(), Error> {
+    fn reload_epoch(&self) -> Result<(), Error> {
         self.query(crate::tx::EPOCH, &[], &mut |row| {
             self.epoch.store(row.int(0)?, Ordering::Release);
             Ok(())
@@ -132,14 +138,14 @@ impl Connection {
         self.run(&mut self.raw.prepare_cached(sql)?, parameters, each)
     }
 
-    /// Whether a query finds a row.
-    fn holds(&self, sql: &str) -> Result<bool, Error> {
-        let mut found = false;
+    /// Whether a query returns a row.
+    fn exists(&self, sql: &str) -> Result<bool, Error> {
+        let mut has_row = false;
         self.query(sql, &[], &mut |_| {
-            found = true;
+            has_row = true;
             Ok(())
         })?;
-        Ok(found)
+        Ok(has_row)
     }
 
     fn run(
@@ -186,10 +192,10 @@ fn bind(statement: &mut rusqlite::Statement<'_>, parameters: &[Value]) -> Result
 pub struct Sqlite {
     path: std::path::PathBuf,
     epoch: Arc<AtomicI64>,
-    /// Connections for short reads: about one a worker.
+    /// Connections for short reads: about one per worker.
     quick_readers: Mutex<Vec<Connection>>,
-    quick: Bounded,
-    pub long_places: usize,
+    quick: ConnectionLimits,
+    pub long_read_slots: usize,
     /// Waiting writes.
     pub writing: Arc<Queue>,
     /// Waiting long reads.
@@ -215,15 +221,15 @@ struct Counters {
     is_full: AtomicBool,
     /// Whether the writer has ended.
     is_broken: AtomicBool,
-    /// Whether the write-ahead log has what was erased since.
+    /// Whether the write-ahead log contains data that was erased since.
     has_erased: AtomicBool,
-    /// Who is told how long operations hold the writer.
+    /// The observer of how long operations hold the writer.
     observer: OnceLock<HoldObserver>,
 }
 
 impl Counters {
-    /// Tells how long an operation held the writer.
-    fn note_hold(&self, operation: &'static str, time: Duration) {
+    /// Reports how long an operation held the writer.
+    fn report_hold(&self, operation: &'static str, time: Duration) {
         record_hold(operation, time);
         if let Some(observer) = self.observer.get() {
             observer(operation, time);
@@ -233,7 +239,7 @@ impl Counters {
 
 impl Sqlite {
     pub fn open(path: &Path, settings: Settings) -> Result<Arc<Self>, Error> {
-        files::keep_private(path)?;
+        files::restrict_permissions(path)?;
         let epoch = Arc::new(AtomicI64::new(0));
         let writer = Connection::open(path, false, WRITER, &epoch)?;
         let is_copied = whole::check_copied(&writer, path)?;
@@ -242,7 +248,7 @@ impl Sqlite {
         } else {
             migrate::check(&applied(&writer)?)?;
         }
-        writer.learn_epoch()?;
+        writer.reload_epoch()?;
         let mut sqlite = Self::reading(path, epoch, settings)?;
         (sqlite.writes, sqlite.is_copied) = (true, is_copied);
         let lane = lane::start(path, writer, &sqlite, settings)?;
@@ -250,49 +256,50 @@ impl Sqlite {
         Ok(Arc::new(sqlite))
     }
 
-    /// Brings the schema up to date; how many migrations were applied.
+    /// Migrates the schema; returns the number of applied migrations.
     pub fn migrate(path: &Path) -> Result<usize, Error> {
-        files::keep_private(path)?;
+        files::restrict_permissions(path)?;
         migrate_schema(&Connection::open(path, false, WRITER, &Arc::default())?)
     }
 
-    /// Opens a database that another process may be writing: there is no writer lane. `check` judges its schema.
+    /// Opens a database that another process may be writing: there is no writer lane. `check` checks its
+    /// schema.
     pub fn open_as_it_is(
         path: &Path,
         settings: Settings,
         check: fn(&migrate::AppliedSchema) -> Result<(), Error>,
     ) -> Result<Arc<Self>, Error> {
         let epoch = Arc::new(AtomicI64::new(0));
-        let reader = Connection::open(path, true, ONCE, &epoch)?;
+        let reader = Connection::open(path, true, SINGLE_USE, &epoch)?;
         check(&applied(&reader)?)?;
-        reader.learn_epoch()?;
+        reader.reload_epoch()?;
         Ok(Arc::new(Self::reading(path, epoch, settings)?))
     }
 
     pub fn has_sealed_keys(path: &Path) -> Result<bool, Error> {
-        // a file that was just made is empty
-        if std::fs::metadata(path).map_or(true, |facts| facts.len() == 0) {
+        // a newly created file is empty
+        if std::fs::metadata(path).map_or(true, |metadata| metadata.len() == 0) {
             return Ok(false);
         }
-        let reader = Connection::open(path, true, ONCE, &Arc::default())?;
-        Ok(reader.holds("SELECT 1 FROM sqlite_master WHERE name = 'signing_key'")?
-            && reader.holds(migrate::ANY_SEALED_KEY)?)
+        let reader = Connection::open(path, true, SINGLE_USE, &Arc::default())?;
+        Ok(reader.exists("SELECT 1 FROM sqlite_master WHERE name = 'signing_key'")?
+            && reader.exists(migrate::ANY_SEALED_KEY)?)
     }
 
     /// A store without a writer lane.
     fn reading(path: &Path, epoch: Arc<AtomicI64>, settings: Settings) -> Result<Self, Error> {
         let clock = Anchor::default();
         clock.set(clock::now());
-        let long_places = settings.connections.max(1);
+        let long_read_slots = settings.connections.max(1);
         let bounds = Bounds { waiting: settings.waiting, heavy: usize::MAX, writes: usize::MAX };
         let reading = Arc::new(Queue::new(bounds, true));
-        let readers = readers::start(path, &epoch, &reading, long_places)?;
+        let readers = readers::start(path, &epoch, &reading, long_read_slots)?;
         Ok(Self {
             path: path.to_owned(),
             epoch,
             quick_readers: Mutex::default(),
             quick: quick_share(),
-            long_places,
+            long_read_slots,
             // the writer lane runs them all
             writing: Arc::new(Queue::new(bounds, false)),
             reading,
@@ -309,7 +316,7 @@ impl Sqlite {
         &self.path
     }
 
-    /// The security epoch that the lane published last: before the answer to whoever advanced it.
+    /// The security epoch that the lane published last: before the answer to the caller that advanced it.
     pub fn epoch(&self) -> i64 {
         self.epoch.load(Ordering::Acquire)
     }
@@ -370,7 +377,7 @@ impl Sqlite {
         self.clock.ahead_of(now)
     }
 
-    /// Tells `observer` how long each operation holds the writer; the first one stays.
+    /// Reports to `observer` how long each operation holds the writer; the first observer remains.
     pub fn observe_holds(&self, observer: HoldObserver) {
         let _ = self.counters.observer.set(observer);
     }
@@ -406,13 +413,14 @@ impl Sqlite {
 }
 
 /// The limits of a connection for short reads: there are about as many as processors.
-fn quick_share() -> Bounded {
+fn quick_share() -> ConnectionLimits {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (all, least) = QUICK_CACHE;
-    Bounded { cache_kib: (all / i64::try_from(workers).unwrap_or(all)).max(least), statements: 256 }
+    ConnectionLimits { cache_kib: (all / i64::try_from(workers).unwrap_or(all)).max(least), statements: 256 }
 }
 
-/// Brings the schema up to date, each migration in its own transaction; how many were applied. A current schema is only read.
+/// Migrates the schema, each migration in its own transaction; returns the number applied. A current schema is
+/// only read.
 fn migrate_schema(writer: &Connection) -> Result<usize, Error> {
     let before = applied(writer)?;
     let pending = migrate::pending(&before)?;
@@ -436,7 +444,7 @@ fn migrate_schema(writer: &Connection) -> Result<usize, Error> {
 
 /// The applied migrations; none where the schema is empty.
 fn applied(connection: &Connection) -> Result<migrate::AppliedSchema, Error> {
-    if !connection.holds("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
+    if !connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
         return Ok(migrate::AppliedSchema::default());
     }
     migrate::read_applied(|text, each| connection.query(text, &[], each))

@@ -1,20 +1,19 @@
-//! Tables of state, which hold no resource, and the statements that write them.
+//! State tables, which contain no resource, and the statements that write them.
 
 use std::fmt::Display;
 
-/// Declares the tables of state, each with its name in the schema.
+/// Declares the state tables, each with its name in the schema.
 macro_rules! state_tables {
     ($($(#[doc = $about:literal])* $name:ident = $table:literal,)*) => {
-        /// A table of state: it holds no resource and no relation, but what operations and jobs store beside
-        /// them.
+        /// A state table: it contains no resource and no relation, but the state of operations and jobs.
         ///
-        /// A transaction writes no other tables. Rows of resources and relations are written by the engine
-        /// of the standard pattern, which audits and confines its writes.
+        /// A transaction writes no other tables. Rows of resources and relations are written by the engine of
+        /// the standard pattern, which audits and confines its writes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum StateTable { $($(#[doc = $about])* $name),* }
 
         impl StateTable {
-            /// All tables of state.
+            /// All state tables.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The table's name in the schema.
@@ -26,13 +25,13 @@ macro_rules! state_tables {
 }
 
 state_tables! {
-    /// Wrong codes of people who know their passwords.
+    /// Wrong second-factor codes of people who know their passwords.
     AttemptGuard = "attempt_guard",
-    /// Failed password attempts for names that no user has.
+    /// Failed password attempts for unknown login names.
     AttemptAtNobody = "attempt_at_nobody",
     /// Public keys that signed audit entries.
     AuditKey = "audit_key",
-    /// Audit entries of the release before this one that have no position yet.
+    /// Audit entries of the previous release without a position.
     AuditPending = "audit_pending",
     /// Authorization codes.
     AuthorizationCode = "authorization_code",
@@ -42,41 +41,41 @@ state_tables! {
     AuditNode = "audit_node",
     /// Leaves of the trees.
     AuditLeaf = "audit_leaf",
-    /// What came of tries to deliver events.
+    /// Outcomes of delivery attempts of events.
     EventAttempt = "event_attempt",
-    /// Deliveries of events that wait, or were given up.
+    /// Event deliveries that are pending or dead.
     EventDelivery = "event_delivery",
-    /// How far subscriptions have come in the trails of events.
+    /// Read positions of subscriptions in the event trails.
     EventReader = "event_reader",
-    /// How deliveries to subscriptions fare.
+    /// Delivery state of subscriptions.
     EventSubscriber = "event_subscriber",
-    /// Which event stands where in its trail.
+    /// Positions of events in their trails.
     EventPlace = "event_place",
-    /// Events that have no position yet.
+    /// Events without a position.
     EventPending = "event_pending",
-    /// How far each trail of events has come.
+    /// Highest positions of event trails.
     EventTrail = "event_trail",
     /// Callers that could act as a client app.
     ClientAppController = "client_app_controller",
     /// Refused requests of client apps.
     ClientAppRefusal = "client_app_refusal",
-    /// When secrets and key sets of client apps were last used.
+    /// Times of last use of client apps' secrets and key sets.
     ClientCredentialUse = "client_credential_use",
-    /// How people want the console to look.
+    /// Console preferences of people.
     ConsolePreference = "console_preference",
-    /// Browsers in which people use the console.
+    /// Browser sessions of the console.
     ConsoleSession = "console_session",
-    /// The link by which the first administrator comes in.
+    /// The link for the first administrator's sign-in.
     ConsoleSetup = "console_setup",
-    /// Devices that wait for a person to let them in.
+    /// Devices that wait for a person's approval.
     DeviceAuthorization = "device_authorization",
-    /// Whom directories wanted to deactivate or delete although the person carries a role.
+    /// Refused deactivations or deletions by SCIM clients, because the person carries a role.
     DirectoryRefusal = "directory_refusal",
     /// Erased people.
     Erasure = "erasure",
     /// Answers to requests with an idempotency key.
     IdempotentAnswer = "idempotent_answer",
-    /// Claims of idempotency keys that are being worked on.
+    /// Claims of idempotency keys in progress.
     IdempotentClaim = "idempotent_claim",
     /// Approvals of identity replacements.
     IdentityReplacementApproval = "identity_replacement_approval",
@@ -86,15 +85,15 @@ state_tables! {
     KeyRoot = "key_root",
     /// The recorded identity of the installation.
     Installation = "installation",
-    /// Leases of jobs that one process at a time does.
+    /// Leases of jobs that run in one process at a time.
     JobLease = "job_lease",
-    /// Client apps to be told that a session ended.
+    /// Client apps to be notified of a session's end.
     LogoutDelivery = "logout_delivery",
     /// Mails to be sent.
     MailMessage = "mail_message",
-    /// Until when a person is not offered something again.
+    /// Times until which a person is not offered something again.
     OfferRest = "offer_rest",
-    /// Codes that were sent to people.
+    /// One-time codes sent to people.
     OneTimeCode = "one_time_code",
     /// Entries of the catalogue of options, which every owner has.
     OptionEntry = "option_entry",
@@ -102,25 +101,25 @@ state_tables! {
     OutboxEvent = "outbox_event",
     /// Pending passkey ceremonies.
     PasskeyCeremony = "passkey_ceremony",
-    /// When authenticator metadata is refreshed next.
+    /// Time of the next refresh of authenticator metadata.
     PasskeyTrustRefresh = "passkey_trust_refresh",
     /// Authenticator metadata.
     PasskeyTrustSnapshot = "passkey_trust_snapshot",
     /// Pending password resets.
     PasswordReset = "password_reset",
-    /// When users were last mailed a link that resets the password.
+    /// Times of the last password reset mails of users.
     PasswordResetMail = "password_reset_mail",
     /// Processes of this installation.
     Process = "process",
     /// The questionnaire items that people were shown.
     QuestionnaireMark = "questionnaire_mark",
-    /// Codes for who has no authenticator at hand.
+    /// Recovery codes for people without an authenticator at hand.
     RecoveryCode = "recovery_code",
     /// Reference access tokens.
     ReferenceToken = "reference_token",
-    /// Browsers where a person is not asked for a second factor.
+    /// Browsers where a person needs no second factor.
     RememberedDevice = "remembered_device",
-    /// Hashes of passwords that were taken away, and can be given back.
+    /// Hashes of removed passwords that can be restored.
     RemovedPassword = "removed_password",
     /// The owners of resources' keys.
     ResourceOwner = "resource_owner",
@@ -132,23 +131,23 @@ state_tables! {
     SecondFactor = "second_factor",
     /// The SCIM tokens of identity provider instances.
     ScimInstanceToken = "scim_instance_token",
-    /// Users whom SCIM tokens deactivated or deleted of late.
+    /// Recent deactivations and deletions of users by SCIM tokens.
     ScimRemoval = "scim_removal",
-    /// When SCIM tokens were last used.
+    /// Times of last use of SCIM tokens.
     ScimTokenUse = "scim_token_use",
     /// Codes that verify a security contact.
     SecurityContactCode = "security_contact_code",
     /// The records that count failed sign-ins from an address.
     SignInAttempt = "sign_in_attempt",
-    /// Until when what people proved in sign-ins under way counts no longer.
+    /// Cut-off times before which proofs of sign-ins in progress are void.
     SignInCutoff = "sign_in_cutoff",
-    /// Sign-ins under way that are too large for a cookie.
+    /// Sign-ins in progress that are too large for a cookie.
     SignInFlow = "sign_in_flow",
-    /// What client apps have of people who signed in.
+    /// Grants of client apps for people who signed in.
     SignInGrant = "sign_in_grant",
-    /// What came of attempts to sign in.
+    /// Outcomes of sign-in attempts.
     SignInRecord = "sign_in_record",
-    /// The oldest program that the schema serves.
+    /// The oldest program that the schema supports.
     SchemaFloor = "schema_floor",
     /// Sessions of people who signed in.
     SignInSession = "sign_in_session",

@@ -1,21 +1,21 @@
-//! The transaction that an operation runs in.
+//! The transaction of an operation.
 
 use chancery_record::Value;
 
 use crate::{Error, Row, Write, postgres::Session, record_statement, sqlite::Connection};
 
-/// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation
-/// does with it, and decides whether the operation runs again.
+/// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation does
+/// with it, and decides whether the operation runs again.
 pub struct Tx<'c> {
     engine: Engine<'c>,
-    /// The name of the operation that runs.
+    /// The name of the running operation.
     pub(crate) operation: &'static str,
     failure: Option<Error>,
     is_dry_run: bool,
     erases: bool,
     proof: Option<CommitProof>,
     commit_outcome: Option<CommitOutcome>,
-    /// The security epoch that the database was found to have.
+    /// The security epoch read from the database.
     epoch: Option<i64>,
     has_advanced_epoch: bool,
 }
@@ -55,7 +55,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Reads rows; `each` gets every row as it arrives.
+    /// Reads rows; `each` receives every row as it arrives.
     pub fn query(
         &mut self,
         sql: &str,
@@ -65,8 +65,8 @@ impl<'c> Tx<'c> {
         self.query_all(&[(sql, parameters)], &mut |_, row| each(row))
     }
 
-    /// Reads the rows of several statements that do not depend on each other: one round trip.
-    /// `each` gets the statement's index and a row.
+    /// Reads the rows of several independent statements: one round trip. `each` receives the statement's index
+    /// and a row.
     pub fn query_all(
         &mut self,
         statements: &[Statement<'_>],
@@ -87,11 +87,10 @@ impl<'c> Tx<'c> {
             }
             Engine::Postgres(session) => session.query_all(statements, each),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Whether statements are answered without a round trip, so that nothing is gained by sending several
-    /// at once.
+    /// Whether statements are answered without a round trip, so that batching gains nothing.
     pub const fn answers_at_once(&self) -> bool {
         matches!(self.engine, Engine::Sqlite(_))
     }
@@ -103,20 +102,17 @@ impl<'c> Tx<'c> {
         parameters: &[Value],
         mut read: impl FnMut(&Row<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let mut found = None;
+        let mut first = None;
         self.query(sql, parameters, |row| {
-            if found.is_none() {
-                found = Some(read(row)?);
+            if first.is_none() {
+                first = Some(read(row)?);
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(first)
     }
 
-    /// The columns of a table, in order; none where there is no such table.
-    ///
-    /// # Errors
-    /// The database's.
+    /// The columns of a table, in order; none where it does not exist.
     pub fn columns(&mut self, table: &str) -> Result<Vec<String>, Error> {
         let text = if self.answers_at_once() {
             "SELECT name FROM pragma_table_info(?1) ORDER BY cid"
@@ -133,7 +129,7 @@ impl<'c> Tx<'c> {
         Ok(columns)
     }
 
-    /// Reads the catalogue of one engine, by a text that the other does not know.
+    /// Reads the catalogue of one engine, by SQL of that engine.
     pub(crate) fn query_catalogue(
         &mut self,
         sql: &str,
@@ -145,20 +141,20 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.query(sql, parameters, each),
             Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Writes the catalogue of one engine; the number of rows changed.
+    /// Writes the catalogue of one engine; returns the number of changed rows.
     pub(crate) fn execute_catalogue(&mut self, sql: &str, parameters: &[Value]) -> Result<u64, Error> {
         self.check_open()?;
         let outcome = match &mut self.engine {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
             Engine::Postgres(session) => session.execute(sql, parameters),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Writes a table of state now; the number of rows changed.
+    /// Writes a state table now; returns the number of changed rows.
     pub fn execute(&mut self, write: &Write, parameters: &[Value]) -> Result<u64, Error> {
         self.execute_text(write.text(), parameters)
     }
@@ -170,24 +166,24 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.execute(sql, parameters),
             Engine::Postgres(session) => session.execute(sql, parameters),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Writes a table of state and reads the first row that the statement returns, if any.
+    /// Writes a state table and reads the first returned row, if any.
     pub fn returning<T>(
         &mut self,
         write: &Write,
         parameters: &[Value],
         mut read: impl FnMut(&Row<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let mut found = None;
+        let mut first = None;
         self.query_text(write.text(), parameters, &mut |row| {
-            if found.is_none() {
-                found = Some(read(row)?);
+            if first.is_none() {
+                first = Some(read(row)?);
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(first)
     }
 
     pub(crate) fn query_text(
@@ -202,11 +198,11 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.returning(sql, parameters, each),
             Engine::Postgres(session) => session.query_all(&[(sql, parameters)], &mut |_, row| each(row)),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Queues a write of a table of state whose result nobody reads. On PostgreSQL it is sent with the next
-    /// read or the commit, and its failure shows there.
+    /// Queues a write of a state table without reading its result. On PostgreSQL it is sent with the next read
+    /// or the commit, which reports its failure.
     pub fn queue(&mut self, write: &Write, parameters: Vec<Value>) -> Result<(), Error> {
         self.queue_text(write.text(), parameters)
     }
@@ -218,11 +214,11 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.execute(sql, &parameters).map(drop),
             Engine::Postgres(session) => session.queue(sql, parameters),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Like [`Tx::queue`], for a statement that must change exactly one row; when it does not, another
-    /// operation interfered, and this one is repeated.
+    /// Like [`Tx::queue`], for a statement that must change exactly one row; otherwise another operation
+    /// interfered, and this one is repeated.
     pub fn queue_one(&mut self, write: &Write, parameters: Vec<Value>) -> Result<(), Error> {
         self.queue_one_text(write.text(), parameters)
     }
@@ -238,7 +234,7 @@ impl<'c> Tx<'c> {
             },
             Engine::Postgres(session) => session.queue_one(sql, parameters),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
     /// Sends the queued statements and waits for their results.
@@ -248,17 +244,17 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(session) => session.flush(),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// Ends a write: sends the queued statements together with the commit, in one exchange. A statement's
-    /// failure, such as a unique index, shows here, where the operation can still explain it. It is the last
-    /// call of an operation; without it the store commits in an exchange of its own. A dry run only sends. On
-    /// SQLite nothing is queued, and the commit is that of the whole group of writes.
+    /// Ends a write: sends the queued statements together with the commit, in one round trip. A statement's
+    /// failure, such as a unique violation, is reported here, where the operation can still explain it. It is
+    /// the last call of an operation; without it the store commits in a separate round trip. A dry run only
+    /// sends. On SQLite nothing is queued, and the commit is that of the whole group of writes.
     ///
     /// # Errors
     /// A queued statement's; [`Error::Retry`]. A lost connection is not an error here: the store finds out
-    /// whether the commit succeeded, and the operation goes on as if it had.
+    /// whether the commit succeeded, and the operation continues as if it had.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.check_open()?;
         let is_dry_run = self.is_dry_run;
@@ -277,14 +273,14 @@ impl<'c> Tx<'c> {
                 Err(error) => Err(error),
             },
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
     pub(crate) const fn take_commit_outcome(&mut self) -> Option<CommitOutcome> {
         self.commit_outcome.take()
     }
 
-    /// Provides a query that finds a row if and only if this transaction was committed. It is run where the
+    /// Provides a query that returns a row if and only if this transaction was committed. It runs where the
     /// connection is lost during the commit; the first one provided counts.
     pub fn set_commit_proof(&mut self, sql: &str, parameters: Vec<Value>) {
         if self.proof.is_none() {
@@ -301,14 +297,14 @@ impl<'c> Tx<'c> {
         self.is_dry_run = true;
     }
 
-    /// Commits at the end even of a dry run, for changes that must stay, such as a counted attempt at a
+    /// Commits at the end even of a dry run, for changes that must persist, such as a counted attempt at a
     /// secret.
     pub const fn commit_dry_run(&mut self) {
         self.is_dry_run = false;
     }
 
-    /// Records that the operation erases what must not be read again, such as a person: SQLite's log, which has what was written
-    /// before, is emptied soon after the commit.
+    /// Records that the operation erases data that must not be readable again, such as a person: SQLite's log,
+    /// which contains earlier writes, is truncated soon after the commit.
     pub const fn note_erasure(&mut self) {
         self.erases = true;
     }
@@ -335,19 +331,17 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(connection) => connection.expect_epoch(epoch),
             Engine::Postgres(session) => session.queue_epoch(epoch),
         };
-        // a reader of SQLite does not look at the database
+        // a reader of SQLite does not query the database
         if outcome.is_ok() && !matches!(&self.engine, Engine::Sqlite(connection) if connection.read_only) {
             self.epoch = Some(epoch);
         }
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
-    /// The security epoch, where what this transaction reads may be used by other transactions that find the same epoch: all of
-    /// it is committed and of one snapshot. `None` where that is not so: a quick read of PostgreSQL has no snapshot, and the
-    /// epoch may have been advanced without a commit, by this transaction or on SQLite by an earlier one of the same commit.
-    ///
-    /// # Errors
-    /// The database's.
+    /// The security epoch, where other transactions that read the same epoch may reuse the data read here: it
+    /// is committed and of one snapshot. `None` otherwise: a quick read of PostgreSQL has no snapshot, and the
+    /// epoch may have been advanced without a commit, by this transaction or on SQLite by an earlier one of the
+    /// same commit.
     pub fn settled_epoch(&mut self) -> Result<Option<i64>, Error> {
         let has_snapshot = match &self.engine {
             Engine::Sqlite(_) => true,
@@ -374,7 +368,7 @@ impl<'c> Tx<'c> {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(session) => session.check_epoch(),
         };
-        self.note(outcome)
+        self.record_failure(outcome)
     }
 
     /// Makes the operation run again, in a new transaction, whatever it returns now.
@@ -396,7 +390,7 @@ impl<'c> Tx<'c> {
         record_statement(engine, self.operation, sql);
     }
 
-    /// Fails when the transaction has failed or is over: outside one, each statement would commit by itself.
+    /// Fails when the transaction has failed or is over: outside of one, each statement would commit by itself.
     fn check_open(&self) -> Result<(), Error> {
         if self.commit_outcome.is_some() {
             return Err(Error::Internal("a statement after the end of its transaction".into()));
@@ -407,7 +401,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    fn note<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
+    fn record_failure<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Error> {
         if let Err(error @ (Error::Retry | Error::Stale | Error::Unavailable(_))) = &outcome
             && self.failure.is_none()
         {

@@ -1,4 +1,4 @@
-//! What events a write leaves: the successful writes of every test are compared with `spec/events.tsv`.
+//! The events of writes: the successful writes of every test are compared with `spec/events.tsv`.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,7 +12,7 @@ use chancery_web::{App, EventRow, event_rows, event_schema};
 use http::Method;
 use serde_json::Value;
 
-/// Writes that succeeded, by the traces that their callers named.
+/// Writes that succeeded, by the traces of their callers.
 pub type Calls = Arc<Mutex<Vec<Call>>>;
 
 /// A write that succeeded.
@@ -25,7 +25,7 @@ pub struct Call {
     pub path: String,
 }
 
-/// The operations of both services' version 2 and of SCIM, with what rows call them, and their paths.
+/// The operations of both services' version 2 and of SCIM, with their names in rows, and their paths.
 pub fn operations() -> impl Iterator<Item = (String, String, &'static Op)> {
     let of_directories = chancery_provisioning::paths().map(|(path, op)| {
         let name = op.name.trim_start_matches("Scim");
@@ -39,7 +39,7 @@ pub fn operations() -> impl Iterator<Item = (String, String, &'static Op)> {
     of_services.chain(of_directories)
 }
 
-/// The operations by the segments of their paths, made once for a process.
+/// The operations by the segments of their paths, computed once for a process.
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     let route = |(name, path, op): (String, String, &'static Op)| Route {
         name,
@@ -49,7 +49,7 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     operations().map(route).collect()
 });
 
-/// An operation with what rows of `spec/events.tsv` call it, and its path.
+/// An operation with its name in rows of `spec/events.tsv`, and its path.
 struct Route {
     name: String,
     segments: Vec<String>,
@@ -75,7 +75,7 @@ fn operation_of(method: &Method, path: &str) -> Option<&'static Route> {
     ROUTES.iter().filter(|route| route.matches(method, &path)).min_by_key(|route| route.parameters())
 }
 
-/// The schema of the members of an event of this type, made once for a process.
+/// The schema of the members of an event of this type, computed once for a process.
 fn data_schema(kind: &str) -> Arc<Value> {
     static SCHEMAS: LazyLock<Mutex<HashMap<String, Arc<Value>>>> = LazyLock::new(Mutex::default);
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,10 +83,10 @@ fn data_schema(kind: &str) -> Arc<Value> {
     Arc::clone(schemas.entry(kind.to_owned()).or_insert_with(make))
 }
 
-/// What a trace left: types, each with whether it is audited.
+/// The events of a trace: types, each with whether it is audited.
 type Left = HashMap<String, BTreeSet<(String, bool)>>;
 
-/// Asserts that the members of an event are those that its schema has. What it belongs to is added when it is read.
+/// Asserts that the members of an event are those of its schema. Its scope is added when it is read.
 fn check_members(kind: &str, data: &Value) {
     let schema = data_schema(kind);
     let has = |name: &str| !data[name].is_null() || name == "actor" || name == "scope";
@@ -97,7 +97,7 @@ fn check_members(kind: &str, data: &Value) {
     assert!(missing.count() + unknown.count() == 0, "{kind} is not as its schema says: {data}");
 }
 
-/// What waits for readers, by trace; nothing where a test broke the store.
+/// The events that wait for readers, by trace; nothing where a test broke the store.
 #[expect(clippy::expect_used, reason = "a test whose events nobody reads proves nothing of them")]
 async fn left(app: &App) -> Option<Left> {
     let read = app.store.run("Test", Mode::Long, None, |tx| {
@@ -112,7 +112,7 @@ async fn left(app: &App) -> Option<Left> {
         Ok::<_, Error>(rows)
     });
     let mut left = Left::new();
-    // judged outside of the transaction, which would turn what a test says into an error of the store
+    // checked outside of the transaction, which would turn a failed assertion into an error of the store
     let rows = match read.await {
         Err(Error::Unavailable(why)) if why.contains("broke down") => return None,
         rows => rows.expect("the events of a test can be read"),
@@ -125,16 +125,16 @@ async fn left(app: &App) -> Option<Left> {
     Some(left)
 }
 
-/// Whether an operation must leave an event. Those of the standard pattern may be asked for what is there already, and what they
-/// leave follows from their declaration; tests prune it, too.
-const fn must_tell(op: &Op) -> bool {
+/// Whether an operation must emit an event. A call of the standard pattern may change nothing, and its
+/// events follow from its declaration; tests prune it, too.
+const fn must_emit(op: &Op) -> bool {
     matches!(op.action, Action::Custom(_))
 }
 
-/// Asserts that the writes of a test left the events that `spec/events.tsv` says, and no others.
+/// Asserts that the writes of a test emitted the events of `spec/events.tsv`, and no others.
 ///
 /// # Panics
-/// When one left another, or none.
+/// When one emitted another, or none.
 pub async fn check(app: &App, calls: &Calls) {
     let calls = std::mem::take(&mut *calls.lock().unwrap_or_else(PoisonError::into_inner));
     let Some(left) = left(app).await else { return };
@@ -150,7 +150,7 @@ pub async fn check(app: &App, calls: &Calls) {
             assert!(!is_audited || row.is_some_and(|row| row.audited != "no"), "{kind} is audited");
         }
         let may_be_silent = rows.iter().any(|row| row.kind.is_empty() && is_named(row));
-        let is_told = !kinds.is_empty() || may_be_silent || !op.writes() || !must_tell(op);
-        assert!(is_told, "{name} left no event: {} {}", call.method, call.path);
+        let has_event = !kinds.is_empty() || may_be_silent || !op.writes() || !must_emit(op);
+        assert!(has_event, "{name} left no event: {} {}", call.method, call.path);
     }
 }

@@ -30,11 +30,11 @@ pub struct EventStream {
 /// A server-sent event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StreamedEvent {
-    /// What a reader that connects again names.
+    /// The `Last-Event-ID` of a reader that reconnects.
     pub id: String,
     /// Its type.
     pub event: String,
-    /// What it says.
+    /// Its data.
     pub data: String,
 }
 
@@ -45,12 +45,12 @@ impl EventStream {
             if let Some(end) = self.read.find("\n\n") {
                 let block = self.read.get(..end).unwrap_or_default();
                 let line = |name: &str| {
-                    let found = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-                    found.unwrap_or_default().to_owned()
+                    let field = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+                    field.unwrap_or_default().to_owned()
                 };
                 let event = StreamedEvent { id: line("id"), event: line("event"), data: line("data") };
                 self.read.drain(..end + 2);
-                // without data it says how far the stream has come
+                // without data it only carries the cursor
                 if !event.data.is_empty() {
                     return Some(event);
                 }

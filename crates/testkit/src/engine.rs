@@ -43,7 +43,7 @@ fn cluster() -> String {
     })
 }
 
-/// The database that others are made from.
+/// The database from which others are created.
 fn maintenance() -> String {
     format!("{}/postgres", cluster())
 }
@@ -54,8 +54,8 @@ fn fresh_name() -> String {
 }
 
 impl Engine {
-    /// The place of the engine's databases, in characters that a file name may have.
-    pub(crate) fn place(self) -> String {
+    /// The key of the engine's cluster, in characters that a file name may have.
+    pub(crate) fn key(self) -> String {
         match self {
             Self::Sqlite => "sqlite".to_owned(),
             Self::Postgres => cluster().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"),
@@ -81,8 +81,8 @@ impl Database {
         let folder = TempDir::new().expect("a temporary folder");
         if engine == Engine::Postgres {
             execute(&maintenance(), &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
-            let made = execute(&maintenance(), &format!("CREATE DATABASE {name} TEMPLATE template0"));
-            assert!(made, "CREATE DATABASE failed");
+            let is_created = execute(&maintenance(), &format!("CREATE DATABASE {name} TEMPLATE template0"));
+            assert!(is_created, "CREATE DATABASE failed");
         }
         let url = url_of(engine, &folder, name);
         Self { folder, url, stays: false }
@@ -106,9 +106,9 @@ impl Database {
         Some(Self { folder, url, stays: false })
     }
 
-    /// Leaves the database on its server, and its files in a folder.
+    /// Retains the database on its server, and its files in a folder.
     #[expect(clippy::expect_used, reason = "a test cannot go on without its database")]
-    pub(crate) fn keep(mut self, files: &Path) {
+    pub(crate) fn retain(mut self, files: &Path) {
         copy_files(self.folder.path(), files).expect("files to copy");
         self.stays = true;
     }
@@ -126,7 +126,7 @@ impl Database {
         );
     }
 
-    /// A copy of the database and its files, as a backup that is restored is. Its servers have ended. `None` when the
+    /// A copy of the database and its files, as a restored backup is. Its servers have ended. `None` when the
     /// engine refuses.
     pub fn copy(&self) -> Option<Self> {
         let engine = if self.on_server().is_some() { Engine::Postgres } else { Engine::Sqlite };
@@ -198,7 +198,7 @@ fn url_of(engine: Engine, folder: &TempDir, name: &str) -> String {
     }
 }
 
-/// Runs a statement on a database; whether it succeeded. In a thread of its own, as tests are in a runtime already.
+/// Runs a statement on a database; returns whether it succeeded. In a thread of its own, as tests are in a runtime already.
 fn execute(url: &str, statement: &str) -> bool {
     let (url, statement) = (url.to_owned(), statement.to_owned());
     let executing = std::thread::spawn(move || {

@@ -23,8 +23,8 @@ pub use proxy::{Cut, Proxy, TlsAnswer};
 pub use receiver::{Received, Receiver};
 pub use world::{RoleRow, Test, World, no_words, run_with};
 
-/// How long a test waits for what must happen, before it fails. A machine that does other work is slow, and tests do
-/// not measure it; cargo-nextest ends what takes longer still (`.config/nextest.toml`).
+/// How long a test waits for an expected state, before it fails. A machine that does other work is slow, and tests do
+/// not measure it; cargo-nextest ends tests that take longer still (`.config/nextest.toml`).
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_mins(3);
 
 /// Declares tests that run on both engines: each becomes a module with a test `sqlite` and a

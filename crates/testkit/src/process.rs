@@ -121,7 +121,7 @@ impl Process {
             .env("CHANCERY_DATA_DIR", database.folder())
             .env("CHANCERY_DATABASE", database.url())
             .env("CHANCERY_DRAIN", "0")
-            // what scripts set for tests is no setting of a server
+            // variables that scripts set for tests are no settings of a server
             .env_remove("CHANCERY_TEST_POSTGRES")
             .env_remove("CHANCERY_PATIENCE")
             .envs(environment)
@@ -145,13 +145,13 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// Sends the server a signal, such as `TERM`; whether it was delivered.
+    /// Sends the server a signal, such as `TERM`; returns whether it was delivered.
     pub fn signal(&self, name: &str) -> bool {
         let sent = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
         sent.is_ok_and(|status| status.success())
     }
 
-    /// Waits for the server's end; whether it succeeded.
+    /// Waits for the server's end; returns whether it succeeded.
     pub fn wait(&mut self) -> bool {
         self.child.wait().is_ok_and(|status| status.success())
     }
@@ -161,7 +161,7 @@ impl Process {
         self.child.stderr.take()
     }
 
-    /// Asks the server to stop (SIGTERM) and waits; whether it succeeded.
+    /// Stops the server (SIGTERM) and waits; returns whether it succeeded.
     pub fn stop(&mut self) -> bool {
         self.signal("TERM") && self.wait()
     }

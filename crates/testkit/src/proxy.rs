@@ -235,8 +235,8 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), bytes: &mut Vec<u8>) -> Optio
     Some(())
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
+    bytes.windows(pattern.len()).position(|window| window == pattern)
 }
 
 async fn serve_tls(mut client: TcpStream, target: SocketAddr, answer: TlsAnswer) -> Option<()> {

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on this machine: it keeps what it got, and answers as a test says.
+//! A receiver of webhooks on this machine: it stores the received requests, and answers as a test configures it.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -11,14 +11,14 @@ use tokio::{
     sync::watch,
 };
 
-/// A request that a receiver got.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// The request line and the headers, in lower case names.
     pub head: String,
     /// The body.
     pub body: serde_json::Value,
-    /// The body as it came.
+    /// The body as text.
     pub text: String,
 }
 
@@ -37,22 +37,22 @@ impl Received {
         self.body["type"].as_str().unwrap_or_default()
     }
 
-    /// What the event is about.
+    /// The subject of the event.
     pub fn subject(&self) -> &str {
         self.body["subject"].as_str().unwrap_or_default()
     }
 }
 
 type Answers = Arc<Mutex<String>>;
-type Judge = Arc<Mutex<Option<Box<dyn Fn(&Received) -> Option<String> + Send>>>>;
+type Responder = Arc<Mutex<Option<Box<dyn Fn(&Received) -> Option<String> + Send>>>>;
 
 /// A receiver of webhooks.
 pub struct Receiver {
-    /// Where it is.
+    /// Its URL.
     pub url: String,
     got: watch::Receiver<Vec<Received>>,
     answers: Answers,
-    judge: Judge,
+    responder: Responder,
     connections: Arc<AtomicUsize>,
 }
 
@@ -62,43 +62,44 @@ impl Receiver {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("http://{}/hook", listener.local_addr().expect("it has an address"));
-        let (told, got) = watch::channel(Vec::new());
+        let (sender, got) = watch::channel(Vec::new());
         let answers: Answers = Arc::new(Mutex::new("200 OK".to_owned()));
-        let judge: Judge = Arc::default();
+        let responder: Responder = Arc::default();
         let connections: Arc<AtomicUsize> = Arc::default();
         let count = Arc::clone(&connections);
-        let (all, judging) = (Arc::clone(&answers), Arc::clone(&judge));
+        let (all, shared_responder) = (Arc::clone(&answers), Arc::clone(&responder));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (told, answers, judge) = (told.clone(), Arc::clone(&all), Arc::clone(&judging));
+                let (sender, answers, responder) =
+                    (sender.clone(), Arc::clone(&all), Arc::clone(&shared_responder));
                 count.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(async move { serve(stream, &told, &answers, &judge).await });
+                tokio::spawn(async move { serve(stream, &sender, &answers, &responder).await });
             }
         });
-        Self { url, got, answers, judge, connections }
+        Self { url, got, answers, responder, connections }
     }
 
-    /// Answers so from now on: a status line, and perhaps headers.
+    /// Sets the answer from now on: a status line, and perhaps headers.
     pub fn answer(&self, status: &str) {
         status.clone_into(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Answers what this says to a request; as ever where it says nothing.
-    pub fn judge(&self, judge: impl Fn(&Received) -> Option<String> + Send + 'static) {
-        *self.judge.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(judge));
+    /// Answers a request by this function; as usual where it returns nothing.
+    pub fn judge(&self, responder: impl Fn(&Received) -> Option<String> + Send + 'static) {
+        *self.responder.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(responder));
     }
 
-    /// How many connections were made to it.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// What it got so far.
+    /// The requests so far.
     pub fn got(&self) -> Vec<Received> {
         self.got.borrow().clone()
     }
 
-    /// Waits until it got so much that this holds.
+    /// Waits until this holds for the requests.
     pub async fn until(&mut self, holds: impl Fn(&[Received]) -> bool) -> Vec<Received> {
         let wait = self.got.wait_for(|got| holds(got));
         let is_there = matches!(tokio::time::timeout(crate::PATIENCE, wait).await, Ok(Ok(_)));
@@ -111,17 +112,21 @@ impl Receiver {
 /// Answers each request of a connection; where its answer says so, the connection ends.
 async fn serve(
     mut stream: TcpStream,
-    told: &watch::Sender<Vec<Received>>,
+    sender: &watch::Sender<Vec<Received>>,
     answers: &Answers,
-    judge: &Judge,
+    responder: &Responder,
 ) -> Option<()> {
     let mut read = Vec::new();
     loop {
         let received = receive(&mut stream, &mut read).await?;
-        let judged =
-            judge.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|judge| judge(&received));
-        let status = judged.unwrap_or_else(|| answers.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        told.send_modify(|got| got.push(received));
+        let response = responder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .and_then(|responder| responder(&received));
+        let status =
+            response.unwrap_or_else(|| answers.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        sender.send_modify(|got| got.push(received));
         if status == "nothing" {
             std::future::pending::<()>().await;
         }

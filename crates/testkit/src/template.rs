@@ -57,7 +57,7 @@ impl Template {
         let name = format!("template_{built}");
         let folders = own.with_file_name("templates");
         fs::create_dir_all(&folders).expect("a folder for templates");
-        Self { folder: folders.join(format!("{name}_{}", engine.place())), name }
+        Self { folder: folders.join(format!("{name}_{}", engine.key())), name }
     }
 
     /// Starts a server on an empty database, and stops it.
@@ -73,7 +73,7 @@ impl Template {
             .await
             .expect("the server serves its database");
         forget_installation(&config).await;
-        database.keep(&self.folder);
+        database.retain(&self.folder);
     }
 
     /// A copy of the template; `None` when PostgreSQL no longer has its database.

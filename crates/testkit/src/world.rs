@@ -34,11 +34,11 @@ pub struct World {
     pub engine: Engine,
     /// The server's database.
     pub database: Arc<Database>,
-    /// The server's own state, for what has no interface yet.
+    /// The server's own state, where there is no interface yet.
     pub app: Arc<App>,
     /// The base URL of the server.
     pub base: String,
-    /// Where the server finds the identity providers whose addresses are the same for everybody.
+    /// The address at which the server expects public identity providers.
     public_providers: Mutex<Option<TcpListener>>,
 }
 
@@ -73,14 +73,14 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
         let anonymous = Client::anonymous(&base);
         let admin = log_in(&anonymous, "root", SECRET).await;
         let (calls, state) = (Arc::clone(&admin.calls), Arc::clone(&app));
-        let kept = Arc::clone(&database);
+        let retained = Arc::clone(&database);
         let public_providers = Mutex::new(Some(public_providers));
         let world = World { admin, anonymous, engine, database, app, base, public_providers };
         test(world).await;
         crate::catalogue::check(&state, &calls).await;
         let _ = stop.send(());
         running.await.expect("the server stops").expect("the server serves its database");
-        drop(kept);
+        drop(retained);
     });
 }
 
@@ -132,7 +132,7 @@ async fn log_in(anonymous: &Client, client: &str, secret: &str) -> Client {
 }
 
 impl World {
-    /// Takes the address at which the server finds the identity providers whose addresses are the same for everybody.
+    /// Takes the address at which the server expects public identity providers.
     ///
     /// # Panics
     /// When it was taken before.
@@ -165,8 +165,8 @@ impl World {
     /// When the server refuses.
     pub async fn set_option(&self, name: &str, value: &str) {
         let list = "/api/management/v2/Option?filter=name%20eq%20%22";
-        let found = self.admin.get(&format!("{list}{name}%22")).await.is(200).json();
-        let option = found
+        let options = self.admin.get(&format!("{list}{name}%22")).await.is(200).json();
+        let option = options
             .as_array()
             .and_then(|options| options.iter().find(|option| !option["applyToIdpInstanceId"].is_null()))
             .cloned()
@@ -196,7 +196,7 @@ impl World {
             tx.advance_epoch()
         });
         run.await.map_err(|error: Error| error.to_string()).expect("the statements run");
-        // what was left before may have been taken away
+        // an earlier result may be obsolete
         self.admin.calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
     }
 
@@ -215,8 +215,8 @@ impl World {
         let subscriptions = self.all("Subscription").await;
         let default =
             subscriptions.as_array().and_then(|all| all.iter().find(|one| one["name"] == "Default"));
-        let home = default.map_or(Value::Null, |one| one["id"].clone());
-        self.client_in(&home, name, roles).await
+        let subscription = default.map_or(Value::Null, |one| one["id"].clone());
+        self.client_in(&subscription, name, roles).await
     }
 
     /// Creates a client app with these roles in a subscription, and gets it a token.
@@ -224,7 +224,7 @@ impl World {
         self.client_by(&self.admin, subscription, name, roles).await
     }
 
-    /// The same, where somebody else creates it.
+    /// The same, created by another client app.
     pub async fn client_by(
         &self,
         maker: &Client,

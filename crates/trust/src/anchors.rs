@@ -14,7 +14,7 @@ const R3: &[u8] = include_bytes!("../data/globalsign-root-r3.der");
 /// GlobalSign Root R46, which they have chained to since. SHA-256
 /// `4fa3126d8d3a11d1c4855a4f807cbad6cf919d3a5a88b03bea2c6372d93c40c9`.
 const R46: &[u8] = include_bytes!("../data/globalsign-root-r46.der");
-/// The name of FIDO's signing certificate. The roots also certify half the web: without the name, anybody
+/// The name of FIDO's signing certificate. The roots also certify many web sites: without the name, anyone
 /// with a certificate for their own site could sign.
 const NAME: &str = "mds.fidoalliance.org";
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_pinned_roots_are_read_and_are_what_their_sums_say() {
+    fn both_pinned_roots_match_their_checksums() {
         assert_eq!(Anchors::pinned().roots.len(), 2);
         for (root, sum) in [
             (R3, "cbb522d7b7f127ad6a0113865bdf1cd4102e7d0759af635a7cf4720dc963c53b"),
@@ -108,14 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn no_certificate_is_no_root() {
-        for odd in [&b"no certificate"[..], b"", b"-----BEGIN CERTIFICATE-----", b"-----BEGIN NOTHING-----"] {
-            assert_eq!(Anchors::of(odd, "a.example").unwrap_err().kind, Kind::Certificate);
+    fn an_invalid_root_is_refused() {
+        for invalid in
+            [&b"no certificate"[..], b"", b"-----BEGIN CERTIFICATE-----", b"-----BEGIN NOTHING-----"]
+        {
+            assert_eq!(Anchors::of(invalid, "a.example").unwrap_err().kind, Kind::Certificate);
         }
     }
 
     #[test]
-    fn a_root_comes_as_der_or_as_pem() {
+    fn a_root_is_read_as_der_or_as_pem() {
         use base64::{Engine as _, prelude::BASE64_STANDARD};
         let pem = format!(
             "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",

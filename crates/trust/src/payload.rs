@@ -11,7 +11,7 @@ use x509_cert::{Certificate, der::Decode as _};
 
 use crate::{AuthenticatorModel, Kind, Refusal, Snapshot, Status};
 
-/// The most reasons for skipping that are retained: enough to see what is wrong.
+/// The maximum number of reasons for skipping that are stored: enough to see the fault.
 const MAX_REASONS: usize = 10;
 
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ struct Statement {
     key_protection: Vec<String>,
 }
 
-/// How keys are kept (FIDO Registry of Predefined Values, section 3.2) where software alone cannot read them.
+/// The key protections (FIDO Registry of Predefined Values, section 3.2) that software alone cannot break.
 const HARDWARE: [&str; 2] = ["hardware", "secure_element"];
 
 #[derive(Deserialize)]
@@ -122,7 +122,8 @@ impl Reader {
         if model.name.is_empty() {
             model.name = statement.description;
         }
-        model.is_hardware |= statement.key_protection.iter().any(|kept| HARDWARE.contains(&kept.as_str()));
+        model.is_hardware |=
+            statement.key_protection.iter().any(|protection| HARDWARE.contains(&protection.as_str()));
         for kind in statement.attestation_types {
             if !model.attestation_types.contains(&kind) {
                 model.attestation_types.push(kind);

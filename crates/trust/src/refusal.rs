@@ -1,6 +1,6 @@
-//! Why a text of the metadata service is refused.
+//! Refusals of texts of the metadata service.
 
-/// What is wrong with a text of the metadata service.
+/// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The text is larger than [`crate::MAX_BYTES`].
@@ -22,7 +22,7 @@ pub enum Kind {
 /// A refused text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong.
+    /// The kind.
     pub kind: Kind,
     /// The text for an administrator; it contains nothing of the refused text.
     pub detail: String,

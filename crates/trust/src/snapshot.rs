@@ -53,7 +53,7 @@ pub struct AuthenticatorModel {
     pub statuses: Vec<Status>,
     /// The types of attestation, e.g. `basic_full`.
     pub attestation_types: Vec<String>,
-    /// Whether its keys are kept in hardware (`keyProtection`).
+    /// Whether its keys are stored in hardware (`keyProtection`).
     #[serde(default)]
     pub is_hardware: bool,
     pub(crate) roots: Vec<usize>,
@@ -112,7 +112,7 @@ impl Snapshot {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; anything else is [`Kind::Malformed`]. Nothing is verified again:
+    /// Reads the output of [`Self::to_bytes`]; anything else is [`Kind::Malformed`]. Nothing is verified again:
     /// the bytes are as trustworthy as the storage they come from.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(bytes)

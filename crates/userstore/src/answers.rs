@@ -1,4 +1,4 @@
-//! What users answer to questionnaires, kept in their fields and entries.
+//! Questionnaire answers of users, stored in their fields and entries.
 
 use chancery_record::{EntryValue, Field, Key, Kind, Record as _, Value};
 use chancery_resource::{
@@ -28,7 +28,7 @@ const FIELDS: [&Field; 13] = [
     User::LOCALE.field(),
 ];
 
-/// The fields that users can fill in by answers.
+/// The fields that answers can fill in.
 pub const fn fields() -> &'static [&'static Field] {
     &FIELDS
 }
@@ -38,12 +38,12 @@ pub fn field_of(key: &str) -> Option<&'static Field> {
     FIELDS.into_iter().find(|field| field.is_named(key))
 }
 
-/// Whether an answer under this key says how the user can be reached: where links and codes go.
+/// Whether an answer under this key is an address of the user, to which links and codes are sent.
 pub fn is_contact(key: &str) -> bool {
     [User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()].iter().any(|field| field.is_named(key))
 }
 
-/// An answer as the field keeps it that the key names; as it is, where it names none. `None`: the field does not take it.
+/// The answer in the form of the field of this key; unchanged if the key has no field. `None`: the field does not accept it.
 pub fn fit(key: &str, answer: String) -> Option<String> {
     match field_of(key).map(|field| field.kind) {
         Some(Kind::Text(rule)) => rule.check(answer).ok(),
@@ -52,14 +52,14 @@ pub fn fit(key: &str, answer: String) -> Option<String> {
     }
 }
 
-/// The key of an answer that another user has, where the store allows it once.
+/// The key of an answer that must be unique in the store, and that another user has.
 pub struct Taken(pub String);
 
-/// Keeps the answers of a user, by their keys: in fields, and as entries where no field has the name. Nothing is kept where one of them
+/// Stores the answers of a user, by their keys: in fields, or as entries if there is no such field. Stores nothing if one of them
 /// is taken.
 ///
 /// # Errors
-/// Those of the store; an answer that does not [`fit`].
+/// An answer that does not [`fit`].
 pub fn keep(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -91,7 +91,7 @@ fn fill_in(
             field.set(&mut values, answer.as_str().into());
         }
     }
-    // nobody was shown to own what is typed
+    // the ownership of a typed value is not proven
     for (of, confirmed) in [
         (User::EMAIL_ADDRESS.field(), User::EMAIL_ADDRESS_CONFIRMED),
         (User::PHONE_NUMBER.field(), User::PHONE_NUMBER_CONFIRMED),
@@ -111,7 +111,7 @@ fn fill_in(
     Ok(Ok(()))
 }
 
-/// Adds entries, and gives a value to those that have none.
+/// Adds entries, and updates existing ones.
 fn write_entries(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -144,7 +144,7 @@ mod tests {
     use super::{FIELDS, field_of, fit, is_contact};
 
     #[test]
-    fn an_answer_fills_in_the_field_that_its_key_names() {
+    fn answers_fill_in_the_field_of_their_key() {
         assert_eq!(field_of("firstName").map(|field| field.column), Some("first_name"));
         for key in ["firstname", "given_name", "loginName", "isUserActive", "department", ""] {
             assert!(field_of(key).is_none(), "{key}");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_form_of_its_field() {
+    fn answers_are_normalized_by_their_field() {
         assert_eq!(fit("firstName", " Ada ".to_owned()).as_deref(), Some("Ada"));
         assert_eq!(fit("birthdate", "soon".to_owned()), None);
         assert_eq!(fit("department", " soon ".to_owned()).as_deref(), Some(" soon "));

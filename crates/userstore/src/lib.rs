@@ -1,4 +1,4 @@
-//! The user store service, version 2: one folder a resource.
+//! The user store service, version 2: one folder for each resource.
 
 #![warn(missing_docs)]
 

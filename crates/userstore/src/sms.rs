@@ -1,4 +1,4 @@
-//! Codes by SMS: the gateways of MFA instances, and what they are sent.
+//! Codes by SMS: the gateways of MFA instances, and their messages.
 
 use chancery_mail::Language;
 use chancery_record::{Secret, Value};
@@ -14,12 +14,12 @@ pub struct Gateway {
     pub url: String,
 }
 
-/// What a code is for.
+/// The purpose of a code.
 #[derive(Clone, Copy)]
 pub enum TextCode {
-    /// To sign in.
+    /// A sign-in.
     SignIn,
-    /// To verify that a number is the person's own.
+    /// The verification of a telephone number.
     Number,
 }
 
@@ -46,10 +46,7 @@ const OF_STORE: &str = "SELECT f.id, v.value FROM idp_instance i \
     AND o.has_configuration_error) ORDER BY f.position, f.name_key, f.id LIMIT 1";
 
 impl Gateway {
-    /// The gateway of a user store: that of the first usable MFA instance of type sms that a tenant of the store has.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// The gateway of a user store: that of the first usable MFA instance of type sms at a tenant of the store.
     pub fn of_store(tx: &mut Tx<'_>, store: Uuid) -> Result<Option<Self>, StoreError> {
         tx.one(OF_STORE, &[store.into()], |row| {
             Ok(Self { instance: row.id(0)?, url: row.text(1)?.to_owned() })
@@ -59,7 +56,7 @@ impl Gateway {
     /// A text to a number, for a person with this language.
     ///
     /// # Errors
-    /// Errors of the store; `GatewayToken` cannot be opened.
+    /// `GatewayToken` cannot be decrypted.
     pub fn message(
         self,
         context: &Context,
@@ -69,15 +66,15 @@ impl Gateway {
     ) -> Result<TextMessage, StoreError> {
         let body = json!({ "id": context.new_id(), "to": number, "text": text, "locale": locale });
         let statement = "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
-        let kept =
+        let stored =
             tx.one(statement, &[self.instance.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
-        let token = match kept.filter(|(_, value)| !value.is_empty()) {
+        let token = match stored.filter(|(_, value)| !value.is_empty()) {
             Some((id, value)) => {
                 let opened =
                     open_secret(&context.app.master, "option_value", "value", &Value::Id(id), &value);
-                let closed =
+                let undecryptable =
                     || StoreError::Internal("GatewayToken cannot be opened with this master key".into());
-                Some(Secret::new(opened.ok_or_else(closed)?))
+                Some(Secret::new(opened.ok_or_else(undecryptable)?))
             }
             None => None,
         };

@@ -14,9 +14,9 @@ use serde_json::Value;
 const MAX_OPERATIONS: usize = 1000;
 /// The most bytes that the patches of one request may add together: copies of copies double the size with
 /// each operation, and a batch adds the same value to thousands of rows.
-const MAX_PUT_IN: usize = 16 << 20;
+const MAX_ADDED: usize = 16 << 20;
 
-/// The outcome of a patch.
+/// The result of a patch.
 pub struct PatchOutcome {
     /// The document after the patch.
     pub whole: Value,
@@ -32,16 +32,16 @@ pub struct Rules<'a> {
     pub may_write: &'a dyn Fn(&str) -> bool,
 }
 
-/// The members that the paths of a patch name; unknown names are left out.
-pub fn touched<'a>(operations: &Json, members: &[&'a str]) -> Vec<&'a str> {
+/// The members that the paths of a patch name, without unknown ones.
+pub fn named_members<'a>(operations: &Json, members: &[&'a str]) -> Vec<&'a str> {
     let Json::Array(operations) = operations else { return Vec::new() };
     let paths = operations.iter().flat_map(|one| [member_of(one, "path"), member_of(one, "from")]);
-    let names = paths.flatten().filter_map(first);
+    let names = paths.flatten().filter_map(first_token);
     names.filter_map(|name| find(members, &name)).collect()
 }
 
 /// Applies a patch to `whole`; returns the members that it wrote, each with the index of the last operation
-/// that wrote it. `at` is the JSON Pointer of the patch in the body; `put_in` counts the bytes that this and
+/// that wrote it. `at` is the JSON Pointer of the patch in the body; `added` counts the bytes that this and
 /// earlier patches add. After an error `whole` is unusable.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub fn apply_within(
     operations: &Json,
     rules: &Rules<'_>,
     at: &str,
-    put_in: &mut usize,
+    added: &mut usize,
 ) -> Result<BTreeMap<String, usize>, Problem> {
     let Json::Array(operations) = operations else {
         return Err(Problem::wrong_at(
@@ -66,23 +66,23 @@ pub fn apply_within(
     let mut written = BTreeMap::new();
     for (number, operation) in operations.iter().enumerate() {
         let at = format!("{at}/{number}");
-        let step = Step::read(operation, whole, rules, &at)?;
-        if let Some(new) = step.new_value(whole) {
-            *put_in += new.to_string().len();
-            if *put_in > MAX_PUT_IN {
+        let operation = Operation::read(operation, whole, rules, &at)?;
+        if let Some(new) = operation.new_value(whole) {
+            *added += new.to_string().len();
+            if *added > MAX_ADDED {
                 return Err(Problem::wrong_at(&at, "puts in too much: it may be 16 MiB with all before it"));
             }
-            if step.operation.path().count() + depth(new) > MAX_DEPTH {
+            if operation.patch.path().count() + depth(new) > MAX_DEPTH {
                 return Err(Problem::wrong_at(format!("{at}/path"), "is too deep: 32 levels at most"));
             }
         }
-        written.extend(step.writes.iter().map(|member| (member.clone(), number)));
-        step.run(whole, &at)?;
+        written.extend(operation.writes.iter().map(|member| (member.clone(), number)));
+        operation.run(whole, &at)?;
     }
     Ok(written)
 }
 
-/// Whether a value holds a number that is not an integer or is too large, whose digits were not kept.
+/// Whether a value holds a number that is not an integer or is too large: its digits are not stored.
 fn has_other_number(value: &Json) -> bool {
     match value {
         Json::Number => true,
@@ -103,28 +103,28 @@ fn depth(value: &Value) -> usize {
 }
 
 /// A parsed operation, and the members that it writes.
-struct Step {
-    operation: PatchOperation,
+struct Operation {
+    patch: PatchOperation,
     writes: Vec<String>,
 }
 
-const KINDS: [&str; 6] = ["add", "remove", "replace", "move", "copy", "test"];
+const OPERATIONS: [&str; 6] = ["add", "remove", "replace", "move", "copy", "test"];
 
-impl Step {
+impl Operation {
     fn read(operation: &Json, whole: &Value, rules: &Rules<'_>, at: &str) -> Result<Self, Problem> {
         let mut writes = Vec::new();
         let mut pointer = |name: &str, is_written: bool| {
             let at = format!("{at}/{name}");
             let text = member_of(operation, name).ok_or_else(|| Problem::wrong_at(&at, "is missing"))?;
-            let found = resolve(whole, text, rules);
-            let (member, path) = found.ok_or_else(|| Problem::wrong_at(&at, "names no member"))?;
+            let target = resolve(whole, text, rules);
+            let (member, path) = target.ok_or_else(|| Problem::wrong_at(&at, "names no member"))?;
             if is_written && !(rules.may_write)(&member) {
                 return Err(Problem::wrong_at(&at, format!("{member} is not written here")));
             }
             writes.extend(is_written.then_some(member));
             PointerBuf::parse(path).map_err(|_| Problem::wrong_at(&at, "is no JSON Pointer (RFC 6901)"))
         };
-        let value = || match given(operation, "value") {
+        let value = || match member(operation, "value") {
             Some(value) if has_other_number(value) => {
                 Err(Problem::wrong_at(format!("{at}/value"), "holds a number that no member takes"))
             }
@@ -148,16 +148,16 @@ impl Step {
             }),
             "test" => PatchOperation::Test(TestOperation { path: pointer("path", false)?, value: value()? }),
             _ => {
-                let detail = format!("must be one of {}", KINDS.join(", "));
+                let detail = format!("must be one of {}", OPERATIONS.join(", "));
                 return Err(Problem::wrong_at(format!("{at}/op"), detail));
             }
         };
-        Ok(Self { operation, writes })
+        Ok(Self { patch: operation, writes })
     }
 
     /// The value that the operation adds, if there is one.
     fn new_value<'a>(&'a self, whole: &'a Value) -> Option<&'a Value> {
-        match &self.operation {
+        match &self.patch {
             PatchOperation::Add(AddOperation { value, .. })
             | PatchOperation::Replace(ReplaceOperation { value, .. }) => Some(value),
             PatchOperation::Copy(CopyOperation { from, .. })
@@ -167,7 +167,7 @@ impl Step {
     }
 
     fn run(self, whole: &mut Value, at: &str) -> Result<(), Problem> {
-        patch(whole, &[self.operation]).map_err(|error| match error.kind {
+        patch(whole, &[self.patch]).map_err(|error| match error.kind {
             PatchErrorKind::TestFailed => {
                 let detail = format!("{at} does not hold: the value is another.");
                 Problem { errors: Problem::wrong_at(at, "does not hold").errors, ..Problem::conflict(detail) }
@@ -178,13 +178,13 @@ impl Step {
 }
 
 /// A member of an operation, by its name in any case.
-fn given<'a>(operation: &'a Json, name: &str) -> Option<&'a Json> {
+fn member<'a>(operation: &'a Json, name: &str) -> Option<&'a Json> {
     let Json::Object(members) = operation else { return None };
     members.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
 fn member_of<'a>(operation: &'a Json, name: &str) -> Option<&'a str> {
-    match given(operation, name) {
+    match member(operation, name) {
         Some(Json::Text(text)) => Some(text),
         _ => None,
     }
@@ -198,22 +198,22 @@ fn escape(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }
 
-fn first(path: &str) -> Option<String> {
+fn first_token(path: &str) -> Option<String> {
     path.strip_prefix('/')?.split('/').next().map(unescape)
 }
 
-/// The name that is equal, or else equal without regard to case.
-fn find<'a>(names: &[&'a str], wanted: &str) -> Option<&'a str> {
-    let exact = names.iter().find(|name| **name == wanted);
-    exact.or_else(|| names.iter().find(|name| name.eq_ignore_ascii_case(wanted))).copied()
+/// The name that is equal, else the one that is equal without regard to case.
+fn find<'a>(names: &[&'a str], name: &str) -> Option<&'a str> {
+    let exact = names.iter().find(|known| **known == name);
+    exact.or_else(|| names.iter().find(|known| known.eq_ignore_ascii_case(name))).copied()
 }
 
-/// The member that a path begins with, and the path with the names in their own case.
+/// The first member of a path, and the path with the names in their own case.
 fn resolve(whole: &Value, path: &str, rules: &Rules<'_>) -> Option<(String, String)> {
     let tokens = path.strip_prefix('/')?.split('/').map(unescape);
-    let (mut here, mut resolved, mut member) = (Some(whole), String::new(), None);
+    let (mut current, mut resolved, mut member) = (Some(whole), String::new(), None);
     for token in tokens {
-        let name = match here {
+        let name = match current {
             _ if member.is_none() => find(rules.members, &token)?.to_owned(),
             Some(Value::Object(members)) => {
                 let names: Vec<&str> = members.keys().map(String::as_str).collect();
@@ -221,7 +221,7 @@ fn resolve(whole: &Value, path: &str, rules: &Rules<'_>) -> Option<(String, Stri
             }
             _ => token,
         };
-        here = match here {
+        current = match current {
             Some(Value::Object(members)) => members.get(&name),
             Some(Value::Array(items)) => name.parse().ok().and_then(|index: usize| items.get(index)),
             _ => None,

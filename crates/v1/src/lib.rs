@@ -1,5 +1,6 @@
 //! Version 1 of both services, which is deprecated: the operations and resources of version 2 in other
-//! forms, without rules of its own. To remove it, remove this folder, its line in `server` and its feature.
+//! representations, without rules of its own. To remove it, remove this folder, its line in `server` and its
+//! feature.
 
 mod form;
 mod json_patch;

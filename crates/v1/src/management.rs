@@ -20,8 +20,8 @@ use chancery_resource::{Answer, BodyForm, Call, Op, Problem, Service, Shape, Tx}
 use crate::{
     form::{form, same, shown, written},
     pattern::{Resource, pattern},
-    special::{all, find, in_path, renamed},
-    userstore::again,
+    special::{find, known_only, renamed, with_path_name},
+    userstore::second_list,
 };
 
 static CERT_STORE: LazyLock<Shape> = LazyLock::new(|| {
@@ -131,7 +131,7 @@ static IDP_INSTANCE: LazyLock<Shape> = LazyLock::new(|| {
                 .called("treatSecondFactorClaimsAsConfirmed"),
             same(IdpInstance::AUTO_CREATE_PLATFORM_USER),
             same(IdpInstance::IS_HIDDEN),
-            same(IdpInstance::ICON).open(),
+            same(IdpInstance::ICON).writable(),
             same(IdpInstance::IDP_TYPE_ID),
             same(IdpInstance::IDP_FACTORY_TYPE),
             same(IdpInstance::SUBSCRIPTION_ID),
@@ -210,7 +210,7 @@ fn resources() -> Vec<Op> {
         resource("Option", &OPTION, "/Option", &option::OPERATIONS),
     ];
     let mut operations: Vec<Op> = resources.iter().chain([&metadata]).flat_map(pattern).collect();
-    operations.extend(again(&metadata, "/idpInstanceId"));
+    operations.extend(second_list(&metadata, "/idpInstanceId"));
     operations
 }
 
@@ -269,43 +269,45 @@ fn from_template(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     create_from(call, tx, &TEMPLATE)
 }
 
-fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+fn by_cert_type(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let names = choices(call.request.op.shape.fields, "certType");
-    in_path(call, tx, |given| given.parse().ok().and_then(|index: usize| names.get(index)).copied())
+    with_path_name(call, tx, |sent_name| {
+        sent_name.parse().ok().and_then(|index: usize| names.get(index)).copied()
+    })
 }
 
-/// What options can apply to, by names and numbers of version 1, and by names of version 2.
+/// The target types of options, by names and numbers of version 1, and by names of version 2.
 const TARGETS: [&str; 6] = ["IdpInstance", "TwoFactorInstance", "Tenant", "0", "1", "2"];
 const NEW_TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
 
-fn of_target(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
-    let index_of = |given: &str| TARGETS.iter().position(|known| known.eq_ignore_ascii_case(given));
-    in_path(call, tx, |given| NEW_TARGETS.iter().cycle().nth(index_of(given)?).copied())
+fn by_option_target(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
+    let index_of = |sent_name: &str| TARGETS.iter().position(|known| known.eq_ignore_ascii_case(sent_name));
+    with_path_name(call, tx, |sent_name| NEW_TARGETS.iter().cycle().nth(index_of(sent_name)?).copied())
 }
 
-fn specials() -> Vec<Op> {
-    let by = |name: &str| find(&SUCCESSOR, name);
-    let of = |shape: &'static Shape, name: &str| by(name).in_form(shape);
-    all([
-        of(&CERT_STORE, "GetCertStoresByType").run_by(of_type),
-        of(&CERT_STORE, "GetCertStoresByTypeAndSubscription").run_by(of_type),
-        of(&CERT_STORE, "GetCertStoresByTypeAndTenant").run_by(of_type),
-        of(&CERT_STORE, "GetCertStoresByTypeAndIdpInstance").run_by(of_type),
-        of(&CUSTOM_ASSET, "GetCustomAssetMimeTypes"),
-        of(&CUSTOM_ASSET, "CreateCustomAssetByExpander").run_by(expand).taking(&EXPANDER),
-        of(&CUSTOM_VIEW, "CreateCustomViewFromTemplate").run_by(from_template).taking(&TEMPLATE),
-        of(&CUSTOM_VIEW, "GetViewTemplateNames"),
-        of(&CUSTOM_VIEW, "GetViewTemplateContent"),
-        of(&IDP_INSTANCE, "GetIdpInstancesByTenantAndClientApp"),
-        of(&IDP_INSTANCE, "GetIdpInstancesByTenant"),
-        of(&IDP_INSTANCE, "GetIdpInstancesBySubscription"),
-        by("CreateIdpInstanceScimToken"),
-        of(&IDP_INSTANCE, "GetIdpInstanceHealth"),
-        of(&IDP_TYPE, "GetIdpTypeByName"),
-        of(&IP_ADDRESS_RANGE, "GetIpAddressRangesByTenant"),
-        of(&OPTION, "GetOptionValueByTypeAndRefAndName").run_by(of_target).choosing(&TARGETS),
-        of(&OPTION, "GetOptionByTypeAndRefAndName").run_by(of_target).choosing(&TARGETS),
-        of(&OPTION, "GetOptionsByTypeAndRef").run_by(of_target).choosing(&TARGETS),
+fn special_operations() -> Vec<Op> {
+    let successor = |name: &str| find(&SUCCESSOR, name);
+    let in_form_of = |shape: &'static Shape, name: &str| successor(name).in_form(shape);
+    known_only([
+        in_form_of(&CERT_STORE, "GetCertStoresByType").run_by(by_cert_type),
+        in_form_of(&CERT_STORE, "GetCertStoresByTypeAndSubscription").run_by(by_cert_type),
+        in_form_of(&CERT_STORE, "GetCertStoresByTypeAndTenant").run_by(by_cert_type),
+        in_form_of(&CERT_STORE, "GetCertStoresByTypeAndIdpInstance").run_by(by_cert_type),
+        in_form_of(&CUSTOM_ASSET, "GetCustomAssetMimeTypes"),
+        in_form_of(&CUSTOM_ASSET, "CreateCustomAssetByExpander").run_by(expand).taking(&EXPANDER),
+        in_form_of(&CUSTOM_VIEW, "CreateCustomViewFromTemplate").run_by(from_template).taking(&TEMPLATE),
+        in_form_of(&CUSTOM_VIEW, "GetViewTemplateNames"),
+        in_form_of(&CUSTOM_VIEW, "GetViewTemplateContent"),
+        in_form_of(&IDP_INSTANCE, "GetIdpInstancesByTenantAndClientApp"),
+        in_form_of(&IDP_INSTANCE, "GetIdpInstancesByTenant"),
+        in_form_of(&IDP_INSTANCE, "GetIdpInstancesBySubscription"),
+        successor("CreateIdpInstanceScimToken"),
+        in_form_of(&IDP_INSTANCE, "GetIdpInstanceHealth"),
+        in_form_of(&IDP_TYPE, "GetIdpTypeByName"),
+        in_form_of(&IP_ADDRESS_RANGE, "GetIpAddressRangesByTenant"),
+        in_form_of(&OPTION, "GetOptionValueByTypeAndRefAndName").run_by(by_option_target).choosing(&TARGETS),
+        in_form_of(&OPTION, "GetOptionByTypeAndRefAndName").run_by(by_option_target).choosing(&TARGETS),
+        in_form_of(&OPTION, "GetOptionsByTypeAndRef").run_by(by_option_target).choosing(&TARGETS),
     ])
 }
 
@@ -316,5 +318,5 @@ pub static SERVICE: LazyLock<Service> = LazyLock::new(|| Service {
     title: "Chancery Management Service, deprecated version 1",
     base: "/api/management/v1",
     is_deprecated: true,
-    operations: vec![&*resources().leak(), &*specials().leak()].leak(),
+    operations: vec![&*resources().leak(), &*special_operations().leak()].leak(),
 });

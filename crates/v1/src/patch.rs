@@ -1,4 +1,4 @@
-//! PATCH of version 1: a JSON Patch on the form. Only the members that it writes are sent on, as a merge
+//! PATCH of version 1: a JSON Patch on the form. Only the members that it writes are forwarded, as a merge
 //! patch.
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use chancery_resource::{
 };
 use serde_json::json;
 
-use crate::json_patch::{PatchOutcome, Rules, apply_within, touched};
+use crate::json_patch::{PatchOutcome, Rules, apply_within, named_members};
 
 /// The body of a patch of one row.
 pub static ONE: JsonForm = JsonForm { name: "JsonPatch", schema: one };
@@ -40,21 +40,21 @@ fn many() -> serde_json::Value {
     })
 }
 
-/// The members of a form: all, those that a patch may write, and the sets.
-struct Reading {
+/// The members of a form: all, those that a patch may write, and the relations.
+struct FormMembers {
     members: Vec<&'static str>,
-    written: Vec<&'static str>,
+    writable: Vec<&'static str>,
     arrays: Vec<&'static str>,
 }
 
-impl Reading {
+impl FormMembers {
     fn of(shape: &'static Shape) -> Self {
         let shown = || shape.fields.iter().filter(|field| field.access.shown);
         let arrays: Vec<_> = shape.relations.iter().map(|relation| relation.name).collect();
         let changed = shape.relations.iter().filter(|relation| relation.listed.at_change());
         Self {
             members: shown().map(Field::wire).chain(arrays.iter().copied()).collect(),
-            written: shown()
+            writable: shown()
                 .filter(|field| field.access.patch)
                 .map(Field::wire)
                 .chain(changed.map(|relation| relation.name))
@@ -63,11 +63,11 @@ impl Reading {
         }
     }
 
-    /// The sets that a patch names.
+    /// The relations that a patch names.
     fn arrays_in(&self, patch: &Json) -> Vec<&'static str> {
-        let mut named = touched(patch, &self.members);
-        named.retain(|member| self.arrays.contains(member));
-        named
+        let mut relations = named_members(patch, &self.members);
+        relations.retain(|member| self.arrays.contains(member));
+        relations
     }
 
     fn apply(
@@ -75,21 +75,21 @@ impl Reading {
         mut whole: serde_json::Value,
         patch: &Json,
         at: &str,
-        put_in: &mut usize,
+        added: &mut usize,
     ) -> Result<PatchOutcome, Problem> {
-        let may_write = |member: &str| self.written.contains(&member);
+        let may_write = |member: &str| self.writable.contains(&member);
         let rules = Rules { members: &self.members, may_write: &may_write };
-        let written = apply_within(&mut whole, patch, &rules, at, put_in)?;
+        let written = apply_within(&mut whole, patch, &rules, at, added)?;
         Ok(PatchOutcome { whole, written })
     }
 
-    /// The members that a patch wrote, as a merge patch (RFC 7396). A removed set is empty.
+    /// The members that a patch wrote, as a merge patch (RFC 7396). A removed relation is empty.
     fn merged(&self, patched: &PatchOutcome) -> Vec<(String, Json)> {
         let value = |name: &String| match patched.whole.get(name) {
             None | Some(serde_json::Value::Null) if self.arrays.contains(&name.as_str()) => {
                 Json::Array(Vec::new())
             }
-            found => Json::from_serde(found.cloned().unwrap_or_default()),
+            value => Json::from_serde(value.cloned().unwrap_or_default()),
         };
         patched.written.keys().map(|name| (name.clone(), value(name))).collect()
     }
@@ -98,36 +98,36 @@ impl Reading {
 /// Patches the row that the path names.
 ///
 /// # Errors
-/// The operation that cannot be applied, or what is wrong with the outcome.
+/// An operation that cannot be applied, or an invalid result.
 pub fn patch_one(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let (reading, patch) = (Reading::of(shape), call.request.body()?.clone());
+    let (form, patch) = (FormMembers::of(shape), call.request.body()?.clone());
     let owner = owner_of(call, tx, shape)?;
     let key = key_of(call, shape)?;
     let was = load(&call.context, tx, shape, owner.as_ref(), key)?;
     check_if_match(call, tx, shape, &was)?;
     let rows = std::slice::from_ref(&was);
     let whole =
-        represent(&mut call.context, tx, shape, rows, &reading.arrays_in(&patch))?.pop().unwrap_or_default();
-    let patched = reading.apply(whole, &patch, "", &mut 0)?;
-    let said = Json::Object(reading.merged(&patched));
+        represent(&mut call.context, tx, shape, rows, &form.arrays_in(&patch))?.pop().unwrap_or_default();
+    let patched = form.apply(whole, &patch, "", &mut 0)?;
+    let body = Json::Object(form.merged(&patched));
     let pointer_of = |error: &FieldError| {
         let member = error.pointer.split('/').nth(1)?;
         patched.written.get(member).map(|number| format!("/{number}/value"))
     };
-    if patched.written.keys().all(|name| reading.arrays.contains(&name.as_str())) {
-        // only sets were written: the row itself does not change
-        let said = RelationBody { owner: &was, is_new: false, body: &said, base: String::new() };
-        relate_rows(&call.context, tx, shape, &[said])
+    if patched.written.keys().all(|name| form.arrays.contains(&name.as_str())) {
+        // only relations were written: the row itself does not change
+        let relation_body = RelationBody { owner: &was, is_new: false, body: &body, base: String::new() };
+        relate_rows(&call.context, tx, shape, &[relation_body])
             .map_err(|problem| at_operations(problem, pointer_of))?;
         return answer_with(call, tx, shape, &was);
     }
     let writing = Writing::one(Rows::Existing, Form::MergePatch).checked();
-    let outcome = write_bodies(call, tx, writing, &[said]);
+    let outcome = write_bodies(call, tx, writing, &[body]);
     outcome.map_err(|problem| at_operations(problem, pointer_of))
 }
 
-/// The problem with its errors at the operations that caused them.
+/// Moves the errors of a problem to the operations that caused them.
 fn at_operations(mut problem: Problem, pointer_of: impl Fn(&FieldError) -> Option<String>) -> Problem {
     for error in &mut problem.errors {
         if let Some(pointer) = pointer_of(error) {
@@ -141,7 +141,7 @@ fn at_operations(mut problem: Problem, pointer_of: impl Fn(&FieldError) -> Optio
 }
 
 /// The most operations of a batch; those of a patch count once for each of its ids.
-const MAX_STEPS: usize = 100_000;
+const MAX_OPERATIONS: usize = 100_000;
 
 /// A parsed element of a batch.
 struct Element<'a> {
@@ -153,8 +153,8 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
     let Json::Array(items) = body else {
         return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
     };
-    let (mut elements, mut errors, mut count, mut steps) = (Vec::new(), Vec::new(), 0, 0);
-    let mut seen = HashSet::new();
+    let (mut elements, mut errors, mut count, mut operation_count) = (Vec::new(), Vec::new(), 0, 0);
+    let mut ids_seen = HashSet::new();
     for (number, item) in items.iter().enumerate() {
         let (Some(Json::Array(ids)), Some(patch @ Json::Array(operations))) =
             (item.get("ids"), item.get("patch"))
@@ -166,7 +166,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
             errors.push(FieldError::new(format!("/{number}/ids"), "must name somebody or something"));
         }
         count += ids.len();
-        steps += ids.len() * operations.len();
+        operation_count += ids.len() * operations.len();
         let mut keys = Vec::with_capacity(ids.len());
         for (index, id) in ids.iter().enumerate() {
             let key = match id {
@@ -174,7 +174,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
                 _ => None,
             };
             let wrong = match key {
-                Some(key) if seen.insert(key_name(&key)) => {
+                Some(key) if ids_seen.insert(key_name(&key)) => {
                     keys.push(key);
                     continue;
                 }
@@ -185,9 +185,9 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
         }
         elements.push(Element { keys, patch });
     }
-    if count > MAX_BATCH || steps > MAX_STEPS {
+    if count > MAX_BATCH || operation_count > MAX_OPERATIONS {
         let detail = format!(
-            "A batch takes at most {MAX_BATCH} ids and {MAX_STEPS} operations on them, not {count} and {steps}."
+            "A batch takes at most {MAX_BATCH} ids and {MAX_OPERATIONS} operations on them, not {count} and {operation_count}."
         );
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
@@ -197,19 +197,19 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
 /// Patches many rows, all or none.
 ///
 /// # Errors
-/// The operations that cannot be applied, or what is wrong with the outcome, with their JSON Pointers.
+/// Operations that cannot be applied, or invalid results, with their JSON Pointers.
 pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let (reading, sent) = (Reading::of(shape), call.request.body()?.clone());
+    let (form, sent) = (FormMembers::of(shape), call.request.body()?.clone());
     let elements = elements(shape, &sent)?;
     let owner = owner_of(call, tx, shape)?;
     let all: Vec<Value> = elements.iter().flat_map(|element| element.keys.iter().cloned()).collect();
-    let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &all)?;
+    let mut existing = load_keys(&call.context, tx, shape, owner.as_ref(), &all)?;
     let (mut rows, mut indices): (Vec<StoredRow>, Vec<(usize, usize)>) = (Vec::new(), Vec::new());
     let mut unknown = Vec::new();
     for (number, element) in elements.iter().enumerate() {
         for (index, key) in element.keys.iter().enumerate() {
-            match found.remove(&key_name(key)) {
+            match existing.remove(&key_name(key)) {
                 Some(row) => {
                     rows.push(row);
                     indices.push((number, index));
@@ -224,16 +224,16 @@ pub fn patch_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !unknown.is_empty() {
         return Err(Problem { kind: ProblemKind::NotFound, ..Problem::wrong(unknown) });
     }
-    let arrays: Vec<&str> = elements.iter().flat_map(|element| reading.arrays_in(element.patch)).collect();
+    let arrays: Vec<&str> = elements.iter().flat_map(|element| form.arrays_in(element.patch)).collect();
     let wholes = represent(&mut call.context, tx, shape, &rows, &arrays)?;
     let key = shape.fields.iter().find(|field| field.access.key).map_or("id", |field| field.wire());
-    let (mut bodies, mut written, mut put_in) = (Vec::new(), Vec::new(), 0);
+    let (mut bodies, mut written, mut added) = (Vec::new(), Vec::new(), 0);
     for (whole, (number, _)) in wholes.into_iter().zip(&indices) {
         let Some(element) = elements.get(*number) else { continue };
         let own = whole.get(key).cloned().unwrap_or_default();
         let at = format!("/{number}/patch");
-        let patched = reading.apply(whole, element.patch, &at, &mut put_in)?;
-        let mut body = reading.merged(&patched);
+        let patched = form.apply(whole, element.patch, &at, &mut added)?;
+        let mut body = form.merged(&patched);
         body.push((key.to_owned(), Json::from_serde(own)));
         bodies.push(Json::Object(body));
         written.push(patched.written);

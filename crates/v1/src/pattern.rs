@@ -20,39 +20,39 @@ pub struct Resource {
     pub path: &'static str,
     /// The operations of the resource in version 2.
     pub successors: &'static [Op],
-    /// Whether the documents list only list, create, create or update, read and replace: the others are then
+    /// Whether the original documents list only list, create, create or update, read and replace: the others are then
     /// additions.
     pub is_partly_added: bool,
 }
 
-/// A word of the pattern.
-struct Word {
+/// An operation of the pattern.
+struct Template {
     /// The operation's name before and after the resource's.
     name: (&'static str, &'static str),
     method: Method,
     /// The end of the operation's path.
     end: &'static str,
     action: Action,
-    /// The actions of version 2 that can succeed it, the nearest first.
-    like: &'static [Action],
+    /// The actions of version 2 that can succeed it, the closest first.
+    successors: &'static [Action],
     about: &'static str,
 }
 
-const fn word(
+const fn template(
     name: (&'static str, &'static str),
     (method, end): (Method, &'static str),
     action: Action,
-    like: &'static [Action],
+    successors: &'static [Action],
     about: &'static str,
-) -> Word {
-    Word { name, method, end, action, like, about }
+) -> Template {
+    Template { name, method, end, action, successors, about }
 }
 
 const fn custom(run: Run, body: Body) -> Custom {
     Custom::writing(run).taking(body).by_rows()
 }
 
-fn words(key: &'static str) -> [Word; 12] {
+fn templates(key: &'static str) -> [Template; 12] {
     use Action as A;
     use Method::{Delete, Get, Patch, Post, Put};
     const UPSERT: &str = "/createorupdate";
@@ -62,42 +62,48 @@ fn words(key: &'static str) -> [Word; 12] {
     let (patching_all, upserting_all) =
         (many(patch_many, Body::JsonPatch(&patch::MANY)), many(upsert_many, Body::Resources));
     [
-        word(("Get", "s"), (Get, ""), A::List, &[A::List], "Lists every"),
-        word(("Create", ""), (Post, ""), A::Create, &[A::Create], "Creates a"),
-        word(("CreateOrUpdate", ""), (Post, UPSERT), upserting, &[A::Replace], "Creates or replaces a"),
-        word(("Get", ""), (Get, key), A::Read, &[A::Read, A::List], "Reads a"),
-        word(("Update", ""), (Put, key), A::Replace, &[A::Replace], "Replaces a"),
-        word(("Delete", ""), (Delete, key), A::Delete, &[A::Delete], "Deletes a"),
-        word(("Patch", ""), (Patch, key), patching, &[A::Patch, A::Replace], "Changes, by a JSON Patch, a"),
-        word(
+        template(("Get", "s"), (Get, ""), A::List, &[A::List], "Lists every"),
+        template(("Create", ""), (Post, ""), A::Create, &[A::Create], "Creates a"),
+        template(("CreateOrUpdate", ""), (Post, UPSERT), upserting, &[A::Replace], "Creates or replaces a"),
+        template(("Get", ""), (Get, key), A::Read, &[A::Read, A::List], "Reads a"),
+        template(("Update", ""), (Put, key), A::Replace, &[A::Replace], "Replaces a"),
+        template(("Delete", ""), (Delete, key), A::Delete, &[A::Delete], "Deletes a"),
+        template(
+            ("Patch", ""),
+            (Patch, key),
+            patching,
+            &[A::Patch, A::Replace],
+            "Changes, by a JSON Patch, a",
+        ),
+        template(
             ("Update", "Batch"),
             (Put, "/batch"),
             A::ReplaceBatch,
             &[A::ReplaceBatch, A::Replace],
             "Replaces, all or none, many of",
         ),
-        word(
+        template(
             ("Create", "Batch"),
             (Post, "/batch"),
             A::CreateBatch,
             &[A::CreateBatch, A::Create],
             "Creates, all or none, many of",
         ),
-        word(
+        template(
             ("Delete", "Batch"),
             (Delete, "/batch"),
             A::DeleteBatch,
             &[A::DeleteBatch, A::Delete],
             "Deletes, all or none, many of",
         ),
-        word(
+        template(
             ("Patch", "Batch"),
             (Patch, "/batch"),
             patching_all,
             &[A::Patch, A::Replace],
             "Changes, all or none, many of",
         ),
-        word(
+        template(
             ("CreateOrUpdate", "Batch"),
             (Post, "/createorupdate/batch"),
             upserting_all,
@@ -107,20 +113,20 @@ fn words(key: &'static str) -> [Word; 12] {
     ]
 }
 
-/// The operations of a resource by the pattern.
+/// The operations of a resource.
 pub fn pattern(resource: &Resource) -> Vec<Op> {
     let Resource { name, shape, path, .. } = *resource;
     let key = if shape.owner.is_some() { "/{key}" } else { "/{id}" };
-    let op = |(index, word): (usize, Word)| {
-        let Word { name: (before, after), method, end, action, about, .. } = word;
+    let op = |(index, template): (usize, Template)| {
+        let Template { name: (before, after), method, end, action, about, .. } = template;
         // the list of an owner's entries must not have the name of the operation that reads one
         let after = if after == "s" && shape.owner.is_some() { "Entries" } else { after };
-        let successor = resource.successor(&word);
-        let named = format!("{before}{name}{after}");
+        let successor = resource.successor(&template);
+        let full_name = format!("{before}{name}{after}");
         let (path, about) = (format!("{path}{end}"), format!("{about} {name}."));
         // an operation without a successor is for SystemAdmin alone
         let permit = successor.map_or(Permit::SystemAdmin, |op| op.permit);
-        let op = Op::new(named.leak(), method, path.leak(), permit, shape, action, about.leak());
+        let op = Op::new(full_name.leak(), method, path.leak(), permit, shape, action, about.leak());
         let status = match (before, after) {
             ("CreateOrUpdate", "") => 201,
             ("Patch", _) => 202,
@@ -128,13 +134,13 @@ pub fn pattern(resource: &Resource) -> Vec<Op> {
         };
         Op { successor, status, addition: resource.is_partly_added && index > 4, ..op }
     };
-    words(key).into_iter().enumerate().map(op).collect()
+    templates(key).into_iter().enumerate().map(op).collect()
 }
 
 impl Resource {
     /// The operation of version 2 that succeeds this one, or comes nearest to it.
-    fn successor(&self, word: &Word) -> Option<&'static Op> {
+    fn successor(&self, template: &Template) -> Option<&'static Op> {
         let is = |op: &&Op, action: &Action| discriminant(&op.action) == discriminant(action);
-        word.like.iter().find_map(|action| self.successors.iter().find(|op| is(op, action)))
+        template.successors.iter().find_map(|action| self.successors.iter().find(|op| is(op, action)))
     }
 }

@@ -1,4 +1,4 @@
-//! Operations beside the pattern: those of version 2, in the forms of version 1.
+//! Operations outside of the pattern: those of version 2, in the representations of version 1.
 
 use chancery_record::{FieldError, Json};
 use chancery_resource::{
@@ -16,7 +16,7 @@ pub fn find(service: &'static Service, name: &str) -> Special {
 }
 
 /// The operations, without unknown ones.
-pub fn all(specials: impl IntoIterator<Item = Special>) -> Vec<Op> {
+pub fn known_only(specials: impl IntoIterator<Item = Special>) -> Vec<Op> {
     specials.into_iter().filter_map(|special| special.0).collect()
 }
 
@@ -27,19 +27,19 @@ impl Special {
     }
 
     /// Uses another method and answers with an empty body.
-    pub fn quietly(self, method: Method) -> Self {
-        let special = self.through(|custom| custom.replying(Reply::Empty));
+    pub fn with_empty_reply(self, method: Method) -> Self {
+        let special = self.map_custom(|custom| custom.replying(Reply::Empty));
         Self(special.0.map(|op| Op { method, reply: Reply::Empty, ..op }))
     }
 
     /// Runs this function, which calls that of version 2.
     pub fn run_by(self, run: Run) -> Self {
-        self.through(|custom| Custom { run, ..custom })
+        self.map_custom(|custom| Custom { run, ..custom })
     }
 
     /// Takes a body of this form.
     pub fn taking(self, form: &'static BodyForm) -> Self {
-        self.through(|custom| custom.taking(Body::Form(form)))
+        self.map_custom(|custom| custom.taking(Body::Form(form)))
     }
 
     /// Restricts `{type}` in the path to these choices.
@@ -49,10 +49,10 @@ impl Special {
 
     /// Makes the body optional.
     pub fn optionally(self) -> Self {
-        self.through(Custom::optionally)
+        self.map_custom(Custom::optionally)
     }
 
-    fn through(self, change: impl FnOnce(Custom) -> Custom) -> Self {
+    fn map_custom(self, change: impl FnOnce(Custom) -> Custom) -> Self {
         Self(self.0.map(|op| match op.action {
             Action::Custom(custom) => Op { action: Action::Custom(change(custom)), ..op },
             _ => op,
@@ -72,7 +72,7 @@ pub fn run_of(call: &Call) -> Result<Run, Problem> {
 /// Other members are ignored. Errors have the names of version 1.
 ///
 /// # Errors
-/// Those of version 2.
+/// As the function of version 2.
 pub fn renamed(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -80,8 +80,8 @@ pub fn renamed(
     value: impl Fn(&str, &Json) -> Json,
 ) -> Result<Answer, Problem> {
     let run = run_of(call)?;
-    let sent = call.request.body.take();
-    call.request.body = sent.as_ref().map(|body| match body {
+    let original = call.request.body.take();
+    call.request.body = original.as_ref().map(|body| match body {
         Json::Object(members) => {
             let known = |name: &String| names.iter().find(|(old, _)| old == name).map(|(_, new)| *new);
             let renamed = members
@@ -92,7 +92,7 @@ pub fn renamed(
         other => other.clone(),
     });
     let outcome = run(call, tx);
-    call.request.body = sent;
+    call.request.body = original;
     outcome.map_err(|problem| with_names(problem, names))
 }
 
@@ -108,22 +108,21 @@ fn with_names(mut problem: Problem, names: &[(&str, &str)]) -> Problem {
     problem
 }
 
-/// Runs the function of version 2 with the path's first parameter replaced, where `known` has another name
-/// for it.
+/// Runs the function of version 2 with the first path parameter replaced, if `known` has another name for it.
 ///
 /// # Errors
-/// Those of version 2.
-pub fn in_path(
+/// As the function of version 2.
+pub fn with_path_name(
     call: &mut Call,
     tx: &mut Tx<'_>,
     known: impl FnOnce(&str) -> Option<&'static str>,
 ) -> Result<Answer, Problem> {
     let run = run_of(call)?;
-    let sent = call.request.path.clone();
+    let original = call.request.path.clone();
     if let (Some(name), Some(first)) = (known(call.request.parameter(0)), call.request.path.first_mut()) {
         name.clone_into(first);
     }
     let outcome = run(call, tx);
-    call.request.path = sent;
+    call.request.path = original;
     outcome
 }

@@ -6,7 +6,7 @@ use chancery_resource::{Answer, Call, Problem, Rows, Tx, Writing, write_rows};
 /// Creates or replaces one row.
 ///
 /// # Errors
-/// What is wrong with the body.
+/// An invalid body.
 pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     write_rows(call, tx, Writing::one(Rows::Upsert, Form::Put))
 }
@@ -14,7 +14,7 @@ pub fn upsert(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Creates or replaces many rows, all or none.
 ///
 /// # Errors
-/// What is wrong with the elements.
+/// Invalid elements.
 pub fn upsert_many(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     write_rows(call, tx, Writing::many(Rows::Upsert, Form::Put))
 }

@@ -19,7 +19,7 @@ use chancery_userstore::{
 use crate::{
     form::{form, same, written},
     pattern::{Resource, pattern},
-    special::{all, find, renamed, run_of},
+    special::{find, known_only, renamed, run_of},
 };
 
 static USER: LazyLock<Shape> = LazyLock::new(|| {
@@ -139,13 +139,13 @@ fn resources() -> Vec<Op> {
     for resource in [&group, &metadata, &user, &profile] {
         operations.extend(pattern(resource));
     }
-    operations.extend(again(&metadata, "/groupId"));
-    operations.extend(again(&profile, "/userId"));
+    operations.extend(second_list(&metadata, "/groupId"));
+    operations.extend(second_list(&profile, "/userId"));
     operations
 }
 
-/// The list of an owner's entries once more, at its second path.
-pub fn again(resource: &Resource, end: &str) -> Option<Op> {
+/// The list of an owner's entries at its second path.
+pub fn second_list(resource: &Resource, end: &str) -> Option<Op> {
     let list = pattern(resource).into_iter().next()?;
     let (name, path) = (format!("{}Again", list.name), format!("{}{end}", list.path));
     Some(Op { name: name.leak(), path: path.leak(), ..list })
@@ -202,11 +202,11 @@ fn change(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
 /// Sets a user's state. A body without any of its members changes nothing.
 fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let names = ["isUserActive", "isUserLocked", "lockedUntil", "concurrencyToken"];
-    let says = |body: &Json| match body {
+    let has_member = |body: &Json| match body {
         Json::Object(_) => names[..3].iter().any(|name| !matches!(body.get(name), None | Some(Json::Null))),
         _ => true,
     };
-    if call.request.body.as_ref().is_some_and(says) {
+    if call.request.body.as_ref().is_some_and(has_member) {
         return renamed(call, tx, &names.map(|name| (name, name)), |_, value| value.clone());
     }
     let shape = call.request.op.shape;
@@ -215,8 +215,8 @@ fn state(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     answer_with(call, tx, shape, &stored)
 }
 
-/// Synchronizes, without the result in the answer. Since it is a GET that changes data, the answer must not
-/// be cached.
+/// Synchronizes, without the result in the response. Since it is a GET that changes data, the response must not be
+/// cached.
 fn synchronize(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     let run = run_of(call)?;
     let mut answer = run(call, tx)?;
@@ -227,17 +227,17 @@ fn synchronize(call: &mut Call, tx: &mut Tx<'_>) -> Outcome {
     Ok(answer)
 }
 
-fn specials() -> Vec<Op> {
-    let by = |name: &str| find(&SUCCESSOR, name);
-    let of_user = |name: &str| by(name).in_form(&USER);
-    let of_group = |name: &str| by(name).in_form(&GROUP);
-    all([
-        by("GetAuditTrail"),
-        by("GetAuditTrails"),
+fn special_operations() -> Vec<Op> {
+    let successor = |name: &str| find(&SUCCESSOR, name);
+    let of_user = |name: &str| successor(name).in_form(&USER);
+    let of_group = |name: &str| successor(name).in_form(&GROUP);
+    known_only([
+        successor("GetAuditTrail"),
+        successor("GetAuditTrails"),
         of_group("GetAllGroupMembershipFromGroup"),
         of_group("GetAllGroupMembershipFromUser"),
-        of_group("SynchronizeAllGroups").run_by(synchronize).quietly(Method::Get),
-        of_user("SynchronizeAllUsers").run_by(synchronize).quietly(Method::Get),
+        of_group("SynchronizeAllGroups").run_by(synchronize).with_empty_reply(Method::Get),
+        of_user("SynchronizeAllUsers").run_by(synchronize).with_empty_reply(Method::Get),
         of_user("GetUserByLoginName"),
         of_user("SetInitialPassword").run_by(initial).taking(&INITIAL),
         of_user("ResetInitialPasswordExpiration"),
@@ -260,5 +260,5 @@ pub static SERVICE: LazyLock<Service> = LazyLock::new(|| Service {
     title: "Chancery User Store Service, deprecated version 1",
     base: "/api/userstore/v1/{userstore}",
     is_deprecated: true,
-    operations: vec![&*resources().leak(), &*specials().leak()].leak(),
+    operations: vec![&*resources().leak(), &*special_operations().leak()].leak(),
 });

@@ -13,12 +13,12 @@ use crate::connections::Stage;
 
 /// The timeout of a connection's first head, and of any head that has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
-/// How long a reader may take nothing, and how long a piece of an answer may take to be sent.
+/// How long a reader may take nothing, and how long a chunk of an answer may take to be sent.
 pub const STALL_TIME: Duration = Duration::from_secs(30);
-/// How long stalled connections are still waited for once the server stops: with the linger that follows a
-/// last answer they are closed within ten seconds.
+/// How long stalled connections are still waited for at the stop of the server: with the linger after a last answer they
+/// are closed within ten seconds.
 pub const LAST_TIME: Duration = Duration::from_secs(8);
-/// By then the server has seen what clients sent before it stopped.
+/// After this time the server has seen the data that clients sent before it stopped.
 pub const MOMENT: Duration = Duration::from_millis(20);
 /// Bytes that a reader must take for answers to count as flowing. Answers to pings stay below.
 const FLOW: usize = 16 << 10;
@@ -34,7 +34,7 @@ pub struct Timeouts {
     pub answer: Duration,
 }
 
-/// What the server must do with a connection.
+/// The required action of the server on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// HTTP/2: send GOAWAY, so that the client sends no new requests.
@@ -47,9 +47,9 @@ pub enum Verdict {
 struct Sending {
     number: u64,
     started: Instant,
-    /// When the connection last took a piece of it.
+    /// When the connection last took a chunk of it.
     moved: Instant,
-    /// Whether the connection waits for the operation to produce the next piece.
+    /// Whether the connection waits for the operation to produce the next chunk.
     waits_for_us: bool,
 }
 
@@ -59,7 +59,7 @@ struct State {
     since: Instant,
     /// When data last arrived.
     heard: Instant,
-    has_asked: bool,
+    has_sent_head: bool,
     is_http2: bool,
     /// Requests whose answer is not complete yet.
     running: usize,
@@ -71,7 +71,7 @@ struct State {
     taken: usize,
     flowed: Instant,
     /// Whether the handshake is in progress.
-    is_greeting: bool,
+    is_handshaking: bool,
     sending: Vec<Sending>,
     next: u64,
     /// When the last answer was sent and this side was closed.
@@ -96,14 +96,14 @@ impl Activity {
         let new = State {
             since: now,
             heard: now,
-            has_asked: false,
+            has_sent_head: false,
             is_http2: false,
             running: 0,
             reading: None,
             blocked: None,
             taken: 0,
             flowed: now,
-            is_greeting: false,
+            is_handshaking: false,
             sending: Vec::new(),
             next: 0,
             shut: None,
@@ -121,17 +121,17 @@ impl Activity {
     }
 
     /// Resets the state after the TLS handshake.
-    pub fn greeted(&self) {
+    pub fn handshake_done(&self) {
         self.state().since = Instant::now();
     }
 
-    /// Whether it never sent a complete head.
+    /// Whether the client never sent a complete head.
     pub fn is_silent(&self) -> bool {
         let state = self.state();
-        !state.has_asked && !state.is_evicted
+        !state.has_sent_head && !state.is_evicted
     }
 
-    /// Since when it is idle, if it is.
+    /// Since when the connection is idle, if it is.
     pub fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         (state.running == 0 && state.shut.is_none()).then_some(state.since)
@@ -169,7 +169,7 @@ impl Activity {
         }
     }
 
-    /// Records whether the reader took what was offered.
+    /// Records whether the reader took the offered bytes.
     pub fn wrote(&self, takes: bool) {
         let mut state = self.state();
         if takes {
@@ -196,9 +196,9 @@ impl Activity {
     }
 
     /// Records that a complete head arrived.
-    pub fn ask(self: &Arc<Self>, version: Version) -> ActiveRequest {
+    pub fn begin_request(self: &Arc<Self>, version: Version) -> ActiveRequest {
         let mut state = self.state();
-        state.has_asked = true;
+        state.has_sent_head = true;
         state.is_http2 = version == Version::HTTP_2;
         state.reading = None;
         state.running += 1;
@@ -206,7 +206,7 @@ impl Activity {
         ActiveRequest { activity: Arc::clone(self), number: state.next }
     }
 
-    /// What must be done with the connection, as soon as it is due.
+    /// The required action on the connection, as soon as it is due.
     pub fn poll(&self, sleep: &mut std::pin::Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<Verdict> {
         loop {
             let mut state = self.state();
@@ -232,13 +232,13 @@ impl Activity {
     /// The result of a handshake, unless the connection is to be ended before that.
     pub async fn in_time<T>(&self, handshake: impl Future<Output = T>) -> Option<T> {
         let mut timer = Self::timer();
-        self.state().is_greeting = true;
+        self.state().is_handshaking = true;
         let outcome = tokio::select! {
             biased;
             outcome = handshake => Some(outcome),
             _ = std::future::poll_fn(|context| self.poll(&mut timer, context)) => None,
         };
-        self.state().is_greeting = false;
+        self.state().is_handshaking = false;
         outcome
     }
 
@@ -249,7 +249,7 @@ impl Activity {
 }
 
 impl State {
-    /// When something must be done next, and what.
+    /// The next deadline, and the verdict at it.
     fn due(&self, timeouts: &Timeouts) -> (Instant, Verdict) {
         if self.is_evicted {
             return (self.since, Verdict::End("it gave way"));
@@ -281,12 +281,12 @@ impl State {
 
     fn idle_due(&self, timeouts: &Timeouts) -> (Instant, Verdict) {
         let (mut due, mut reason) = match self.reading {
-            _ if !self.has_asked => (self.since + HEAD_TIME, "no head came"),
+            _ if !self.has_sent_head => (self.since + HEAD_TIME, "no head came"),
             Some(reading) if !self.is_http2 => (reading + HEAD_TIME, "half a head came"),
             _ => (self.since + timeouts.idle, "it was idle"),
         };
         if let Some(closing) = self.closing {
-            let is_coming = self.is_greeting || (self.reading.is_some() && !self.is_http2);
+            let is_coming = self.is_handshaking || (self.reading.is_some() && !self.is_http2);
             due = due.min(if is_coming { closing + LAST_TIME } else { closing.max(self.since) + MOMENT });
             reason = "the server stops";
         }
@@ -318,7 +318,7 @@ impl ActiveRequest {
         self.activity.state().sending.push(sending);
     }
 
-    /// Records that the connection asked for a piece, and whether there was one.
+    /// Records that the connection polled for a chunk, and whether there was one.
     pub fn part(&self, is_there: bool) {
         let mut state = self.activity.state();
         if let Some(sending) = state.sending.iter_mut().find(|sending| sending.number == self.number) {

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 
 use crate::{base::BasePath, compress::EncodedBody, trace::TraceId};
 
-/// The largest piece of an answer that is passed to the connection at once, in bytes.
-const PIECE: usize = 64 << 10;
+/// The largest chunk of an answer that is passed to the connection at once, in bytes.
+const CHUNK: usize = 64 << 10;
 
 /// The body of an answer: complete, or streamed.
 pub enum AnswerBody {
@@ -26,7 +26,7 @@ pub enum AnswerBody {
     EncodedBody(Box<EncodedBody>),
 }
 
-/// The list ended early; the reader learns it from the broken connection.
+/// The list ended early; the reader sees a broken connection.
 #[derive(Debug)]
 pub struct Interrupted;
 
@@ -48,10 +48,10 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
         match &mut *self {
             Self::Whole(whole) => Poll::Ready(whole.take().map(|mut bytes| {
-                // in pieces, so that it shows when a reader takes nothing
-                let piece = bytes.split_to(bytes.len().min(PIECE));
+                // in chunks, so that a reader that takes nothing is noticed
+                let chunk = bytes.split_to(bytes.len().min(CHUNK));
                 *whole = (!bytes.is_empty()).then_some(bytes);
-                Ok(Frame::data(piece))
+                Ok(Frame::data(chunk))
             })),
             Self::EncodedBody(encoded) => encoded.poll(context),
             Self::Parts(parts) => parts.poll_recv(context).map(|part| match part {
@@ -92,7 +92,7 @@ pub fn respond(status: u16, content_type: &'static str, body: impl Into<Bytes>) 
     response
 }
 
-/// An answer whose parts are streamed as they are produced.
+/// An answer whose chunks are streamed as they are produced.
 pub fn stream(status: u16, parts: mpsc::Receiver<Part>) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Parts(parts));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -100,7 +100,7 @@ pub fn stream(status: u16, parts: mpsc::Receiver<Part>) -> Response<AnswerBody> 
     response
 }
 
-/// Leaves the body out, and tells its length where that is known: the answer to HEAD (RFC 9110, section 9.3.2).
+/// Leaves the body out, and states its length where that is known: the answer to HEAD (RFC 9110, section 9.3.2).
 pub fn leave_body_out(response: &mut Response<AnswerBody>) {
     if let Some(length) = response.body().size_hint().exact().filter(|length| *length > 0) {
         response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(length.into());
@@ -108,7 +108,7 @@ pub fn leave_body_out(response: &mut Response<AnswerBody>) {
     *response.body_mut() = AnswerBody::Whole(None);
 }
 
-/// The answer to a transfer coding that is not read. Where the body ends is not sure, so the connection ends with it.
+/// The answer to an unsupported transfer coding. The end of the body is unknown, so the connection ends with it.
 pub fn unread_coding() -> Response<AnswerBody> {
     let mut response = respond(501, "text/plain", "No transfer coding but chunked is read.");
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

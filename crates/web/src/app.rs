@@ -47,8 +47,8 @@ pub struct Limits {
     pub public_rate: Option<u32>,
     /// Failed proofs of people a minute and address; `None` is no limit.
     pub failed_sign_ins: Option<u32>,
-    /// The least time in which a failed proof of a person is answered. What is recorded of a known person costs more than of
-    /// nobody, by the indexes of the tables; within this time the difference cannot be measured.
+    /// The minimum time of the answer to a failed proof of a person. The records about a known person cost more than those
+    /// about an unknown one, by the indexes of the tables; within this time the difference cannot be measured.
     pub failed_sign_in_time: Duration,
     /// Bytes of a JSON body.
     pub body: usize,
@@ -83,44 +83,44 @@ impl Default for Limits {
     }
 }
 
-/// How many devices may ask in the name of public client apps from one address within a minute. Codes last an hour at
-/// most, so one address takes less than the 1,000 places that a client app has.
+/// Device authorizations a minute and address in the name of public client apps. Codes last an hour at most, so one
+/// address takes less than the 1,000 entries that a client app has.
 const DEVICES: u32 = 15;
 
-/// How many pages an address is shown for each failed proof that it may make.
+/// Pages a minute and address, for each failed proof that the limit allows.
 const PAGES: u32 = 10;
 
-/// The application: everything that requests share.
+/// The application: the state that all requests share.
 pub struct App {
     /// The database.
     pub store: Store,
     /// Issues and verifies tokens.
     pub token_service: TokenService,
-    /// What callers may do.
+    /// The rights of callers.
     pub rights: Rights,
     /// The client apps that people sign in to.
     pub(crate) applications: Applications,
-    /// How pages look to whom.
+    /// The presentation of pages by owner.
     pub(crate) appearances: Appearances,
-    /// What external identity providers publish.
+    /// The documents that external identity providers publish.
     pub(crate) provider_documents: Arc<ProviderDocuments>,
     /// Refused requests of client apps that are to be recorded.
     pub refused_requests: RefusedRequests,
-    /// What operations share.
+    /// The context of all operations.
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
     pub limits: Limits,
-    /// When devices that wait last asked.
+    /// When waiting devices last polled.
     pub(crate) questions: Questions,
-    /// Whether people sign in here, and what they need at the services.
+    /// Whether people sign in here, and the class of authentication that they need at the services.
     pub sign_in: SignInSettings,
-    /// How long sessions of the console last.
+    /// The lifetimes of console sessions.
     pub console_lifetimes: ConsoleLifetimes,
-    /// What answers below `/console`; none where there is no console.
+    /// The handler below `/console`; none where there is no console.
     pub console: Option<Pages>,
-    /// What answers directories (SCIM).
+    /// The handler of SCIM requests.
     pub scim: Option<Pages>,
-    /// The networks of proxies that say whom they speak for.
+    /// The networks of proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Networks,
     /// The headers of deprecated operations.
     pub deprecation: Deprecation,
@@ -137,13 +137,13 @@ pub struct App {
     pub(crate) proof_limiter: ProofLimiter,
     /// The same, of people on pages.
     pub(crate) sign_in_limiter: ProofLimiter,
-    /// Pages for who is not signed in.
+    /// Limit of pages for anonymous browsers.
     pub(crate) page_limiter: Limiter,
-    /// Devices that ask to be let in, of client apps that prove nothing.
+    /// Limit of device authorizations of client apps that prove nothing.
     pub(crate) device_limiter: Limiter,
-    /// Permits for requests for a link that resets a password, which are worked on after they are answered.
+    /// Permits for password reset requests, which are processed after their answer.
     pub(crate) resets: Arc<Semaphore>,
-    /// Places for streams of events.
+    /// Slots for streams of events.
     pub(crate) streams: Streams,
     /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
@@ -153,16 +153,16 @@ pub struct App {
     pub(crate) base: BasePath,
     pub(crate) routes: Routes,
     pub(crate) metrics: Metrics,
-    /// Tells work that calls others that the server stops. Who holds a receiver is waited for.
+    /// Signals the stop to work that calls other servers. Holders of a receiver are waited for.
     pub stopping: watch::Sender<bool>,
-    /// How the background jobs stand.
+    /// The state of the background jobs.
     pub(crate) jobs: Jobs,
-    /// What is wrong although requests can be served.
+    /// Warnings about a server that can serve requests.
     pub(crate) warnings: Warnings,
     pub(crate) documents: Vec<Document>,
 }
 
-/// What an [`App`] is made of.
+/// The components of an [`App`].
 #[expect(missing_docs, reason = "the fields of the application that have these names say it")]
 pub struct AppParts<'a> {
     pub store: Store,
@@ -185,7 +185,7 @@ pub struct AppParts<'a> {
     pub dropped_lines: fn() -> u64,
 }
 
-/// What answers requests for pages, or those of directories. `Box` keeps the future of other requests small.
+/// A handler of pages or of SCIM requests. `Box` keeps the future of other requests small.
 pub type Pages =
     for<'a> fn(
         &'a App,
@@ -220,21 +220,21 @@ impl Document {
     }
 }
 
-/// Requests for a link that resets a password that wait at once.
+/// Password reset requests that wait at once.
 const RESETS: usize = 64;
 
 impl App {
     /// Creates the application.
     ///
     /// # Errors
-    /// Two operations have paths that cannot be told apart.
+    /// Two operations have ambiguous paths.
     pub fn new(parts: AppParts<'_>) -> Result<Self, String> {
         let AppParts { store, token_service, limits, services, .. } = parts;
         let connections = Connections::of(&limits);
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let (version, commit) = parts.build;
         let mut metrics = Metrics::new(services, parts.figures, &connections);
-        metrics.tell_build(version, commit);
+        metrics.set_build_info(version, commit);
         metrics.observe(&store);
         Ok(Self {
             base: BasePath::of(&token_service.public_url),
@@ -281,7 +281,7 @@ impl App {
     pub async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Response<AnswerBody> {
         let (mut parts, body) = request.into_parts();
         if !self.base.as_str().is_empty() {
-            self.base.take_off(&mut parts.uri);
+            self.base.strip_from(&mut parts.uri);
             parts.extensions.insert(self.base.clone());
         }
         let span = trace::of_request(&parts);
@@ -290,10 +290,10 @@ impl App {
 
     async fn answer(self: &Arc<Self>, parts: Parts, mut body: RequestBody) -> Response<AnswerBody> {
         let started = Instant::now();
-        let (mut entry, mut beside) = (None, None);
+        let (mut entry, mut fallback) = (None, None);
         let outcome = match check_host(&parts) {
             Ok(()) if has_unread_coding(&parts.headers) => Ok(answer::unread_coding()),
-            Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut beside)).await,
+            Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut fallback)).await,
             Err(problem) => Err(problem),
         };
         let mut response = outcome.unwrap_or_else(|problem| {
@@ -304,10 +304,10 @@ impl App {
         answer::protect(&mut response);
         let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
         self.metrics.note(entry.map(|entry| entry.number), status, seconds);
-        if let Some(entry) = entry.or(beside) {
-            self.deprecation.tell(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
+        if let Some(entry) = entry.or(fallback) {
+            self.deprecation.set_headers(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
         }
-        self.base.put_into_headers(response.headers_mut());
+        self.base.prefix_headers(response.headers_mut());
         if self.access_log.has(status) {
             // the path is left out: it can identify a person
             tracing::info!(method = %parts.method, status, seconds, "answered");
@@ -324,10 +324,7 @@ impl App {
         Provider { store, tokens, context, applications, pool: &self.pool, documents, counts }
     }
 
-    /// Tells some of the client apps that are due by their back channel that a session ended.
-    ///
-    /// # Errors
-    /// Errors of the store; a token that cannot be signed.
+    /// Sends logout tokens to some of the client apps that are due by their back channel.
     pub async fn tell_sign_outs(
         &self,
         permission: Permission,
@@ -359,7 +356,7 @@ impl App {
         self: &Arc<Self>,
         parts: &Parts,
         body: &mut RequestBody,
-        (chosen, beside): (&mut Option<Entry>, &mut Option<Entry>),
+        (chosen, fallback): (&mut Option<Entry>, &mut Option<Entry>),
     ) -> Result<Response<AnswerBody>, Problem> {
         let now = now();
         let path = parts.uri.path();
@@ -368,27 +365,27 @@ impl App {
             Err(problem) => {
                 let is_of_protocol = ["/connect/", "/.well-known/"].iter().any(|part| path.contains(part));
                 return match Box::pin(external::of_path(self, parts, now)).await {
-                    None if is_of_protocol => Ok(self.told_to_scripts(problem, parts)),
+                    None if is_of_protocol => Ok(self.problem_for_scripts(problem, parts)),
                     found => found.unwrap_or(Err(problem)),
                 };
             }
         };
         match target {
-            Target::System(route, whose) => {
+            Target::System(route, kind) => {
                 Span::current().record("operation", route.path());
-                let answered = route.answer(self, (*whose, parameters), parts, body, now).await;
+                let answered = route.answer(self, (*kind, parameters), parts, body, now).await;
                 if route.is_open_to_scripts() {
-                    let told = answered.or_else(|problem| Ok(self.told_to_scripts(problem, parts)));
-                    return told.map(open_to_scripts);
+                    let response = answered.or_else(|problem| Ok(self.problem_for_scripts(problem, parts)));
+                    return response.map(open_to_scripts);
                 }
                 let mut response = answered?;
                 if route.shows_pages() {
-                    self.base.put_into_page(&mut response);
+                    self.base.prefix_page(&mut response);
                 }
                 Ok(response)
             }
             Target::Operations(entries) => {
-                *beside = entries.first().copied();
+                *fallback = entries.first().copied();
                 let entry = choose(entries, &parts.method)?;
                 *chosen = Some(entry);
                 Span::current().record("operation", entry.op.name);
@@ -397,8 +394,8 @@ impl App {
         }
     }
 
-    /// A refusal that scripts of any site may read.
-    fn told_to_scripts(&self, problem: Problem, parts: &Parts) -> Response<AnswerBody> {
+    /// A problem that scripts of any site may read.
+    fn problem_for_scripts(&self, problem: Problem, parts: &Parts) -> Response<AnswerBody> {
         self.log_problem(&problem, parts);
         open_to_scripts(answer::problem(problem, parts))
     }
@@ -453,7 +450,7 @@ fn check_host(parts: &Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether a body has a transfer coding beside the framing of HTTP/1.1, which alone is read (RFC 9112, section 6.1): a proxy in
+/// Whether a body has a transfer coding besides the framing of HTTP/1.1, which alone is read (RFC 9112, section 6.1): a proxy in
 /// front that decodes it would read another body.
 fn has_unread_coding(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
@@ -461,7 +458,7 @@ fn has_unread_coding(headers: &HeaderMap) -> bool {
     codings.next().is_some_and(|first| !is_read(first)) || codings.next().is_some()
 }
 
-/// Whether people sign in here, and what they need at the services.
+/// Whether people sign in here, and the class of authentication that they need at the services.
 #[derive(Clone, Copy, Debug)]
 pub struct SignInSettings {
     /// Whether people sign in here.
@@ -473,10 +470,10 @@ pub struct SignInSettings {
 /// People sign in, and one factor is enough.
 pub const SIGN_IN: SignInSettings = SignInSettings { is_on: true, admin_acr: "sfa" };
 
-/// What to do where no token was sent.
+/// The advice in a problem without a token.
 pub const NO_TOKEN: &str = "Send an access token: Authorization: Bearer ...";
 
-/// A challenge (RFC 6750, section 3). Where no token was sent it names no error.
+/// A challenge (RFC 6750, section 3). It names no error where no token was sent.
 pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
     let challenge = match error {
         Some(error) => format!("Bearer realm=\"chancery\", error=\"{error}\""),

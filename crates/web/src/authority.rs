@@ -17,7 +17,7 @@ use crate::{
     visitor::SessionAuthority,
 };
 
-/// A granted request, and the epoch that its rights were read at.
+/// A granted request, and the epoch of its rights.
 #[derive(Clone, Debug)]
 pub struct Authorization {
     /// The epoch.
@@ -26,24 +26,24 @@ pub struct Authorization {
     pub caller: Option<Arc<Caller>>,
     /// The directory that calls, where one does.
     pub provisioner: Option<Arc<Provisioner>>,
-    /// What is reached.
+    /// The scope that it reaches.
     pub scope: Scope,
 }
 
-/// What a request needs to be permitted.
+/// The requirements of a request.
 #[derive(Clone)]
 pub struct Requirement {
     permit: Permit,
     audience: Audience,
     scheme: Scheme,
-    /// The nonce to request where one is needed, because the DPoP proof has none.
+    /// The nonce to demand where one is needed, because the DPoP proof has none.
     lacks_nonce: Option<String>,
     /// The class of authentication that people need.
     admin_acr: &'static str,
     now: Timestamp,
 }
 
-/// A request's verified token and the permit it needs: enough to decide within a transaction, where no
+/// A request's verified token and the permit that it needs: enough to decide within a transaction, where no
 /// change of rights can come in between.
 pub struct Authority {
     requirement: Requirement,
@@ -56,7 +56,7 @@ impl Authority {
         let context = self.lookup.look_up(tx)?;
         // a quick read on PostgreSQL has no snapshot: its next query is sent with this check
         tx.expect_epoch(context.epoch)?;
-        self.requirement.judge(context)
+        self.requirement.check(context)
     }
 }
 
@@ -73,7 +73,7 @@ pub enum Rights {
     Asked(Ask),
 }
 
-/// Reads what a directory's token is granted, within a transaction.
+/// Reads the rights of a directory's token, within a transaction.
 pub type Ask = Arc<dyn Fn(&mut Tx<'_>) -> Result<Authorization, Problem> + Send + Sync>;
 
 impl Rights {
@@ -85,10 +85,7 @@ impl Rights {
         }
     }
 
-    /// What the request is granted by rights read now; `None` where cached rights are used.
-    ///
-    /// # Errors
-    /// The refusal.
+    /// Authorizes by rights read now; `None` where cached rights are used.
     pub fn authorize(&self, tx: &mut Tx<'_>) -> Result<Option<Authorization>, Problem> {
         match self {
             Self::Cached(_) => Ok(None),
@@ -104,11 +101,8 @@ impl Rights {
 }
 
 impl App {
-    /// Whether the caller may call the operation: by its token, its rights and the store in the path. A
-    /// refusal by cached rights is confirmed by current ones before it is answered.
-    ///
-    /// # Errors
-    /// The refusal.
+    /// Authorizes a call: by its token, its rights and the store in the path. A
+    /// denial by cached rights is confirmed by current ones before it is answered.
     pub async fn authorize(
         &self,
         parts: &Parts,
@@ -131,18 +125,18 @@ impl App {
             let presented = guard::PresentedToken { scheme: requirement.scheme, token, claims, needs_nonce };
             requirement.lacks_nonce = guard::check(self, parts, &presented, now).await?;
         }
-        let authorization = match requirement.judge(context) {
-            Err(_) if is_remembered => requirement.judge(self.look_up(token, store, now).await?)?,
-            judged => judged?,
+        let authorization = match requirement.check(context) {
+            Err(_) if is_remembered => requirement.check(self.look_up(token, store, now).await?)?,
+            result => result?,
         };
         trace::note(authorization.caller.as_deref(), &authorization.scope);
         Ok((requirement, authorization))
     }
 
-    /// What a request is granted now whose proof was looked at before: an answer that goes on asks again and again.
+    /// Authorizes again a request whose proof was verified before: a long answer repeats this check.
     ///
     /// # Errors
-    /// The refusal: its token has ended, or what it needs was taken away.
+    /// The token has expired, or a right was revoked.
     pub async fn authorize_again(
         &self,
         parts: &Parts,
@@ -155,23 +149,20 @@ impl App {
             Some(context) => context,
             None => self.look_up(token, store, now).await?,
         };
-        Requirement { now, ..requirement.clone() }.judge(context)
+        Requirement { now, ..requirement.clone() }.check(context)
     }
 
     /// Like [`App::authorize`], by current rights: for requests without a transaction, which would detect
     /// stale ones.
-    ///
-    /// # Errors
-    /// The refusal.
     pub async fn authorize_at_once(
         &self,
         parts: &Parts,
         permit: Permit,
         now: Timestamp,
     ) -> Result<(), Problem> {
-        let (asked, _) = self.authorize(parts, permit, None, now).await?;
+        let (requirement_of_token, _) = self.authorize(parts, permit, None, now).await?;
         let (_, token) = requirement(parts, permit, None, now)?;
-        asked.judge(self.look_up(token, None, now).await?).map(drop)
+        requirement_of_token.check(self.look_up(token, None, now).await?).map(drop)
     }
 
     async fn look_up(
@@ -185,9 +176,6 @@ impl App {
 
     /// The rights of a request whose cached ones are stale: from now on it reads them itself, so that changes
     /// of rights cannot hold it up for ever. Everything cached with them is dropped.
-    ///
-    /// # Errors
-    /// The store fails.
     pub async fn renew_rights(
         &self,
         parts: &Parts,
@@ -226,9 +214,9 @@ fn requirement<'a>(
 }
 
 impl Requirement {
-    fn judge(&self, context: SecurityContext) -> Result<Authorization, Problem> {
+    fn check(&self, context: SecurityContext) -> Result<Authorization, Problem> {
         if self.permit == Permit::Public {
-            return enter(context);
+            return grant_public_access(context);
         }
         let invalid = || guard::invalid(self.scheme);
         let fits =
@@ -238,28 +226,28 @@ impl Requirement {
         }
         let caller = context.caller.filter(|caller| caller.enabled).ok_or_else(invalid)?;
         let acr = context.claims.as_ref().and_then(|claims| claims.acr.as_deref());
-        // whoever asks about the own user administers nothing
+        // a person who reads the own user administers nothing
         let administers = self.permit != Permit::Person;
         if caller.is_person && administers && !is_at_least(acr, self.admin_acr) {
             return Err(guard::too_weak(self.scheme, self.admin_acr));
         }
         if let (true, Some(nonce)) = (caller.needs_nonce, &self.lacks_nonce) {
-            return Err(guard::asking_for(nonce));
+            return Err(guard::nonce_required(nonce));
         }
-        let scope = decide(self.permit, &caller, context.store.as_deref()).map_err(refuse)?;
+        let scope = decide(self.permit, &caller, context.store.as_deref()).map_err(problem_of_denial)?;
         Ok(Authorization { epoch: context.epoch, caller: Some(caller), provisioner: None, scope })
     }
 }
 
-/// Grants anyone access to a store.
-fn enter(context: SecurityContext) -> Result<Authorization, Problem> {
+/// Grants anonymous access to a store.
+fn grant_public_access(context: SecurityContext) -> Result<Authorization, Problem> {
     let store = context.store.filter(|store| store.is_active);
     let store = store.ok_or_else(|| Problem::not_found("user store"))?;
     let scope = Scope::Store(store.scope.clone());
     Ok(Authorization { epoch: context.epoch, caller: None, provisioner: None, scope })
 }
 
-pub fn refuse(refused: AccessDenied) -> Problem {
+pub fn problem_of_denial(refused: AccessDenied) -> Problem {
     match refused {
         AccessDenied::Forbidden => {
             Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")

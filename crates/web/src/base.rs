@@ -1,5 +1,5 @@
-//! The path of the public URL. Inside, paths are those of the routes: it is taken off where a request comes in, and put before
-//! what an answer leads to where that goes out. So no page, redirect or header is written with it, and none can forget it.
+//! The path of the public URL. Internal paths are those of the routes: the base is removed from a request's address, and added
+//! to the addresses in an answer. So no page, redirect or header is written with it, and none can omit it.
 
 use chancery_resource::settings::OWN_PATHS;
 use http::{
@@ -9,10 +9,10 @@ use http::{
 
 use crate::answer::AnswerBody;
 
-/// Where well-known documents are, of issuers with a path, too (RFC 8414, section 3.1).
+/// The prefix of well-known documents, also of issuers with a path (RFC 8414, section 3.1).
 const WELL_KNOWN: &str = "/.well-known/";
 
-/// The headers that lead somewhere, each with what stands before the address.
+/// Headers with addresses, each with the text before the address.
 static HEADERS: [(HeaderName, &str); 5] = [
     (header::LOCATION, ""),
     (header::CONTENT_LOCATION, ""),
@@ -21,7 +21,7 @@ static HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("speculation-rules"), "\""),
 ];
 
-/// The attributes that lead somewhere, those of the console's script included, each with what stands before the address.
+/// Attributes with addresses, those of the console's script included, each with the text before the address.
 const ATTRIBUTES: [(&str, &str); 13] = [
     ("action", ""),
     ("content", "0;url="),
@@ -59,15 +59,15 @@ impl BasePath {
         Self(path.trim_end_matches('/').to_owned())
     }
 
-    /// Judges the path of a public URL: it is taken off again, so it must not be taken for one of the server's own.
+    /// Validates the path of a public URL: it must not be taken for one of the server's own.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn judge(public_url: &str) -> Result<(), String> {
+    /// A message for the administrator.
+    pub fn validate(public_url: &str) -> Result<(), String> {
         let Self(path) = Self::of(public_url);
         let is_plain = |segment: &str| {
-            let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-            !matches!(segment, "" | "." | "..") && segment.bytes().all(is_kept)
+            let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+            !matches!(segment, "" | "." | "..") && segment.bytes().all(is_unreserved)
         };
         if !path.split('/').skip(1).all(is_plain) {
             return Err("its path has segments of letters, digits, -, ., _ and ~".to_owned());
@@ -84,7 +84,7 @@ impl BasePath {
     }
 
     /// Takes the path off a request's address, unless a proxy in front did or there is none.
-    pub fn take_off(&self, uri: &mut Uri) {
+    pub fn strip_from(&self, uri: &mut Uri) {
         let Some(inner) = self.inner(uri.path()) else { return };
         let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
         let Ok(inner) = PathAndQuery::try_from(format!("{inner}{query}")) else { return };
@@ -110,7 +110,7 @@ impl BasePath {
     }
 
     /// Puts the path before the addresses of an answer's headers.
-    pub fn put_into_headers(&self, headers: &mut HeaderMap) {
+    pub fn prefix_headers(&self, headers: &mut HeaderMap) {
         if self.0.is_empty() {
             return;
         }
@@ -125,7 +125,7 @@ impl BasePath {
     }
 
     /// Puts the path before the addresses of a page.
-    pub fn put_into_page(&self, response: &mut Response<AnswerBody>) {
+    pub fn prefix_page(&self, response: &mut Response<AnswerBody>) {
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_page = kind.is_some_and(|kind| kind.starts_with("text/html"));
         if self.0.is_empty() || !is_page {
@@ -134,48 +134,51 @@ impl BasePath {
         if let AnswerBody::Whole(Some(bytes)) = response.body_mut()
             && let Ok(html) = str::from_utf8(bytes)
         {
-            *bytes = self.put_into_html(html).into();
+            *bytes = self.prefix_html(html).into();
         }
     }
 
-    fn put_into_html(&self, html: &str) -> String {
+    fn prefix_html(&self, html: &str) -> String {
         let mut out = String::with_capacity(html.len() + html.len() / 8);
         let mut rest = html;
         while let Some(at) = rest.find('<') {
             let (text, tag) = rest.split_at(at);
             out.push_str(text);
-            rest = self.put_into_tag(tag, &mut out);
+            rest = self.prefix_tag(tag, &mut out);
         }
         out.push_str(rest);
         out
     }
 
-    /// Copies a tag; returns what is behind it.
-    fn put_into_tag<'a>(&self, tag: &'a str, out: &mut String) -> &'a str {
-        let (opening, mut rest) = cut(tag, |letter| is_space(letter) || matches!(letter, '>' | '/'));
+    /// Copies a tag; returns the rest after it.
+    fn prefix_tag<'a>(&self, tag: &'a str, out: &mut String) -> &'a str {
+        let (opening, mut rest) =
+            split_at_stop(tag, |letter| is_space(letter) || matches!(letter, '>' | '/'));
         out.push_str(opening);
         if opening == "<" {
             // the end of an element
             return rest;
         }
         loop {
-            rest = copied(out, rest, |letter| !is_space(letter) && letter != '/');
+            rest = copy_until(out, rest, |letter| !is_space(letter) && letter != '/');
             if rest.is_empty() || rest.starts_with('>') {
                 return rest;
             }
-            let (name, after) = cut(rest, |letter| is_space(letter) || matches!(letter, '=' | '>' | '/'));
+            let (name, after) =
+                split_at_stop(rest, |letter| is_space(letter) || matches!(letter, '=' | '>' | '/'));
             out.push_str(name);
-            rest = copied(out, after, |letter| !is_space(letter));
+            rest = copy_until(out, after, |letter| !is_space(letter));
             let Some(value) = rest.strip_prefix('=') else { continue };
             out.push('=');
-            let value = copied(out, value, |letter| !is_space(letter));
+            let value = copy_until(out, value, |letter| !is_space(letter));
             let quote = value.chars().next().filter(|letter| matches!(letter, '"' | '\''));
             let value = quote.map_or(value, |quote| {
                 out.push(quote);
                 value.strip_prefix(quote).unwrap_or(value)
             });
-            let (value, after) =
-                cut(value, |letter| quote.map_or(is_space(letter) || letter == '>', |quote| letter == quote));
+            let (value, after) = split_at_stop(value, |letter| {
+                quote.map_or(is_space(letter) || letter == '>', |quote| letter == quote)
+            });
             let known = ATTRIBUTES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             let led = known.and_then(|(_, before)| Some((*before, value.strip_prefix(before)?)));
             match led.filter(|(_, address)| is_own(&address.replace("&#x2f;", "/"))) {
@@ -195,14 +198,14 @@ const fn is_space(letter: char) -> bool {
     letter.is_ascii_whitespace()
 }
 
-/// What is before the first letter that stops, and the rest.
-fn cut(text: &str, stops: impl Fn(char) -> bool) -> (&str, &str) {
+/// Splits at the first letter that stops.
+fn split_at_stop(text: &str, stops: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(stops).unwrap_or(text.len()))
 }
 
-/// Copies what is before the first letter that stops; returns the rest.
-fn copied<'a>(out: &mut String, text: &'a str, stops: impl Fn(char) -> bool) -> &'a str {
-    let (before, rest) = cut(text, stops);
+/// Copies the text before the first letter that stops; returns the rest.
+fn copy_until<'a>(out: &mut String, text: &'a str, stops: impl Fn(char) -> bool) -> &'a str {
+    let (before, rest) = split_at_stop(text, stops);
     out.push_str(before);
     rest
 }
@@ -233,7 +236,7 @@ mod tests {
             ("https://example.com/a/b/", "/a/b"),
         ] {
             assert_eq!(BasePath::of(url).as_str(), path);
-            assert_eq!(BasePath::judge(url), Ok(()));
+            assert_eq!(BasePath::validate(url), Ok(()));
         }
     }
 
@@ -251,7 +254,7 @@ mod tests {
             "/%61",
             "/a;b",
         ] {
-            assert!(BasePath::judge(&format!("https://id.example{wrong}")).is_err(), "{wrong}");
+            assert!(BasePath::validate(&format!("https://id.example{wrong}")).is_err(), "{wrong}");
         }
     }
 
@@ -259,7 +262,7 @@ mod tests {
     #[test]
     fn the_path_is_taken_off() {
         let base = BasePath::of("https://example.com/id");
-        for (asked, inner) in [
+        for (requested, inner) in [
             ("/id/console?a=/id/b", "/console?a=/id/b"),
             ("/console?a=b", "/console?a=b"),
             ("/id", "/"),
@@ -273,12 +276,12 @@ mod tests {
             ("/.well-known/oauth-authorization-server/t/7", "/.well-known/oauth-authorization-server/t/7"),
             ("/.well-known/idea", "/.well-known/idea"),
         ] {
-            let mut uri: Uri = asked.parse().unwrap();
-            base.take_off(&mut uri);
-            assert_eq!(uri.to_string(), inner, "{asked}");
+            let mut uri: Uri = requested.parse().unwrap();
+            base.strip_from(&mut uri);
+            assert_eq!(uri.to_string(), inner, "{requested}");
         }
         let mut uri = Uri::from_static("*");
-        base.take_off(&mut uri);
+        base.strip_from(&mut uri);
         assert_eq!(uri.to_string(), "*");
     }
 
@@ -294,7 +297,7 @@ mod tests {
             (header::REFRESH, "0; url=/signin/continue?go=1", "0; url=/id/signin/continue?go=1"),
         ] {
             let mut headers = HeaderMap::from_iter([(name.clone(), HeaderValue::from_static(value))]);
-            base.put_into_headers(&mut headers);
+            base.prefix_headers(&mut headers);
             assert_eq!(headers.get(name).unwrap(), put);
         }
     }
@@ -333,7 +336,7 @@ mod tests {
                 "<meta content=\"0;url=https://app.example/connect\"><meta content=\"/connect\">",
             ),
         ] {
-            assert_eq!(base.put_into_html(html), put);
+            assert_eq!(base.prefix_html(html), put);
         }
     }
 }

@@ -56,7 +56,7 @@ impl From<Incoming> for RequestBody {
 }
 
 impl RequestBody {
-    /// Receives the body, within its room.
+    /// Receives the body, within its reservation.
     pub async fn receive(
         &mut self,
         connections: &Connections,
@@ -84,7 +84,7 @@ impl RequestBody {
     }
 
     /// Ends an answered request: the rest of a small body is read, so that the connection can be reused;
-    /// otherwise the client is told that it cannot.
+    /// otherwise the answer says that it closes.
     pub async fn finish(&mut self, parts: &Parts, headers: &mut HeaderMap) {
         if self.is_whole || self.incoming.is_end_stream() || parts.version == Version::HTTP_2 {
             return;
@@ -140,8 +140,8 @@ pub const fn bound_of(app: &App, op: &Op) -> usize {
     }
 }
 
-/// Memory for bodies. A larger body takes it as it arrives: one that is announced and never arrives holds up
-/// nobody but its sender, who has at most half of all permits.
+/// Memory for bodies. A larger body takes it as it arrives: one that is announced and never arrives blocks
+/// only its sender, who has at most half of all permits.
 pub struct Bodies {
     larger: Arc<Semaphore>,
     /// Each caller's share, by the announced size of its bodies.
@@ -164,7 +164,7 @@ impl Bodies {
         }
     }
 
-    /// Room for a body up to a bound, waiting for the caller's share where the body is large. A body
+    /// Reserves memory for a body up to a bound, waiting for the caller's share where the body is large. A body
     /// announced to be larger than the bound is refused at once.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl Bodies {
             return Err(too_large(bound));
         }
         let mib = u32::try_from(size.div_ceil(MIB)).unwrap_or(u32::MAX);
-        let turn = match caller {
+        let share = match caller {
             Some(caller) if size > SMALL_BODY => {
                 let share = self.shares.take_many(caller, mib.saturating_mul(READ_SIZE).min(self.share));
                 Some(timeout(STALL_TIME, share).await.unwrap_or(Err(Error::Busy))?)
@@ -195,7 +195,7 @@ impl Bodies {
             covered: TINY_BODY,
             taken: 0,
             held: Vec::new(),
-            _share: turn,
+            _share: share,
         })
     }
 }
@@ -251,7 +251,7 @@ pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Res
     .await?
 }
 
-/// Reads a form that is posted, of at most so many bytes.
+/// Reads a posted form of at most this many bytes.
 ///
 /// # Errors
 /// It is no form, is too large, or breaks off.
@@ -269,7 +269,7 @@ pub async fn read_post(
     read_form(std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?)
 }
 
-/// Runs what takes too long for a worker, on one of as many threads as there are processors.
+/// Runs long work off the workers, on one of as many threads as there are processors.
 pub async fn off_workers<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> T + Send + 'static,
@@ -277,7 +277,7 @@ pub async fn off_workers<T: Send + 'static>(
     let permit = Arc::clone(&app.readers).acquire_owned().await.map_err(|_| Error::Busy)?;
     let span = Span::current();
     let read = tokio::task::spawn_blocking(move || {
-        let _place = permit;
+        let _permit = permit;
         span.in_scope(work)
     });
     Ok(read.await.map_err(|_| Error::Internal("work off the workers broke".into()))?)
@@ -324,7 +324,7 @@ mod tests {
 
     /// Unknown callers have few permits for bodies that are not tiny, and take none from known ones.
     #[tokio::test(start_paused = true)]
-    async fn strangers_have_places_of_their_own() {
+    async fn unknown_callers_have_permits_of_their_own() {
         let bodies = Bodies::of(16);
         let mut held = Vec::new();
         for _ in 0..=SMALL_BODIES.1 {

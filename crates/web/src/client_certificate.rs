@@ -1,6 +1,6 @@
 //! Client certificates of the TLS handshake (RFC 8705). Any is accepted: the handshake proves possession of
 //! its key, whether it chains to a trusted authority is recorded, and the client app's configuration says
-//! whose it is.
+//! which client app owns it.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -46,7 +46,7 @@ impl ClientTrust {
     }
 
     /// The certificate of a connection, and whether it chains to a trusted authority.
-    pub fn judge(&self, chain: &[CertificateDer<'_>]) -> Option<ClientCertificate> {
+    pub fn check_chain(&self, chain: &[CertificateDer<'_>]) -> Option<ClientCertificate> {
         let (own, others) = chain.split_first()?;
         let is_trusted = self
             .authorities

@@ -1,4 +1,4 @@
-//! What an answer carries besides its body: its ETag, the location of the new item, and no body where the
+//! The parts of an answer besides its body: its ETag, the location of the new item, and no body where the
 //! caller wants none.
 
 use chancery_resource::{Answer, Call, Method, Op, Problem, Reply, etag, token_in};
@@ -19,7 +19,7 @@ pub fn wants_minimal(headers: &HeaderMap, op: &Op) -> bool {
         })
 }
 
-/// Whether an operation reads one thing, of which its answer has the ETag and which conditions are about.
+/// Whether an operation reads one item, so that its answer has an ETag and preconditions apply.
 pub const fn reads_one(op: &Op) -> bool {
     matches!(op.method, Method::Get)
         && !op.writes()
@@ -53,11 +53,11 @@ pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
     }
 }
 
-/// The status of an answer about one item, by the preconditions on what was read.
+/// The status of an answer about one item, after its preconditions.
 ///
 /// # Errors
 /// `If-Match` does not hold.
-pub fn judge(call: &Call, answer: &Answer, body: &[u8]) -> Result<u16, Problem> {
+pub fn check_preconditions(call: &Call, answer: &Answer, body: &[u8]) -> Result<u16, Problem> {
     let tag = answer.headers.iter().find(|(name, _)| *name == header::ETAG.as_str());
     match tag {
         Some((_, tag)) if !call.request.op.writes() && answer.status == 200 => {

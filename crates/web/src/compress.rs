@@ -1,5 +1,5 @@
-//! Compressed answers: lists, documents and assets, as they are produced. Never what holds a secret: the
-//! compressed length would leak it to an attacker who can place an attempt beside it (BREACH).
+//! Compressed answers: lists, documents and assets, as they are produced. Never an answer with a secret: the
+//! compressed length would leak it to an attacker who can put a guess into the same answer (BREACH).
 
 use std::{
     io::Write,
@@ -49,7 +49,7 @@ impl Coding {
     }
 
     /// The coding that the caller prefers; `None` where it prefers no coding, or states nothing.
-    fn wanted(headers: &HeaderMap) -> Option<Self> {
+    fn preferred(headers: &HeaderMap) -> Option<Self> {
         let lines = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         let named: Vec<(String, u32)> = lines.flat_map(|line| line.split(',')).map(weighed).collect();
         let weight = |name: &str| {
@@ -64,9 +64,9 @@ impl Coding {
     /// All of a body, encoded; `None` where that fails.
     fn encode(self, bytes: &[u8]) -> Option<Bytes> {
         let mut encoder = Encoder::new(self)?;
-        let mut made = encoder.take(bytes).ok()?;
-        made.append(&mut encoder.finish().ok()?);
-        Some(made.into())
+        let mut encoded_bytes = encoder.take(bytes).ok()?;
+        encoded_bytes.append(&mut encoder.finish().ok()?);
+        Some(encoded_bytes.into())
     }
 
     /// Sets the headers of an encoded body. Another coding is another representation.
@@ -107,7 +107,7 @@ fn holds_secrets(shape: &Shape) -> bool {
         || shape.relations.iter().any(|relation| is_secret(relation.target))
 }
 
-/// Compresses an answer as the caller prefers, if it is of a kind that gets smaller. A complete body is
+/// Compresses an answer as the caller prefers, if its media type is compressible. A complete body is
 /// encoded here: only a streamed one, which is bounded where it is produced, holds an encoder while read.
 pub async fn compress(
     app: &App,
@@ -126,7 +126,7 @@ pub async fn compress(
     }
     let (mut answered, body) = response.into_parts();
     answered.headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-    let Some(coding) = Coding::wanted(headers) else { return Ok(Response::from_parts(answered, body)) };
+    let Some(coding) = Coding::preferred(headers) else { return Ok(Response::from_parts(answered, body)) };
     let encoded = match body {
         AnswerBody::Whole(Some(bytes)) if bytes.len() >= SMALL => {
             let plain = bytes.clone();
@@ -151,7 +151,7 @@ pub async fn compress(
     Ok(Response::from_parts(answered, encoded.unwrap_or_else(|as_it_is| as_it_is)))
 }
 
-/// A text that is the same for everybody, cached in each coding requested so far.
+/// A text that is the same for all callers, cached in each coding requested so far.
 pub struct CompressedText {
     content_type: &'static str,
     plain: Bytes,
@@ -159,17 +159,18 @@ pub struct CompressedText {
 }
 
 impl CompressedText {
-    /// The text, which is compressed when it is first asked for.
+    /// The text, which is compressed on the first request.
     pub fn new(content_type: &'static str, plain: Bytes) -> Self {
         Self { content_type, plain, encoded: Default::default() }
     }
 
     /// The text as an answer, in the coding that the caller prefers.
     pub fn answer(&self, headers: &HeaderMap) -> Response<AnswerBody> {
-        let wanted = Coding::wanted(headers).filter(|_| self.plain.len() >= SMALL);
-        let kept = Coding::ALL.into_iter().zip(&self.encoded).find(|(coding, _)| Some(*coding) == wanted);
-        let encoded = kept.and_then(|(coding, kept)| {
-            kept.get_or_init(|| coding.encode(&self.plain)).clone().map(|encoded| (coding, encoded))
+        let preferred = Coding::preferred(headers).filter(|_| self.plain.len() >= SMALL);
+        let cached =
+            Coding::ALL.into_iter().zip(&self.encoded).find(|(coding, _)| Some(*coding) == preferred);
+        let encoded = cached.and_then(|(coding, cached)| {
+            cached.get_or_init(|| coding.encode(&self.plain)).clone().map(|encoded| (coding, encoded))
         });
         let mut response = match encoded {
             Some((coding, encoded)) => {
@@ -202,16 +203,17 @@ impl EncodedBody {
                     return Poll::Pending;
                 }
                 Poll::Ready(Some(Ok(frame))) => {
-                    let made = frame.data_ref().map_or(Ok(Vec::new()), |data| encoder.take(data));
+                    let compressed = frame.data_ref().map_or(Ok(Vec::new()), |data| encoder.take(data));
                     self.encoder = Some(encoder);
-                    match made {
-                        Ok(made) if made.is_empty() => {}
-                        Ok(made) => return Poll::Ready(Some(Ok(Frame::data(made.into())))),
+                    match compressed {
+                        Ok(bytes) if bytes.is_empty() => {}
+                        Ok(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes.into())))),
                         Err(_) => return Poll::Ready(Some(Err(Interrupted))),
                     }
                 }
                 Poll::Ready(None) => {
-                    let last = encoder.finish().map(|made| Frame::data(made.into())).map_err(|_| Interrupted);
+                    let last =
+                        encoder.finish().map(|encoded| Frame::data(encoded.into())).map_err(|_| Interrupted);
                     return Poll::Ready(Some(last));
                 }
                 Poll::Ready(Some(Err(broken))) => return Poll::Ready(Some(Err(broken))),
@@ -283,20 +285,20 @@ mod tests {
 
     #[test]
     fn codings_are_chosen_by_their_weights() {
-        let wanted = |value: &'static str| {
-            Coding::wanted(&HeaderMap::from_iter([(
+        let preferred = |value: &'static str| {
+            Coding::preferred(&HeaderMap::from_iter([(
                 header::ACCEPT_ENCODING,
                 HeaderValue::from_static(value),
             )]))
         };
-        assert_eq!(wanted("gzip, deflate, br, zstd"), Some(Coding::Zstd));
-        assert_eq!(wanted("gzip;q=1.0, BR;q=0.8"), Some(Coding::Gzip));
-        assert_eq!(wanted("gzip, br"), Some(Coding::Brotli));
-        assert_eq!(wanted("*"), Some(Coding::Zstd));
-        assert_eq!(wanted("zstd;q=0, *;q=0.5"), Some(Coding::Brotli));
+        assert_eq!(preferred("gzip, deflate, br, zstd"), Some(Coding::Zstd));
+        assert_eq!(preferred("gzip;q=1.0, BR;q=0.8"), Some(Coding::Gzip));
+        assert_eq!(preferred("gzip, br"), Some(Coding::Brotli));
+        assert_eq!(preferred("*"), Some(Coding::Zstd));
+        assert_eq!(preferred("zstd;q=0, *;q=0.5"), Some(Coding::Brotli));
         for none in ["", "identity", "identity, gzip;q=0.5", "gzip;q=0", "deflate", "gzip;q=x"] {
-            assert_eq!(wanted(none), None, "{none}");
+            assert_eq!(preferred(none), None, "{none}");
         }
-        assert_eq!(Coding::wanted(&HeaderMap::new()), None);
+        assert_eq!(Coding::preferred(&HeaderMap::new()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1 or HTTP/2, watched while it lasts.
+//! One connection: HTTP/1.1 or HTTP/2, supervised while it lasts.
 
 mod line_ends;
 
@@ -35,7 +35,7 @@ const STREAMS: u32 = 100;
 /// HTTP/2 flow control windows: of one body, and of all bodies of a connection, in bytes.
 const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 
-/// The HTTP builder for connections: what each of them holds is bounded.
+/// The HTTP builder for connections: the memory of each is bounded.
 pub fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // `Activity` watches the times: the library's timeouts cover neither idle connections nor a stop
@@ -51,7 +51,7 @@ pub fn builder() -> Builder<TokioExecutor> {
 }
 
 /// Serves a connection until it ends or must be ended.
-pub async fn converse<I, F>(
+pub async fn serve_connection<I, F>(
     builder: &Builder<TokioExecutor>,
     io: I,
     (connections, activity): (&Arc<Connections>, &Arc<Activity>),
@@ -62,23 +62,23 @@ pub async fn converse<I, F>(
 {
     let (activity_of_io, line_ends) = (Arc::clone(activity), LineEnds::default());
     let io = TokioIo::new(ObservedStream { io, activity: activity_of_io, is_shut: false, line_ends });
-    let (connections, asked) = (Arc::clone(connections), Arc::clone(activity));
+    let (connections, tracked) = (Arc::clone(connections), Arc::clone(activity));
     let service = service_fn(move |request: Request<Incoming>| {
         let (connections, version) = (Arc::clone(&connections), request.version());
         let is_head = request.method() == Method::HEAD;
-        let active = asked.ask(version);
+        let active = tracked.begin_request(version);
         let answer = answer(request);
         async move {
             let mut response = answer.await;
             if connections.stage() != Stage::Open && version != Version::HTTP_2 {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            // the library leaves the body of an answer to HEAD out over HTTP/1.1 alone
+            // the library omits the body of an answer to HEAD over HTTP/1.1 alone
             if is_head && version == Version::HTTP_2 {
                 leave_body_out(&mut response);
             }
             active.begin();
-            Ok::<_, Infallible>(response.map(|body| Sent { body, active }))
+            Ok::<_, Infallible>(response.map(|body| TrackedBody { body, active }))
         }
     });
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -118,7 +118,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for ObservedStream<I> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(rest) = self.line_ends.refusal() {
+        if let Some(rest) = self.line_ends.replacement() {
             buffer.put_slice(rest.get(..buffer.remaining()).unwrap_or(rest));
             return Poll::Ready(Ok(()));
         }
@@ -203,13 +203,13 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ObservedStream<I> {
     }
 }
 
-/// An answer's body; reports to `Activity` when the connection takes a piece.
-struct Sent {
+/// An answer's body; reports to `Activity` when the connection takes a chunk.
+struct TrackedBody {
     body: AnswerBody,
     active: ActiveRequest,
 }
 
-impl Body for Sent {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = Interrupted;
 

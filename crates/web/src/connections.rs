@@ -56,7 +56,7 @@ impl OpenConnections {
         Some(activity)
     }
 
-    /// Ends a connection of this address, else of the one that has most of them, else of any. Whether there
+    /// Ends a connection of this address, else of the one that has most of them, else of any. Returns whether there
     /// was one to end.
     fn evict_one(&mut self, address: Option<IpAddr>) -> bool {
         let several = || self.by_address.iter().filter(|(_, count)| **count > 1);
@@ -68,14 +68,14 @@ impl OpenConnections {
     }
 
     /// Ends the connection that loses least: the newest that never sent a complete head, else the one idle
-    /// longest. Whether there was one to end.
+    /// longest. Returns whether there was one to end.
     fn end_one(&mut self, address: Option<IpAddr>) -> bool {
         let there = || self.open.iter().rev().filter(|(_, (from, _))| address.is_none_or(|of| of == *from));
         let silent = there().find(|(_, (_, activity))| activity.is_silent());
         let resting =
             || there().filter_map(|(number, (_, activity))| Some((activity.idle_since()?, number))).min();
-        let found = silent.map(|(number, _)| *number).or_else(|| resting().map(|(_, number)| *number));
-        let activity = found.and_then(|number| self.remove(number));
+        let victim = silent.map(|(number, _)| *number).or_else(|| resting().map(|(_, number)| *number));
+        let activity = victim.and_then(|number| self.remove(number));
         activity.inspect(|activity| activity.evict()).is_some()
     }
 }
@@ -106,7 +106,7 @@ impl Connections {
         })
     }
 
-    /// Those of a server with these limits.
+    /// The connections of a server with these limits.
     pub fn of(limits: &Limits) -> Arc<Self> {
         let bounds =
             ConnectionLimits { total: limits.connections, per_address: limits.connections_per_address };
@@ -172,7 +172,7 @@ impl Connections {
     /// Resolves when the server begins to stop.
     pub async fn stopping(&self) {
         let mut stage = self.stage.subscribe();
-        // that nobody can say so any more is the same
+        // a dropped sender means the same
         let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
     }
 
@@ -184,7 +184,7 @@ impl Connections {
         }
     }
 
-    /// Resolves when all connections have ended or the time is up: whether they have.
+    /// Resolves when all connections have ended or the time is up: returns whether they have.
     pub async fn emptied(&self, time: Duration) -> bool {
         let wait = async {
             loop {

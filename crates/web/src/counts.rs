@@ -46,8 +46,8 @@ struct Count {
 }
 
 impl Count {
-    /// How long it takes until the count is back at zero. One that would take longer than the longest was counted
-    /// before the clock was set back, and is over: otherwise it would shut callers out until the clock is there again.
+    /// Time until the count is back at zero. One that would take longer than the longest was counted
+    /// before the clock was set back, and is over: otherwise it would block callers until the clock is there again.
     fn level(&self, now: i64) -> i64 {
         let left = self.until - now;
         if left > LONGEST { 0 } else { left.max(0) }
@@ -113,9 +113,9 @@ impl<K: Eq + Hash> Counts<K> {
     fn entry(&mut self, key: K, now: Timestamp) -> &mut Count {
         if self.0.len() >= REMEMBERED {
             self.0.retain(|_, count| count.pending > 0 || count.level(micros(now)) > 0);
-            let mut keeps = every_other();
+            let mut retains = every_other();
             if self.0.len() >= REMEMBERED {
-                self.0.retain(|_, _| keeps());
+                self.0.retain(|_, _| retains());
             }
         }
         self.0.entry(key).or_default()
@@ -128,12 +128,12 @@ impl<K: Eq + Hash> Counts<K> {
     }
 }
 
-/// A filter that keeps every second item.
+/// A filter that retains every second item.
 pub fn every_other() -> impl FnMut() -> bool {
-    let mut keep = false;
+    let mut is_retained = false;
     move || {
-        keep = !keep;
-        keep
+        is_retained = !is_retained;
+        is_retained
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     fn a_name_is_the_same_however_it_is_written() {
         assert_eq!(name_of("ada"), name_of("\u{ff21}DA"));
         assert_ne!(name_of("ada"), name_of("bob"));
-        // no name is longer, so what follows does not matter
+        // no name is longer, so the rest does not matter
         assert_eq!(name_of(&"\u{e4}".repeat(60_000)), name_of(&"\u{c4}".repeat(256)));
     }
 }

@@ -27,7 +27,7 @@ impl Deprecation {
     }
 
     /// Adds the headers to an answer of an operation below this base, whose request had this path.
-    pub fn tell(&self, headers: &mut HeaderMap, (base, op): (&str, &Op), path: &str) {
+    pub fn set_headers(&self, headers: &mut HeaderMap, (base, op): (&str, &Op), path: &str) {
         let Some(successor) = op.successor else { return };
         headers.insert("deprecation", self.since.clone());
         if let Some(sunset) = &self.sunset {
@@ -35,26 +35,26 @@ impl Deprecation {
         }
         let names = type_names(successor);
         let target =
-            instead(&format!("{base}{}", op.path), path, &format!("{base}{}", successor.path), names);
+            successor_url(&format!("{base}{}", op.path), path, &format!("{base}{}", successor.path), names);
         if let Ok(link) = HeaderValue::from_str(&format!("<{target}>; rel=\"successor-version\"")) {
             headers.append(header::LINK, link);
         }
     }
 }
 
-/// The names of what `{type}` can be in an operation's path, by the numbers that version 1 accepts.
+/// The names of the values of `{type}` in an operation's path, by the numbers that version 1 accepts.
 fn type_names(op: &Op) -> &'static [&'static str] {
     let choices = op.shape.fields.iter().filter(|field| field.wire().ends_with("Type"));
-    let found = choices.filter_map(|field| match field.kind {
+    let names_of_fields = choices.filter_map(|field| match field.kind {
         Kind::Choice(names) => Some(names),
         _ => None,
     });
-    if op.choices.is_empty() { found.into_iter().next().unwrap_or_default() } else { op.choices }
+    if op.choices.is_empty() { names_of_fields.into_iter().next().unwrap_or_default() } else { op.choices }
 }
 
 /// The successor's URL: its template in the next version, filled from the path that matches the old one. At
-/// a parameter that the old path lacks it ends: what is left is what contains it.
-fn instead(old: &str, path: &str, new: &str, types: &[&str]) -> String {
+/// a parameter that the old path lacks it ends: the rest is the parent's path.
+fn successor_url(old: &str, path: &str, new: &str, types: &[&str]) -> String {
     let is_parameter = |segment: &str| segment.starts_with('{');
     let templates: Vec<&str> = old.split('/').collect();
     let segments: Vec<&str> = path.split('/').collect();
@@ -85,10 +85,10 @@ fn instead(old: &str, path: &str, new: &str, types: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::instead;
+    use super::successor_url;
 
     #[test]
-    fn the_successor_is_at_the_same_place_or_at_what_contains_it() {
+    fn the_successor_is_the_same_path_or_its_parent() {
         for (old, path, new, expected) in [
             (
                 "/api/v1/{store}/User/{id}",
@@ -104,11 +104,12 @@ mod tests {
             ),
             ("/api/v1/Asset/{id}", "/api/v1/Asset/a/b/c", "/api/v1/Asset/{id}", "/api/v2/Asset/a/b/c"),
         ] {
-            assert_eq!(instead(old, path, new, &[]), expected);
+            assert_eq!(successor_url(old, path, new, &[]), expected);
         }
         let (old, new) = ("/api/v1/CertStore/type/{type}", "/api/v2/CertStore/type/{type}");
         for (given, expected) in [("1", "Signing"), ("Signing", "Signing"), ("9", "9")] {
-            let link = instead(old, &format!("/api/v1/CertStore/type/{given}"), new, &["Default", "Signing"]);
+            let link =
+                successor_url(old, &format!("/api/v1/CertStore/type/{given}"), new, &["Default", "Signing"]);
             assert_eq!(link, format!("/api/v2/CertStore/type/{expected}"));
         }
     }

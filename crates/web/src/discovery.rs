@@ -1,4 +1,4 @@
-//! What clients learn of an issuer.
+//! The discovery document of an issuer.
 
 use std::sync::LazyLock;
 
@@ -28,22 +28,22 @@ const TOKEN_CLAIMS: [&str; 11] =
 /// The signature algorithms of ID tokens, and of signed answers of the UserInfo and introspection endpoints.
 const ID_TOKEN_ALGORITHMS: [&str; 5] = ["RS256", "ES256", "ES384", "ES512", "EdDSA"];
 
-/// All that the token endpoint grants by where people sign in.
+/// All grants of the token endpoint where people sign in.
 fn grants_of_people() -> impl Iterator<Item = &'static str> {
     [AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE].into_iter().chain(GRANTS)
 }
 
-/// What the token endpoint answers to a grant type that it does not serve.
+/// The error text of the token endpoint for an unsupported grant type.
 pub fn unsupported_grant(app: &App) -> &'static str {
-    static ALONE: LazyLock<String> = LazyLock::new(|| told(GRANTS.into_iter()));
-    static OF_PEOPLE: LazyLock<String> = LazyLock::new(|| told(grants_of_people()));
-    fn told(grants: impl Iterator<Item = &'static str>) -> String {
+    static ALONE: LazyLock<String> = LazyLock::new(|| message(GRANTS.into_iter()));
+    static OF_PEOPLE: LazyLock<String> = LazyLock::new(|| message(grants_of_people()));
+    fn message(grants: impl Iterator<Item = &'static str>) -> String {
         format!("This server grants by {}.", grants.collect::<Vec<_>>().join(", "))
     }
     if app.sign_in.is_on { &OF_PEOPLE } else { &ALONE }
 }
 
-/// The addresses that the document of an issuer has, in the order in which they are told to people.
+/// The addresses in the document of an issuer, in the order in which people see them.
 const ADDRESSES: [&str; 9] = [
     "issuer",
     "authorization_endpoint",
@@ -60,13 +60,14 @@ const ADDRESSES: [&str; 9] = [
 /// `discovery`.
 pub fn endpoints(app: &App, issuer: &Issuer) -> Vec<(&'static str, String)> {
     let document = document(app, issuer);
-    let told = ADDRESSES.iter().filter_map(|name| Some((*name, document.get(*name)?.as_str()?.to_owned())));
-    let mut all: Vec<_> = told.collect();
+    let addresses =
+        ADDRESSES.iter().filter_map(|name| Some((*name, document.get(*name)?.as_str()?.to_owned())));
+    let mut all: Vec<_> = addresses.collect();
     all.insert(1.min(all.len()), ("discovery", issuer.endpoint(SystemRoute::Discovery.path())));
     all
 }
 
-/// What clients learn of an issuer (OpenID Connect Discovery 1.0; RFC 8414), as text.
+/// The discovery document of an issuer (OpenID Connect Discovery 1.0; RFC 8414), as text.
 pub fn discovery(app: &App, issuer: &Issuer) -> String {
     document(app, issuer).to_string()
 }
@@ -104,10 +105,10 @@ fn document(app: &App, issuer: &Issuer) -> Value {
     document
 }
 
-/// What discovery tells where people sign in.
+/// The discovery members where people sign in.
 fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_json::Value> {
     let methods: Vec<&str> = methods.iter().copied().chain(["none"]).collect();
-    let told = json!({
+    let metadata = json!({
         "authorization_endpoint": issuer.endpoint(SystemRoute::Authorize.path()),
         "userinfo_endpoint": issuer.endpoint(SystemRoute::UserInfo.path()),
         "device_authorization_endpoint": issuer.endpoint(SystemRoute::DeviceAuthorization.path()),
@@ -135,7 +136,7 @@ fn sign_in(issuer: &Issuer, methods: &[&str]) -> serde_json::Map<String, serde_j
         "frontchannel_logout_supported": true,
         "frontchannel_logout_session_supported": true,
     });
-    match told {
+    match metadata {
         serde_json::Value::Object(members) => members,
         _ => serde_json::Map::new(),
     }

@@ -1,4 +1,4 @@
-//! What the server tells of its interfaces: the page, the OpenAPI documents, kinds of problems, schemas of events.
+//! The documentation of the interfaces: the page, the OpenAPI documents, kinds of problems, schemas of events.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::{
 static PAGE: LazyLock<CompressedText> = LazyLock::new(|| {
     CompressedText::new("text/html; charset=utf-8", include_str!("openapi/page.html").into())
 });
-/// The page's files, beside the documents, by name.
+/// The page's files besides the documents, by name.
 static PAGE_FILES: LazyLock<[(&str, CompressedText); 2]> = LazyLock::new(|| {
     let file = |content_type, text: &'static str| CompressedText::new(content_type, text.into());
     [
@@ -37,7 +37,7 @@ pub fn page(parts: &Parts) -> Response<AnswerBody> {
 /// A description of an interface, or a file of the page.
 ///
 /// # Errors
-/// There is none of this name.
+/// There is no document of this name.
 pub fn document(app: &App, parts: &Parts, name: &str) -> Result<Response<AnswerBody>, Problem> {
     if let Some((_, file)) = PAGE_FILES.iter().find(|(file, _)| *file == name) {
         return Ok(file.answer(&parts.headers));
@@ -50,10 +50,10 @@ pub fn document(app: &App, parts: &Parts, name: &str) -> Result<Response<AnswerB
     Ok(document.text(&app.base).answer(&parts.headers))
 }
 
-/// What a kind of problem is.
+/// The description of a kind of problem.
 ///
 /// # Errors
-/// There is none of this name.
+/// There is no kind of problem of this name.
 pub fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {
     let found = ProblemKind::ALL.iter().find(|known| known.facts().1 == kind);
     let (status, slug, title) = found.ok_or_else(|| Problem::not_found("kind of problem"))?.facts();
@@ -64,7 +64,7 @@ pub fn problem_page(kind: &str) -> Result<Response<AnswerBody>, Problem> {
 /// The schema of the events of a type.
 ///
 /// # Errors
-/// There is none of this name.
+/// There is no type of this name.
 pub fn event_schema(app: &App, kind: &str) -> Result<Response<AnswerBody>, Problem> {
     let schema = event_types::schema(kind, &app.context.public_url);
     let schema = schema.ok_or_else(|| Problem::not_found("type of events"))?;

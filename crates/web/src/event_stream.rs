@@ -1,6 +1,6 @@
-//! A feed as server-sent events: an answer that goes on. It is made of pieces, each a call of the operation with the
-//! caller's rights as they are then, so that who loses a role gets nothing more. Who is near the end gets a piece of the tail
-//! that the process keeps for all; who is further behind, or may see of it what the database alone knows, reads for itself.
+//! A feed as server-sent events: an answer without an end. It consists of chunks, each a call of the operation with the
+//! caller's current rights, so that a caller who loses a role gets nothing more. A reader near the end gets a chunk of the tail
+//! that the process caches for all; a reader further behind, or one whose rights the database alone knows, queries the database.
 
 use std::{
     collections::HashMap,
@@ -27,19 +27,19 @@ use crate::{
 };
 
 /// The most streams of a client app, and of a process.
-const MOST: (usize, usize) = (8, 1000);
+const MAX_STREAMS: (usize, usize) = (8, 1000);
 /// How long a stream lasts at most; its reader then connects again.
-const LONGEST: Duration = Duration::from_mins(15);
-/// After how long without an event a stream says that it is still there.
-const QUIET: Duration = Duration::from_secs(15);
-/// How long a stream rests where the server is busy.
-const REST: Duration = Duration::from_secs(1);
-/// Events of one piece.
+const MAX_DURATION: Duration = Duration::from_mins(15);
+/// After this time without an event a stream sends a heartbeat.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long a stream waits where the server is busy.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+/// Events of one chunk.
 const COUNT: &str = "1000";
-/// Where a reader goes on that connects again.
+/// The cursor of a reader that reconnects.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Places for streams.
+/// Slots for streams.
 #[derive(Default)]
 pub struct Streams {
     all: BoundedCounter,
@@ -52,18 +52,18 @@ impl Streams {
             |detail: &str| Problem::new(ProblemKind::Unavailable, detail).with_header("retry-after", "60");
         let in_all = self
             .all
-            .take(MOST.1)
+            .take(MAX_STREAMS.1)
             .ok_or_else(|| full("This process has all the streams that it may have."))?;
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         callers.retain(|_, streams| streams.count() > 0);
-        let own = callers.entry(caller).or_default().take(MOST.0);
+        let own = callers.entry(caller).or_default().take(MAX_STREAMS.0);
         let own =
             own.ok_or_else(|| full("The client app has 8 streams already. Close one, or read the feed."))?;
         Ok((in_all, own))
     }
 }
 
-/// Who reads a stream, and what of it.
+/// The reader of a stream, and its request.
 pub struct Reader {
     /// The operation.
     pub op: &'static Op,
@@ -82,37 +82,37 @@ struct Stream {
     reader: Reader,
     requirement: Requirement,
     wanted: Wanted,
-    /// The end of the trail, once it is known which; none where those of many trails are kept.
+    /// The tail of the trail, once the trail is known; none where those of many trails are read.
     tail: Option<Arc<Tail>>,
 }
 
-/// Some events, and where they end.
-struct Piece {
+/// Some events, and the cursor after them.
+struct Chunk {
     body: AnswerBody,
     next: String,
     has_more: bool,
 }
 
-/// Answers with a stream. What can be refused is refused before it begins.
+/// Answers with a stream. Refusals come before it begins.
 pub async fn open(
     app: Arc<App>,
     mut reader: Reader,
     (requirement, allowed): (Requirement, Authorization),
 ) -> Result<Response<AnswerBody>, Problem> {
     let caller = allowed.caller.as_ref().map(|caller| caller.id).unwrap_or_default();
-    let places = app.streams.take(caller)?;
+    let slots = app.streams.take(caller)?;
     let last = reader.parts.headers.get(LAST_EVENT_ID).and_then(|last| last.to_str().ok()).map(str::to_owned);
     if let Some(last) = last {
-        reader.go_on(&last);
+        reader.set_cursor(&last);
     }
     let wanted = Wanted::read(&reader.request())?;
     let mut stream_of = Stream { app, reader, requirement, wanted, tail: None };
-    let first = stream_of.piece(&allowed).await?;
+    let first = stream_of.chunk(&allowed).await?;
     let cursor = EventCursor::read(&stream_of.app.context, &first.next);
     stream_of.tail = cursor.and_then(|cursor| stream_of.app.context.tails.follow(cursor.trail));
     let (sender, parts) = mpsc::channel(1);
     let run = async move {
-        let _places = places;
+        let _slots = slots;
         stream_of.run(first, sender).await;
     };
     tokio::spawn(run.in_current_span());
@@ -125,7 +125,7 @@ pub async fn open(
 }
 
 impl Reader {
-    fn go_on(&mut self, cursor: &str) {
+    fn set_cursor(&mut self, cursor: &str) {
         self.query.retain(|(name, _)| name != "after");
         self.query.push(("after".to_owned(), cursor.to_owned()));
     }
@@ -151,8 +151,8 @@ impl Reader {
 }
 
 impl Stream {
-    /// The events behind the reader's cursor, as far as they are there.
-    async fn piece(&self, allowed: &Authorization) -> Result<Piece, Problem> {
+    /// The events after the reader's cursor, as far as they exist.
+    async fn chunk(&self, allowed: &Authorization) -> Result<Chunk, Problem> {
         let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
         let authorized = AuthorizedRequest {
             app: &self.app,
@@ -167,14 +167,14 @@ impl Stream {
         let (head, body) =
             carry_out(authorized, self.reader.request(), allowed, rights, None).await?.into_parts();
         let next = head.headers.get(CURSOR).and_then(|next| next.to_str().ok()).unwrap_or_default();
-        Ok(Piece { body, next: next.to_owned(), has_more: head.headers.contains_key(MORE) })
+        Ok(Chunk { body, next: next.to_owned(), has_more: head.headers.contains_key(MORE) })
     }
 
-    /// Sends pieces until the reader leaves, loses its rights, has had its time, or the server stops.
-    async fn run(mut self, first: Piece, sender: mpsc::Sender<Part>) {
+    /// Sends chunks until the reader leaves, loses its rights, has had its time, or the server stops.
+    async fn run(mut self, first: Chunk, sender: mpsc::Sender<Part>) {
         let app = Arc::clone(&self.app);
-        // a reader of any answer is given up in the end: this one is told before
-        let longest = LONGEST.min(app.limits.answer_time * 9 / 10);
+        // a reader of any answer is dropped in the end: this one gets an end event before
+        let longest = MAX_DURATION.min(app.limits.answer_time * 9 / 10);
         tokio::select! {
             () = self.send(first, &sender) => {}
             () = sender.closed() => {}
@@ -184,63 +184,64 @@ impl Stream {
         let _ = sender.send_timeout(Part::End, PATIENCE).await;
     }
 
-    async fn send(&mut self, mut piece: Piece, sender: &mpsc::Sender<Part>) {
-        let mut is_there = pass(sender, b"retry: 1000\n\n".to_vec()).await;
-        while is_there {
+    async fn send(&mut self, mut chunk: Chunk, sender: &mpsc::Sender<Part>) {
+        let mut is_connected = send_part(sender, b"retry: 1000\n\n".to_vec()).await;
+        while is_connected {
             let mut is_empty = true;
-            while let Some(part) = piece.body.frame().await {
+            while let Some(part) = chunk.body.frame().await {
                 let Some(bytes) = part.ok().and_then(|part| part.into_data().ok()) else { return };
                 is_empty &= bytes.is_empty();
-                is_there = is_there && pass(sender, bytes.into()).await;
+                is_connected = is_connected && send_part(sender, bytes.into()).await;
             }
             if is_empty {
-                // what did not fit need not be looked at again by who connects again
-                is_there = is_there && pass(sender, format!("id: {}\n: \n\n", piece.next).into_bytes()).await;
+                // the cursor passes events that did not match, so that a reconnect does not read them again
+                is_connected = is_connected
+                    && send_part(sender, format!("id: {}\n: \n\n", chunk.next).into_bytes()).await;
             }
-            self.reader.go_on(&piece.next);
-            let cursor = EventCursor::read(&self.app.context, &piece.next);
-            if let (false, Some(cursor)) = (piece.has_more, cursor) {
-                // at most until it is time to say that the stream is still there
-                self.app.context.tails.wait(cursor.trail, cursor.position, QUIET).await;
+            self.reader.set_cursor(&chunk.next);
+            let cursor = EventCursor::read(&self.app.context, &chunk.next);
+            if let (false, Some(cursor)) = (chunk.has_more, cursor) {
+                // at most until the next heartbeat
+                self.app.context.tails.wait(cursor.trail, cursor.position, HEARTBEAT).await;
             }
-            piece = loop {
-                match self.next_piece(cursor).await {
-                    Ok(piece) => break piece,
-                    Err(problem) if problem.status() == 503 => sleep(REST).await,
+            chunk = loop {
+                match self.next_chunk(cursor).await {
+                    Ok(chunk) => break chunk,
+                    Err(problem) if problem.status() == 503 => sleep(BUSY_PAUSE).await,
                     Err(_) => return,
                 }
             };
         }
     }
 
-    async fn next_piece(&self, cursor: Option<EventCursor>) -> Result<Piece, Problem> {
+    async fn next_chunk(&self, cursor: Option<EventCursor>) -> Result<Chunk, Problem> {
         let store = self.reader.store.as_deref();
         let allowed = self.app.authorize_again(&self.reader.parts, &self.requirement, store, now()).await?;
-        match self.shared_piece(cursor, &allowed).await {
-            Some(piece) => Ok(piece),
-            None => self.piece(&allowed).await,
+        match self.shared_chunk(cursor, &allowed).await {
+            Some(chunk) => Ok(chunk),
+            None => self.chunk(&allowed).await,
         }
     }
 
-    /// Some events of the tail that is kept for all readers.
-    async fn shared_piece(&self, cursor: Option<EventCursor>, allowed: &Authorization) -> Option<Piece> {
+    /// Some events of the tail that is cached for all readers.
+    async fn shared_chunk(&self, cursor: Option<EventCursor>, allowed: &Authorization) -> Option<Chunk> {
         let (app, tail, cursor) = (&self.app, self.tail.as_ref()?, cursor?);
         if allowed.scope.store() != cursor.trail.max(0) {
             return None;
         }
         let events = tail.behind(&app.context, &app.store, (cursor, now())).await?;
-        // read behind the events: rights that are of this epoch held when each of them was committed
+        // read after the events: rights of this epoch held when each of them was committed
         if app.store.epoch().await.ok()? != allowed.epoch {
             return None;
         }
         let viewer = (&allowed.scope, allowed.caller.as_ref().map(|caller| caller.id));
         let (bytes, next) = streamed(&events, &self.wanted, viewer)?;
         let body = AnswerBody::Whole((!bytes.is_empty()).then(|| bytes.into()));
-        Some(Piece { body, next, has_more: false })
+        Some(Chunk { body, next, has_more: false })
     }
 }
 
 /// Whether the reader took a part in time.
-async fn pass(sender: &mpsc::Sender<Part>, bytes: Vec<u8>) -> bool {
+async fn send_part(sender: &mpsc::Sender<Part>, bytes: Vec<u8>) -> bool {
     sender.send_timeout(Part::Bytes(bytes), PATIENCE).await.is_ok()
 }

@@ -13,16 +13,16 @@ pub struct EventRow {
     pub resource: &'static str,
     /// The operations that cause it, as `service:Name`; one that ends in `?` need not.
     pub operations: Vec<&'static str>,
-    /// The members of `data` besides id, actor and scope, with `?` where they may be missing; why there is none where there
+    /// The members of `data` besides id, actor and scope, with `?` where they may be missing; the reason where there
     /// is no event.
     pub data: &'static str,
     /// Whether it has an entry of the audit trail: yes, no, or where an administrator asked for it.
     pub audited: &'static str,
-    /// The security event that is made of it.
+    /// The security event derived from it.
     pub signal: &'static str,
 }
 
-/// The headers of a webhook, and what they are.
+/// The headers of a webhook, with their descriptions.
 const HEADERS: [(&str, &str); 3] = [
     ("webhook-id", "The event's id: the same at each try."),
     ("webhook-timestamp", "When it was sent, in seconds since 1970."),
@@ -50,7 +50,7 @@ pub fn event_rows() -> &'static [EventRow] {
     &ROWS
 }
 
-/// The JSON Schema of a type of events, as its envelopes name it in `dataschema`; none for what is no type.
+/// The JSON Schema of a type of events, as its envelopes name it in `dataschema`; none for an unknown type.
 pub fn schema(kind: &str, public_url: &str) -> Option<Value> {
     let row = ROWS.iter().find(|row| row.kind == kind && !kind.is_empty())?;
     let id = chancery_resource::schema_of(public_url, kind);
@@ -70,13 +70,13 @@ pub fn schema(kind: &str, public_url: &str) -> Option<Value> {
 
 /// The headers of webhooks, by name, as OpenAPI's parameters.
 pub fn headers() -> Map<String, Value> {
-    let told = HEADERS.map(|(name, about)| {
+    let parameters = HEADERS.map(|(name, about)| {
         let text = json!({ "type": "string" });
         let header =
             json!({ "name": name, "in": "header", "required": true, "description": about, "schema": text });
         (name.to_owned(), header)
     });
-    told.into_iter().collect()
+    parameters.into_iter().collect()
 }
 
 /// The webhooks of a service's OpenAPI document, by type.

@@ -23,7 +23,7 @@ use crate::{
     app::{App, now},
     authority::{Authorization, Requirement, Rights},
     body::{self, RequestBody, SMALL_BODY},
-    complete::{complete, judge, wants_minimal},
+    complete::{check_preconditions, complete, wants_minimal},
     compress::{compress, is_compressible},
     event_stream::{self, Reader},
     idempotency::{self, Claim},
@@ -40,8 +40,8 @@ pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 const PARTS: usize = 4;
 /// Attempts of an operation while signing keys change between the verification of its token and its
 /// transaction. Changed rights alone are read within it.
-const STALE: usize = 64;
-/// Items after which an operation in pieces logs its progress.
+const MAX_ATTEMPTS: usize = 64;
+/// Items after which an operation in chunks logs its progress.
 const PROGRESS: u64 = 10_000;
 
 /// Executes an operation.
@@ -161,15 +161,15 @@ pub async fn carry_out(
     context.provisioner.clone_from(&allowed.provisioner);
     context.trace = Some(TraceId::of(authorized.parts).number());
     let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
-    let running = Running { authorized, call: Arc::new(Mutex::new(call)), goes_on: AtomicBool::new(false) };
+    let running = Running { authorized, call: Arc::new(Mutex::new(call)), continues: AtomicBool::new(false) };
     match claim {
         Some(claim) => claim.held(app, running.finish(rights, Some(claim))).await,
         None => running.finish(rights, None).await,
     }
 }
 
-/// By which rights a caller writes, and operations of their own judge further. Operations about oneself are for whoever proves to be
-/// that person.
+/// The rights by which a caller writes, and by which custom operations decide further. Operations about oneself are for the
+/// authenticated person.
 pub fn authority(op: &Op, caller: Option<&Caller>) -> Authority {
     match (op.permit, caller) {
         (Permit::Public | Permit::Person, _) => Authority::Own,
@@ -184,9 +184,9 @@ pub fn authority(op: &Op, caller: Option<&Caller>) -> Authority {
 pub struct AuthorizedRequest<'a> {
     pub app: &'a App,
     pub parts: &'a Parts,
-    /// What its token must satisfy; none where a session of the console or a directory's token calls.
+    /// The requirements of its token; none where a session of the console or a directory's token calls.
     pub requirement: Option<Requirement>,
-    /// The rights that take the place of stale ones, where a directory's token calls.
+    /// The rights that replace stale ones, where a directory's token calls.
     pub renewed: Option<Rights>,
     pub store: Option<String>,
     /// The client app that calls, and its subscription.
@@ -214,12 +214,12 @@ impl AuthorizedRequest<'_> {
         key: &[u8],
         request: Vec<u8>,
     ) -> Result<Claim, Problem> {
-        for _ in 0..STALE {
+        for _ in 0..MAX_ATTEMPTS {
             match idempotency::claim(self.app, about, rights, key, request.clone(), self.now).await {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     *rights = self.renew_rights(rights).await?;
                 }
-                // another request with the key came first, at the same moment: now it is found
+                // another request with the key came first, at the same moment: now it is in the table
                 Err(problem) if matches!(problem.cause, Some(Error::Unique(_))) => {}
                 claimed => return claimed,
             }
@@ -246,11 +246,11 @@ async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Prob
 struct Running<'a> {
     authorized: AuthorizedRequest<'a>,
     call: Arc<Mutex<Call>>,
-    /// Whether it continues in pieces.
-    goes_on: AtomicBool,
+    /// Whether it continues in chunks.
+    continues: AtomicBool,
 }
 
-type Done = (Answer, Vec<u8>);
+type CompleteAnswer = (Answer, Vec<u8>);
 
 impl Running<'_> {
     /// Runs the operation until there is an answer: with stale rights again, reading them itself.
@@ -261,42 +261,42 @@ impl Running<'_> {
     ) -> Result<Response<AnswerBody>, Problem> {
         let op = self.with(|call| call.request.op);
         let (mut stale, mut done) = (0, 0);
-        while stale < STALE {
+        while stale < MAX_ATTEMPTS {
             let outcome = self.attempt(op.name, op.mode(), &rights, claim, run).await;
             match outcome {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     stale += 1;
                     rights = self.authorized.renew_rights(&rights).await?;
                 }
-                Ok(Sent::Whole((Answer { work: Some(work), .. }, _))) => {
+                Ok(AttemptResult::Whole((Answer { work: Some(work), .. }, _))) => {
                     let result = self
                         .authorized
                         .app
                         .pool
                         .run(self.with(|call| call.context.actor), work)
                         .await
-                        .map_err(overtaken)?;
+                        .map_err(pool_is_full)?;
                     self.with(|call| {
                         call.steps.results.push(result);
                         call.context.now = crate::app::now();
                     });
                 }
-                Ok(Sent::Whole((Answer { piece: Some(piece), .. }, _))) => {
+                Ok(AttemptResult::Whole((Answer { piece: Some(piece), .. }, _))) => {
                     stale = 0;
-                    self.go_on(piece, &mut done);
+                    self.continue_with(piece, &mut done);
                 }
-                Ok(Sent::Whole((Answer { refusal: Some(problem), .. }, _))) => return Err(*problem),
-                Ok(Sent::Whole((answer, body))) => return self.answer(answer, body, &rights).await,
-                Ok(Sent::Streaming(response)) => return Ok(response),
+                Ok(AttemptResult::Whole((Answer { refusal: Some(problem), .. }, _))) => return Err(*problem),
+                Ok(AttemptResult::Whole((answer, body))) => return self.answer(answer, body, &rights).await,
+                Ok(AttemptResult::Streaming(response)) => return Ok(response),
                 Err(problem) => return Err(problem),
             }
         }
         Err(Error::Retry.into())
     }
 
-    /// Prepares the call for its next piece. Each piece has its own time.
-    fn go_on(&self, piece: Piece, done: &mut u64) {
-        self.goes_on.store(true, Ordering::Relaxed);
+    /// Prepares the call for its next chunk. Each chunk has its own time.
+    fn continue_with(&self, piece: Piece, done: &mut u64) {
+        self.continues.store(true, Ordering::Relaxed);
         let operation = self.with(|call| {
             call.steps.results = vec![piece.state];
             call.context.now = now();
@@ -313,9 +313,9 @@ impl Running<'_> {
         change(&mut self.call.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The class: batches, large sets and the later pieces of an operation are heavy, so that others go first.
+    /// The class: batches, large sets and the later chunks of an operation are heavy, so that others go first.
     fn class(&self) -> Class {
-        let is_heavy = self.goes_on.load(Ordering::Relaxed) || self.with(|call| call.request.is_of_many());
+        let is_heavy = self.continues.load(Ordering::Relaxed) || self.with(|call| call.request.is_of_many());
         if is_heavy { Class::Heavy } else { Class::Ordinary }
     }
 
@@ -327,10 +327,10 @@ impl Running<'_> {
         rights: &Rights,
         claim: Option<&idempotency::HeldClaim>,
         operation: impl Fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem> + Send + Sync + 'static,
-    ) -> Result<Sent, Problem> {
+    ) -> Result<AttemptResult, Problem> {
         let call = Arc::clone(&self.call);
         let (claim, epoch, rights) = (claim.cloned(), rights.epoch(), rights.clone());
-        let operation = move |tx: &mut Tx<'_>| -> Result<Done, Problem> {
+        let operation = move |tx: &mut Tx<'_>| -> Result<CompleteAnswer, Problem> {
             let mut call = call.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(allowed) = rights.authorize(tx)? {
                 call.context.scope = allowed.scope.to_be_changed(call.request.op.writes());
@@ -346,7 +346,7 @@ impl Running<'_> {
             }
             match &claim {
                 Some(claim) if answer.is_final() => {
-                    // what the operation has queued may be sent here, and be refused
+                    // the requests that the operation has queued may be sent here, and be refused
                     let recorded = claim.record(tx, &call, &answer, &body);
                     recorded.map_err(|problem| explain(&mut call, tx, problem))?;
                 }
@@ -360,11 +360,11 @@ impl Running<'_> {
         };
         let store = self.authorized.app.store.with(self.class());
         if mode != Mode::Long {
-            return store.run(name, mode, epoch, operation).await.map(Sent::Whole);
+            return store.run(name, mode, epoch, operation).await.map(AttemptResult::Whole);
         }
-        let turns = self.authorized.app.reads.take(self.authorized.caller).await?;
+        let share = self.authorized.app.reads.take(self.authorized.caller).await?;
         let operation = move |tx: &mut Tx<'_>| {
-            let _until_it_is_done = &turns;
+            let _until_it_is_done = &share;
             operation(tx)
         };
         let (sender, mut parts) = mpsc::channel(PARTS);
@@ -380,7 +380,7 @@ impl Running<'_> {
             outcome = &mut running => match parts.try_recv() {
                 // the producer was faster than the reader
                 Ok(Part::Head(status, headers)) => (status, headers),
-                _ => return outcome.map(Sent::Whole),
+                _ => return outcome.map(AttemptResult::Whole),
             },
             Some(Part::Head(status, headers)) = parts.recv() => {
                 let rest = async move {
@@ -394,12 +394,12 @@ impl Running<'_> {
         };
         let mut response = stream(head.0, parts);
         add_headers(&mut response, head.1);
-        Ok(Sent::Streaming(response))
+        Ok(AttemptResult::Streaming(response))
     }
 
-    /// Reads what a change is answered with. The change itself can have made the rights stale.
-    async fn read_later(&self, key: Value, mut rights: Rights) -> Result<Sent, Problem> {
-        for _ in 0..STALE {
+    /// Reads the answer to a change. The change itself can have made the rights stale.
+    async fn read_later(&self, key: Value, mut rights: Rights) -> Result<AttemptResult, Problem> {
+        for _ in 0..MAX_ATTEMPTS {
             let key = key.clone();
             let read = move |call: &mut Call, tx: &mut Tx<'_>| read_later(call, tx, &key);
             match self.attempt("ReadLater", Mode::Long, &rights, None, read).await {
@@ -420,13 +420,13 @@ impl Running<'_> {
     ) -> Result<Response<AnswerBody>, Problem> {
         if let Some(key) = answer.read_later.take() {
             match self.read_later(key, rights.clone()).await {
-                Ok(Sent::Streaming(response)) => return Ok(response),
-                Ok(Sent::Whole((found, read))) => {
+                Ok(AttemptResult::Streaming(response)) => return Ok(response),
+                Ok(AttemptResult::Whole((found, read))) => {
                     body = read;
                     answer.headers.retain(|(name, _)| *name != header::ETAG.as_str());
                     answer.headers.extend(found.headers);
                 }
-                // the change is committed: that its answer cannot be produced is no failure of it
+                // the change is committed: an answer that cannot be produced is no failure of it
                 Err(problem) => {
                     if problem.status() >= 500 {
                         let cause = problem.cause.as_ref().map(ToString::to_string);
@@ -440,7 +440,7 @@ impl Running<'_> {
                 }
             }
         }
-        let status = self.with(|call| judge(call, &answer, &body))?;
+        let status = self.with(|call| check_preconditions(call, &answer, &body))?;
         if status == 304 {
             body.clear();
         }
@@ -451,13 +451,13 @@ impl Running<'_> {
     }
 }
 
-enum Sent {
-    Whole(Done),
+enum AttemptResult {
+    Whole(CompleteAnswer),
     Streaming(Response<AnswerBody>),
 }
 
 /// The pool filled up after the first step was committed: a counted attempt stays counted.
-fn overtaken(error: Error) -> Problem {
+fn pool_is_full(error: Error) -> Problem {
     let detail =
         "There is too much to do. What was begun was given up: an attempt that it counted stays counted.";
     Problem::from(error).with_detail(detail)

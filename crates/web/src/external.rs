@@ -1,4 +1,4 @@
-//! Where identity providers lead people back to: those who sign in go on here, and a trial of a provider leads on to its page of the
+//! The callbacks of external identity providers: a sign-in continues here, and a trial of a provider redirects to its page of the
 //! console, which takes the answer by a form.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -18,10 +18,10 @@ use crate::{
 /// The longest query that is passed on, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Goes on at the callback of an instance.
+/// Continues at the callback of an instance.
 ///
 /// # Errors
-/// The path names no instance, the method is not GET, or the query is too long; those of the store.
+/// The path names no instance, the method is not GET, or the query is too long.
 pub async fn of_instance(
     app: &App,
     parts: &Parts,
@@ -53,8 +53,8 @@ fn state(query: &str) -> Option<String> {
     Some(found.1.into_owned())
 }
 
-/// Goes on at a path that is none of ours, where it is the `CallbackPath` of the sign-in or trial that the state is of. Nothing is
-/// looked up for a stranger's request: a browser that signs in keeps its flow, and the state of a trial is sealed.
+/// Continues at an unknown path, where it is the `CallbackPath` of the sign-in or trial that the state is of. Nothing is
+/// looked up for an anonymous request: a browser that signs in stores its flow, and the state of a trial is sealed.
 pub async fn of_path(
     app: &App,
     parts: &Parts,
@@ -75,7 +75,7 @@ pub async fn of_path(
     (state.path == parts.uri.path()).then(|| Ok(onward(query, state.instance)))
 }
 
-/// To this server's page of the trial, with the query as it came.
+/// Redirects to this server's page of the trial, with the query as it came.
 fn onward(query: &str, instance: Uuid) -> Response<AnswerBody> {
     let address = format!("/console/IdpInstance/{instance}/trial?{query}");
     let mut response = respond(303, "text/plain", "");

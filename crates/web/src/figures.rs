@@ -57,7 +57,7 @@ impl Figures {
         }
     }
 
-    /// Those that are known, by name; times in milliseconds since 1970.
+    /// The known values, by name; times in milliseconds since 1970.
     pub fn values(&self) -> BTreeMap<&'static str, i64> {
         let all = self.list.iter().map(|(figure, value)| (figure.name, value.load(Ordering::Relaxed)));
         all.filter(|(_, value)| *value != UNKNOWN).collect()

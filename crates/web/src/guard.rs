@@ -34,7 +34,7 @@ pub fn invalid(scheme: Scheme) -> Problem {
     }
 }
 
-/// The problem of a person who has to prove more (RFC 9470, section 3).
+/// The problem of a person whose authentication is too weak (RFC 9470, section 3).
 pub fn too_weak(scheme: Scheme, acr: &str) -> Problem {
     let scheme = if scheme == Scheme::Dpop { "DPoP" } else { "Bearer" };
     let challenge = format!(
@@ -51,12 +51,12 @@ fn challenge(detail: &str, error: &str) -> Problem {
 }
 
 /// The problem of a proof that must contain this nonce.
-pub fn asking_for(nonce: &str) -> Problem {
+pub fn nonce_required(nonce: &str) -> Problem {
     let detail = "The proof must hold the nonce of the DPoP-Nonce header.";
     challenge(detail, Code::UseDpopNonce.name()).with_header("dpop-nonce", nonce)
 }
 
-/// Checks a token's binding. Returns a nonce where its proof has none: one may turn out to be needed.
+/// Checks a token's binding. Returns a nonce where its proof has none: one may be required later.
 pub async fn check(
     app: &App,
     parts: &Parts,
@@ -97,7 +97,7 @@ pub async fn check(
     };
     let proof = verify_proof(proof, &request).map_err(|refusal| {
         if refusal.code == Code::UseDpopNonce {
-            asking_for(&nonces.make(now))
+            nonce_required(&nonces.make(now))
         } else {
             challenge(refusal.detail, refusal.code.name())
         }

@@ -1,4 +1,4 @@
-//! How this process is, for people: what its probes and metrics say, and how its background jobs stand.
+//! The health of this process, for people: its probes, metrics and background jobs.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use crate::{
     connections::Stage,
 };
 
-/// How a background job stands on this process.
+/// The state of a background job on this process.
 #[derive(Clone, Debug)]
 pub struct JobState {
     /// The job's name.
@@ -25,11 +25,11 @@ pub struct JobState {
     pub succeeded_on: Option<Timestamp>,
     /// When and why it failed, where that was after its last success.
     pub failed: Option<(Timestamp, String)>,
-    /// Whether another process does it.
+    /// Whether another process runs it.
     pub is_elsewhere: bool,
 }
 
-/// What is wrong although this process can serve, by the job that found it.
+/// Warnings about a process that can serve requests, by the job that found them.
 #[derive(Debug, Default)]
 pub struct Warnings(Mutex<BTreeMap<&'static str, String>>);
 
@@ -50,16 +50,16 @@ impl Jobs {
     }
 }
 
-/// How this process is.
+/// The health of this process.
 #[derive(Debug)]
 pub struct HealthReport {
     /// Why it is not ready, by the word of the probe; `None`: it is.
     pub reason: Option<&'static str>,
-    /// What is wrong although it can serve, by the job that found it.
+    /// Warnings about a process that can serve, by the job that found them.
     pub warnings: BTreeMap<&'static str, String>,
     /// The background jobs, by name.
     pub jobs: Vec<JobState>,
-    /// The figures that are known, by name; times in milliseconds since 1970.
+    /// The known figures, by name; times in milliseconds since 1970.
     pub figures: BTreeMap<&'static str, i64>,
 }
 
@@ -80,7 +80,7 @@ impl App {
         Some((health.name(), detail))
     }
 
-    /// Says that a background job runs on this process.
+    /// Registers a background job of this process.
     pub fn expect_job(&self, job: &'static str, rest: Duration) {
         self.jobs.change(job, |state| state.rest = rest);
     }
@@ -106,7 +106,7 @@ impl App {
         self.jobs.change(job, |state| state.failed = Some((now(), why.to_owned())));
     }
 
-    /// Records what a background job found wrong although requests can be served; `None`: nothing any more.
+    /// Records a problem that a background job found although requests can be served; `None`: there is none any more.
     pub fn note_warning(&self, job: &'static str, warning: Option<String>) {
         let mut warnings = self.warnings.0.lock().unwrap_or_else(PoisonError::into_inner);
         match warning {
@@ -115,13 +115,13 @@ impl App {
         };
     }
 
-    /// What is wrong although requests can be served.
+    /// The warnings of the background jobs.
     pub fn warnings(&self) -> BTreeMap<&'static str, String> {
         self.warnings.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Records that another process does a background job.
-    pub fn note_job_elsewhere(&self, job: &'static str) {
+    /// Records that another process runs a background job.
+    pub fn note_job_on_other_process(&self, job: &'static str) {
         self.note_warning(job, None);
         self.jobs.change(job, |state| {
             state.is_elsewhere = true;
@@ -129,7 +129,7 @@ impl App {
         });
     }
 
-    /// How this process is. Figures that cannot be read are missing.
+    /// The health of this process. Figures that cannot be read are missing.
     pub async fn health(&self) -> HealthReport {
         self.metrics.figures.read(&self.store).await;
         let mut figures = self.metrics.figures.values();

@@ -22,14 +22,14 @@ use crate::{
 };
 
 /// How long an answer is stored, in milliseconds.
-pub const KEPT: i64 = 24 * 3600 * 1000;
-/// How long an unanswered claim stands after it was last renewed, in milliseconds.
+pub const RETENTION: i64 = 24 * 3600 * 1000;
+/// How long an unanswered claim lasts after it was last renewed, in milliseconds.
 const ABANDONED: i64 = 10_000;
 /// How often a claim is renewed while its request runs.
 const HELD: std::time::Duration = std::time::Duration::from_secs(3);
-/// The most bytes of a refusal that are kept: a caller can be refused without end, and nothing comes of it.
-const MOST_OF_REFUSAL: usize = 768;
-/// The most refusals of one caller that are kept.
+/// The most bytes of a stored problem: the refusals of a caller are unlimited, and have no effect.
+const LARGEST_PROBLEM: usize = 768;
+/// The most stored refusals of one caller.
 const MOST_REFUSALS: i64 = 10_000;
 /// The longest key, in bytes.
 const MAX_KEY: usize = 255;
@@ -73,7 +73,7 @@ pub fn key(parts: &Parts) -> Result<Option<&[u8]>, Problem> {
     Ok(key.filter(|_| parts.method == http::Method::POST))
 }
 
-/// A digest of what makes a request the same: method, path, query and body.
+/// A digest of the identity of a request: method, path, query and body.
 pub fn digest(parts: &Parts, body: &[u8]) -> Vec<u8> {
     let mut digest = Context::new(&SHA256);
     for part in [parts.method.as_str(), parts.uri.path(), parts.uri.query().unwrap_or_default()] {
@@ -84,18 +84,18 @@ pub fn digest(parts: &Parts, body: &[u8]) -> Vec<u8> {
     digest.finish().as_ref().to_vec()
 }
 
-enum Found {
-    Nothing,
-    /// The first request runs; ask again after so many seconds.
+enum ClaimState {
+    New,
+    /// The first request runs; retry after so many seconds.
     Running(i64),
-    Other,
+    OtherRequest,
     Erased,
-    /// Too many refusals of the caller are kept; for so many seconds.
+    /// Too many refusals of the caller are stored; for so many seconds.
     Full(i64),
     Answer(Vec<u8>, Persons),
 }
 
-/// Claims a key for a request, or finds the stored answer.
+/// Claims a key for a request, or returns the stored answer.
 pub async fn claim(
     app: &App,
     (caller, shape, store): (Uuid, &'static Shape, i64),
@@ -120,17 +120,17 @@ pub async fn claim(
         claim.claim(tx, &request, now)
     });
     match found.await? {
-        Found::Nothing => Ok(Claim::Held(held)),
-        Found::Running(seconds) => Err(Problem::conflict(
+        ClaimState::New => Ok(Claim::Held(held)),
+        ClaimState::Running(seconds) => Err(Problem::conflict(
             "The first request with this Idempotency-Key is still being worked on. Ask again in a moment.",
         )
         .with_header("retry-after", seconds.to_string())),
-        Found::Erased => Err(Problem::new(
+        ClaimState::Erased => Err(Problem::new(
             ProblemKind::Erased,
             "The request was answered. The answer told of a person who was erased since, or an earlier \
              release kept it, and it is gone.",
         )),
-        Found::Full(seconds) => Err(Problem::new(
+        ClaimState::Full(seconds) => Err(Problem::new(
             ProblemKind::TooManyRequests,
             format!(
                 "{MOST_REFUSALS} requests of this caller with an Idempotency-Key were refused within a day, and no more refusals \
@@ -138,11 +138,11 @@ pub async fn claim(
             ),
         )
         .with_header("retry-after", seconds.to_string())),
-        Found::Other => Err(Problem::new(
+        ClaimState::OtherRequest => Err(Problem::new(
             ProblemKind::IdempotencyKeyReused,
             "This Idempotency-Key was used for another request. Make a new key for each request.",
         )),
-        Found::Answer(sealed, persons) => held
+        ClaimState::Answer(sealed, persons) => held
             .open(&sealed, &persons)
             .map(Claim::Answered)
             .ok_or_else(|| Error::Internal("a kept answer cannot be opened".into()).into()),
@@ -150,21 +150,23 @@ pub async fn claim(
 }
 
 impl HeldClaim {
-    fn claim(&self, tx: &mut Tx<'_>, request: &[u8], now: Timestamp) -> Result<Found, Problem> {
+    fn claim(&self, tx: &mut Tx<'_>, request: &[u8], now: Timestamp) -> Result<ClaimState, Problem> {
         let row = [Value::Id(self.caller), Value::Bytes(self.key.clone())];
-        let (kept, full) = find(tx, &row, now)?;
-        if let Some(kept) = kept {
-            let stands = if kept.answer.is_some() { KEPT } else { ABANDONED };
-            let age = now.0 - kept.since;
-            if age < stands {
-                return match kept.answer {
-                    _ if kept.request != request => Ok(Found::Other),
+        let (stored, full) = find(tx, &row, now)?;
+        if let Some(stored) = stored {
+            let lifetime = if stored.answer.is_some() { RETENTION } else { ABANDONED };
+            let age = now.0 - stored.since;
+            if age < lifetime {
+                return match stored.answer {
+                    _ if stored.request != request => Ok(ClaimState::OtherRequest),
                     Some(answer) => {
-                        let Some(persons) = &kept.persons else { return Ok(Found::Erased) };
+                        let Some(persons) = &stored.persons else { return Ok(ClaimState::Erased) };
                         let persons = keys_of_persons(&self.master, tx, self.shape, self.store, persons)?;
-                        Ok(persons.map_or(Found::Erased, |persons| Found::Answer(answer, persons)))
+                        Ok(persons.map_or(ClaimState::Erased, |persons| ClaimState::Answer(answer, persons)))
                     }
-                    None => Ok(Found::Running(((stands - age) / 1000).clamp(0, ABANDONED / 1000 - 1) + 1)),
+                    None => {
+                        Ok(ClaimState::Running(((lifetime - age) / 1000).clamp(0, ABANDONED / 1000 - 1) + 1))
+                    }
                 };
             }
             tx.queue(
@@ -173,7 +175,7 @@ impl HeldClaim {
             )?;
         }
         if let Some(seconds) = full {
-            return Ok(Found::Full(seconds));
+            return Ok(ClaimState::Full(seconds));
         }
         let [caller, key] = row;
         tx.set_commit_proof(
@@ -187,7 +189,7 @@ impl HeldClaim {
             ),
             vec![caller, key, Value::Bytes(request.to_vec()), Value::Id(self.attempt), Value::Int(now.0)],
         )?;
-        Ok(Found::Nothing)
+        Ok(ClaimState::New)
     }
 
     /// Stores the answer, in the transaction of the change. If the claim was given up meanwhile, the change
@@ -221,11 +223,11 @@ impl HeldClaim {
             Some(id) => keys_of_persons(&self.master, tx, self.shape, self.store, &[id])?,
             None => None,
         };
-        let is_kept = named.is_some() || call.request.op.reply != Reply::One;
-        Ok((named.unwrap_or_default(), if is_kept { body } else { &[] }))
+        let has_body = named.is_some() || call.request.op.reply != Reply::One;
+        Ok((named.unwrap_or_default(), if has_body { body } else { &[] }))
     }
 
-    /// Renews the claim while `running` runs: whoever repeats the request sees that it is in progress.
+    /// Renews the claim while `running` runs: a repeated request sees that it is in progress.
     pub async fn held<T>(&self, app: &App, running: impl Future<Output = T>) -> T {
         let mut running = std::pin::pin!(running);
         loop {
@@ -261,7 +263,7 @@ impl HeldClaim {
         }
     }
 
-    /// Renews the claim while the operation continues in pieces.
+    /// Renews the claim while the operation continues in chunks.
     pub fn renew(&self, tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Problem> {
         let text = StateTable::IdempotentAnswer
             .update("SET started_on = ?1 WHERE caller = ?2 AND key_digest = ?3 AND attempt = ?4");
@@ -309,7 +311,7 @@ impl HeldClaim {
             Ok(response) => return Ok(response),
             Err(problem) => problem,
         };
-        // the change may be committed, with its answer: the key stays for whoever repeats the request
+        // the change may be committed, with its answer: the key stays for a repeated request
         if matches!(problem.cause, Some(Error::Unknown(_))) {
             return Err(problem);
         }
@@ -321,7 +323,7 @@ impl HeldClaim {
         let headers =
             problem.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let head = Head { status, content_type: PROBLEM.to_owned(), headers };
-        let kept = if passing { Vec::new() } else { shortened(problem.clone(), parts) };
+        let stored = if passing { Vec::new() } else { shortened(problem.clone(), parts) };
         let (claim, now) = (self, crate::app::now());
         let settled = app.store.run("SettleIdempotencyKey", Mode::Write, None, move |tx| {
             if passing {
@@ -331,8 +333,8 @@ impl HeldClaim {
                     vec![Value::Id(claim.caller), Value::Bytes(claim.key.clone()), Value::Id(claim.attempt)],
                 )
             } else {
-                let nobody = Persons::default();
-                claim.write(tx, claim.seal(&head, &kept, &nobody)?, &nobody, Some(now))
+                let no_persons = Persons::default();
+                claim.write(tx, claim.seal(&head, &stored, &no_persons)?, &no_persons, Some(now))
             }
         });
         if let Err(error) = settled.await {
@@ -370,19 +372,19 @@ impl HeldClaim {
     }
 }
 
-/// What is kept of a refusal: of many errors the first, and how many more there are.
+/// The stored part of a problem: of many errors the first, and how many more there are.
 fn shortened(mut problem: Problem, parts: &Parts) -> Vec<u8> {
     let counts = problem.detail == Problem::wrong(problem.errors.clone()).detail;
     loop {
         let body = problem_body(&problem, parts);
-        if body.len() <= MOST_OF_REFUSAL {
+        if body.len() <= LARGEST_PROBLEM {
             return body;
         }
         if problem.errors.is_empty() {
             break;
         }
-        let (kept, all) = (problem.errors.len() / 2, problem.errors.all());
-        while problem.errors.len() > kept {
+        let (remaining, all) = (problem.errors.len() / 2, problem.errors.all());
+        while problem.errors.len() > remaining {
             problem.errors.pop();
         }
         problem.errors.count_more(all - problem.errors.all());
@@ -395,7 +397,7 @@ fn shortened(mut problem: Problem, parts: &Parts) -> Vec<u8> {
 }
 
 /// The stored state of a key.
-struct Kept {
+struct StoredClaim {
     request: Vec<u8>,
     /// When the key was claimed or last renewed.
     since: i64,
@@ -404,9 +406,9 @@ struct Kept {
     persons: Option<Vec<Uuid>>,
 }
 
-/// Reads the stored state of a caller's key, and for how many seconds no more refusals of the caller are kept, if there are
+/// Reads the stored state of a caller's key, and for how many seconds no more refusals of the caller are stored, if there are
 /// too many.
-fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<Kept>, Option<i64>), Error> {
+fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<StoredClaim>, Option<i64>), Error> {
     let text = "SELECT a.request_digest, \
                 CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, a.persons \
                 FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
@@ -415,12 +417,12 @@ fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<Kept>,
         "SELECT count(*), COALESCE(min(refused_on), 0) FROM (SELECT refused_on FROM idempotent_answer \
          WHERE caller = ?1 AND refused_on > ?2 ORDER BY refused_on LIMIT {MOST_REFUSALS}) refused"
     );
-    let caller: Vec<Value> = row.iter().take(1).cloned().chain([Value::Int(now.0 - KEPT)]).collect();
-    let (mut kept, mut full) = (None, None);
+    let caller: Vec<Value> = row.iter().take(1).cloned().chain([Value::Int(now.0 - RETENTION)]).collect();
+    let (mut stored, mut full) = (None, None);
     tx.query_all(&[(text, row), (&refusals, &caller)], &mut |statement, row| {
         if statement == 1 {
             let (count, first) = (row.int(0)?, row.int(1)?);
-            full = (count >= MOST_REFUSALS).then(|| ((first + KEPT - now.0) / 1000).max(1));
+            full = (count >= MOST_REFUSALS).then(|| ((first + RETENTION - now.0) / 1000).max(1));
             return Ok(());
         }
         let bytes = |column| {
@@ -429,8 +431,8 @@ fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<Kept>,
         let (answer, persons) = (bytes(2)?, bytes(3)?);
         let ids = |bytes: Vec<u8>| bytes.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
         let persons = persons.map(ids);
-        kept = Some(Kept { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons });
+        stored = Some(StoredClaim { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons });
         Ok::<_, Error>(())
     })?;
-    Ok((kept, full))
+    Ok((stored, full))
 }

@@ -85,9 +85,9 @@ mod tests {
         assert!(limiter.admit_name(2, "ada", Timestamp(0)).is_ok(), "each store has names of its own");
     }
 
-    /// A clock that was ahead shuts nobody out when it is set back.
+    /// A clock that was ahead blocks no caller when it is set back.
     #[test]
-    fn a_clock_that_was_ahead_shuts_nobody_out() {
+    fn a_clock_that_is_set_back_blocks_no_caller() {
         const DAYS: i64 = 8 * 24 * 3_600_000;
         let limiter = Limiter::new(Some(6));
         let admit = |now| {
@@ -100,9 +100,9 @@ mod tests {
         assert!(admit(-30_000).is_err());
     }
 
-    /// A name takes a fixed size, however long the path that contains it: strangers choose it.
+    /// A name takes a fixed size, however long the path that contains it: anonymous callers choose it.
     #[test]
-    fn no_limit_and_bounded_memory() {
+    fn no_limit_admits_all_in_bounded_memory() {
         let limiter = Limiter::new(None);
         assert!((0..100).all(|_| limiter.admit_address([127, 0, 0, 1].into(), Timestamp(0)).is_ok()));
         let limiter = Limiter::new(Some(60));

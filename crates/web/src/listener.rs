@@ -24,7 +24,7 @@ use crate::{
     App, Tls,
     activity::MOMENT,
     answer::AnswerBody,
-    connection::{builder, converse},
+    connection::{builder, serve_connection},
     connections::{Connections, Slot, Stage},
     proxy::caller,
     trace::TraceId,
@@ -42,7 +42,7 @@ pub struct Listener {
     serves: Serves,
 }
 
-/// What an address serves.
+/// The content that an address serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Serves {
     All,
@@ -104,11 +104,11 @@ pub struct Peer {
     pub address: IpAddr,
     /// The request's trace, set on first use.
     pub trace: OnceLock<TraceId>,
-    /// What the address serves that the request came to.
+    /// The content that the address of the request serves.
     pub(crate) serves: Serves,
 }
 
-/// Serves until `stop` resolves with the time to drain, then finishes what runs.
+/// Serves until `stop` resolves with the time to drain, then finishes running requests.
 pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output = Duration> + Send) {
     let (answering, serves) = (Arc::clone(&app), listener.serves);
     let answer = move |peer: IpAddr, mut request: Request<Incoming>| {
@@ -137,7 +137,7 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
     }
 }
 
-/// Who accepts connections at an address, and what answers them: with the peer's address, which may be a proxy's.
+/// Accepts connections at an address, and answers them with the peer's address, which may be a proxy's.
 pub(crate) struct Host<'a, A> {
     connections: Arc<Connections>,
     builder: Builder<TokioExecutor>,
@@ -157,22 +157,22 @@ where
     /// Accepts connections until this future is dropped.
     pub(crate) async fn receive(&self) {
         loop {
-            self.welcome(self.listener.tcp.accept().await).await;
+            self.handle_accepted(self.listener.tcp.accept().await).await;
         }
     }
 
-    /// Accepts connections until `end`, and those in the backlog by then: who connected in time is answered.
+    /// Accepts connections until `end`, and those in the backlog by then: clients that connected in time are answered.
     async fn receive_until(&self, end: Instant) {
         let mut late = 0;
         while late < BACKLOG
             && let Ok(accepted) = timeout_at(end, self.listener.tcp.accept()).await
         {
-            self.welcome(accepted).await;
+            self.handle_accepted(accepted).await;
             late += usize::from(Instant::now() >= end);
         }
     }
 
-    async fn welcome(&self, accepted: io::Result<(TcpStream, SocketAddr)>) {
+    async fn handle_accepted(&self, accepted: io::Result<(TcpStream, SocketAddr)>) {
         let (tcp, peer) = match accepted {
             Ok(accepted) => accepted,
             // the connection was already closed by its client
@@ -188,7 +188,7 @@ where
         };
         let Some(slot) = self.connections.admit(peer.ip()) else { return };
         let _ = tcp.set_nodelay(true);
-        let guest = Guest {
+        let guest = AcceptedConnection {
             connections: Arc::clone(&self.connections),
             builder: self.builder.clone(),
             address: peer.ip(),
@@ -196,8 +196,8 @@ where
             slot,
         };
         match &self.listener.tls {
-            None => tokio::spawn(guest.talk(tcp, None)),
-            Some(tls) => tokio::spawn(guest.greet(Arc::clone(tls), tcp)),
+            None => tokio::spawn(guest.serve(tcp, None)),
+            Some(tls) => tokio::spawn(guest.handshake(Arc::clone(tls), tcp)),
         };
     }
 }
@@ -210,7 +210,7 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 /// An accepted connection.
-struct Guest<A> {
+struct AcceptedConnection<A> {
     connections: Arc<Connections>,
     builder: Builder<TokioExecutor>,
     address: IpAddr,
@@ -218,24 +218,24 @@ struct Guest<A> {
     slot: Slot,
 }
 
-impl<A, F> Guest<A>
+impl<A, F> AcceptedConnection<A>
 where
     A: Fn(IpAddr, Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<AnswerBody>> + Send + 'static,
 {
-    async fn greet(self, tls: Arc<Tls>, tcp: TcpStream) {
+    async fn handshake(self, tls: Arc<Tls>, tcp: TcpStream) {
         let settings = tls.current();
-        let Some(greeted) = self.slot.activity.in_time(settings.accept(tcp)).await else { return };
-        match greeted {
+        let Some(handshake_done) = self.slot.activity.in_time(settings.accept(tcp)).await else { return };
+        match handshake_done {
             Ok((stream, certificate)) => {
-                self.slot.activity.greeted();
-                self.talk(stream, certificate).await;
+                self.slot.activity.handshake_done();
+                self.serve(stream, certificate).await;
             }
             Err(error) => tracing::debug!(%error, "TLS handshake failed"),
         }
     }
 
-    async fn talk<I>(self, io: I, certificate: Option<ClientCertificate>)
+    async fn serve<I>(self, io: I, certificate: Option<ClientCertificate>)
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -246,7 +246,7 @@ where
             }
             answer(address, request)
         };
-        converse(&self.builder, io, (&self.connections, &self.slot.activity), answer).await;
+        serve_connection(&self.builder, io, (&self.connections, &self.slot.activity), answer).await;
     }
 }
 

@@ -30,7 +30,7 @@ struct Labels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Deprecated {
+struct DeprecatedLabels {
     service: &'static str,
     operation: &'static str,
     client: String,
@@ -40,49 +40,49 @@ struct Deprecated {
 const MOST_DEPRECATED: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Going {
+struct ItemLabels {
     operation: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Holding {
+struct HoldLabels {
     operation: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Doing {
+struct JobLabels {
     job: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Status {
+struct StatusLabels {
     status: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Line {
+struct WorkLabels {
     purpose: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Proved {
+struct SignInLabels {
     method: &'static str,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Posted {
+struct FlowLabels {
     step: &'static str,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Sent {
+struct CodeLabels {
     kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct TokenLabels {
     grant: &'static str,
     outcome: &'static str,
 }
@@ -138,10 +138,10 @@ struct OperationFigures {
 pub struct Metrics {
     registry: Registry,
     by_operation: Vec<OperationFigures>,
-    answers: Family<Status, Counter>,
-    items: Family<Going, Counter>,
-    deprecated: Family<Deprecated, Counter>,
-    deprecated_seen: Seen<Deprecated>,
+    answers: Family<StatusLabels, Counter>,
+    items: Family<ItemLabels, Counter>,
+    deprecated: Family<DeprecatedLabels, Counter>,
+    deprecated_seen: Seen<DeprecatedLabels>,
     /// Answers with 503.
     pub shed: ShedCounter,
     /// Requests of client apps that were refused.
@@ -151,30 +151,30 @@ pub struct Metrics {
     /// Lines that the log could not write.
     pub log_dropped: Gauge<u64, AtomicU64>,
     waiting: Gauge,
-    working: Family<Line, Gauge>,
+    working: Family<WorkLabels, Gauge>,
     commits: Gauge<u64, AtomicU64>,
     writes: Gauge<u64, AtomicU64>,
     retries: Gauge<u64, AtomicU64>,
     store_shed: Gauge<u64, AtomicU64>,
     log_bytes: Gauge<u64, AtomicU64>,
-    holds: Family<Holding, Histogram>,
-    jobs: Family<Doing, Gauge>,
-    backfill_rows: Family<Doing, Gauge>,
-    backfill_done: Family<Doing, Gauge>,
-    sign_ins: Family<Proved, Counter>,
-    /// What the sign-in itself counts.
+    holds: Family<HoldLabels, Histogram>,
+    jobs: Family<JobLabels, Gauge>,
+    backfill_rows: Family<JobLabels, Gauge>,
+    backfill_done: Family<JobLabels, Gauge>,
+    sign_ins: Family<SignInLabels, Counter>,
+    /// The counters of the sign-in itself.
     pub sign_in_counts: Counts,
-    flows: Family<Posted, Counter>,
+    flows: Family<FlowLabels, Counter>,
     refresh_reuse: Counter<u64, AtomicU64>,
     views_failed: Counter<u64, AtomicU64>,
-    codes_sent: Family<Sent, Counter<u64, AtomicU64>>,
-    tokens: Family<Asked, Counter>,
+    codes_sent: Family<CodeLabels, Counter<u64, AtomicU64>>,
+    tokens: Family<TokenLabels, Counter>,
     /// The metrics that slices declared.
     pub figures: Arc<Figures>,
 }
 
 const SECONDS: [f64; 10] = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
-/// Holds of the writer: 0.25 and 2 are what operations, and those with many elements, may take.
+/// Holds of the writer: 0.25 and 2 are the limits of operations, and of those with many elements.
 const HELD: [f64; 7] = [0.001, 0.01, 0.05, 0.25, 1.0, 2.0, 10.0];
 
 impl Metrics {
@@ -186,14 +186,14 @@ impl Metrics {
         let mut registry = Registry::with_prefix("chancery");
         let seconds = Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let failures = Family::<Labels, Counter>::default();
-        let answers = Family::<Status, Counter>::default();
+        let answers = Family::<StatusLabels, Counter>::default();
         registry.register("operation_seconds", "How long operations took", seconds.clone());
         registry.register("operation_failures", "Operations answered with a problem", failures.clone());
         registry.register("answers", "Answers by status", answers.clone());
-        let items = Family::<Going, Counter>::default();
+        let items = Family::<ItemLabels, Counter>::default();
         let about = "Items that operations in pieces have done, while they are under way";
         registry.register("operation_items", about, items.clone());
-        let deprecated = Family::<Deprecated, Counter>::default();
+        let deprecated = Family::<DeprecatedLabels, Counter>::default();
         let about = "Calls of deprecated operations by client app: who still uses them";
         registry.register("deprecated_calls", about, deprecated.clone());
         let operations = services.iter().flat_map(|service| {
@@ -236,7 +236,7 @@ impl Metrics {
             codes_sent: Family::default(),
             tokens: Family::default(),
             log_bytes: Gauge::default(),
-            holds: Family::<Holding, Histogram>::new_with_constructor(|| Histogram::new(HELD)),
+            holds: Family::<HoldLabels, Histogram>::new_with_constructor(|| Histogram::new(HELD)),
             figures: Figures::new(figures, &mut registry),
             registry,
         };
@@ -312,7 +312,7 @@ impl Metrics {
     }
 
     /// Adds the metric `chancery_build_info`, which is always 1 and has the version, the commit and the schema version as labels.
-    pub fn tell_build(&mut self, version: &'static str, commit: &'static str) {
+    pub fn set_build_info(&mut self, version: &'static str, commit: &'static str) {
         let schema = schema_version().to_string();
         let labels = vec![("version", version.to_owned()), ("commit", commit.to_owned()), ("schema", schema)];
         self.registry.register(
@@ -324,7 +324,7 @@ impl Metrics {
 
     /// Records an answer.
     pub fn note(&self, operation: Option<usize>, status: u16, seconds: f64) {
-        self.answers.get_or_create(&Status { status }).inc();
+        self.answers.get_or_create(&StatusLabels { status }).inc();
         if let Some(figures) = operation.and_then(|number| self.by_operation.get(number)) {
             figures.seconds.observe(seconds);
             if status >= 400 {
@@ -337,23 +337,23 @@ impl Metrics {
     pub fn observe(&self, store: &Store) {
         let holds = self.holds.clone();
         store.observe_holds(Box::new(move |operation, time| {
-            holds.get_or_create(&Holding { operation }).observe(time.as_secs_f64());
+            holds.get_or_create(&HoldLabels { operation }).observe(time.as_secs_f64());
         }));
     }
 
     /// Sets how much work of a purpose waits or runs.
     pub fn note_work(&self, purpose: &'static str, count: usize) {
-        self.working.get_or_create(&Line { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.working.get_or_create(&WorkLabels { purpose }).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Records what came of an attempt on a page: right, wrong or limited.
+    /// Records the result of an attempt on a page: right, wrong or limited.
     pub fn note_sign_in(&self, method: &'static str, outcome: &'static str) {
-        self.sign_ins.get_or_create(&Proved { method, outcome }).inc();
+        self.sign_ins.get_or_create(&SignInLabels { method, outcome }).inc();
     }
 
-    /// Records where a post from a page of a sign-in led.
+    /// Records the result of a post from a page of a sign-in.
     pub fn note_flow(&self, step: &'static str, outcome: &'static str) {
-        self.flows.get_or_create(&Posted { step, outcome }).inc();
+        self.flows.get_or_create(&FlowLabels { step, outcome }).inc();
     }
 
     /// Records that a custom view failed.
@@ -361,33 +361,33 @@ impl Metrics {
         self.views_failed.inc();
     }
 
-    /// Records what came of a request for tokens: granted, or an error of OAuth 2.0.
+    /// Records the result of a token request: granted, or an error of OAuth 2.0.
     pub fn note_tokens(&self, grant: &'static str, outcome: &'static str) {
-        self.tokens.get_or_create(&Asked { grant, outcome }).inc();
+        self.tokens.get_or_create(&TokenLabels { grant, outcome }).inc();
     }
 
     /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
-        self.jobs.get_or_create(&Doing { job }).set(crate::app::now().0 / 1000);
+        self.jobs.get_or_create(&JobLabels { job }).set(crate::app::now().0 / 1000);
     }
 
     /// Records how far a job is that reads rows once to fill in or to convert them.
     pub fn note_backfill(&self, job: &'static str, rows: u64, done: u64) {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        self.backfill_rows.get_or_create(&Doing { job }).set(number(rows));
-        self.backfill_done.get_or_create(&Doing { job }).set(number(done));
+        self.backfill_rows.get_or_create(&JobLabels { job }).set(number(rows));
+        self.backfill_done.get_or_create(&JobLabels { job }).set(number(done));
     }
 
-    /// Records items that an operation in pieces processed.
+    /// Records items that an operation in chunks processed.
     pub fn note_items(&self, operation: &'static str, items: u64) {
-        self.items.get_or_create(&Going { operation }).inc_by(items);
+        self.items.get_or_create(&ItemLabels { operation }).inc_by(items);
     }
 
     /// Records a call of a deprecated operation. Beyond a bound the client app is labelled `other`.
     pub fn note_deprecated(&self, service: &'static str, operation: &'static str, client: Option<Uuid>) {
         let client = client.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        let other = |pair: Deprecated| Deprecated { client: "other".to_owned(), ..pair };
-        let pair = Deprecated { service, operation, client };
+        let other = |pair: DeprecatedLabels| DeprecatedLabels { client: "other".to_owned(), ..pair };
+        let pair = DeprecatedLabels { service, operation, client };
         let pair = self.deprecated_seen.bounded(pair, MOST_DEPRECATED, other);
         self.deprecated.get_or_create(&pair).inc();
     }
@@ -397,7 +397,7 @@ impl Metrics {
         let sign_ins = &self.sign_in_counts;
         self.refresh_reuse.inner().store(sign_ins.reused.get(), Ordering::Relaxed);
         for (kind, count) in [("email", &sign_ins.mailed), ("sms", &sign_ins.texted)] {
-            self.codes_sent.get_or_create(&Sent { kind }).inner().store(count.get(), Ordering::Relaxed);
+            self.codes_sent.get_or_create(&CodeLabels { kind }).inner().store(count.get(), Ordering::Relaxed);
         }
         let figures = store.figures();
         self.waiting.set(i64::try_from(figures.waiting).unwrap_or(i64::MAX));
@@ -425,18 +425,18 @@ mod tests {
     #[test]
     fn labels_are_bounded() {
         let seen = Seen(Mutex::default());
-        let told: Vec<u32> = (0..5).map(|label| seen.bounded(label, 3, |_| 99)).collect();
-        assert_eq!(told, [0, 1, 2, 99, 99]);
+        let results: Vec<u32> = (0..5).map(|label| seen.bounded(label, 3, |_| 99)).collect();
+        assert_eq!(results, [0, 1, 2, 99, 99]);
         assert_eq!(seen.bounded(1, 3, |_| 99), 1, "what is known stays");
     }
 
-    /// Section 5 of operating: what is unavailable is logged once a second, and counted.
+    /// Section 5 of operating: unavailability is logged once a second, and counted.
     #[test]
     fn unavailability_is_logged_once_a_second() {
         let shed = ShedCounter::default();
-        let told: Vec<Option<u64>> =
+        let results: Vec<Option<u64>> =
             [5_000, 5_001, 5_999, 6_000, 6_500, 9_000].map(|now| shed.note(Timestamp(now))).to_vec();
-        assert_eq!(told, [Some(0), None, None, Some(2), None, Some(1)]);
+        assert_eq!(results, [Some(0), None, None, Some(2), None, Some(1)]);
         assert_eq!(shed.count.get(), 6);
     }
 }

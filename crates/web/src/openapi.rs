@@ -28,7 +28,7 @@ pub fn document(service: &Service, base: &str) -> Value {
     }
     let webhooks = if service.is_deprecated { Map::new() } else { event_types::webhooks(service) };
     schemas.insert("Event".to_owned(), envelope_schema());
-    keep_used(&mut schemas, &json!([paths, webhooks]));
+    retain_used(&mut schemas, &json!([paths, webhooks]));
     let tags: Vec<Value> =
         tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
     let mut document = json!({
@@ -63,7 +63,7 @@ pub fn document(service: &Service, base: &str) -> Value {
 }
 
 /// Removes the schemas that nothing references. Problems reference one.
-fn keep_used(schemas: &mut Map<String, Value>, paths: &Value) {
+fn retain_used(schemas: &mut Map<String, Value>, paths: &Value) {
     let mut used = BTreeSet::from(["Problem".to_owned()]);
     let mut open = vec![paths.clone()];
     open.extend(schemas.get("Problem").cloned());

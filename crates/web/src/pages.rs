@@ -5,8 +5,8 @@ mod cookies;
 mod device;
 mod external;
 mod language;
-mod lead;
 mod post;
+mod redirect;
 mod render;
 mod reset;
 mod script;
@@ -26,14 +26,14 @@ pub use content::content;
 pub use cookies::Cookies;
 pub use external::returned;
 pub use language::languages;
-pub use lead::see_other;
+pub use redirect::see_other;
 pub use script::script;
 pub use sign_out::sign_out;
 
 use self::{
-    lead::{LONGEST_LOCATION, as_get, leave},
     post::Form,
-    render::{Shown, error_page, lost, page},
+    redirect::{LONGEST_LOCATION, redirect_as_get, redirect_to_client},
+    render::{Shown, error_page, error_page_leading_to, page},
 };
 use crate::{
     answer::AnswerBody,
@@ -46,13 +46,13 @@ use crate::{
 
 type Parameters = Vec<(String, String)>;
 
-/// The client app in the address of a flow's page: a browser that keeps the flow no longer is led back to it all the same.
+/// The client app in the address of a flow's page: a browser that no longer stores the flow is still led back to it.
 const APPLICATION: &str = "app";
 
-/// The field by which a form proves that it is of a page of this server.
+/// The field by which a form proves that it comes from a page of this server.
 const CSRF: &str = "csrf";
 
-/// A request of a browser, and what its answer needs.
+/// A request of a browser, and the context of its answer.
 pub struct Browser<'a> {
     pub app: &'a App,
     /// The endpoint.
@@ -63,8 +63,8 @@ pub struct Browser<'a> {
     pub query: Parameters,
     /// The language tags that the browser prefers, the first one first.
     pub languages: Vec<String>,
-    /// The flow that the address names, if this browser keeps it: under way or over.
-    pub kept: Option<KeptFlow>,
+    /// The flow in the address, if this browser stores it: under way or over.
+    pub flow: Option<KeptFlow>,
 }
 
 /// Whether people sign in here.
@@ -101,31 +101,31 @@ pub async fn answer(
     if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
         && !form.iter().any(|(name, _)| name == CSRF)
     {
-        if let Some(led) = as_get(app, (route, issuer), parts, form, now).await? {
+        if let Some(led) = redirect_as_get(app, (route, issuer), parts, form, now).await? {
             return Ok(led);
         }
         is_too_long = true;
     }
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
-    // a form of another site's brings no cookies: it must not replace those that are there
+    // a form of another site sends no cookies: it must not replace those that are there
     let visit = visit(&mut cookies, issuer, parts, (parts.method == Method::GET, now));
     let query = read_form(raw)?;
     let named = query.iter().find(|(name, _)| name == "flow").map(|(_, id)| id.as_str());
-    let kept = match named.and_then(|id| Some((id, cookies.flow(id)?))) {
+    let flow = match named.and_then(|id| Some((id, cookies.flow(id)?))) {
         Some((id, cookie)) => app.provider(&app.store).flow_of(&visit, id, &cookie).await?,
         None => None,
     };
     // a flow's pages are those of its issuer: below another's they would show one tenant at the other's address
-    let is_own = |kept: &KeptFlow| {
+    let is_own = |flow: &KeptFlow| {
         // the page of a forgotten password is a tenant's, also in a flow of the installation's issuer
-        kept.issuing == issuer.tenant_id() || (route == SystemRoute::PasswordReset && kept.issuing.is_none())
+        flow.issuing == issuer.tenant_id() || (route == SystemRoute::PasswordReset && flow.issuing.is_none())
     };
-    let kept = kept.filter(is_own);
-    let browser = Browser { app, route, parts, cookies, visit, query, languages: languages(parts), kept };
+    let flow = flow.filter(is_own);
+    let browser = Browser { app, route, parts, cookies, visit, query, languages: languages(parts), flow };
     if is_too_long {
         return Ok(error_page(&browser, PageError::TOO_LONG).await);
     }
-    // only a session that exists spares the limit: anybody can make up a cookie
+    // only an existing session is exempt from the limit: a cookie can be forged
     if !browser.provider().has_session(&browser.visit).await?
         && let Err(problem) = app.page_limiter.admit_address(address_of(parts), now)
     {
@@ -142,14 +142,14 @@ pub async fn answer(
     }
 }
 
-/// A request of a browser, which is known again by a cookie; one that has none gets it where `can_set` says so.
+/// A request of a browser, identified by a cookie; one without the cookie gets it where `can_set` is true.
 fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): (bool, Timestamp)) -> Visit {
     let browser = cookies.browser().unwrap_or_else(|| {
-        let made = cookies::value(&random::<32>());
+        let value = cookies::value(&random::<32>());
         if can_set {
-            cookies.set_browser(&made);
+            cookies.set_browser(&value);
         }
-        made
+        value
     });
     Visit {
         issuer: issuer.clone(),
@@ -164,14 +164,14 @@ fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): 
     }
 }
 
-/// Whether who asks is a browser that shows a page to somebody.
+/// Whether the request comes from a browser that shows a page.
 pub fn is_shown_to_people(app: &App, parts: &Parts) -> bool {
     let is_page = |range: &str| range.trim_start().starts_with("text/html");
     are_served(app)
         && text(&parts.headers, header::ACCEPT).is_some_and(|accepted| accepted.split(',').any(is_page))
 }
 
-/// Tells a problem on a page.
+/// Shows a problem on a page.
 pub async fn problem_page(
     app: &App,
     (route, issuer): (SystemRoute, Issuer),
@@ -184,16 +184,16 @@ pub async fn problem_page(
     let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let query = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
     let languages = languages(parts);
-    let browser = Browser { app, parts, route, cookies, visit, query, languages, kept: None };
+    let browser = Browser { app, parts, route, cookies, visit, query, languages, flow: None };
     let is_limited = matches!(problem.status(), 429 | 503);
     let seconds = is_limited.then(|| seconds_of(problem));
     error_page(&browser, PageError::of_status(problem.status(), seconds)).await
 }
 
-/// After how many seconds to try again, as a problem says.
+/// The `Retry-After` of a problem, in seconds.
 pub fn seconds_of(problem: &Problem) -> i64 {
-    let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
-    told.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
+    let retry_after = problem.headers.iter().find(|(name, _)| *name == "retry-after");
+    retry_after.and_then(|(_, seconds)| seconds.parse().ok()).unwrap_or(1)
 }
 
 impl Browser<'_> {
@@ -210,42 +210,42 @@ impl Browser<'_> {
         self.answer(outcome).await
     }
 
-    /// The flow that the address names, if it is under way in this browser.
+    /// The flow in the address, if it is under way in this browser.
     fn flow_under_way(&self) -> Option<KeptFlow> {
-        self.kept.clone().filter(|kept| !kept.is_over(self.visit.now))
+        self.flow.clone().filter(|flow| !flow.is_over(self.visit.now))
     }
 
-    /// Says why no flow is under way at this address, and leads back to the client app.
+    /// Explains why no flow is under way at this address, and leads back to the client app.
     async fn without_flow(self) -> Result<Response<AnswerBody>, Problem> {
-        let error = match &self.kept {
-            Some(kept) if kept.has_ended => PageError::FINISHED,
+        let error = match &self.flow {
+            Some(flow) if flow.has_ended => PageError::FINISHED,
             Some(_) => PageError::NO_FLOW,
             None if self.cookies.browser().is_none() => PageError::NO_COOKIES,
             None => PageError::GONE,
         };
         let named = self.parameter(APPLICATION).and_then(|id| Uuid::try_parse(id).ok());
-        let home = match (self.kept.as_ref().and_then(KeptFlow::home), named) {
+        let client_link = match (self.flow.as_ref().and_then(KeptFlow::home), named) {
             (None, Some(id)) => self.provider().home_of(id, self.visit.issuer.tenant_id()).await?,
-            (home, _) => home,
+            (client_link, _) => client_link,
         };
-        Ok(lost(&self, error, home).await)
+        Ok(error_page_leading_to(&self, error, client_link).await)
     }
 
-    /// Keeps of a flow that has ended no more than where it leads back to, and nothing beside a long address.
+    /// Replaces the cookie of an ended flow by the link back to its client app, or removes it beside a long address.
     fn end_flow(&mut self, address: &str) {
-        let Some(kept) = &self.kept else { return };
-        let room = self.cookies.room(&kept.id).min(LONGEST_LOCATION.saturating_sub(address.len()));
-        match kept.ended().seal(&self.app.context.master, &self.visit.browser, room) {
-            Some(sealed) => self.cookies.set_flow(&kept.id, &sealed),
-            None => self.cookies.forget_flow(&kept.id),
+        let Some(flow) = &self.flow else { return };
+        let room = self.cookies.room(&flow.id).min(LONGEST_LOCATION.saturating_sub(address.len()));
+        match flow.ended().seal(&self.app.context.master, &self.visit.browser, room) {
+            Some(sealed) => self.cookies.set_flow(&flow.id, &sealed),
+            None => self.cookies.forget_flow(&flow.id),
         }
     }
 
     async fn show(mut self, step: &str) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else { return self.without_flow().await };
-        if let (Some(address), CONTINUE, Some(_)) = (&kept.answer, step, self.parameter("go")) {
+        let Some(flow) = self.flow_under_way() else { return self.without_flow().await };
+        if let (Some(address), CONTINUE, Some(_)) = (&flow.answer, step, self.parameter("go")) {
             self.end_flow(address);
-            let mut response = leave(address);
+            let mut response = redirect_to_client(address);
             self.cookies.write(&mut response);
             return Ok(response);
         }
@@ -256,30 +256,30 @@ impl Browser<'_> {
             return Ok(error_page(&self, PageError::too_many(seconds_of(&problem))).await);
         }
         let outcome = match instance {
-            Some(instance) => Box::pin(self.provider().go_to_provider(&self.visit, kept, instance)).await?,
-            None => self.provider().show(&self.visit, kept, step).await?,
+            Some(instance) => Box::pin(self.provider().go_to_provider(&self.visit, flow, instance)).await?,
+            None => self.provider().show(&self.visit, flow, step).await?,
         };
         self.answer(outcome).await
     }
 
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else { return self.without_flow().await };
-        let expected = kept.csrf(&self.app.context.master, &self.visit.browser, step);
+        let Some(flow) = self.flow_under_way() else { return self.without_flow().await };
+        let expected = flow.csrf(&self.app.context.master, &self.visit.browser, step);
         if !self.is_ours(&Form(&form), expected) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
         }
-        let outcome = Box::pin(self.do_step(step, kept, Form(&form))).await?;
-        self.app.metrics.note_flow(post::known(step), post::led_to(&outcome));
+        let outcome = Box::pin(self.do_step(step, flow, Form(&form))).await?;
+        self.app.metrics.note_flow(post::page_label(step), post::result_label(&outcome));
         self.answer(outcome).await
     }
 
-    /// By what a form of a page that is of no flow proves itself.
+    /// The CSRF token of a page without a flow.
     fn csrf_of(&self, purpose: &str) -> String {
         let about = format!("{}\0{}", self.visit.browser, self.visit.issuer.url);
         cookies::value(&self.app.context.master.digest(purpose, about.as_bytes()))
     }
 
-    /// Whether a form proves that it is of this page of this server.
+    /// Whether a form comes from this page of this server.
     fn is_ours(&self, form: &Form<'_>, expected: String) -> bool {
         let shown = form.field(CSRF).unwrap_or_default();
         Secret::new(expected).matches(shown.as_bytes()) && self.is_same_origin()
@@ -300,46 +300,46 @@ impl Browser<'_> {
     async fn answer(mut self, outcome: Outcome) -> Result<Response<AnswerBody>, Problem> {
         Ok(match outcome {
             Outcome::Refused(refusal, answer) => {
-                self.tell(refusal.code.name(), refusal.detail).await;
+                self.log_refusal(refusal.code.name(), refusal.detail).await;
                 return Box::pin(self.answer(*answer)).await;
             }
             Outcome::Leave(address) => {
                 self.end_flow(&address);
-                let mut response = leave(&address);
+                let mut response = redirect_to_client(&address);
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::Elsewhere(kept, address) => {
-                if let Err(error) = self.keep(&kept).await? {
+            Outcome::Elsewhere(flow, address) => {
+                if let Err(error) = self.store_flow(&flow).await? {
                     return Ok(error_page(&self, error).await);
                 }
-                let mut response = leave(&address);
+                let mut response = redirect_to_client(&address);
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::GoTo(mut kept, step, session) => {
+            Outcome::GoTo(mut flow, step, session) => {
                 self.set_session(session);
-                // the next page asks anew where it asks an authenticator
-                kept.ceremony = None;
-                if let Err(error) = self.keep(&kept).await? {
+                // the next page starts a new ceremony where it needs an authenticator
+                flow.ceremony = None;
+                if let Err(error) = self.store_flow(&flow).await? {
                     return Ok(error_page(&self, error).await);
                 }
-                let mut response = see_other(&self.address(&kept, step));
+                let mut response = see_other(&self.address(&flow, step));
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::Page(kept, shown) => {
-                if kept.is_changed
-                    && let Err(error) = self.keep(&kept).await?
+            Outcome::Page(flow, shown) => {
+                if flow.is_changed
+                    && let Err(error) = self.store_flow(&flow).await?
                 {
                     return Ok(error_page(&self, error).await);
                 }
                 let step = shown.step;
-                let action = self.address(&kept, step);
-                let csrf = kept.csrf(&self.app.context.master, &self.visit.browser, step);
-                let leads_on = step == CONTINUE && kept.answer.is_some();
+                let action = self.address(&flow, step);
+                let csrf = flow.csrf(&self.app.context.master, &self.visit.browser, step);
+                let leads_on = step == CONTINUE && flow.answer.is_some();
                 let refresh = leads_on.then(|| format!("{action}&go=1"));
-                let shown = self.with_addresses(&kept, with_link(shown, refresh.as_deref()));
+                let shown = self.with_addresses(&flow, with_link(shown, refresh.as_deref()));
                 page(&self, Shown { page: shown, action, csrf, refresh, ..Shown::of_page() }, step).await
             }
             Outcome::Post { action, fields, session } => {
@@ -349,7 +349,7 @@ impl Browser<'_> {
                     .map(|(name, value)| serde_json::json!({ "name": name, "value": value }))
                     .collect();
                 let context = serde_json::json!({ "fields": fields });
-                // where no page was shown before, the request alone says whose this one is
+                // where no page was shown before, the request alone names its client app
                 let client_app = self.parameter("client_id").and_then(|id| Uuid::try_parse(id).ok());
                 let owners = Owners { client_app, ..Owners::default() };
                 let shown = Page { owners, ..Page::new("Continue", CONTINUE, context) };
@@ -359,13 +359,13 @@ impl Browser<'_> {
         })
     }
 
-    /// Tells the log why the client app's request is refused: this one, or the one that began the flow.
-    async fn tell(&self, error: &'static str, reason: &str) {
+    /// Logs why the client app's request is refused: this one, or the one that began the flow.
+    async fn log_refusal(&self, error: &'static str, reason: &str) {
         let is_own = matches!(self.route, SystemRoute::Authorize | SystemRoute::EndSession);
-        let kept = self.kept.as_ref().map(|kept| &kept.parameters).filter(|_| !is_own);
-        let sent = kept.unwrap_or(&self.query);
+        let of_flow = self.flow.as_ref().map(|flow| &flow.parameters).filter(|_| !is_own);
+        let sent = of_flow.unwrap_or(&self.query);
         let at = (self.route.path(), &self.visit.issuer);
-        Refused::of_browser(at, sent, (error, reason)).tell(self.app, self.visit.now).await;
+        Refused::of_browser(at, sent, (error, reason)).report(self.app, self.visit.now).await;
     }
 
     fn set_session(&mut self, session: Option<NewSession>) {
@@ -377,36 +377,36 @@ impl Browser<'_> {
         }
     }
 
-    /// Lets the browser keep a flow. One that is too large for a cookie becomes a row, which counts as a page more.
-    async fn keep(&mut self, kept: &KeptFlow) -> Result<Result<(), PageError>, Problem> {
-        let room = self.cookies.room(&kept.id);
-        if let Some(sealed) = kept.seal(&self.app.context.master, &self.visit.browser, room) {
-            self.cookies.set_flow(&kept.id, &sealed);
+    /// Stores a flow in the browser. One that is too large for a cookie becomes a row, which counts as one more page.
+    async fn store_flow(&mut self, flow: &KeptFlow) -> Result<Result<(), PageError>, Problem> {
+        let room = self.cookies.room(&flow.id);
+        if let Some(sealed) = flow.seal(&self.app.context.master, &self.visit.browser, room) {
+            self.cookies.set_flow(&flow.id, &sealed);
             return Ok(Ok(()));
         }
-        let is_new = self.cookies.flow(&kept.id).is_none_or(|cookie| cookie != IN_ROW);
+        let is_new = self.cookies.flow(&flow.id).is_none_or(|cookie| cookie != IN_ROW);
         if is_new
             && let Err(problem) = self.app.page_limiter.admit_address(address_of(self.parts), self.visit.now)
         {
             return Ok(Err(PageError::too_many(seconds_of(&problem))));
         }
-        if !self.provider().keep_in_row(&self.visit, kept).await? {
+        if !self.provider().keep_in_row(&self.visit, flow).await? {
             return Ok(Err(PageError::BUSY));
         }
-        self.cookies.set_flow(&kept.id, IN_ROW);
+        self.cookies.set_flow(&flow.id, IN_ROW);
         Ok(Ok(()))
     }
 
-    /// A page with the addresses of those that it leads to.
-    fn with_addresses(&self, kept: &KeptFlow, mut page: Page) -> Page {
+    /// Adds the addresses of linked pages to a page.
+    fn with_addresses(&self, flow: &KeptFlow, mut page: Page) -> Page {
         if let Some(members) = page.context.as_object_mut() {
             if members.remove("access_pass") == Some(true.into()) {
-                members.insert("access_pass_url".to_owned(), self.address(kept, ACCESS_PASS).into());
+                members.insert("access_pass_url".to_owned(), self.address(flow, ACCESS_PASS).into());
             }
             for provider in
                 members.get_mut("providers").and_then(|all| all.as_array_mut()).into_iter().flatten()
             {
-                let address = self.address(kept, EXTERNAL);
+                let address = self.address(flow, EXTERNAL);
                 if let Some(members) = provider.as_object_mut() {
                     let instance = members.remove("instance").unwrap_or_default();
                     let instance = instance.as_str().unwrap_or_default();
@@ -414,23 +414,23 @@ impl Browser<'_> {
                 }
             }
             if page.step == ACCESS_PASS {
-                members.insert("sign_in_url".to_owned(), self.address(kept, PASSWORD).into());
+                members.insert("sign_in_url".to_owned(), self.address(flow, PASSWORD).into());
             }
         }
         page
     }
 
-    /// The address of a page of a flow, below the issuer that was asked.
-    fn address(&self, kept: &KeptFlow, step: &str) -> String {
-        let issuer = chancery_auth::issuer_url("", kept.issuing);
+    /// The address of a page of a flow, below the requested issuer.
+    fn address(&self, flow: &KeptFlow, step: &str) -> String {
+        let issuer = chancery_auth::issuer_url("", flow.issuing);
         self.in_language(format!(
             "{issuer}/signin/{step}?flow={}&{APPLICATION}={}",
-            kept.id, kept.application
+            flow.id, flow.application
         ))
     }
 }
 
-/// The page with the link that leads on, or with the click that is asked for.
+/// The page with the link that leads on, or with the required click.
 fn with_link(mut page: Page, refresh: Option<&str>) -> Page {
     if let Some(members) = page.context.as_object_mut()
         && page.step == CONTINUE

@@ -1,4 +1,4 @@
-//! Operations that pages run: the half of a request that begins once it was read, with a person's rights of now.
+//! Operations of pages: the second half of a request, after it was parsed, with a person's current rights.
 
 use std::{ptr, sync::Arc, time::Duration};
 
@@ -13,18 +13,18 @@ use uuid::Uuid;
 
 use crate::{
     app::App,
-    authority::{Rights, refuse},
+    authority::{Rights, problem_of_denial},
     execute::{AuthorizedRequest, carry_out},
     idempotency::{self, Claim},
     visitor::{SessionAuthority, SessionLookup, Visitor},
 };
 
-/// The most bytes of an answer that a page is made of.
+/// The most bytes of an answer to a page.
 const LARGEST: usize = 8 << 20;
 
-/// How long a form that is sent twice waits for what came of it the first time, and how often it asks.
-const TURN: Duration = Duration::from_millis(100);
-const TURNS: usize = 100;
+/// How long a form that is sent twice waits for the first answer, and how often it polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const POLLS: usize = 100;
 
 /// An operation that a page runs.
 #[derive(Clone)]
@@ -37,13 +37,13 @@ pub struct Input {
     pub query: Vec<(String, String)>,
     /// The body, as JSON.
     pub body: Option<serde_json::Value>,
-    /// Whether to judge it alone, and change nothing.
+    /// Whether to validate it alone, and change nothing.
     pub dry_run: bool,
-    /// By what a repetition is known (`Idempotency-Key`), where the operation takes one.
+    /// The `Idempotency-Key`, where the operation takes one.
     pub key: Option<String>,
-    /// Whether what changed is not told, and what is listed without its sets: what a page does not show can be long.
+    /// Whether changed rows are omitted, and lists come without their sets: the parts that a page does not show can be long.
     pub is_brief: bool,
-    /// The rows that must be as they were seen, or nothing is done.
+    /// The rows that must be unchanged, or nothing is done.
     pub unchanged: Option<Unchanged>,
 }
 
@@ -73,7 +73,7 @@ impl Input {
     }
 }
 
-/// What an operation answered.
+/// The answer of an operation.
 pub struct Output {
     /// The status.
     pub status: u16,
@@ -131,10 +131,10 @@ impl Input {
 }
 
 impl App {
-    /// Runs an operation for a person, with the rights that the person has in its transaction.
+    /// Runs an operation for a person, with the person's rights at the time of its transaction.
     ///
     /// # Errors
-    /// The operation's own; the session has ended; the person may not.
+    /// The operation's own; the session has ended; the permit is missing.
     pub async fn perform(
         &self,
         parts: &Parts,
@@ -143,7 +143,7 @@ impl App {
         now: Timestamp,
     ) -> Result<Output, Problem> {
         let (op, key) = (input.op, input.key.clone().filter(|_| !input.dry_run && input.op.writes()));
-        let allowed = visitor.judge(op.permit).map_err(refuse)?;
+        let allowed = visitor.authorize(op.permit).map_err(problem_of_denial)?;
         let store = visitor.store.as_ref().map(|store| store.scope.name.clone());
         let authority = SessionAuthority { session: self.session(visitor, now).await?, permit: op.permit };
         let mut rights = Rights::Session(Arc::new(authority));
@@ -163,7 +163,7 @@ impl App {
             Some(key) => {
                 let request = idempotency::digest(parts, &digested.unwrap_or_default());
                 let about = (caller.id, op.shape, allowed.scope.store());
-                match claim_in_turn(&authorized, &mut rights, about, (key.as_bytes(), request)).await? {
+                match claim_or_wait(&authorized, &mut rights, about, (key.as_bytes(), request)).await? {
                     Claim::Held(claim) => Some(claim),
                     Claim::Answered(response) => return collect(response).await,
                 }
@@ -180,8 +180,8 @@ impl App {
     }
 }
 
-/// Claims the key of a form. One that is sent twice waits for what came of it the first time, so that both say the same.
-async fn claim_in_turn(
+/// Claims the key of a form. One that is sent twice waits for the first answer, so that both get the same.
+async fn claim_or_wait(
     authorized: &AuthorizedRequest<'_>,
     rights: &mut Rights,
     about: (Uuid, &'static Shape, i64),
@@ -191,9 +191,9 @@ async fn claim_in_turn(
         problem.kind == ProblemKind::Conflict
             && problem.headers.iter().any(|(name, _)| *name == "retry-after")
     };
-    for _ in 0..TURNS {
+    for _ in 0..POLLS {
         match authorized.claim(rights, about, key, request.clone()).await {
-            Err(problem) if is_running(&problem) => tokio::time::sleep(TURN).await,
+            Err(problem) if is_running(&problem) => tokio::time::sleep(POLL_INTERVAL).await,
             claimed => return claimed,
         }
     }
@@ -219,7 +219,7 @@ fn written(query: &[(String, String)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish()
 }
 
-/// The whole of an answer. A refusal that was kept for a repeated request is a refusal again.
+/// Collects an answer. A stored problem of a repeated request is a problem again.
 async fn collect(response: http::Response<crate::answer::AnswerBody>) -> Result<Output, Problem> {
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, LARGEST).collect().await;
@@ -232,18 +232,18 @@ async fn collect(response: http::Response<crate::answer::AnswerBody>) -> Result<
         Error::Internal("an answer for a page broke off".into()).into()
     })?;
     let output = Output { status: parts.status.as_u16(), headers: parts.headers, body: body.to_bytes() };
-    if output.status < 400 { Ok(output) } else { Err(refusal(&output.json())) }
+    if output.status < 400 { Ok(output) } else { Err(parse_problem(&output.json())) }
 }
 
-/// The problem that an answer tells (RFC 9457).
-fn refusal(told: &serde_json::Value) -> Problem {
+/// Parses a problem (RFC 9457).
+fn parse_problem(body: &serde_json::Value) -> Problem {
     let text = |value: Option<&serde_json::Value>| {
         value.and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
     };
-    let kind = text(told.get("type"));
+    let kind = text(body.get("type"));
     let kind = ProblemKind::ALL.into_iter().find(|known| known.type_uri() == kind);
-    let mut problem = Problem::new(kind.unwrap_or(ProblemKind::Conflict), text(told.get("detail")));
-    for error in told.get("errors").and_then(serde_json::Value::as_array).into_iter().flatten() {
+    let mut problem = Problem::new(kind.unwrap_or(ProblemKind::Conflict), text(body.get("detail")));
+    for error in body.get("errors").and_then(serde_json::Value::as_array).into_iter().flatten() {
         problem.errors.note(|| FieldError::new(text(error.get("pointer")), text(error.get("detail"))));
     }
     problem
@@ -253,14 +253,14 @@ fn refusal(told: &serde_json::Value) -> Problem {
 mod tests {
     use chancery_resource::{Problem, ProblemKind};
 
-    use super::refusal;
+    use super::parse_problem;
 
     #[test]
-    fn a_refusal_that_was_kept_is_read_again() {
+    fn a_stored_problem_is_parsed() {
         let problem = Problem::wrong_at("/name", "is taken");
-        let told = serde_json::from_slice(&problem.body("/x", "t")).unwrap();
-        let read = refusal(&told);
+        let body = serde_json::from_slice(&problem.body("/x", "t")).unwrap();
+        let read = parse_problem(&body);
         assert_eq!((read.kind, &read.detail, &read.errors), (problem.kind, &problem.detail, &problem.errors));
-        assert_eq!(refusal(&serde_json::Value::Null).kind, ProblemKind::Conflict);
+        assert_eq!(parse_problem(&serde_json::Value::Null).kind, ProblemKind::Conflict);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Wrong proofs are counted by address, by client app or person, and by both. Proofs being verified count while
 //! they are, so one that comes on top of many waits for their outcome. An attempt whose caller closes the
-//! connection before the outcome is known counts as wrong. A stranger's attempts lock nobody out: an address from
+//! connection before the outcome is known counts as wrong. Anonymous attempts lock no client app or person out: an address from
 //! which a client app has authenticated is refused by their common count alone, and any other address has its
 //! first attempts, however many others failed.
 
@@ -21,15 +21,15 @@ use crate::counts::{Counts, Name, REMEMBERED, every_other, name_of, network};
 /// How long an attempt waits for the outcome of others.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What an attempt proves.
+/// The subject of a proof.
 #[derive(Clone, Copy)]
 pub enum About<'a> {
     /// A client app of this id or name. A public one shows no proof, or none but a certificate.
     Client { id: &'a str, has_proof: bool, may_be_public: bool },
-    /// A person: by a login name, by an id, or by the sign-in where it is not known yet who it is.
+    /// A person: by a login name, by an id, or by the sign-in where the person is not known yet.
     Person(&'a str),
-    /// A code or a link of this kind. It names nobody, so it is counted by address alone: a count that all people
-    /// shared would let strangers shut everybody out.
+    /// A code or a link of this kind. It has no subject, so it is counted by address alone: a count that all people
+    /// shared would let anonymous callers lock everybody out.
     Bearer(&'static str),
 }
 
@@ -55,14 +55,14 @@ impl About<'_> {
     }
 }
 
-/// What is counted besides addresses.
+/// The counted subject besides the address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Subject {
     kind: &'static str,
     name: Option<Name>,
 }
 
-/// The codes and tokens that public client apps show. Guesses at them are counted by address.
+/// The codes and tokens that public client apps present. Guesses at them are counted by address.
 const GRANTS: Subject = Subject { kind: "grant", name: None };
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ enum Key {
 #[derive(Default)]
 struct State {
     counts: Counts<Key>,
-    /// Who authenticated, with the addresses from which they did.
+    /// The subjects that authenticated, with their addresses.
     right: HashSet<(IpAddr, Subject)>,
 }
 
@@ -89,15 +89,15 @@ pub struct ProofLimiter {
 
 /// Why an attempt is not admitted.
 #[derive(Debug, PartialEq, Eq)]
-enum Refusal {
+enum Rejection {
     /// Too many failed; the next is admitted in so many seconds.
     Wrong(i64),
-    /// Those in progress might be too many.
+    /// The attempts in progress might be too many.
     Held,
 }
 
 /// An attempt in progress. One that shows a proof and ends without an outcome counts as wrong: its caller closed the
-/// connection, and would be free to guess otherwise.
+/// connection, and would otherwise guess for free.
 pub struct Attempt<'a> {
     limiter: &'a ProofLimiter,
     address: IpAddr,
@@ -132,15 +132,15 @@ impl ProofLimiter {
                 ended.as_mut().enable();
                 match self.begin(address, about, now) {
                     Ok(attempt) => return Ok(attempt),
-                    Err(Refusal::Wrong(seconds)) => return Err(seconds),
-                    Err(Refusal::Held) => ended.await,
+                    Err(Rejection::Wrong(seconds)) => return Err(seconds),
+                    Err(Rejection::Held) => ended.await,
                 }
             }
         };
         tokio::time::timeout(PATIENCE, admitted).await.unwrap_or(Err(1))
     }
 
-    fn begin(&self, address: IpAddr, about: About<'_>, now: Timestamp) -> Result<Attempt<'_>, Refusal> {
+    fn begin(&self, address: IpAddr, about: About<'_>, now: Timestamp) -> Result<Attempt<'_>, Rejection> {
         let (subject, has_proof) = (about.subject(), about.has_proof());
         let address = network(address);
         let mut attempt = Attempt {
@@ -167,12 +167,12 @@ impl ProofLimiter {
         let counted = || keys.iter().filter(|(key, _)| counts(key)).chain(&grants);
         let wait = counted().filter_map(|(key, limit)| state.counts.wait(key, *limit, now)).max();
         if let Some(seconds) = wait {
-            return Err(Refusal::Wrong(seconds));
+            return Err(Rejection::Wrong(seconds));
         }
         if counted().any(|(key, limit)| state.counts.is_held(key, *limit, now)) {
-            return Err(Refusal::Held);
+            return Err(Rejection::Held);
         }
-        // one that is not admitted ends here, and is no guess
+        // a rejected attempt ends here, and is no guess
         attempt.is_wrong = has_proof;
         if has_proof && !is_right {
             attempt.is_pending = true;
@@ -200,16 +200,16 @@ impl Attempt<'_> {
     }
 
     /// Nothing was proven or refuted, for example because a field was empty.
-    pub fn came_to_nothing(mut self) {
+    pub fn was_inconclusive(mut self) {
         self.is_wrong = false;
     }
 
-    /// Ends an attempt that was right or wrong; `None`: it came to nothing.
+    /// Ends an attempt that was right or wrong; `None`: it was inconclusive.
     pub fn settle(self, is_right: Option<bool>) {
         match is_right {
             Some(true) => self.was_right(),
             Some(false) => self.was_wrong(),
-            None => self.came_to_nothing(),
+            None => self.was_inconclusive(),
         }
     }
 
@@ -229,8 +229,8 @@ impl Attempt<'_> {
         }
         let mut state = self.limiter.state();
         if state.right.len() >= REMEMBERED {
-            let mut keeps = every_other();
-            state.right.retain(|_| keeps());
+            let mut retains = every_other();
+            state.right.retain(|_| retains());
         }
         state.right.insert((self.address, self.subject));
     }
@@ -262,7 +262,7 @@ mod tests {
     use chancery_record::Timestamp;
     use tokio::task::JoinSet;
 
-    use super::{About, Attempt, ProofLimiter, Refusal};
+    use super::{About, Attempt, ProofLimiter, Rejection};
     use crate::counts::REMEMBERED;
 
     fn begin<'a>(
@@ -270,7 +270,7 @@ mod tests {
         address: [u8; 4],
         client: &str,
         now: i64,
-    ) -> Result<Attempt<'a>, Refusal> {
+    ) -> Result<Attempt<'a>, Rejection> {
         limiter.begin(
             IpAddr::from(address),
             About::Client { id: client, has_proof: true, may_be_public: false },
@@ -278,7 +278,7 @@ mod tests {
         )
     }
 
-    fn wrong(limiter: &ProofLimiter, address: [u8; 4], client: &str, now: i64) -> Result<(), Refusal> {
+    fn wrong(limiter: &ProofLimiter, address: [u8; 4], client: &str, now: i64) -> Result<(), Rejection> {
         begin(limiter, address, client, now)?.was_wrong();
         Ok(())
     }
@@ -288,13 +288,17 @@ mod tests {
         let limiter = ProofLimiter::new(Some(6));
         let (one, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
         assert!(wrong(&limiter, one, "root", 0).is_ok() && wrong(&limiter, one, "ROOT", 0).is_ok());
-        assert_eq!(wrong(&limiter, one, "root", 0), Err(Refusal::Wrong(31)), "a client has a third");
+        assert_eq!(wrong(&limiter, one, "root", 0), Err(Rejection::Wrong(31)), "a client has a third");
         assert!(wrong(&limiter, other, "root", 0).is_ok(), "another address has its first try");
-        assert_eq!(wrong(&limiter, other, "root", 0), Err(Refusal::Wrong(31)), "and then the client's count");
+        assert_eq!(
+            wrong(&limiter, other, "root", 0),
+            Err(Rejection::Wrong(31)),
+            "and then the client's count"
+        );
         for client in ["a", "b", "c", "d"] {
             assert!(wrong(&limiter, one, client, 0).is_ok(), "{client}");
         }
-        assert_eq!(wrong(&limiter, one, "e", 0), Err(Refusal::Wrong(11)), "an address has its own count");
+        assert_eq!(wrong(&limiter, one, "e", 0), Err(Rejection::Wrong(11)), "an address has its own count");
         assert!(wrong(&limiter, other, "e", 0).is_ok());
         assert!(
             wrong(&limiter, one, "root", 29_000).is_err() && wrong(&limiter, one, "root", 31_000).is_ok()
@@ -304,38 +308,38 @@ mod tests {
     #[test]
     fn who_is_right_is_not_limited_by_strangers() {
         let limiter = ProofLimiter::new(Some(6));
-        let (home, stranger) = ([192, 0, 2, 1], [192, 0, 2, 9]);
-        begin(&limiter, home, "app", 0).unwrap().was_right();
-        while wrong(&limiter, stranger, "app", 0).is_ok() {}
-        while wrong(&limiter, home, "x", 0).is_ok() {}
-        let at_once: Vec<_> = (0..100).map(|_| begin(&limiter, home, "app", 0).unwrap()).collect();
+        let (known, other) = ([192, 0, 2, 1], [192, 0, 2, 9]);
+        begin(&limiter, known, "app", 0).unwrap().was_right();
+        while wrong(&limiter, other, "app", 0).is_ok() {}
+        while wrong(&limiter, known, "x", 0).is_ok() {}
+        let at_once: Vec<_> = (0..100).map(|_| begin(&limiter, known, "app", 0).unwrap()).collect();
         at_once.into_iter().for_each(Attempt::was_right);
-        while wrong(&limiter, home, "app", 0).is_ok() {}
-        assert!(begin(&limiter, home, "app", 0).is_err(), "their own guesses count");
+        while wrong(&limiter, known, "app", 0).is_ok() {}
+        assert!(begin(&limiter, known, "app", 0).is_err(), "their own guesses count");
     }
 
     /// A process that just started, or a new address, knows no client that authenticated: a right proof is
-    /// admitted all the same while strangers attempt.
+    /// admitted all the same during attempts of others.
     #[test]
-    fn strangers_shut_nobody_out_of_a_process_that_knows_nobody() {
+    fn wrong_proofs_of_others_block_no_client_of_a_new_process() {
         let limiter = ProofLimiter::new(Some(6));
-        for stranger in 1..100 {
-            while wrong(&limiter, [192, 0, 2, stranger], "root", 0).is_ok() {}
+        for other in 1..100 {
+            while wrong(&limiter, [192, 0, 2, other], "root", 0).is_ok() {}
         }
-        let home = [198, 51, 100, 1];
-        begin(&limiter, home, "root", 0).unwrap().was_right();
-        begin(&limiter, home, "root", 0).unwrap().was_right();
+        let known = [198, 51, 100, 1];
+        begin(&limiter, known, "root", 0).unwrap().was_right();
+        begin(&limiter, known, "root", 0).unwrap().was_right();
     }
 
-    /// A clock that was ahead shuts nobody out when it is set back.
+    /// A clock that was ahead blocks no caller when it is set back.
     #[test]
-    fn a_clock_that_was_ahead_shuts_nobody_out() {
+    fn a_clock_that_is_set_back_blocks_no_caller() {
         const DAYS: i64 = 8 * 24 * 3_600_000;
         let limiter = ProofLimiter::new(Some(6));
         let one = [192, 0, 2, 1];
         while wrong(&limiter, one, "root", DAYS).is_ok() {}
         assert!(wrong(&limiter, one, "root", 0).is_ok() && wrong(&limiter, one, "root", 0).is_ok());
-        assert_eq!(wrong(&limiter, one, "root", 0), Err(Refusal::Wrong(31)), "the limit stands");
+        assert_eq!(wrong(&limiter, one, "root", 0), Err(Rejection::Wrong(31)), "the limit stands");
     }
 
     /// Concurrent attempts are limited like attempts one after another.
@@ -345,15 +349,15 @@ mod tests {
         let one = [192, 0, 2, 1];
         let first = begin(&limiter, one, "root", 0).unwrap();
         let second = begin(&limiter, one, "root", 0).unwrap();
-        assert!(matches!(begin(&limiter, one, "root", 0), Err(Refusal::Held)));
-        first.came_to_nothing();
+        assert!(matches!(begin(&limiter, one, "root", 0), Err(Rejection::Held)));
+        first.was_inconclusive();
         let third = begin(&limiter, one, "root", 0).unwrap();
         second.was_wrong();
         assert!(
-            matches!(begin(&limiter, one, "root", 0), Err(Refusal::Held)),
+            matches!(begin(&limiter, one, "root", 0), Err(Rejection::Held)),
             "one was wrong, one is under way"
         );
-        third.came_to_nothing();
+        third.was_inconclusive();
         assert!(begin(&limiter, one, "root", 0).is_ok(), "what came to nothing is not counted");
     }
 
@@ -364,16 +368,16 @@ mod tests {
         let one = [192, 0, 2, 1];
         drop(begin(&limiter, one, "root", 0).unwrap());
         drop(begin(&limiter, one, "root", 0).unwrap());
-        assert!(matches!(begin(&limiter, one, "root", 0), Err(Refusal::Wrong(_))));
+        assert!(matches!(begin(&limiter, one, "root", 0), Err(Rejection::Wrong(_))));
         // also at an address that authenticated before
         begin(&limiter, one, "app", 0).unwrap().was_right();
         drop(begin(&limiter, one, "app", 0).unwrap());
         drop(begin(&limiter, one, "app", 0).unwrap());
-        assert!(matches!(begin(&limiter, one, "app", 0), Err(Refusal::Wrong(_))));
+        assert!(matches!(begin(&limiter, one, "app", 0), Err(Rejection::Wrong(_))));
         // a public client app that proves nothing guesses nothing
         let bare = About::Client { id: "public", has_proof: false, may_be_public: true };
-        let home = IpAddr::from([198, 51, 100, 1]);
-        (0..100).for_each(|_| drop(limiter.begin(home, bare, Timestamp(0)).unwrap()));
+        let known = IpAddr::from([198, 51, 100, 1]);
+        (0..100).for_each(|_| drop(limiter.begin(known, bare, Timestamp(0)).unwrap()));
     }
 
     #[test]
@@ -382,14 +386,14 @@ mod tests {
         let at = |last: u8, about| limiter.begin(IpAddr::from([192, 0, 2, last]), about, Timestamp(0));
         let device = About::Bearer("device");
         at(1, device).unwrap().was_wrong();
-        for stranger in 2..100 {
-            while let Ok(attempt) = at(stranger, device) {
+        for other in 2..100 {
+            while let Ok(attempt) = at(other, device) {
                 attempt.was_wrong();
             }
         }
         assert!(
             at(1, device).is_ok_and(|attempt| {
-                attempt.came_to_nothing();
+                attempt.was_inconclusive();
                 true
             }),
             "strangers shut nobody out"
@@ -398,7 +402,7 @@ mod tests {
         for other in [About::Bearer("reset"), About::Person("device")] {
             assert!(
                 at(2, other).is_ok_and(|attempt| {
-                    attempt.came_to_nothing();
+                    attempt.was_inconclusive();
                     true
                 }),
                 "another kind"
@@ -443,19 +447,19 @@ mod tests {
     #[test]
     fn a_client_without_proof_is_not_remembered() {
         let limiter = ProofLimiter::new(Some(6));
-        let home = IpAddr::from([192, 0, 2, 1]);
+        let known = IpAddr::from([192, 0, 2, 1]);
         let public = About::Client { id: "public", has_proof: false, may_be_public: true };
-        let bare = || limiter.begin(home, public, Timestamp(0)).unwrap();
+        let bare = || limiter.begin(known, public, Timestamp(0)).unwrap();
         let at_once: Vec<_> = (0..100).map(|_| bare()).collect();
         at_once.into_iter().for_each(Attempt::was_right);
         assert!(limiter.state().right.is_empty());
         bare().was_wrong();
         bare().was_wrong();
-        assert!(limiter.begin(home, public, Timestamp(0)).is_err(), "a wrong id is counted");
+        assert!(limiter.begin(known, public, Timestamp(0)).is_err(), "a wrong id is counted");
     }
 
     #[test]
-    fn no_limit_and_bounded_memory() {
+    fn no_limit_admits_all_in_bounded_memory() {
         let none = ProofLimiter::new(None);
         assert!((0..1000).all(|_| wrong(&none, [127, 0, 0, 1], "root", 0).is_ok()));
         let limiter = ProofLimiter::new(Some(60));

@@ -1,5 +1,5 @@
 //! Operations that directories call (SCIM): run like any other, by the rights of their token, which each transaction
-//! finds as they were, or reads anew.
+//! verifies by the epoch, or reads again.
 
 use chancery_record::{Json, Timestamp};
 use chancery_resource::{Action, Body, Custom, Op, Preconditions, Problem, Request};
@@ -14,7 +14,7 @@ use crate::{
     request::text,
 };
 
-/// By what a directory may call.
+/// The credentials of a directory.
 #[derive(Clone)]
 pub enum Authority {
     /// A token of its own.
@@ -33,7 +33,7 @@ pub struct Provision {
     pub query: Vec<(String, String)>,
     /// The body, as JSON.
     pub body: Option<Json>,
-    /// Whether to judge it alone, and change nothing.
+    /// Whether to validate it alone, and change nothing.
     pub dry_run: bool,
 }
 
@@ -70,7 +70,7 @@ impl App {
         &self,
         parts: &Parts,
         (allowed, authority): (&Authorization, Authority),
-        wanted: Provision,
+        call: Provision,
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
@@ -83,15 +83,15 @@ impl App {
         let tag = |name| text(&parts.headers, name).map(|tags| tags.replace("W/\"", "\""));
         let (if_match, if_none_match) = (tag(header::IF_MATCH), tag(header::IF_NONE_MATCH));
         let request = Request {
-            op: wanted.op,
-            path: wanted.path,
+            op: call.op,
+            path: call.path,
             address: parts.uri.to_string(),
-            query: wanted.query,
+            query: call.query,
             preconditions: Preconditions { if_match, if_none_match },
-            body: wanted.body,
+            body: call.body,
             bytes: None,
             merge_patch: false,
-            dry_run: wanted.dry_run,
+            dry_run: call.dry_run,
             reads_later: false,
             minimal: false,
             unchanged: None,

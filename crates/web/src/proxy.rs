@@ -1,15 +1,15 @@
-//! Proxies that are trusted to say whom they speak for.
+//! Trusted proxies, and the address of their client.
 
 use std::net::{IpAddr, SocketAddr};
 
 use chancery_fetch::Networks;
 use http::HeaderMap;
 
-/// Whom each proxy speaks for, the nearest last.
+/// The clients of each proxy, the nearest last.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address that a request comes from: the last one that is no trusted proxy's. What anybody else says is nothing,
-/// and neither is what cannot be read.
+/// The address of a request's client: the last one that is no trusted proxy's. Other senders of the header are ignored,
+/// and so are values that cannot be parsed.
 pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
     let lines = headers.get_all(FORWARDED_FOR).iter().map(|line| line.to_str().unwrap_or_default());
     let named: Vec<&str> = lines.flat_map(|line| line.split(',')).collect();
@@ -51,7 +51,7 @@ mod tests {
             ("192.0.2.1", &["198.51.100.7"][..], "192.0.2.1"),
             ("10.0.0.1", &[], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
-            // what a caller wrote itself stands before what the proxy adds
+            // values that a caller wrote itself precede those that the proxy adds
             ("10.0.0.1", &["127.0.0.1, 198.51.100.7"], "198.51.100.7"),
             ("10.0.0.1", &["127.0.0.1", "198.51.100.7, 10.0.0.2"], "198.51.100.7"),
             ("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),

@@ -1,5 +1,5 @@
-//! Why requests of client apps are refused: a line of the log for each, so that nobody has to guess. It tells what was
-//! sent and what is registered, and never a secret.
+//! The log of refused client app requests: one line for each, with the reason, the parameters sent and the registered values,
+//! and never a secret.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -17,16 +17,16 @@ use uuid::Uuid;
 
 use crate::app::App;
 
-/// The most client apps that are looked up in a second for requests of which the log does not tell.
-const MOST_LOOKS: u64 = 100;
+/// The most client apps that are looked up in a second for requests that the log suppresses.
+const MOST_LOOKUPS: u64 = 100;
 /// The most lines of a second.
 const MOST_LINES: u64 = 10;
 /// The most characters of a value.
 const LONGEST: usize = 256;
-/// The most parameters that are told of a request.
+/// The most logged parameters of a request.
 const MOST_PARAMETERS: usize = 32;
-/// The parameters whose values are told.
-const TOLD: [&str; 17] = [
+/// The parameters whose values are logged.
+const LOGGED_VALUES: [&str; 17] = [
     "grant_type",
     "response_type",
     "response_mode",
@@ -45,9 +45,9 @@ const TOLD: [&str; 17] = [
     "subject_token_type",
     "requested_token_type",
 ];
-/// The parameters of which the names alone are told: the values are secret, or about a person. Names that are not known
-/// are not told, either: a secret that was sent without its name is one.
-const NAMED: [&str; 20] = [
+/// The parameters whose names alone are logged: the values are secret, or about a person. Unknown names
+/// are not logged: a secret that was sent without its name is one.
+const LOGGED_NAMES: [&str; 20] = [
     "state",
     "nonce",
     "code_challenge",
@@ -69,22 +69,22 @@ const NAMED: [&str; 20] = [
     "actor_token",
     "password",
 ];
-/// What devices are answered while they wait, and clients before they know a nonce: nothing is wrong there.
-const USUAL: [&str; 2] = ["authorization_pending", "use_dpop_nonce"];
+/// The answers to devices that wait, and to clients before they know a nonce: no errors of the client.
+const EXPECTED_ERRORS: [&str; 2] = ["authorization_pending", "use_dpop_nonce"];
 
-/// A request of a client app that is refused.
+/// A refused request of a client app.
 pub struct Refused<'a> {
     /// The path below the issuer.
     pub endpoint: &'static str,
-    /// The issuer that was asked.
+    /// The requested issuer.
     pub issuer: &'a Issuer,
-    /// The code of what is wrong.
+    /// The error code.
     pub error: &'static str,
-    /// What is wrong, for developers.
+    /// The reason, for developers.
     pub reason: &'a str,
     /// The client id that was sent.
     pub client: Option<String>,
-    /// How the client app proved itself, at an endpoint where it has to.
+    /// The authentication method of the client app, at an endpoint that requires one.
     pub proof: Option<&'static str>,
     /// The parameters that were sent.
     pub parameters: &'a [(String, String)],
@@ -123,12 +123,12 @@ impl<'a> Refused<'a> {
             proof: Some(proof),
             parameters: &request.form,
         };
-        refused.beside_a_secret()
+        refused.with_possible_secret()
     }
 
-    /// The same where a secret may have been sent, too. What is no id may be it: some exchange the two.
+    /// The same where a secret may have been sent, too. A client id that is no id may be the secret: some exchange the two.
     #[must_use]
-    pub fn beside_a_secret(mut self) -> Self {
+    pub fn with_possible_secret(mut self) -> Self {
         self.client = self.client.map(|id| match Uuid::try_parse(&id) {
             Err(_) if id != chancery_resource::ROOT => format!("no id, {} characters", id.chars().count()),
             _ => id,
@@ -136,10 +136,10 @@ impl<'a> Refused<'a> {
         self
     }
 
-    /// Counts the request, tells of it in the log unless it tells of too many already, and notes it for the administrators of
+    /// Counts the request, logs it within the rate of lines, and records it for the administrators of
     /// the client app.
-    pub async fn tell(self, app: &App, now: Timestamp) {
-        if USUAL.contains(&self.error) {
+    pub async fn report(self, app: &App, now: Timestamp) {
+        if EXPECTED_ERRORS.contains(&self.error) {
             return;
         }
         let labels = Labels { endpoint: self.endpoint, error: self.error };
@@ -148,7 +148,7 @@ impl<'a> Refused<'a> {
         let id = self.client.as_deref().and_then(|text| Uuid::try_parse(text).ok());
         let kind = id.map(|id| (id, self.endpoint, self.error));
         let kind = kind.filter(|kind| {
-            app.refused_requests.is_due(*kind, now) && (untold.is_some() || app.metrics.refused.may_look())
+            app.refused_requests.is_due(*kind, now) && (untold.is_some() || app.metrics.refused.may_look_up())
         });
         if untold.is_none() && kind.is_none() {
             return;
@@ -174,9 +174,9 @@ impl<'a> Refused<'a> {
         if let Some(untold) = untold {
             tracing::info!(
                 endpoint = self.endpoint,
-                issuer = shown(&self.issuer.url),
-                app = shown(self.client.as_deref().unwrap_or_default()),
-                app_name = name.as_deref().map(shown),
+                issuer = sanitized(&self.issuer.url),
+                app = sanitized(self.client.as_deref().unwrap_or_default()),
+                app_name = name.as_deref().map(sanitized),
                 error = self.error,
                 reason = self.reason,
                 sent,
@@ -194,22 +194,22 @@ impl<'a> Refused<'a> {
 
     fn sent(&self) -> String {
         let proof = self.proof.map(|proof| ("token_endpoint_auth_method", proof));
-        let told = self.parameters.iter().filter_map(|(name, value)| match name.as_str() {
-            name if TOLD.contains(&name) => Some((name, value.as_str())),
-            name if NAMED.contains(&name) => Some((name, "..")),
+        let parameters = self.parameters.iter().filter_map(|(name, value)| match name.as_str() {
+            name if LOGGED_VALUES.contains(&name) => Some((name, value.as_str())),
+            name if LOGGED_NAMES.contains(&name) => Some((name, "..")),
             _ => None,
         });
-        listed(proof.into_iter().chain(told).take(MOST_PARAMETERS))
+        listed(proof.into_iter().chain(parameters).take(MOST_PARAMETERS))
     }
 }
 
 fn listed<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let all: Vec<String> = pairs.map(|(name, value)| format!("{name}=\"{}\"", shown(value))).collect();
+    let all: Vec<String> = pairs.map(|(name, value)| format!("{name}=\"{}\"", sanitized(value))).collect();
     all.join(" ")
 }
 
-/// A value as the log may hold it: without queries, fragments and what is before a host, escaped, and cut.
-fn shown(value: &str) -> String {
+/// A value for the log: without queries, fragments and user information, escaped, and truncated.
+fn sanitized(value: &str) -> String {
     let bounded = value.get(..value.floor_char_boundary(LONGEST * 8)).unwrap_or_default();
     let words: Vec<String> = bounded.split(' ').map(without_query).collect();
     let mut letters = words.iter().enumerate().flat_map(|(at, word)| {
@@ -225,36 +225,36 @@ fn shown(value: &str) -> String {
     cut
 }
 
-/// A word, if it is an address without its query, its fragment and what is before its host, also one that was encoded twice.
+/// Removes the query, the fragment and the user information of a word that is an address, also one that was encoded twice.
 fn without_query(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
     let end = first(&lower, &["?", "#", "%3f", "%23"]).map_or(word.len(), |(at, _)| at);
-    let (kept, lower) = (word.get(..end).unwrap_or(word), lower.get(..end).unwrap_or(&lower));
-    let mut shown = kept.to_owned();
+    let (prefix, lower) = (word.get(..end).unwrap_or(word), lower.get(..end).unwrap_or(&lower));
+    let mut sanitized = prefix.to_owned();
     if let Some((at, mark)) = first(lower, &["://", "%3a%2f%2f"]) {
         let host = at + mark;
         let rest = lower.get(host..).unwrap_or_default();
         let authority = first(rest, &["/", "%2f"]).and_then(|(at, _)| rest.get(..at)).unwrap_or(rest);
         if let Some(at) = ["@", "%40"].iter().filter_map(|mark| authority.rfind(mark)).max() {
-            shown.replace_range(host..host + at, "..");
+            sanitized.replace_range(host..host + at, "..");
         }
     }
-    if end < word.len() { format!("{shown}?..") } else { shown }
+    if end < word.len() { format!("{sanitized}?..") } else { sanitized }
 }
 
-/// Where the first of these marks is, and how long it is.
+/// The position and the length of the first of these marks.
 fn first(text: &str, marks: &[&str]) -> Option<(usize, usize)> {
     marks.iter().filter_map(|mark| Some((text.find(mark)?, mark.len()))).min()
 }
 
-/// The labels of a refusal.
+/// The metric labels of a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Labels {
     endpoint: &'static str,
     error: &'static str,
 }
 
-/// Requests that were refused, and how many of them the log told of within this second.
+/// Requests that were refused, and how many of them were logged within this second.
 #[derive(Default)]
 pub struct RefusedCounter {
     /// All of them.
@@ -265,32 +265,32 @@ pub struct RefusedCounter {
 #[derive(Default)]
 struct Lines {
     since: Option<Instant>,
-    told: u64,
-    untold: u64,
-    looks: u64,
+    logged: u64,
+    suppressed: u64,
+    lookups: u64,
 }
 
 impl RefusedCounter {
-    /// Counts one. Where the log may tell of it: how many others before it did not tell of.
+    /// Counts one. Returns the number of suppressed lines before it if the log may have a line now.
     fn note(&self, labels: Labels, now: Instant) -> Option<u64> {
         self.count.get_or_create(&labels).inc();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
-            (lines.since, lines.told, lines.looks) = (Some(now), 0, 0);
+            (lines.since, lines.logged, lines.lookups) = (Some(now), 0, 0);
         }
-        if lines.told >= MOST_LINES {
-            lines.untold += 1;
+        if lines.logged >= MOST_LINES {
+            lines.suppressed += 1;
             return None;
         }
-        lines.told += 1;
-        Some(std::mem::take(&mut lines.untold))
+        lines.logged += 1;
+        Some(std::mem::take(&mut lines.suppressed))
     }
 
-    /// Whether a client app may still be looked up within this second for a request of which the log does not tell.
-    fn may_look(&self) -> bool {
+    /// Whether a client app may still be looked up within this second for a suppressed request.
+    fn may_look_up(&self) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.looks += 1;
-        lines.looks <= MOST_LOOKS
+        lines.lookups += 1;
+        lines.lookups <= MOST_LOOKUPS
     }
 }
 
@@ -301,10 +301,10 @@ mod tests {
     use chancery_auth::Issuer;
     use chancery_resource::ROOT;
 
-    use super::{LONGEST, Labels, Refused, RefusedCounter, shown};
+    use super::{LONGEST, Labels, Refused, RefusedCounter, sanitized};
 
     #[test]
-    fn what_is_shown_of_a_value_has_no_query_and_no_line() {
+    fn a_logged_value_has_no_query_and_no_line_end() {
         for (value, expected) in [
             ("https://app.example/callback", "https://app.example/callback"),
             ("https://app.example/cb?code=secret", "https://app.example/cb?.."),
@@ -318,15 +318,15 @@ mod tests {
             ("openid https://a.example/x?y=secret z", "openid https://a.example/x?.. z"),
             ("a\nb\u{1b}[31m\u{202e}c\"", "a\\nb\\u{1b}[31m\\u{202e}c\\\""),
         ] {
-            assert_eq!(shown(value), expected);
+            assert_eq!(sanitized(value), expected);
         }
-        let long = shown(&"ä".repeat(100_000));
+        let long = sanitized(&"ä".repeat(100_000));
         assert!(long.chars().count() == LONGEST && long.ends_with('…'), "{long}");
-        assert_eq!(shown(&"ä".repeat(LONGEST)), "ä".repeat(LONGEST));
+        assert_eq!(sanitized(&"ä".repeat(LONGEST)), "ä".repeat(LONGEST));
     }
 
     #[test]
-    fn beside_a_secret_an_id_alone_is_shown() {
+    fn only_an_id_is_logged_where_a_secret_may_have_been_sent() {
         let issuer = Issuer { url: "https://id.example".to_owned(), tenant: None };
         for (id, expected) in [
             ("01997c1e-4d5f-7aa0-8b1e-6f2f0a0c5d11", "01997c1e-4d5f-7aa0-8b1e-6f2f0a0c5d11"),
@@ -336,17 +336,17 @@ mod tests {
             let sent = [("client_id".to_owned(), id.to_owned())];
             let refused = Refused::of_browser(("/connect/token", &issuer), &sent, ("not_found", ""));
             assert_eq!(refused.client.as_deref(), Some(id));
-            assert_eq!(refused.beside_a_secret().client.as_deref(), Some(expected));
+            assert_eq!(refused.with_possible_secret().client.as_deref(), Some(expected));
         }
     }
 
     #[test]
-    fn ten_lines_are_told_in_a_second_and_the_rest_is_counted() {
+    fn ten_lines_are_logged_in_a_second_and_the_rest_is_counted() {
         let (counter, start) = (RefusedCounter::default(), Instant::now());
         let labels = Labels { endpoint: "/connect/token", error: "invalid_client" };
         let at = |ms| counter.note(labels, start + Duration::from_millis(ms));
-        let told: Vec<_> = (0..25).map(|number| at(number * 10)).collect();
-        assert!(told[..10].iter().all(|one| *one == Some(0)) && told[10..].iter().all(Option::is_none));
+        let results: Vec<_> = (0..25).map(|number| at(number * 10)).collect();
+        assert!(results[..10].iter().all(|one| *one == Some(0)) && results[10..].iter().all(Option::is_none));
         assert_eq!((at(1_000), at(1_001)), (Some(15), Some(0)));
         assert_eq!(counter.count.get_or_create(&labels).get(), 27);
     }

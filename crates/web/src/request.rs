@@ -124,20 +124,20 @@ fn accepted(headers: &HeaderMap) -> Vec<(String, u32)> {
 /// weight and before it.
 pub fn prefers(headers: &HeaderMap, kind: &str) -> bool {
     let ranges = accepted(headers);
-    let of = |wanted: &str| {
-        let named = ranges.iter().enumerate().filter(|(_, (range, _))| range == wanted);
-        named.map(|(place, (_, weight))| (*weight, Reverse(place))).max()
+    let of = |media_range: &str| {
+        let named = ranges.iter().enumerate().filter(|(_, (range, _))| range == media_range);
+        named.map(|(position, (_, weight))| (*weight, Reverse(position))).max()
     };
     of(kind).is_some_and(|named| named.0 > 0 && Some(named) > of("application/json"))
 }
 
 fn accepts(headers: &HeaderMap, types: &[&str]) -> Result<(), Problem> {
     let ranges = accepted(headers);
-    // the range that says most of a type decides on it
+    // the most specific range for a type decides on it
     let takes = |kind: &str| {
         let group = kind.split_once('/').map_or("", |(group, _)| group);
-        let by = |wanted: &str| {
-            ranges.iter().filter(|(range, _)| range == wanted).map(|(_, weight)| *weight).max()
+        let by = |media_range: &str| {
+            ranges.iter().filter(|(range, _)| range == media_range).map(|(_, weight)| *weight).max()
         };
         by(kind).or_else(|| by(&format!("{group}/*"))).or_else(|| by("*/*")).is_some_and(|weight| weight > 0)
     };
@@ -170,7 +170,7 @@ pub fn is_merge_patch(op: &Op, media: Option<MediaType>) -> Result<bool, Problem
     }
 }
 
-/// Refuses query parameters that the operation does not have. Lists judge theirs by themselves.
+/// Refuses query parameters that the operation does not have. Lists validate theirs by themselves.
 pub fn check_query(op: &Op, query: &[(String, String)]) -> Result<(), Problem> {
     if op.is_list() {
         return Ok(());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     proptest! {
-        /// Case, blanks and parameters beside the charset say nothing of a body's type; another charset than UTF-8 does.
+        /// Case, blanks and parameters besides the charset are irrelevant to a body's type; another charset than UTF-8 is not.
         #[test]
         fn a_body_has_a_type_however_it_is_written(
             (name, kind) in select(vec![
@@ -294,32 +294,32 @@ mod tests {
             let parameters: Vec<String> = parameters.iter().map(|one| format!("{around};{after}{one}")).collect();
             let parameters = parameters.concat();
             let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::try_from(format!("{before}{name}{parameters}")).unwrap())]);
-            let wanted = kind.filter(|_| charset.is_none_or(|(_, is_utf8)| is_utf8));
-            prop_assert_eq!(media_type(&headers), wanted);
+            let expected = kind.filter(|_| charset.is_none_or(|(_, is_utf8)| is_utf8));
+            prop_assert_eq!(media_type(&headers), expected);
         }
 
-        /// A type is accepted by the weight of the range that says most of it, in whatever order and form ranges are.
+        /// A type is accepted by the weight of its most specific range, in any order and form of ranges.
         #[test]
         fn ranges_accept_by_their_weights(
             ranges in collection::vec((select(vec!["application/json", "application/*", "*/*", "text/html"]).prop_flat_map(cased), 0_u32..=1000, 0..=3_usize, blanks()), 1..5),
         ) {
-            let told: Vec<String> = ranges.iter().map(|(range, weight, digits, blank)| {
+            let texts: Vec<String> = ranges.iter().map(|(range, weight, digits, blank)| {
                 let digits = if weight % 10 > 0 { 3 } else if weight % 100 > 0 { 2.max(*digits) } else if weight % 1000 > 0 { 1.max(*digits) } else { *digits };
                 let text = format!("{:.digits$}", f64::from(*weight) / 1000.0);
                 format!("{blank}{range}{blank};{blank}q={text}{blank}")
             }).collect();
-            for (told, (_, weight, ..)) in told.iter().zip(&ranges) {
-                prop_assert_eq!(super::weight(told.split(';').skip(1)), *weight);
+            for (texts, (_, weight, ..)) in texts.iter().zip(&ranges) {
+                prop_assert_eq!(super::weight(texts.split(';').skip(1)), *weight);
             }
-            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::try_from(told.join(",")).unwrap())]);
-            let by = |wanted: &str| ranges.iter().filter(|(range, ..)| range.eq_ignore_ascii_case(wanted)).map(|(_, weight, ..)| *weight).max();
+            let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::try_from(texts.join(",")).unwrap())]);
+            let by = |name: &str| ranges.iter().filter(|(range, ..)| range.eq_ignore_ascii_case(name)).map(|(_, weight, ..)| *weight).max();
             let any = by("application/*").or(by("*/*"));
             let (json, problem) = (by("application/json").or(any), any);
             let is_accepted = [json, problem].into_iter().flatten().any(|weight| weight > 0);
             prop_assert_eq!(accepts(&headers, &["application/json"]).is_ok(), is_accepted);
         }
 
-        /// What is no weight refuses, and breaks nothing.
+        /// Text that is no weight is refused, without a panic.
         #[test]
         fn any_parameter_has_a_weight(text in "\\PC{0,12}") {
             prop_assert!(super::weight([text.as_str()]) <= 1000);

@@ -34,7 +34,7 @@ impl Routes {
     /// Builds the routes from the services' operations.
     ///
     /// # Errors
-    /// Two paths that cannot be told apart.
+    /// Two ambiguous paths.
     pub fn new(services: &[&'static Service]) -> Result<Self, InsertError> {
         let mut paths: Vec<(String, Target)> = Vec::new();
         let mut number = 0;
@@ -94,10 +94,10 @@ impl Routes {
 
 /// The operation for a method among those at a path.
 pub fn choose(entries: &[Entry], method: &HttpMethod) -> Result<Entry, Problem> {
-    let wanted = if method == HttpMethod::HEAD { "GET" } else { method.as_str() };
+    let method_name = if method == HttpMethod::HEAD { "GET" } else { method.as_str() };
     // HEAD must not call an operation that writes
     let fits = |entry: &&Entry| {
-        entry.op.method.name() == wanted && !(method == HttpMethod::HEAD && entry.op.writes())
+        entry.op.method.name() == method_name && !(method == HttpMethod::HEAD && entry.op.writes())
     };
     let found = entries.iter().find(fits);
     found.copied().ok_or_else(|| {

@@ -36,7 +36,7 @@ pub async fn while_starting<T>(
     let base = BasePath::of(public_url);
     let answer = move |address: IpAddr, request: Request<Incoming>| {
         let (mut parts, _) = request.into_parts();
-        base.take_off(&mut parts.uri);
+        base.strip_from(&mut parts.uri);
         parts.extensions.insert(base.clone());
         parts.extensions.insert(Peer { address, trace: OnceLock::new(), serves: Serves::All });
         std::future::ready(answer_at_start(&parts))

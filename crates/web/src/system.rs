@@ -1,4 +1,4 @@
-//! The endpoints beside the services: health, keys, tokens, documentation, metrics.
+//! The endpoints besides the services: health, keys, tokens, documentation, metrics.
 
 mod endpoint;
 
@@ -68,11 +68,11 @@ pub enum SystemRoute {
     Console,
     /// Any other page of the console.
     ConsolePage,
-    /// Where an identity provider leads people back to.
+    /// The callback of identity providers.
     External,
-    /// What directories provision by SCIM: an identity provider instance.
+    /// The SCIM base of an identity provider instance.
     Scim,
-    /// The same, below it.
+    /// The SCIM paths below it.
     ScimPath,
     /// The page that shows the documentation.
     Documentation,
@@ -257,7 +257,7 @@ impl SystemRoute {
             IssuerKind::Tenant => {
                 let found = app.token_service.issuer_of(&app.store, parameter).await?;
                 let Some(found) = found else {
-                    self.tell_of_no_tenant(app, parameter, parts, now).await;
+                    self.log_unknown_tenant(app, parameter, parts, now).await;
                     return Err(Problem::not_found("tenant that serves"));
                 };
                 found
@@ -274,11 +274,11 @@ impl SystemRoute {
                 app.metrics_text().await
             }
             Self::Discovery | Self::OAuthDiscovery => {
-                kept_for_minutes(parts, "application/json", discovery(app, &issuer))?
+                cached_for_minutes(parts, "application/json", discovery(app, &issuer))?
             }
             Self::Keys => {
                 let keys = app.token_service.jwks(&app.store, &issuer, now).await?;
-                kept_for_minutes(parts, "application/jwk-set+json", keys)?
+                cached_for_minutes(parts, "application/jwk-set+json", keys)?
             }
             Self::AuditKeys => {
                 respond(200, "application/jwk-set+json", app.token_service.audit_jwks(&app.store).await?)
@@ -297,11 +297,11 @@ impl SystemRoute {
             }
             Self::Content => return pages::content(app, parts, parameter, now).await,
             Self::UserInfo => {
-                let told = userinfo::answer(app, &issuer, parts, body, now).await;
-                told.unwrap_or_else(|problem| answer::problem(problem, parts))
+                let response = userinfo::answer(app, &issuer, parts, body, now).await;
+                response.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
             Self::External => return Box::pin(external::of_instance(app, parts, parameter, now)).await,
-            // the links of the page are relative: below a slash they lead elsewhere
+            // the links of the page are relative: after a slash they would resolve differently
             Self::Documentation if parts.uri.path().ends_with('/') => pages::see_other(self.path()),
             Self::Documentation | Self::Console | Self::ConsolePage | Self::Scim | Self::ScimPath => {
                 documentation::page(parts)
@@ -313,13 +313,13 @@ impl SystemRoute {
         Ok(if self.is_published() { revalidated(answer) } else { answer })
     }
 
-    /// Whether people type its address: a slash at its end makes no other.
+    /// Whether people type its address: a trailing slash is ignored.
     pub const fn is_typed(self) -> bool {
         matches!(self, Self::Console | Self::Device | Self::PasswordReset | Self::Documentation)
     }
 
-    /// Tells the log of an app that asks a tenant that does not serve.
-    async fn tell_of_no_tenant(self, app: &App, tenant: &str, parts: &Parts, now: Timestamp) {
+    /// Logs a client app that sends a request to an unknown tenant.
+    async fn log_unknown_tenant(self, app: &App, tenant: &str, parts: &Parts, now: Timestamp) {
         let is_of_app = matches!(
             self,
             Self::Authorize
@@ -337,10 +337,10 @@ impl SystemRoute {
         let sent = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
         let refusal = ("not_found", "There is no such tenant, or it does not serve.");
         let refused = Refused::of_browser((self.path(), &issuer), &sent, refusal);
-        refused.beside_a_secret().tell(app, now).await;
+        refused.with_possible_secret().report(app, now).await;
     }
 
-    /// Whether scripts of any site may read the answer: it follows from no cookie.
+    /// Whether scripts of any site may read the answer: it depends on no cookie.
     pub(crate) const fn is_open_to_scripts(self) -> bool {
         matches!(
             self,
@@ -386,12 +386,12 @@ impl SystemRoute {
         )
     }
 
-    /// Whether it answers with pages that lead on, and tells problems on pages.
+    /// Whether it answers with pages that redirect, and shows problems on pages.
     pub(crate) const fn shows_pages(self) -> bool {
         self.is_of_browsers() || matches!(self, Self::Console | Self::ConsolePage | Self::External)
     }
 
-    /// Whether browsers ask for it, for people.
+    /// Whether browsers request it, for people.
     const fn is_of_browsers(self) -> bool {
         matches!(
             self,
@@ -400,7 +400,7 @@ impl SystemRoute {
     }
 }
 
-/// What answers below `/console`, where the address that the request came to has it.
+/// The handler below `/console`, where the address of the request has the console.
 fn console(app: &App, parts: &Parts) -> Option<Pages> {
     let is_here = parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != Serves::AllButConsole);
     app.console.filter(|_| app.sign_in.is_on && is_here)
@@ -429,7 +429,7 @@ pub(crate) fn open_to_scripts(mut response: Response<AnswerBody>) -> Response<An
     response
 }
 
-/// The answer to what a browser asks before it sends a request of a script (the Fetch standard, section 3.2).
+/// The answer to a preflight request of a browser (the Fetch standard, section 3.2).
 fn preflight() -> Response<AnswerBody> {
     let mut response = respond(204, "text/plain", "");
     let headers = response.headers_mut();
@@ -444,7 +444,7 @@ fn preflight() -> Response<AnswerBody> {
 }
 
 /// A document that may be cached for five minutes, and is revalidated by its tag then.
-fn kept_for_minutes(
+fn cached_for_minutes(
     parts: &Parts,
     media_type: &'static str,
     document: String,

@@ -26,11 +26,11 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
-    /// The authorities of client certificates. Where there is a file, clients are asked for a certificate.
+    /// The authorities of client certificates. Where there is a file, clients are requested to send a certificate.
     pub client_authorities: Option<PathBuf>,
 }
 
-/// What the files contain.
+/// The content of the files.
 #[derive(Clone)]
 pub struct Settings {
     acceptor: TlsAcceptor,
@@ -82,7 +82,7 @@ impl Settings {
     ) -> io::Result<(TlsStream<TcpStream>, Option<ClientCertificate>)> {
         let stream = self.acceptor.accept(tcp).await?;
         let certificate =
-            stream.get_ref().1.peer_certificates().and_then(|chain| self.trust.as_ref()?.judge(chain));
+            stream.get_ref().1.peer_certificates().and_then(|chain| self.trust.as_ref()?.check_chain(chain));
         Ok((stream, certificate))
     }
 }
@@ -120,8 +120,8 @@ mod tests {
             client_authorities: None,
         };
         assert!(Tls::read(&files("key.pem")).is_ok());
-        let told =
+        let message =
             Tls::read(&files("other-key.pem")).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(told.contains("other-key.pem: the private key is not that of"), "{told}");
+        assert!(message.contains("other-key.pem: the private key is not that of"), "{message}");
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 /// How often work outside of the transaction can be needed before it goes through.
 const ROUNDS: usize = 64;
 
-/// A transaction in which operations of a person run, one after the other. Each has its own permit, judged by the rights that
+/// A transaction in which operations of a person run, one after the other. Each has its own permit, checked by the rights that
 /// the person has as the transaction begins, and its own audit entries and events.
 pub struct Together<'a, 'tx> {
     tx: &'a mut Tx<'tx>,
@@ -29,28 +29,28 @@ pub struct Together<'a, 'tx> {
     next: usize,
 }
 
-/// What attempts of one transaction leave to each other.
+/// The shared state of the attempts of one transaction.
 #[derive(Default)]
 struct Progress {
     calls: Vec<(Input, Call)>,
     /// The number of the operation that ran last.
     reached: usize,
-    /// Work that it needs before it can decide.
+    /// Work that must run before it can decide.
     needed: Option<Work>,
 }
 
 impl Together<'_, '_> {
-    /// Runs an operation. Its problem is what the transaction must end with.
+    /// Runs an operation. The transaction must end with its problem.
     ///
     /// # Errors
-    /// The operation's own; the person may not.
+    /// The operation's own; the permit is missing.
     pub fn perform(&mut self, input: &Input) -> Result<Output, Problem> {
         let at = self.next;
         self.next += 1;
         self.progress.reached = at;
         let allowed = self.rights.decide(input.op.permit)?;
         let scope = allowed.scope.to_be_changed(input.op.writes());
-        // another attempt may ask for something else here, since it reads what is there then, such as ids that are made anew
+        // another attempt may run another operation here, since it reads the state of its own time, such as newly generated ids
         if self.progress.calls.get(at).is_none_or(|(known, _)| known != input) {
             let caller = allowed.caller.as_ref();
             let (actor, acting) = (caller.map(|caller| caller.id), caller.and_then(|caller| caller.acting()));
@@ -60,7 +60,7 @@ impl Together<'_, '_> {
             let request = input.request()?;
             let call = Call { request, context, steps: Steps::default(), answer: Out::default() };
             match self.progress.calls.get_mut(at) {
-                Some(place) => *place = (input.clone(), call),
+                Some(slot) => *slot = (input.clone(), call),
                 None => self.progress.calls.push((input.clone(), call)),
             }
         }
@@ -74,7 +74,7 @@ impl Together<'_, '_> {
         if let Some(problem) = answer.refusal {
             return Err(*problem);
         }
-        // what an operation of its own has done before its work would have to be committed
+        // the writes of a custom operation before its work would have to be committed
         if matches!(call.request.op.action, Action::Custom(_)) && !answer.is_final() {
             let what = "an operation of several steps cannot share a transaction";
             return Err(Error::Internal(what.into()).into());
@@ -109,7 +109,7 @@ impl App {
         self.perform_in_one(visitor, class, one_by_one, now).await
     }
 
-    /// Runs operations for a person in one transaction, where what one answers can say what the next one is. Work that they
+    /// Runs operations for a person in one transaction, where the answer of one can determine the next one. Work that they
     /// need outside of it is done, and the transaction begins again: so `acting` runs more than once.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl App {
                 let mut together = Together { tx, rights, app: &app, now, progress, next: 0 };
                 let done = acting(&mut together)?;
                 let (tx, last) = (together.tx, together.next.checked_sub(1));
-                // the commit goes with what the last one has queued
+                // the commit includes the requests that the last one has queued
                 let last = last.and_then(|last| together.progress.calls.get_mut(last));
                 last.map_or(Ok(()), |(_, call)| finish(call, tx))?;
                 Ok::<_, Problem>(done)

@@ -30,7 +30,7 @@ impl fmt::Display for TraceId {
 }
 
 impl TraceId {
-    /// A random trace id. Nothing secret rests on it, so the cheap randomness of hash maps is enough.
+    /// A random trace id. No secret depends on it, so the cheap randomness of hash maps is enough.
     pub fn random() -> Self {
         let half = || u128::from(RandomState::new().build_hasher().finish());
         Self((half() << 64 | half()).max(1))
@@ -43,12 +43,12 @@ impl TraceId {
 
     /// A request's trace id; the same on each call.
     pub fn of(parts: &Parts) -> Self {
-        let made = || Self::given(&parts.headers).unwrap_or_else(Self::random);
-        parts.extensions.get::<Peer>().map_or_else(made, |peer| *peer.trace.get_or_init(made))
+        let new_id = || Self::from_headers(&parts.headers).unwrap_or_else(Self::random);
+        parts.extensions.get::<Peer>().map_or_else(new_id, |peer| *peer.trace.get_or_init(new_id))
     }
 
     /// The caller's trace id, if there is exactly one `traceparent` and it is valid.
-    fn given(headers: &HeaderMap) -> Option<Self> {
+    fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parents = headers.get_all("traceparent").iter();
         let parent = parents.next()?.to_str().ok()?;
         if parents.next().is_some() {
@@ -79,7 +79,7 @@ impl TraceId {
 pub enum AccessLog {
     /// None.
     Off,
-    /// Those with a status of 400 or more.
+    /// Answers with a status of 400 or more.
     Errors,
     /// All.
     All,
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn random_ids_differ_in_both_halves() {
-        let made: Vec<u128> = (0..1_000).map(|_| TraceId::random().0).collect();
-        let halves = made.iter().flat_map(|id| [id >> 64, id & u128::from(u64::MAX)]);
+        let ids: Vec<u128> = (0..1_000).map(|_| TraceId::random().0).collect();
+        let halves = ids.iter().flat_map(|id| [id >> 64, id & u128::from(u64::MAX)]);
         assert_eq!(halves.collect::<std::collections::HashSet<_>>().len(), 2_000);
     }
 

@@ -36,10 +36,10 @@ pub async fn answer(
     let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce };
     check(app, parts, &presented, now).await?;
     match app.provider(&app.store).userinfo(&claims, now).await? {
-        Ok(told) if prefers(&parts.headers, SIGNED) => {
-            Ok(respond(200, SIGNED, sign(app, issuer, (&claims, told), now).await?))
+        Ok(user_claims) if prefers(&parts.headers, SIGNED) => {
+            Ok(respond(200, SIGNED, sign(app, issuer, (&claims, user_claims), now).await?))
         }
-        Ok(told) => Ok(respond(200, "application/json", told.to_string())),
+        Ok(user_claims) => Ok(respond(200, "application/json", user_claims.to_string())),
         Err(UserInfoRefusal::InvalidToken) => Err(invalid(scheme)),
         Err(UserInfoRefusal::NotServed(detail)) => Err(Problem::new(ProblemKind::Conflict, detail)),
         Err(UserInfoRefusal::InsufficientScope) => {
@@ -53,14 +53,14 @@ pub async fn answer(
 async fn sign(
     app: &App,
     issuer: &Issuer,
-    (claims, mut told): (&Claims, Value),
+    (claims, mut user_claims): (&Claims, Value),
     now: Timestamp,
 ) -> Result<String, Problem> {
-    if let Some(members) = told.as_object_mut() {
+    if let Some(members) = user_claims.as_object_mut() {
         members.insert("iss".to_owned(), json!(issuer.url));
         members.insert("aud".to_owned(), json!(claims.client_id));
     }
-    Ok(app.token_service.sign_id_token(&app.store, (ID_TOKEN, |_: &str| told), issuer, now).await?)
+    Ok(app.token_service.sign_id_token(&app.store, (ID_TOKEN, |_: &str| user_claims), issuer, now).await?)
 }
 
 async fn token_of_form(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Option<String>, Problem> {

@@ -1,4 +1,4 @@
-//! People who administer by pages: a session of the console instead of a token, and the rights that they have now.
+//! People who administer by pages: a session of the console instead of a token, and their current rights.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use uuid::Uuid;
 
 use crate::{
     app::App,
-    authority::{Authorization, refuse},
+    authority::{Authorization, problem_of_denial},
 };
 
 /// The most user stores of which the names are read.
 const MOST_STORES: usize = 50;
 
-/// The user store that a person looks at.
+/// The user store of a page.
 #[derive(Clone, Copy)]
 pub enum AskedStore<'a> {
     /// The path names it.
     Named(&'a str),
-    /// It was looked at last, or is the one that is looked at first.
+    /// The last or first viewed user store.
     Kept(&'a str),
 }
 
@@ -39,33 +39,33 @@ pub enum AskedStore<'a> {
 pub struct Visitor {
     /// The session.
     pub session: ConsoleSession,
-    /// The digest that the session is kept by.
+    /// The digest by which the session is stored.
     pub digest: Vec<u8>,
     /// The person and the person's roles.
     pub caller: Arc<Caller>,
-    /// What the person is called: a name to show, and a login name.
+    /// A display name.
     pub name: String,
     /// The login name.
     pub login: String,
-    /// The user store that is looked at, if there is such a store.
+    /// The viewed user store, if it exists.
     pub store: Option<Arc<StoreContext>>,
     /// The names of the first user stores in which the person may do something.
     pub stores: Vec<String>,
     /// Whether there are more of them.
     pub has_more_stores: bool,
-    /// How the person wants pages to look.
+    /// The presentation that the person prefers.
     pub preference: ConsolePreference,
 }
 
 impl Visitor {
     /// Whether the person may call an operation here, as far as roles say.
     pub fn may(&self, op: &Op) -> bool {
-        self.judge(op.permit).is_ok()
+        self.authorize(op.permit).is_ok()
     }
 
-    /// Whether the person has what a permit wants.
+    /// Whether the person holds a permit.
     pub fn has(&self, permit: Permit) -> bool {
-        self.judge(permit).is_ok()
+        self.authorize(permit).is_ok()
     }
 
     /// Whether the person has no role at all.
@@ -73,7 +73,7 @@ impl Visitor {
         self.caller.roles.is_empty()
     }
 
-    pub(crate) fn judge(&self, permit: Permit) -> Result<Authorization, AccessDenied> {
+    pub(crate) fn authorize(&self, permit: Permit) -> Result<Authorization, AccessDenied> {
         let scope = decide(permit, &self.caller, self.store.as_deref())?;
         Ok(Authorization { epoch: 0, caller: Some(Arc::clone(&self.caller)), provisioner: None, scope })
     }
@@ -92,7 +92,7 @@ impl SessionAuthority {
     }
 }
 
-/// A session, as a transaction finds it.
+/// A session, as a transaction reads it.
 pub struct SessionLookup {
     pub digest: Vec<u8>,
     pub store: RightsLookup,
@@ -102,16 +102,16 @@ pub struct SessionLookup {
 }
 
 impl SessionLookup {
-    /// The rights that the session has now.
+    /// The current rights of the session.
     pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<SessionRights, Problem> {
-        let found = find_console_session(tx, &self.digest, self.idle, self.now)?.ok_or_else(over)?;
-        let caller = caller_of(tx, &found, self.admin_acr, self.now)?.ok_or_else(over)?;
+        let found = find_console_session(tx, &self.digest, self.idle, self.now)?.ok_or_else(session_ended)?;
+        let caller = caller_of(tx, &found, self.admin_acr, self.now)?.ok_or_else(session_ended)?;
         let SecurityContext { epoch, store, .. } = self.store.look_up(tx)?;
         Ok(SessionRights { caller: Arc::new(caller), epoch, store })
     }
 }
 
-/// What a session may do, as it was read within a transaction.
+/// The rights of a session, as read within a transaction.
 pub struct SessionRights {
     caller: Arc<Caller>,
     epoch: i64,
@@ -121,7 +121,7 @@ pub struct SessionRights {
 impl SessionRights {
     /// Decides whether an operation with this permit may run.
     pub fn decide(&self, permit: Permit) -> Result<Authorization, Problem> {
-        let scope = decide(permit, &self.caller, self.store.as_deref()).map_err(refuse)?;
+        let scope = decide(permit, &self.caller, self.store.as_deref()).map_err(problem_of_denial)?;
         Ok(Authorization {
             epoch: self.epoch,
             caller: Some(Arc::clone(&self.caller)),
@@ -132,11 +132,11 @@ impl SessionRights {
 }
 
 /// The problem of a session that has ended.
-fn over() -> Problem {
+fn session_ended() -> Problem {
     Problem::new(ProblemKind::Unauthorized, "The session has ended. Sign in again.")
 }
 
-/// The person of a session, while the person may administer: the sign-in counts, and is good enough.
+/// The person of a session, while the person may administer: the sign-in is valid, and its class sufficient.
 fn caller_of(
     tx: &mut Tx<'_>,
     session: &ConsoleSession,
@@ -151,10 +151,7 @@ fn caller_of(
 }
 
 impl App {
-    /// The roles that rows of the user store that is looked at carry, by the ids of the rows.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The roles that rows of the viewed user store carry, by the ids of the rows.
     pub async fn carried_roles(
         &self,
         visitor: &Visitor,
@@ -178,11 +175,8 @@ impl App {
         self.store.run("CarriedRoles", Mode::Quick, None, looking).await
     }
 
-    /// Who shows this cookie, if that is a session that lasts. The person looks at the user store that the path names,
-    /// else at the one that was looked at last if it is still open to the person, else at the first that is.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The person of this cookie's session, if it lasts. The viewed user store is the one in the path,
+    /// else the last one if it is still open to the person, else the first that is.
     pub async fn visitor(
         &self,
         cookie: &str,

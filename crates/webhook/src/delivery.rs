@@ -1,4 +1,4 @@
-//! What came of deliveries, as a list.
+//! The list of delivery attempts.
 
 use chancery_record::{KEY, SHOWN, ShortText, Timestamp, record};
 use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
@@ -30,13 +30,13 @@ record! {
     }
 }
 
-/// What is read of deliveries: those of the configuration, and those of user stores.
+/// The queries of deliveries: those of the configuration, and those of user stores.
 pub const DELIVERIES: [&str; 2] = [
     "(SELECT a.*, a.rid AS id, 0 AS last_entry FROM event_attempt a WHERE a.store IS NULL)",
     "(SELECT a.*, a.rid AS id, 0 AS last_entry FROM event_attempt a WHERE a.store IS NOT NULL)",
 ];
 
-/// Lists what came of a subscription's deliveries.
+/// Lists the attempts of a subscription's deliveries.
 ///
 /// # Errors
 /// There is no such subscription; parameters that are malformed.

@@ -1,7 +1,7 @@
-//! Webhooks: where events are sent, and what came of it (`8-events.md`, section 5; Standard Webhooks 1.0).
+//! Webhooks: the receivers of events, and the results of deliveries (`8-events.md`, section 5; Standard Webhooks 1.0).
 //!
-//! A subscription is a resource of a user store or of the configuration. How far each has come in a trail is a row; what
-//! could not be delivered, or waits behind that, is a row until it is delivered or given up. The job that sends is the
+//! A subscription is a resource of a user store or of the configuration. The cursor of each in a trail is a row; a delivery
+//! that failed, or waits behind that, is a row until it is delivered or given up. The job that sends is the
 //! server's.
 
 mod delivery;

@@ -1,4 +1,4 @@
-//! What is done to a subscription beside changing it: test it, make a new secret, replay, skip.
+//! Operations of a subscription besides changes: test it, create a new secret, replay, skip.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{
     subscription::{EventSubscription, TABLE, give_secret, store_of, trails},
 };
 
-/// What came of a test.
+/// The result of a test.
 pub static TESTED: JsonForm = JsonForm { name: "EventSubscriptionTest", schema: tested_schema };
-/// Which events are sent again.
+/// The events to replay.
 pub static REPLAY: JsonForm = JsonForm { name: "EventReplay", schema: replay_schema };
-/// How many are.
+/// The number of replayed events.
 pub static REPLAYED: JsonForm = JsonForm { name: "EventReplayed", schema: replayed_schema };
-/// How far is skipped.
+/// The target of a skip.
 pub static SKIP: BodyForm = BodyForm::of::<EventSkip>("EventSkip");
 
 record! {
@@ -35,14 +35,14 @@ record! {
     }
 }
 
-/// The type of what a test sends.
+/// The type of the test event.
 const TEST: &str = "platform.event.test";
 /// The most events of one replay.
 const MOST: usize = 10_000;
 /// The most events that a replay names.
 const MOST_NAMED: usize = 1_000;
 
-/// The row that the path names.
+/// The row in the path.
 fn find(call: &Call, tx: &mut Tx<'_>) -> Result<StoredRow, Problem> {
     let shape = call.request.op.shape;
     let (_, key) = find_row(&call.context, tx, shape, call.request.parameter(0))?;
@@ -50,19 +50,19 @@ fn find(call: &Call, tx: &mut Tx<'_>) -> Result<StoredRow, Problem> {
 }
 
 /// A test that was sent.
-struct Sent {
+struct SentTest {
     id: String,
     url: String,
     outcome: WebhookOutcome,
 }
 
-/// Sends an event of a type of its own, and tells what came of it. One that is delivered lets the subscription be activated.
+/// Sends a test event, and returns the result. A delivered one lets the subscription be activated.
 ///
 /// # Errors
 /// There is no such subscription.
 pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
-    let Some(sent) = call.result::<Sent>() else {
+    let Some(sent) = call.result::<SentTest>() else {
         let id = call.context.app.audit_signer.number(call.context.now, 0).to_string();
         let body = envelope(&call.context, &row, (&id, TEST), &json!({}))?;
         let signing = Signing::of(&call.context.app.master, &row, call.context.now)?;
@@ -73,7 +73,7 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
                 Ok(permission) => (app.send_webhook)(permission, request).await,
                 Err(quiet) => quiet.into(),
             };
-            Sent { id, url, outcome }
+            SentTest { id, url, outcome }
         };
         return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, sending)));
     };
@@ -94,17 +94,17 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         EventSubscription::TESTED_URL.field().set(&mut values, sent.url.as_str().into());
         update_unversioned(&call.context, tx, call.request.op.shape, &row, &values, AuditAction::Silent)?;
     }
-    let told = json!({
+    let result = json!({
         "delivered": sent.outcome.is_delivered(),
         "status": sent.outcome.status,
         "durationMs": sent.outcome.duration,
         "problem": sent.outcome.reason(),
     });
-    call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
+    call.answer.bytes.extend_from_slice(result.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
-/// The envelope of what a subscription is told of itself.
+/// The envelope of an event about the subscription itself.
 ///
 /// # Errors
 /// The row is of another record.
@@ -130,10 +130,10 @@ pub fn envelope(
     Ok(envelope.to_string())
 }
 
-/// Makes a new secret; each former one signs for a day, too.
+/// Creates a new secret; each former one signs for a day, too.
 ///
 /// # Errors
-/// There is no such subscription; as many former secrets sign as may.
+/// There is no such subscription; the maximum of former secrets still sign.
 pub fn make_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
@@ -158,7 +158,7 @@ pub fn make_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     answer_with(call, tx, shape, &row.with(values))
 }
 
-/// Queues events again, with the same ids, after what waits.
+/// Queues events again, with the same ids, after the waiting ones.
 ///
 /// # Errors
 /// There is no such subscription; a body that names no events, or too many.
@@ -166,13 +166,13 @@ pub fn replay(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let subscription = row.get(EventSubscription::ID)?.0;
     let now = call.context.now;
-    let asked = Asked::read(call.request.body()?, &call.context)?;
-    let count = if matches!(asked, Asked::Dead) {
+    let requested = ReplayRequest::read(call.request.body()?, &call.context)?;
+    let count = if matches!(requested, ReplayRequest::Dead) {
         let text =
             "SET dead_on = NULL, tries = 0, due_on = ?2 WHERE subscription_id = ?1 AND dead_on IS NOT NULL";
         tx.execute(&StateTable::EventDelivery.update(text), &[Value::Id(subscription), now.0.into()])?
     } else {
-        let events = asked.events(&call.context, tx, &row)?;
+        let events = requested.events(&call.context, tx, &row)?;
         let new = i64::try_from(events.len()).unwrap_or(i64::MAX);
         if state::count_waiting(tx, subscription)?.saturating_add(new) > MOST_WAITING {
             return Err(Problem::conflict(format!(
@@ -180,7 +180,7 @@ pub fn replay(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             )));
         }
         for event in &events {
-            state::keep(tx, subscription, &Waiting::of(event), now)?;
+            state::insert_delivery(tx, subscription, &Waiting::of(event), now)?;
         }
         events.len() as u64
     };
@@ -188,15 +188,15 @@ pub fn replay(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Which events are sent again.
-enum Asked {
+/// The events to replay.
+enum ReplayRequest {
     Dead,
     Numbers(Vec<i64>),
     Cursors(EventCursor, EventCursor),
     Times(i64, i64),
 }
 
-impl Asked {
+impl ReplayRequest {
     fn read(body: &Json, context: &Context) -> Result<Self, Problem> {
         let wrong = || {
             Problem::invalid(
@@ -231,7 +231,7 @@ impl Asked {
         }
     }
 
-    /// The events that the subscription gets, of those that are still there.
+    /// The events of the subscription among these that still exist.
     fn events(&self, context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Vec<Outgoing>, Problem> {
         let types = row.get(EventSubscription::TYPES)?.0;
         let which = match self {
@@ -252,9 +252,9 @@ impl Asked {
             cursor.check(context, tx, &trail_state)?;
             let last = last.min(trail_state.placed);
             while cursor.position < last {
-                let (found, next) =
+                let (page, next) =
                     outgoing(&within, tx, (cursor, &trail_state), (&types, &which, 1_000), &[])?;
-                events.extend(found.into_iter().filter(|event| event.at.position <= last));
+                events.extend(page.into_iter().filter(|event| event.at.position <= last));
                 if events.len() > MOST {
                     return Err(Problem::invalid(format!(
                         "That is more than {MOST} events: name fewer, and replay again."
@@ -267,7 +267,7 @@ impl Asked {
     }
 }
 
-/// What a subscription gets events of.
+/// The scope of a subscription's events.
 ///
 /// # Errors
 /// The row is of another record.
@@ -289,10 +289,10 @@ pub fn scope_of(context: &Context, row: &StoredRow) -> Result<Scope, Problem> {
     })
 }
 
-/// Gives up what waits from before a cursor, and goes on behind it.
+/// Gives up deliveries up to a cursor, and continues after it.
 ///
 /// # Errors
-/// There is no such subscription; the cursor is of another feed, or before where the subscription is.
+/// There is no such subscription; the cursor is of another feed, or before that of the subscription.
 pub fn skip(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let subscription = row.get(EventSubscription::ID)?.0;
@@ -305,9 +305,9 @@ pub fn skip(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let trail_state = TrailState::read(tx, cursor.trail)?;
     cursor.check(&call.context, tx, &trail_state)?;
-    let (place, _) = state::place(tx, subscription, cursor.trail)?;
-    if cursor.position > place.position {
-        state::advance(tx, subscription, place, cursor)?;
+    let (current, _) = state::reader_cursor(tx, subscription, cursor.trail)?;
+    if cursor.position > current.position {
+        state::advance(tx, subscription, current, cursor)?;
     }
     let text = "WHERE subscription_id = ?1 AND trail = ?2 AND position <= ?3 AND dead_on IS NULL";
     let values = vec![Value::Id(subscription), cursor.trail.into(), cursor.position.into()];

@@ -1,4 +1,4 @@
-//! When what could not be delivered is tried again.
+//! The schedule of retries.
 
 /// The rests between tries, in ms: after the last of them a delivery is given up.
 const RESTS: [i64; 9] = [
@@ -13,20 +13,20 @@ const RESTS: [i64; 9] = [
     24 * 3_600_000,
 ];
 
-/// How often a delivery is tried.
+/// The number of tries of a delivery.
 pub const TRIES: i64 = 10;
-/// Failures in a row after which a receiver is asked once a minute alone.
+/// Failures in a row after which a receiver gets a single request a minute.
 pub const CIRCUIT: i64 = 10;
-/// How long a receiver that failed so often is left alone, in ms.
+/// How long nothing is sent to a receiver that failed this often, in ms.
 pub const PROBE_REST: i64 = 60_000;
-/// The longest that a receiver is left alone because it asks so, in ms.
+/// The longest pause that a receiver can request, in ms.
 pub const LONGEST_PAUSE: i64 = 3_600_000;
 /// The longest rest between two tries, in ms.
 pub const LONGEST_REST: i64 = 24 * 3_600_000 * 6 / 5;
-/// After how long without a success a subscription is disabled, in ms.
+/// After this time without a success a subscription is disabled, in ms.
 pub const DISABLED_AFTER: i64 = 5 * 24 * 3_600_000;
 
-/// The rest after so many tries, in ms, with up to a fifth of chance more; none where there is no further try. `chance` is any
+/// The rest after so many tries, in ms, with up to a fifth of jitter; none where there is no further try. `chance` is any
 /// number.
 pub fn rest_after(tries: i64, chance: u16) -> Option<i64> {
     let rest = RESTS.get(usize::try_from(tries.checked_sub(1)?).ok()?)?;

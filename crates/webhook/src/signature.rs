@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::subscription::{EventSubscription, TABLE};
 
-/// What a secret begins with.
+/// The prefix of a secret.
 const PREFIX: &str = "whsec_";
-/// How long a former secret signs beside the new one, in ms.
+/// How long a former secret signs besides the new one, in ms.
 pub const SECRET_LIFE: i64 = 24 * 3_600_000;
 
 /// A new secret: 32 random bytes.
@@ -19,7 +19,7 @@ pub fn new_secret() -> String {
     format!("{PREFIX}{}", BASE64_STANDARD.encode(random::<32>()))
 }
 
-/// The most former secrets that sign beside the new one.
+/// The most former secrets that sign besides the new one.
 pub const MOST_FORMER: usize = 3;
 
 /// The former secrets of a subscription that still sign, each with the moment up to which it does, the newest last.
@@ -33,24 +33,24 @@ pub fn former_secrets(
 ) -> Result<Vec<(String, Timestamp)>, Mismatch> {
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
     let column = EventSubscription::FORMER_SECRET.column();
-    let kept = row.text(EventSubscription::FORMER_SECRET);
-    let kept = kept.and_then(|text| open_secret(master, TABLE, column, &key, text)).unwrap_or_default();
-    // releases before kept one secret, and its end in a field of its own
+    let stored = row.text(EventSubscription::FORMER_SECRET);
+    let stored = stored.and_then(|text| open_secret(master, TABLE, column, &key, text)).unwrap_or_default();
+    // earlier releases stored one secret, and its end in a field of its own
     let end_of_one = row.get(EventSubscription::FORMER_UNTIL)?.unwrap_or(Timestamp(0));
-    let former = kept.split_ascii_whitespace().map(|one| match one.split_once('@') {
+    let former = stored.split_ascii_whitespace().map(|one| match one.split_once('@') {
         Some((secret, until)) => (secret.to_owned(), Timestamp(until.parse().unwrap_or(0))),
         None => (one.to_owned(), end_of_one),
     });
     Ok(former.filter(|(_, until)| until.0 > now.0).collect())
 }
 
-/// Former secrets as they are kept.
+/// The stored form of former secrets.
 pub fn former_text(former: &[(String, Timestamp)]) -> String {
     let all: Vec<String> = former.iter().map(|(secret, until)| format!("{secret}@{}", until.0)).collect();
     all.join(" ")
 }
 
-/// What signs a subscription's requests: opened once for many of them. It is not printed.
+/// The signer of a subscription's requests: opened once for many of them. It is not printed.
 pub struct Signing {
     subscription: Uuid,
     url: String,
@@ -60,7 +60,7 @@ pub struct Signing {
 }
 
 impl Signing {
-    /// What signs the requests of a subscription now.
+    /// The current signer of a subscription's requests.
     ///
     /// # Errors
     /// The row is of another record.
@@ -96,7 +96,7 @@ impl Signing {
     }
 }
 
-/// The key that a secret is; none where it is none.
+/// The key of a secret; none where it is malformed.
 fn key_of(secret: &str) -> Option<hmac::Key> {
     let key = BASE64_STANDARD.decode(secret.strip_prefix(PREFIX)?).ok()?;
     Some(hmac::Key::new(hmac::HMAC_SHA256, &key))

@@ -1,4 +1,4 @@
-//! What is kept of deliveries beside the subscriptions: how far each reader has come, what waits, what came of tries.
+//! The state of deliveries besides the subscriptions: the readers' cursors, waiting deliveries, and attempts.
 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{EventCursor, LIST, Sql, StateTable, StoreError, TrailState, Tx, feed::Outgoing};
@@ -6,22 +6,22 @@ use uuid::Uuid;
 
 use crate::schedule::{LONGEST_PAUSE, LONGEST_REST};
 
-/// The most deliveries of a subscription that wait: beyond them it reads on when there are fewer.
+/// The most waiting deliveries of a subscription: beyond them it stops reading new events.
 pub const MOST_WAITING: i64 = 100_000;
 
-/// How deliveries of a subscription fare.
+/// The health of a subscription's deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
     /// Failures in a row.
     pub failures: i64,
     /// Since when nothing succeeded.
     pub failing_since: Option<Timestamp>,
-    /// Until when the receiver is left alone.
+    /// Until when nothing is sent to the receiver.
     pub paused_until: Timestamp,
 }
 
 impl Health {
-    /// How long the receiver is still left alone, in ms. A pause that ends later than the longest there is was set before the
+    /// How long nothing is sent to the receiver yet, in ms. A pause longer than the maximum was set before the
     /// clock was set back, and is over.
     pub const fn pause(&self, now: Timestamp) -> i64 {
         let left = self.paused_until.0 - now.0;
@@ -38,13 +38,13 @@ pub struct Waiting {
     pub event: String,
     /// The event's type.
     pub kind: String,
-    /// What the event is about.
+    /// The subject of the event.
     pub subject: String,
     /// The envelope.
     pub body: String,
     /// The tries so far.
     pub tries: i64,
-    /// Where the event stands in its trail; position 0 where it stands nowhere.
+    /// The event's cursor in its trail; position 0 where it is in none.
     pub at: EventCursor,
 }
 
@@ -63,7 +63,7 @@ impl Waiting {
     }
 }
 
-/// What came of a try, or of several events that were delivered at once.
+/// A result of a try, or of several events that were delivered at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The id of the event; of several, of the last.
@@ -82,10 +82,7 @@ pub struct Attempt {
     pub duration: i64,
 }
 
-/// Reads how deliveries of a subscription fare.
-///
-/// # Errors
-/// The store's.
+/// Reads the health of a subscription's deliveries.
 pub fn health(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Health, StoreError> {
     let text =
         "SELECT failures, failing_since, paused_until FROM event_subscriber WHERE subscription_id = ?1";
@@ -97,9 +94,6 @@ pub fn health(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Health, StoreError>
 }
 
 /// How many deliveries wait, at most [`MOST_WAITING`].
-///
-/// # Errors
-/// The store's.
 pub fn count_waiting(tx: &mut Tx<'_>, subscription: Uuid) -> Result<i64, StoreError> {
     let text = format!(
         "SELECT count(*) FROM (SELECT 1 FROM event_delivery WHERE subscription_id = ?1 AND dead_on IS NULL LIMIT {MOST_WAITING}) w"
@@ -107,18 +101,15 @@ pub fn count_waiting(tx: &mut Tx<'_>, subscription: Uuid) -> Result<i64, StoreEr
     Ok(tx.one(&text, &[Value::Id(subscription)], |row| row.int(0))?.unwrap_or(0))
 }
 
-/// Deliveries that are due, the oldest first; of a subject the first alone, where its order is kept. What would rest longer
-/// than the longest there is was put off before the clock was set back, and is due, too.
-///
-/// # Errors
-/// The store's.
+/// Due deliveries, the oldest first; of a subject the first alone, where its order is kept. A rest longer than
+/// the maximum was set before the clock was set back, so the delivery is due, too.
 pub fn due(
     tx: &mut Tx<'_>,
     subscription: Uuid,
     now: Timestamp,
-    (keeps_order, most): (bool, usize),
+    (is_ordered, most): (bool, usize),
 ) -> Result<Vec<Waiting>, StoreError> {
-    let first = if keeps_order {
+    let first = if is_ordered {
         " AND NOT EXISTS (SELECT 1 FROM event_delivery e WHERE e.subscription_id = d.subscription_id \
           AND e.subject = d.subject AND e.rid < d.rid AND e.dead_on IS NULL)"
     } else {
@@ -150,10 +141,7 @@ pub fn due(
     Ok(due)
 }
 
-/// Which of these subjects have deliveries that wait.
-///
-/// # Errors
-/// The store's.
+/// The subjects among these with waiting deliveries.
 pub fn held_back(tx: &mut Tx<'_>, subscription: Uuid, subjects: &[&str]) -> Result<Vec<String>, StoreError> {
     let mut held = Vec::new();
     for chunk in subjects.chunks(LIST) {
@@ -171,11 +159,8 @@ pub fn held_back(tx: &mut Tx<'_>, subscription: Uuid, subjects: &[&str]) -> Resu
     Ok(held)
 }
 
-/// Keeps a delivery until it is due.
-///
-/// # Errors
-/// The store's.
-pub fn keep(
+/// Inserts a delivery until it is due.
+pub fn insert_delivery(
     tx: &mut Tx<'_>,
     subscription: Uuid,
     waiting: &Waiting,
@@ -197,10 +182,7 @@ pub fn keep(
     tx.queue(&StateTable::EventDelivery.insert(text), values)
 }
 
-/// Puts off a delivery that was tried once more; `None` gives it up. One that was skipped meanwhile is gone.
-///
-/// # Errors
-/// The store's.
+/// Postpones a delivery that was tried once more; `None` gives it up. One that was skipped meanwhile is gone.
 pub fn put_off(
     tx: &mut Tx<'_>,
     rid: i64,
@@ -214,18 +196,12 @@ pub fn put_off(
     tx.queue(&StateTable::EventDelivery.update(set), vec![rid.into(), tries.into(), moment.0.into()])
 }
 
-/// Removes a delivery that was made.
-///
-/// # Errors
-/// The store's.
+/// Removes a completed delivery.
 pub fn remove(tx: &mut Tx<'_>, rid: i64) -> Result<(), StoreError> {
     tx.queue(&StateTable::EventDelivery.delete("WHERE rid = ?1"), vec![rid.into()])
 }
 
-/// Notes what came of tries.
-///
-/// # Errors
-/// The store's.
+/// Records attempts.
 pub fn note(
     tx: &mut Tx<'_>,
     (store, subscription): (Option<i64>, Uuid),
@@ -252,10 +228,7 @@ pub fn note(
     Ok(())
 }
 
-/// Sets how deliveries fare now, and counts those that were made.
-///
-/// # Errors
-/// The store's.
+/// Sets the health of deliveries, and counts the successful ones.
 pub fn set_health(
     tx: &mut Tx<'_>,
     subscription: Uuid,
@@ -284,21 +257,19 @@ pub fn set_health(
     tx.queue(&StateTable::EventSubscriber.insert(text), values)
 }
 
-/// Notes that a subscription was disabled.
-///
-/// # Errors
-/// The store's.
+/// Records that a subscription was disabled.
 pub fn note_disabled(tx: &mut Tx<'_>, subscription: Uuid, now: Timestamp) -> Result<(), StoreError> {
     let text = "SET disabled_on = ?2 WHERE subscription_id = ?1";
     tx.queue(&StateTable::EventSubscriber.update(text), vec![Value::Id(subscription), now.0.into()])
 }
 
-/// Where a reader is in a trail, and up to which number events happened before it began; before the first event where it has not
+/// The cursor of a reader in a trail, and the number of the last event before it began; before the first event where it has not
 /// begun.
-///
-/// # Errors
-/// The store's.
-pub fn place(tx: &mut Tx<'_>, subscription: Uuid, trail: i64) -> Result<(EventCursor, i64), StoreError> {
+pub fn reader_cursor(
+    tx: &mut Tx<'_>,
+    subscription: Uuid,
+    trail: i64,
+) -> Result<(EventCursor, i64), StoreError> {
     let text = "SELECT position, event, since FROM event_reader WHERE subscription_id = ?1 AND trail = ?2";
     let read = tx.one(text, &[Value::Id(subscription), trail.into()], |row| {
         Ok((EventCursor { trail, position: row.int(0)?, event: row.int(1)? }, row.int(2)?))
@@ -306,10 +277,7 @@ pub fn place(tx: &mut Tx<'_>, subscription: Uuid, trail: i64) -> Result<(EventCu
     Ok(read.unwrap_or((EventCursor { trail, position: 0, event: 0 }, 0)))
 }
 
-/// Moves a reader on. Whoever moved it meanwhile, by a skip or in another process, wins: then the transaction fails.
-///
-/// # Errors
-/// The store's.
+/// Advances a reader. A concurrent change, by a skip or another process, wins: then the transaction fails.
 pub fn advance(
     tx: &mut Tx<'_>,
     subscription: Uuid,
@@ -329,27 +297,21 @@ pub fn advance(
     tx.queue_one(&StateTable::EventReader.update(text), values)
 }
 
-/// The cursor behind the last pruned event of a trail: the oldest place from which one can read.
-///
-/// # Errors
-/// The store's.
+/// The cursor after the last pruned event of a trail: the oldest readable position.
 pub fn oldest(tx: &mut Tx<'_>, trail: i64, state: &TrailState) -> Result<EventCursor, StoreError> {
     let text = "SELECT event FROM event_place WHERE trail = ?1 AND position = ?2";
     let event = tx.one(text, &[trail.into(), state.pruned.into()], |row| row.int(0))?.unwrap_or(0);
     Ok(EventCursor { trail, position: state.pruned, event })
 }
 
-/// Deletes what came of tries, and deliveries that were given up, before these moments; the number of rows of which there were
-/// most.
-///
-/// # Errors
-/// The store's.
-pub fn prune(tx: &mut Tx<'_>, (tried, dead): (Timestamp, Timestamp), piece: u64) -> Result<u64, StoreError> {
+/// Deletes attempts, and deliveries that were given up, before these moments; returns the number of rows of the larger
+/// kind.
+pub fn prune(tx: &mut Tx<'_>, (tried, dead): (Timestamp, Timestamp), batch: u64) -> Result<u64, StoreError> {
     let attempts = StateTable::EventAttempt.delete(format_args!(
-        "WHERE rid IN (SELECT rid FROM event_attempt WHERE tried_on < ?1 ORDER BY tried_on LIMIT {piece})"
+        "WHERE rid IN (SELECT rid FROM event_attempt WHERE tried_on < ?1 ORDER BY tried_on LIMIT {batch})"
     ));
     let deliveries = StateTable::EventDelivery.delete(format_args!(
-        "WHERE rid IN (SELECT rid FROM event_delivery WHERE dead_on < ?1 LIMIT {piece})"
+        "WHERE rid IN (SELECT rid FROM event_delivery WHERE dead_on < ?1 LIMIT {batch})"
     ));
     let attempts = tx.execute(&attempts, &[tried.0.into()])?;
     Ok(attempts.max(tx.execute(&deliveries, &[dead.0.into()])?))

@@ -1,4 +1,4 @@
-//! The resource: where events are sent.
+//! The resource: receivers of events.
 
 use chancery_record::{
     DERIVED, DefaultValue, Email, FIXED, FieldType, HIDDEN, KEY, Kind, ListRule, Mismatch, Name, OPEN,
@@ -183,7 +183,7 @@ record! {
     }
 }
 
-/// What is read of subscriptions: the rows, and how their deliveries fare. The condition on the store follows.
+/// The query of subscriptions: the rows, and the health of their deliveries. The condition on the store follows.
 macro_rules! subscriptions {
     ($condition:literal) => {
         concat!(
@@ -201,14 +201,14 @@ macro_rules! subscriptions {
     };
 }
 
-/// What is read of subscriptions: those of the configuration, and those of user stores.
+/// The queries of subscriptions: those of the configuration, and those of user stores.
 pub const SUBSCRIPTIONS: [&str; 2] =
     [subscriptions!("s.store IS NULL"), subscriptions!("s.store IS NOT NULL")];
 
 /// The events of a subscription that are not named after it.
 pub const NAMED_EVENTS: &[(&str, &str)] = &[("disabled", "event.subscription-disabled")];
 
-/// Headers that are the server's own, or would change what a request is.
+/// Headers that are the server's own, or would change the meaning of a request.
 const RESERVED: [&str; 14] = [
     "accept",
     "connection",
@@ -246,14 +246,14 @@ pub fn trails(store: Option<i64>, types: &[String]) -> Vec<i64> {
     trails
 }
 
-/// What types of events in sign-ins begin with.
+/// The prefix of the types of events in sign-ins.
 const OF_SIGN_INS: &str = "platform.signin.";
 
 fn fault(row: usize, kind: ProblemKind, field: &'static chancery_record::Field, detail: &str) -> Violation {
     Violation { row, kind, field, detail: detail.to_owned() }
 }
 
-/// Checks subscriptions, and makes what belongs to new ones: the secret, and where they begin.
+/// Checks subscriptions, and creates the secret and the first cursor of new ones.
 ///
 /// # Errors
 /// The row is of another record.
@@ -272,10 +272,10 @@ pub fn prepare(writer: Writer<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<V
                 then activate it";
             wrong(ProblemKind::Conflict, EventSubscription::IS_ACTIVE.field(), detail);
         }
-        if let Err(detail) = keep_headers(writer, row)? {
+        if let Err(detail) = merge_headers(writer, row)? {
             wrong(ProblemKind::InvalidRequest, EventSubscription::HEADERS.field(), &detail);
         }
-        tell_status(row)?;
+        set_status(row)?;
         let given = row.text(EventSubscription::START_AFTER).map(str::to_owned);
         row.set(EventSubscription::START_AFTER, None)?;
         if row.was.is_some() {
@@ -298,8 +298,8 @@ pub fn prepare(writer: Writer<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<V
     Ok(violations)
 }
 
-/// Tells in the answer how deliveries fare after a change: what is read says the same.
-fn tell_status(row: &mut ProposedRow<'_>) -> Result<(), Problem> {
+/// Sets the status after a change in the answer: a read returns the same.
+fn set_status(row: &mut ProposedRow<'_>) -> Result<(), Problem> {
     let is_active = row.get(EventSubscription::IS_ACTIVE)?;
     let was_active = row.was.is_some_and(|was| was.get(EventSubscription::IS_ACTIVE) == Ok(true));
     if is_active != was_active {
@@ -309,7 +309,7 @@ fn tell_status(row: &mut ProposedRow<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The user store that a context is in.
+/// The user store of a context.
 pub const fn store_of(context: &Context) -> Option<i64> {
     if let Scope::Store(store) = &context.scope { Some(store.number) } else { None }
 }
@@ -321,7 +321,7 @@ pub fn give_secret(values: &mut [Value]) {
     EventSubscription::SECRET.field().set(values, secret.into());
 }
 
-/// Whether events can be sent to an address; `Err` says what it must be.
+/// Whether events can be sent to an address; `Err` is the requirement.
 fn check_address(text: &str) -> Result<(), &'static str> {
     let url = Url::parse(text).map_err(|_| "must be a URL")?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -337,14 +337,14 @@ fn check_address(text: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Takes over the values of headers: those that are null keep what is there. What is shown has names alone.
-fn keep_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result<(), String>, Problem> {
+/// Merges the values of headers: null retains the stored one. Answers have names alone.
+fn merge_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result<(), String>, Problem> {
     let given = row.get(EventSubscription::HEADERS)?.0;
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
-    let kept = row.text(EventSubscription::SEALED_HEADERS).and_then(|text| {
+    let stored = row.text(EventSubscription::SEALED_HEADERS).and_then(|text| {
         open_secret(&writer.context.app.master, TABLE, EventSubscription::SEALED_HEADERS.column(), &key, text)
     });
-    let kept = kept.as_deref().and_then(pairs_of).unwrap_or_default();
+    let stored = stored.as_deref().and_then(pairs_of).unwrap_or_default();
     let mut all = Vec::with_capacity(given.len());
     for (name, value) in given {
         let lower = name.to_ascii_lowercase();
@@ -352,7 +352,8 @@ fn keep_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result<
             return Ok(Err(format!("must not name {name:?}: that header is the server's own")));
         }
         let known = || {
-            kept.iter()
+            stored
+                .iter()
                 .find(|(known, _)| known.eq_ignore_ascii_case(&name))
                 .and_then(|(_, value)| value.clone())
         };
@@ -361,7 +362,7 @@ fn keep_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result<
         };
         all.push((name, Some(value)));
     }
-    if all != kept {
+    if all != stored {
         let sealed = if all.is_empty() { Value::Null } else { pairs_value(&all) };
         EventSubscription::SEALED_HEADERS.field().set(row.values, sealed);
     }
@@ -372,10 +373,7 @@ fn keep_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result<
     Ok(Ok(()))
 }
 
-/// Notes where an active subscription begins in its trails, if it has not begun there: what is placed by now is not sent.
-///
-/// # Errors
-/// The store's.
+/// Stores the cursors of an active subscription in its trails, if it has none there: events placed before are not sent.
 pub fn keep_places(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     if !EventSubscription::IS_ACTIVE.get(values)? {
         return Ok(());
@@ -388,11 +386,11 @@ pub fn keep_places(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Resu
         if let Some(cursor) = begins.filter(|cursor| cursor.trail == trail) {
             let text = "(subscription_id, trail, position, event) SELECT s.id, ?2, ?3, ?4 FROM event_subscription s \
                 WHERE s.id = ?1 ON CONFLICT DO NOTHING";
-            let place = vec![Value::Id(id), trail.into(), cursor.position.into(), cursor.event.into()];
-            tx.queue(&StateTable::EventReader.insert(text), place)?;
+            let row = vec![Value::Id(id), trail.into(), cursor.position.into(), cursor.event.into()];
+            tx.queue(&StateTable::EventReader.insert(text), row)?;
             continue;
         }
-        // a subscription that was deleted begins nowhere; what happened before and waits for its place is not sent either
+        // a subscription that was deleted begins nowhere; earlier events that are not placed yet are not sent either
         let text = "(subscription_id, trail, position, event, since) SELECT s.id, ?2, \
             coalesce((SELECT placed FROM event_trail WHERE trail = ?2), 0), \
             coalesce((SELECT p.event FROM event_trail t JOIN event_place p ON p.trail = t.trail AND p.position = t.placed \
@@ -412,7 +410,7 @@ mod tests {
     use super::{check_address, trails};
 
     #[test]
-    fn types_say_whose_trails_are_read() {
+    fn types_determine_the_trails_that_are_read() {
         let of =
             |types: &[&str]| trails(None, &types.iter().map(|kind| (*kind).to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&[]), [0, -1]);

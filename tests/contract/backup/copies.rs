@@ -14,8 +14,8 @@ const TO_THIS_MACHINE: (&str, &str) = ("CHANCERY_EVENT_NETWORKS", "127.0.0.0/8")
 /// Subscribes a receiver to all users of the default store; the subscription's path.
 async fn subscribe(server: &Process, receiver: &Receiver) -> String {
     let body = json!({ "name": "r", "url": receiver.url, "types": ["platform.userstore.user.*"] });
-    let made = server.admin.post(SUBSCRIPTIONS, body).await.is(201).json();
-    let path = format!("{SUBSCRIPTIONS}/{}", id(&made));
+    let created = server.admin.post(SUBSCRIPTIONS, body).await.is(201).json();
+    let path = format!("{SUBSCRIPTIONS}/{}", id(&created));
     let tested = server.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
     assert_eq!(tested["delivered"], true, "{tested}");
     let row = server.admin.get(&path).await.is(200).json();
@@ -24,7 +24,7 @@ async fn subscribe(server: &Process, receiver: &Receiver) -> String {
     path
 }
 
-async fn copied(engine: Engine) {
+async fn check_copy(engine: Engine) {
     let database = Database::create(engine);
     let mut receiver = Receiver::start().await;
     let mut server = Process::start(&database, &[TO_THIS_MACHINE]).await;
@@ -34,7 +34,7 @@ async fn copied(engine: Engine) {
     assert!(server.stop());
     let copy = database.copy().unwrap();
 
-    // the original is started again, and goes on
+    // the original is started again, and continues
     let mut server = Process::start(&database, &[TO_THIS_MACHINE]).await;
     assert_eq!(warnings(&server).await, "null");
     let of_original = user(&server, "of the original").await;
@@ -42,8 +42,11 @@ async fn copied(engine: Engine) {
     assert!(server.stop());
 
     let mut server = Process::start(&copy, &[TO_THIS_MACHINE]).await;
-    let told = warnings(&server).await;
-    assert!(told.contains("this is a copy") && told.contains("chancery adopt"), "{told}");
+    let warnings_of_copy = warnings(&server).await;
+    assert!(
+        warnings_of_copy.contains("this is a copy") && warnings_of_copy.contains("chancery adopt"),
+        "{warnings_of_copy}"
+    );
     let log = fs::read_to_string(&server.log).unwrap();
     assert!(log.contains("this is a copy"), "{log}");
     let of_copy = user(&server, "of the copy").await;
@@ -55,66 +58,67 @@ async fn copied(engine: Engine) {
     let subject = id(&of_copy).to_owned();
     assert!(server.stop());
 
-    let told = done(&run(&copy, &["adopt"]));
-    assert!(told.contains("The installation is here now"), "{told}");
+    let output = done(&run(&copy, &["adopt"]));
+    assert!(output.contains("The installation is here now"), "{output}");
     let server = Process::start(&copy, &[TO_THIS_MACHINE]).await;
     assert_eq!(warnings(&server).await, "null");
-    // what waited is sent: nothing of it was before
+    // waiting events are sent: none was sent before
     let got = receiver.until(|got| got.iter().any(|one| one.subject() == subject)).await;
     let tests = got.iter().filter(|one| one.kind().contains("test")).count();
     assert_eq!(tests, 1, "a test by the copy was not sent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_is_quiet_until_it_is_adopted_sqlite() {
-    copied(Engine::Sqlite).await;
+async fn a_copy_sends_nothing_until_it_is_adopted_sqlite() {
+    check_copy(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_is_quiet_until_it_is_adopted_postgres() {
-    copied(Engine::Postgres).await;
+async fn a_copy_sends_nothing_until_it_is_adopted_postgres() {
+    check_copy(Engine::Postgres).await;
 }
 
-/// A folder that is moved is no copy; a file that is copied back is one.
+/// A moved folder is no copy; a file that is copied back is one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_moved_folder_is_no_copy() {
     let database = Database::create(Engine::Sqlite);
     let (here, there) = (database.folder().join("here"), database.folder().join("there"));
     fs::create_dir(&here).unwrap();
     let at = |folder: &Path| format!("sqlite:{}", folder.join("chancery.sqlite").display());
-    let place = at(&here);
-    let mut server = Process::start(&database, &[("CHANCERY_DATABASE", place.as_str())]).await;
+    let database_url = at(&here);
+    let mut server = Process::start(&database, &[("CHANCERY_DATABASE", database_url.as_str())]).await;
     assert!(server.stop());
     fs::rename(&here, &there).unwrap();
-    let place = at(&there);
-    let mut server = Process::start(&database, &[("CHANCERY_DATABASE", place.as_str())]).await;
+    let database_url = at(&there);
+    let mut server = Process::start(&database, &[("CHANCERY_DATABASE", database_url.as_str())]).await;
     assert_eq!(warnings(&server).await, "null");
     assert!(server.stop());
     fs::create_dir(&here).unwrap();
     fs::copy(there.join("chancery.sqlite"), here.join("chancery.sqlite")).unwrap();
-    let place = at(&here);
-    let server = Process::start(&database, &[("CHANCERY_DATABASE", place.as_str())]).await;
+    let database_url = at(&here);
+    let server = Process::start(&database, &[("CHANCERY_DATABASE", database_url.as_str())]).await;
     assert!(warnings(&server).await.contains("this is a copy"));
 }
 
-/// A start with another public URL warns of what stops working, and outbound traffic is disabled until `chancery adopt`.
-async fn renamed(engine: Engine) {
+/// A start with another public URL warns about features that stop working, and outbound traffic is disabled until
+/// `chancery adopt`.
+async fn check_other_public_url(engine: Engine) {
     let database = Database::create(engine);
-    let named = |url: &'static str| [("CHANCERY_PUBLIC_URL", url)];
+    let public_url = |url: &'static str| [("CHANCERY_PUBLIC_URL", url)];
     let ready = async |server: &Process| {
         assert!(!server.greeting.is_empty());
         fs::read_to_string(&server.log).unwrap()
     };
-    // a name that is given to what had none is no other name
+    // a first public URL is not another one
     for url in [None, Some("https://id.example.com"), Some("https://id.example.com")] {
-        let environment = url.map(named);
+        let environment = url.map(public_url);
         let mut server =
             Process::start_unready(&database, environment.as_ref().map_or(&[][..], |some| some.as_slice()));
         let log = ready(&server).await;
         assert!(!log.contains("Outbound traffic is off"), "{url:?}: {log}");
         assert!(server.stop());
     }
-    let staging = named("https://staging.example.com");
+    let staging = public_url("https://staging.example.com");
     let mut server = Process::start_unready(&database, &staging);
     let log = ready(&server).await;
     assert!(log.contains("the public URL is another") && log.contains("passkeys"), "{log}");
@@ -129,19 +133,19 @@ async fn renamed(engine: Engine) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_public_url_is_another_installation_sqlite() {
-    renamed(Engine::Sqlite).await;
+    check_other_public_url(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_public_url_is_another_installation_postgres() {
-    renamed(Engine::Postgres).await;
+    check_other_public_url(Engine::Postgres).await;
 }
 
-/// A list of erasures that cannot be written ends the start.
+/// The start fails if the list of erasures cannot be written.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_cannot_be_written_ends_the_start() {
+async fn a_list_of_erasures_that_cannot_be_written_fails_the_start() {
     let database = Database::create(Engine::Sqlite);
     let list = database.folder().join("no such folder/list");
-    let told = refused(&run_with(&database, &[("CHANCERY_ERASURE_LIST", word(&list))], &["serve"]));
-    assert!(told.contains("the list of erasures"), "{told}");
+    let error = refused(&run_with(&database, &[("CHANCERY_ERASURE_LIST", word(&list))], &["serve"]));
+    assert!(error.contains("the list of erasures"), "{error}");
 }

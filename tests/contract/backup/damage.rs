@@ -1,4 +1,4 @@
-//! A start refuses damaged database files.
+//! A start rejects damaged database files.
 
 use std::{
     fs::{self, OpenOptions},
@@ -24,9 +24,9 @@ async fn filled() -> Database {
     database
 }
 
-/// A copy with pages of two points in time, as a plain copy of a running server's file can have.
+/// A copy with pages of two points in time, as a plain copy of a running server's file may be.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_torn_copy_is_not_served() {
+async fn a_torn_copy_is_rejected() {
     let database = filled().await;
     let copy = database.copy().unwrap();
     let mut server = Process::start(&database, &[]).await;
@@ -41,13 +41,13 @@ async fn a_torn_copy_is_not_served() {
     file.seek(SeekFrom::Start(half)).unwrap();
     file.write_all(&from[usize::try_from(half).unwrap()..]).unwrap();
     drop(file);
-    let told = refused(&run(&copy, &["serve"]));
-    assert!(told.contains("torn or damaged") && told.contains("chancery backup"), "{told}");
+    let error = refused(&run(&copy, &["serve"]));
+    assert!(error.contains("torn or damaged") && error.contains("chancery backup"), "{error}");
 }
 
 /// An undamaged copy is checked once, and served.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_copy_is_checked_once() {
+async fn an_undamaged_copy_is_checked_once() {
     let copy = filled().await.copy().unwrap();
     for is_checked in [true, false] {
         let mut server = Process::start(&copy, &[]).await;
@@ -58,28 +58,28 @@ async fn a_whole_copy_is_checked_once() {
     }
 }
 
-/// A truncated file is detected in its own place, too.
+/// A truncated file is detected also without a copy.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_lost_its_end_is_not_served() {
+async fn a_truncated_file_is_rejected() {
     let database = filled().await;
     let path = database.folder().join(SQLITE);
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(fs::metadata(&path).unwrap().len() / 2).unwrap();
     drop(file);
-    let told = refused(&run(&database, &["serve"]));
-    assert!(told.contains("torn or damaged"), "{told}");
-    // what is no database at all
+    let error = refused(&run(&database, &["serve"]));
+    assert!(error.contains("torn or damaged"), "{error}");
+    // a file that is no database at all
     let mut file = OpenOptions::new().write(true).read(true).open(&path).unwrap();
     file.write_all(&[7; 4096]).unwrap();
     let mut some = [0; 1];
     let _ = file.read(&mut some);
-    let told = refused(&run(&database, &["serve"]));
-    assert!(told.contains("torn or damaged"), "{told}");
+    let error = refused(&run(&database, &["serve"]));
+    assert!(error.contains("torn or damaged"), "{error}");
 }
 
-/// A file that lacks the last entry over which a checkpoint was signed is not served.
+/// A file that lacks the last entry of a signed checkpoint is rejected.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_behind_its_checkpoint_is_not_served() {
+async fn a_file_behind_its_checkpoint_is_rejected() {
     let database = filled().await;
     let target = Target::Sqlite(database.folder().join(SQLITE));
     let cut = |text: &'static str| {
@@ -93,6 +93,6 @@ async fn a_file_behind_its_checkpoint_is_not_served() {
         }
     };
     cut("DELETE FROM audit_leaf WHERE position >= (SELECT size - 1 FROM audit_tree t WHERE t.store = audit_leaf.store)").await;
-    let told = refused(&run(&database, &["serve"]));
-    assert!(told.contains("torn or damaged") && told.contains("audit trail"), "{told}");
+    let error = refused(&run(&database, &["serve"]));
+    assert!(error.contains("torn or damaged") && error.contains("audit trail"), "{error}");
 }

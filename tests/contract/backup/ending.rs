@@ -1,4 +1,4 @@
-//! A restore ends tokens and sessions, and repeats erasures.
+//! A restore invalidates tokens and sessions, and repeats erasures.
 
 use std::fs;
 
@@ -14,8 +14,8 @@ use crate::{id, until};
 async fn restored_after(engine: Engine) {
     let database = Database::create(engine);
     let list = database.folder().join("erased.jsonl");
-    let listing = [("CHANCERY_ERASURE_LIST", word(&list))];
-    let mut server = Process::start(&database, &listing).await;
+    let environment = [("CHANCERY_ERASURE_LIST", word(&list))];
+    let mut server = Process::start(&database, &environment).await;
     user(&server, "ada").await;
     let erased = user(&server, "erased since").await;
     let before = server.admin.clone();
@@ -29,7 +29,7 @@ async fn restored_after(engine: Engine) {
         Engine::Postgres => Some(database.copy().unwrap()),
     };
 
-    let mut server = Process::start(&database, &listing).await;
+    let mut server = Process::start(&database, &environment).await;
     user(&server, "made since").await;
     let person = id(&erased).to_owned();
     server.admin.post(&format!("{USERS}/{person}/erase"), json!({})).await.expect(204);
@@ -39,14 +39,17 @@ async fn restored_after(engine: Engine) {
     .await;
     assert!(server.stop());
 
-    let place = copy.as_ref().unwrap_or(&database);
-    let words = match engine {
+    let restored_database = copy.as_ref().unwrap_or(&database);
+    let arguments = match engine {
         Engine::Sqlite => vec!["restore", word(&file), "--replace", "--erasures", word(&list)],
         Engine::Postgres => vec!["restore", "--in-place", "--erasures", word(&list)],
     };
-    let told = done(&run(place, &words));
-    assert!(told.contains("1 people were there again") && told.contains("is the installation"), "{told}");
-    let server = Process::start(place, &listing).await;
+    let output = done(&run(restored_database, &arguments));
+    assert!(
+        output.contains("1 people were there again") && output.contains("is the installation"),
+        "{output}"
+    );
+    let server = Process::start(restored_database, &environment).await;
     assert_eq!(login_names(&server.admin).await, ["ada".to_owned()].into());
     server.admin.get(&format!("{USERS}/{person}")).await.expect(404);
     let former = Client::anonymous(&server.base).with_token(before.token());
@@ -55,18 +58,18 @@ async fn restored_after(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_ended_stays_ended_sqlite() {
+async fn a_restore_invalidates_tokens_and_repeats_erasures_sqlite() {
     restored_after(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_ended_stays_ended_postgres() {
+async fn a_restore_invalidates_tokens_and_repeats_erasures_postgres() {
     restored_after(Engine::Postgres).await;
 }
 
-/// A server that runs during a restore does not see what ended, so it stops by itself.
+/// A server that runs during a restore does not notice the invalidation, so it stops by itself.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_beside_a_restore_ends() {
+async fn a_server_that_runs_during_a_restore_stops() {
     let database = Database::create(Engine::Postgres);
     let mut server = Process::start(&database, &[]).await;
     done(&run(&database, &["restore", "--in-place", "--no-erasures"]));
@@ -77,7 +80,7 @@ async fn a_server_beside_a_restore_ends() {
 
 /// No server starts after an interrupted restore until it has been completed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restore_that_broke_off_is_done_again() {
+async fn an_interrupted_restore_must_be_repeated() {
     let database = Database::create(Engine::Sqlite);
     let mut server = Process::start(&database, &[]).await;
     user(&server, "ada").await;
@@ -90,45 +93,45 @@ async fn a_restore_that_broke_off_is_done_again() {
     });
     broken.await.map_err(|error: Error| error.to_string()).unwrap();
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
-    let told = refused(&run(&database, &["serve"]));
-    assert!(told.contains("being restored"), "{told}");
+    let error = refused(&run(&database, &["serve"]));
+    assert!(error.contains("being restored"), "{error}");
     done(&run(&database, &["restore", "--in-place", "--no-erasures"]));
     let server = Process::start(&database, &[]).await;
     assert!(login_names(&server.admin).await.contains("ada"));
 }
 
-/// A list of another installation, or one that was changed, erases nobody.
+/// A list of another installation, or a modified one, erases nobody.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_is_not_its_own_is_refused() {
+async fn a_modified_list_of_erasures_is_rejected() {
     let database = Database::create(Engine::Sqlite);
     let list = database.folder().join("erased.jsonl");
     let mut server = Process::start(&database, &[("CHANCERY_ERASURE_LIST", word(&list))]).await;
     let erased = user(&server, "erased").await;
-    let kept = user(&server, "kept").await;
+    let unaffected = user(&server, "kept").await;
     server.admin.post(&format!("{USERS}/{}/erase", id(&erased)), json!({})).await.expect(204);
     until("the erasure is listed", || async {
         fs::read_to_string(&list).is_ok_and(|text| text.contains(id(&erased)))
     })
     .await;
     assert!(server.stop());
-    let text = fs::read_to_string(&list).unwrap().replace(id(&erased), id(&kept));
+    let text = fs::read_to_string(&list).unwrap().replace(id(&erased), id(&unaffected));
     fs::write(&list, text).unwrap();
-    let told = refused(&run(&database, &["restore", "--in-place", "--erasures", word(&list)]));
-    assert!(told.contains("line 1") && told.contains("signature"), "{told}");
+    let error = refused(&run(&database, &["restore", "--in-place", "--erasures", word(&list)]));
+    assert!(error.contains("line 1") && error.contains("signature"), "{error}");
     let server = Process::start(&database, &[]).await;
     assert!(login_names(&server.admin).await.contains("kept"));
 }
 
 on_both_engines! {
-    /// Access passes and SCIM tokens of user stores end, with audit entries.
-    async fn passes_and_directories_end(world: World) {
+    /// Access passes and SCIM tokens of user stores are ended, with audit entries.
+    async fn access_passes_and_scim_tokens_are_ended(world: World) {
         let token = world.admin.post(&world.path("/ScimToken"), json!({ "name": "directory" })).await.is(201).json();
         let ada = world.user("ada").await;
         let path = world.path(&format!("/User/{}/temporary-access-passes", id(&ada)));
-        let made = world.admin.post(&path, json!({})).await;
-        let is_made = made.status == 201;
-        let told = chancery::end_audited(&world.app.store, &world.app.context).await.unwrap();
-        assert!(told.contains("1 SCIM tokens") && (!is_made || told.contains("1 access passes")), "{told}");
+        let pass = world.admin.post(&path, json!({})).await;
+        let has_pass = pass.status == 201;
+        let report = chancery::end_audited(&world.app.store, &world.app.context).await.unwrap();
+        assert!(report.contains("1 SCIM tokens") && (!has_pass || report.contains("1 access passes")), "{report}");
         let row = world.admin.get(&world.path(&format!("/ScimToken/{}", id(&token)))).await.is(200).json();
         assert_eq!(row["isActive"], false);
         let again = chancery::end_audited(&world.app.store, &world.app.context).await.unwrap();

@@ -1,6 +1,6 @@
 //! Random documents: after an `apply` succeeds, the next `plan` reports no change.
 //!
-//! `CHANCERY_SEQUENCES` says how many sets of documents there are, `PROPTEST_RNG_SEED` what they grow from.
+//! `CHANCERY_SEQUENCES` is the number of sets of documents, `PROPTEST_RNG_SEED` the random seed.
 
 use chancery_configuration::{Kind, kinds};
 use chancery_management::SERVICE;
@@ -18,13 +18,13 @@ use crate::{
     },
 };
 
-/// How many documents a set has of each kind.
-const EACH: usize = 3;
-/// How many members of a document are drawn.
-const DRAWN: usize = 4;
+/// The documents of each kind in a set.
+const PER_KIND: usize = 3;
+/// The most random members of a document.
+const MAX_RANDOM_MEMBERS: usize = 4;
 
-/// A text as somebody may write it.
-fn written(random: &mut Random, text: &str) -> Value {
+/// A text in a variation that a user may write.
+fn varied(random: &mut Random, text: &str) -> Value {
     match random.below(9) {
         0 => json!(format!(" {text}\n")),
         1 => json!(format!("\u{a0}{text}\t")),
@@ -38,8 +38,8 @@ fn written(random: &mut Random, text: &str) -> Value {
     }
 }
 
-/// A value that the kind of a field may take; `was` is what the document has.
-fn drawn(random: &mut Random, form: &Form, was: Option<&Value>) -> Value {
+/// A random value of a field's kind; `was` is the document's current value.
+fn random_value(random: &mut Random, form: &Form, was: Option<&Value>) -> Value {
     if random.below(12) == 0 {
         return Value::Null;
     }
@@ -50,10 +50,10 @@ fn drawn(random: &mut Random, form: &Form, was: Option<&Value>) -> Value {
         Form::Text(rule) if rule.takes_object && random.below(2) == 0 => {
             serde_json::from_str(text.unwrap_or(rule.example)).unwrap_or_else(|_| json!({}))
         }
-        Form::Text(rule) => written(random, text.unwrap_or(rule.example)),
+        Form::Text(rule) => varied(random, text.unwrap_or(rule.example)),
         Form::Choice(names) | Form::Numbered(names) => {
             let name = names[random.below(names.len())];
-            written(random, name)
+            varied(random, name)
         }
         Form::Time => json!(
             ["2036-01-02T03:04:05.6789+01:00", "2036-01-02t03:04:05z", "2036-01-02T03:04:05Z"]
@@ -61,19 +61,19 @@ fn drawn(random: &mut Random, form: &Form, was: Option<&Value>) -> Value {
         ),
         Form::Bytes(_) => json!(["YWI=", "YWI", "YWFh"][random.below(3)]),
         Form::Texts(rule) => {
-            (0..random.below(4)).map(|_| written(random, rule.item.example)).collect::<Value>()
+            (0..random.below(4)).map(|_| varied(random, rule.item.example)).collect::<Value>()
         }
-        Form::Pairs(rule) => json!({ rule.name.example: written(random, rule.value.example) }),
+        Form::Pairs(rule) => json!({ rule.name.example: varied(random, rule.value.example) }),
         Form::Object(fields) => {
             let fields = fields.iter().filter(|field| field.access.create);
-            fields.map(|field| (field.wire().to_owned(), drawn(random, &field.kind, None))).collect()
+            fields.map(|field| (field.wire().to_owned(), random_value(random, &field.kind, None))).collect()
         }
-        Form::Id => text.map_or(Value::Null, |text| written(random, text)),
+        Form::Id => text.map_or(Value::Null, |text| varied(random, text)),
         Form::Ids => Value::Null,
     }
 }
 
-/// Documents of a kind: those that the walks through all resources make, with members that are drawn.
+/// Documents of a kind, as the walks through all resources create them, with random members.
 fn documents(
     random: &mut Random,
     kind: &Kind,
@@ -85,17 +85,17 @@ fn documents(
     let of_kind = |name: &str| all.iter().position(|other| other.name == name).map(|at| &known[at]);
     let options: Vec<_> =
         CATALOGUE.iter().filter(|entry| entry.owner == Owner::Tenant && !entry.secret).collect();
-    let made = |number: usize| {
+    let document = |number: usize| {
         let Value::Object(mut members) = ground.fill(&row.create, number) else { unreachable!("a body") };
         if kind.name == "Option" && random.below(4) > 0 {
             let entry = options[random.below(options.len())];
             members.insert("name".to_owned(), json!(entry.name));
-            members.insert("value".to_owned(), written(random, entry.default));
+            members.insert("value".to_owned(), varied(random, entry.default));
         }
         let fields: Vec<&Field> = kind.kept().collect();
-        for _ in 0..random.below(DRAWN + 1) {
+        for _ in 0..random.below(MAX_RANDOM_MEMBERS + 1) {
             let field = fields[random.below(fields.len())];
-            let value = drawn(random, &field.kind, members.get(field.wire()));
+            let value = random_value(random, &field.kind, members.get(field.wire()));
             members.insert(field.wire().to_owned(), value);
         }
         for set in &kind.sets {
@@ -103,7 +103,7 @@ fn documents(
             if random.below(4) == 0 && !others.is_empty() {
                 let mut name = |_| {
                     let other = &others[random.below(others.len())];
-                    written(random, other)
+                    varied(random, other)
                 };
                 let names: Vec<Value> = (0..3).map(&mut name).collect();
                 members.insert(set.relation.name.to_owned(), names.into());
@@ -111,10 +111,10 @@ fn documents(
         }
         json!({ "kind": kind.name, "members": members })
     };
-    (1..=EACH).map(made).collect()
+    (1..=PER_KIND).map(document).collect()
 }
 
-/// Applies documents, without those that are refused; returns the others.
+/// Applies documents, without those that are rejected; returns the others.
 async fn applied(set: &Set, mut documents: Vec<Value>) -> Vec<Value> {
     loop {
         std::fs::write(set.folder.join("set.json"), json!(documents).to_string()).unwrap();
@@ -122,21 +122,21 @@ async fn applied(set: &Set, mut documents: Vec<Value>) -> Vec<Value> {
         if output.status.success() {
             return documents;
         }
-        let told = String::from_utf8(output.stderr).unwrap();
-        let refused: Vec<usize> = told
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let rejected: Vec<usize> = stderr
             .split("set.json#/")
             .skip(1)
             .filter_map(|rest| rest.split(['/', ':']).next()?.parse().ok())
             .collect();
-        assert!(!refused.is_empty(), "{told}\n{documents:#?}");
+        assert!(!rejected.is_empty(), "{stderr}\n{documents:#?}");
         let mut number = 0..;
-        documents.retain(|_| !refused.contains(&number.next().unwrap()));
+        documents.retain(|_| !rejected.contains(&number.next().unwrap()));
     }
 }
 
 on_both_engines! {
     /// After documents are applied, in whatever form their values are written, the next plan reports no change.
-    async fn of_what_was_applied_nothing_is_left(world: World) {
+    async fn after_apply_the_plan_is_empty(world: World) {
         let number = |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
         let mut random = Random(number("PROPTEST_RNG_SEED", 20_261_127).max(1));
         let ground = ground(&world.admin).await;
@@ -148,23 +148,23 @@ on_both_engines! {
             known.push(keys.collect::<Vec<_>>());
         }
         let set = Set::new(&world, "random");
-        let mut taken = Map::new();
+        let mut accepted = Map::new();
         for _ in 0..number("CHANCERY_SEQUENCES", 4) {
-            let mut drawn = Vec::new();
+            let mut documents_generated = Vec::new();
             for kind in &kinds {
                 for row in rows().iter().filter(|row| row.resource == kind.name) {
-                    drawn.extend(documents(&mut random, kind, row, &ground, &known));
+                    documents_generated.extend(documents(&mut random, kind, row, &ground, &known));
                 }
             }
-            let left = applied(&set, drawn).await;
+            let left = applied(&set, documents_generated).await;
             for document in &left {
-                taken.insert(document["kind"].as_str().unwrap().to_owned(), Value::Null);
+                accepted.insert(document["kind"].as_str().unwrap().to_owned(), Value::Null);
             }
             let planned = set.run(&["plan"]).await;
-            let told = String::from_utf8(planned.stdout).unwrap();
-            assert!(planned.status.success(), "{told}{}\n{left:#?}", String::from_utf8_lossy(&planned.stderr));
+            let stdout = String::from_utf8(planned.stdout).unwrap();
+            assert!(planned.status.success(), "{stdout}{}\n{left:#?}", String::from_utf8_lossy(&planned.stderr));
         }
-        let missing: Vec<&str> = kinds.iter().map(|kind| kind.name).filter(|name| !taken.contains_key(*name)).collect();
+        let missing: Vec<&str> = kinds.iter().map(|kind| kind.name).filter(|name| !accepted.contains_key(*name)).collect();
         assert_eq!(missing, [""; 0], "of these none was ever taken");
     }
 }

@@ -1,4 +1,4 @@
-//! Forms as they are shown have all that their operations ask for.
+//! Rendered forms contain everything that their operations require.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{
     rights::{attribute, kind, walk},
 };
 
-/// What a browser sends of a form that nobody touched.
+/// The fields that a browser submits of an untouched form.
 fn as_shown(form: &str) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut is_chosen = true;
@@ -36,7 +36,7 @@ fn as_shown(form: &str) -> Vec<(String, String)> {
                 let text = element.split_once('>').map_or("", |(_, text)| text);
                 fields.push((name, super::unescaped(text.trim_start_matches('\n'))));
             }
-            // a browser takes the first where none is chosen
+            // browsers select the first option if none is selected
             None if is("option") && (element.contains(" selected") || !is_chosen) => {
                 fields.last_mut().unwrap().1 = value;
                 is_chosen = true;
@@ -47,15 +47,15 @@ fn as_shown(form: &str) -> Vec<(String, String)> {
     fields
 }
 
-/// The places that the summary of what was refused leads to and that are not in the page.
-fn missing_places(html: &str) -> Vec<String> {
+/// The anchors that an error summary links to and that the page lacks.
+fn missing_anchors(html: &str) -> Vec<String> {
     let Some(problems) = html.split("<div class=\"problems\"").nth(1) else { return Vec::new() };
     let problems = problems.split("</div>").next().unwrap();
-    let places = problems.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
-    places.filter(|place| !html.contains(&format!("id=\"{place}\""))).map(str::to_owned).collect()
+    let anchors = problems.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap());
+    anchors.filter(|anchor| !html.contains(&format!("id=\"{anchor}\""))).map(str::to_owned).collect()
 }
 
-/// The operations about one row that have a page with a form, which each page of a row leads to.
+/// The operations on one row with a standard page.
 fn acts() -> impl Iterator<Item = &'static Op> {
     let services = [&chancery_userstore::SERVICE, &chancery_management::SERVICE];
     let is_act = |op: &&Op| {
@@ -73,7 +73,7 @@ fn acts() -> impl Iterator<Item = &'static Op> {
     services.into_iter().flat_map(chancery_resource::Service::all).filter(is_act)
 }
 
-/// The operations that have no such page, or no row here that leads to it, and why.
+/// The operations without a standard page, or without a row here that links to it, with the reason.
 const EXCUSED: &[(&str, &str)] = &[
     ("RestoreUserDeletionQuarantine", "is of what was deleted"),
     ("SendPasswordResetEmail", "leads to the mail server's settings where there is none"),
@@ -93,9 +93,9 @@ const EXCUSED: &[(&str, &str)] = &[
 ];
 
 on_both_engines! {
-    /// Every page with a form, sent as it is shown: it is done, or what is wrong is at a place in the form. None asks for what the form
-    /// does not have.
-    async fn each_form_has_what_its_operation_asks_for(world: World) {
+    /// Every form, submitted as rendered, succeeds or reports errors at its own fields. No error is about a field that
+    /// the form lacks.
+    async fn every_form_contains_the_fields_that_its_operation_requires(world: World) {
         let mut browser = administrator(&world).await;
         crate::sign_in::leave_traces(&world).await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
@@ -107,7 +107,7 @@ on_both_engines! {
         let mut wrong = Vec::new();
         let walked = walk(&mut browser, ("SystemAdmin", "/console"), |_| true, &mut wrong).await;
         let (mut sent, mut seen) = (BTreeSet::new(), BTreeSet::new());
-        // the end of the session would end the test, and who has no picture cannot lose it
+        // the end of the session would end the test, and a user without an image cannot delete it
         let left_out = ["/SignOutApplicationUser", "/DeleteUserImage"];
         for address in walked.keys() {
             seen.extend(address.split(['/', '?']).map(str::to_owned));
@@ -121,7 +121,7 @@ on_both_engines! {
                 let fields = as_shown(form);
                 let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
                 let answer = browser.post(&action, &fields, &[("origin", &world.base)]).await;
-                let missing = missing_places(&answer.html);
+                let missing = missing_anchors(&answer.html);
                 if !missing.is_empty() || ![200, 400, 409].contains(&answer.status) {
                     wrong.push(format!("{action}: {} {missing:?}", answer.status));
                 }

@@ -1,4 +1,4 @@
-//! What a browser loads stays small: the budgets of the console, compressed as they go over the wire.
+//! Size budgets of pages and their assets, compressed as over the wire.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn files(html: &str) -> Vec<String> {
 }
 
 on_both_engines! {
-    async fn pages_and_their_files_stay_small(world: World) {
+    async fn pages_and_their_assets_stay_within_size_budgets(world: World) {
         let mut browser = administrator(&world).await;
         let gzip = [("accept-encoding", "gzip")];
         let page = browser.open("/console/store/default/User").await;

@@ -1,4 +1,4 @@
-//! What forms are careful with: secrets, what was not set, what cannot be taken back.
+//! Forms: secrets, unset values, irreversible actions, and undo.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ async fn option(world: &World, name: &str) -> Value {
 }
 
 on_both_engines! {
-    /// A secret is in no page, whoever looks, and a form that leaves its field empty leaves it as it is.
-    async fn a_secret_is_told_nobody(world: World) {
+    /// A secret appears on no page, for no user, and a form with an empty field leaves it unchanged.
+    async fn a_secret_appears_on_no_page(world: World) {
         let mut browser = administrator(&world).await;
         let secret = r#"{"host":"mail.example","from":"office@example.com","password":"swordfish-and-chips"}"#;
         world.set_option("MailServerConfig", secret).await;
@@ -24,10 +24,10 @@ on_both_engines! {
         assert!(page.html.contains("type=\"password\"") && !page.html.contains("swordfish"), "{}", page.html);
         let list = browser.open("/console/Option?q=MailServerConfig").await;
         assert!(list.html.contains("MailServerConfig") && !list.html.contains("swordfish"), "{}", list.html);
-        let kept = [("base", hidden(&page, "base")), ("concurrencyToken", hidden(&page, "concurrencyToken"))];
+        let hidden_fields = [("base", hidden(&page, "base")), ("concurrencyToken", hidden(&page, "concurrencyToken"))];
         let with = |value: &'static str, review: &'static str| {
-            let kept = kept.iter().map(|(name, value)| (*name, value.as_str()));
-            kept.chain([("value", value), ("review", review)]).collect::<Vec<_>>()
+            let hidden_fields = hidden_fields.iter().map(|(name, value)| (*name, value.as_str()));
+            hidden_fields.chain([("value", value), ("review", review)]).collect::<Vec<_>>()
         };
         let unchanged = post(&world, &mut browser, &page, &path, &with("", "")).await;
         assert!(unchanged.html.contains("Nothing was changed"), "{}", unchanged.html);
@@ -39,8 +39,8 @@ on_both_engines! {
         assert_eq!(option(&world, "MailServerConfig").await["value"], json!(secret));
     }
 
-    /// All options are sealed, and those that are no secrets are read and emptied as any other field is.
-    async fn other_options_are_plain(world: World) {
+    /// All options are sealed; those that are no secrets are shown and cleared like any other field.
+    async fn options_that_are_no_secrets_are_shown_and_cleared(world: World) {
         let mut browser = administrator(&world).await;
         world.set_option("ClaimIssuer", "Harbour").await;
         let path = format!("/console/Option/{}", id(&option(&world, "ClaimIssuer").await));
@@ -53,20 +53,20 @@ on_both_engines! {
         assert_eq!(option(&world, "ClaimIssuer").await["value"], json!(""));
     }
 
-    /// A form with a key that was refused is shown again, and may be sent again with what was wrong mended.
-    async fn a_refused_form_can_be_mended(world: World) {
+    /// A refused form with an idempotency key can be corrected and sent again.
+    async fn a_refused_form_can_be_corrected_and_sent_again(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/Customer/new").await;
         let key = page.field("key");
         let refused = post(&world, &mut browser, &page, "/console/Customer/new", &[("key", &key), ("name", "")]).await;
         assert!(refused.status == 400 && refused.html.contains("href=\"#f-name\""), "{}", refused.html);
         let key = refused.field("key");
-        let made = post(&world, &mut browser, &refused, "/console/Customer/new", &[("key", &key), ("name", "Harbour")]).await;
-        assert!(made.html.contains("<h1>Harbour"), "{}", made.html);
+        let created = post(&world, &mut browser, &refused, "/console/Customer/new", &[("key", &key), ("name", "Harbour")]).await;
+        assert!(created.html.contains("<h1>Harbour"), "{}", created.html);
     }
 
-    /// What a form does not say stays as it is: empty is neither yes nor no.
-    async fn not_set_is_a_choice(world: World) {
+    /// A form without a value for a choice leaves it unset: empty means neither yes nor no.
+    async fn an_optional_choice_stays_unset(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
         let path = format!("/console/store/default/User/{}/SetUserState", id(&user));
@@ -78,8 +78,8 @@ on_both_engines! {
         assert_eq!((&now["isUserLocked"], &now["isUserActive"]), (&json!(true), &json!(true)));
     }
 
-    /// Nobody is erased by a slip of the hand.
-    async fn erasing_wants_the_name(world: World) {
+    /// Erasing a user requires typing the name.
+    async fn erasing_requires_typing_the_name(world: World) {
         let mut browser = administrator(&world).await;
         let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper" });
         let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
@@ -95,8 +95,8 @@ on_both_engines! {
         world.admin.get(&own).await.expect(404);
     }
 
-    /// What an act needs and does not have is said on its button, which leads there; what hangs on somebody is told before.
-    async fn what_is_missing_is_said_before(world: World) {
+    /// The button of an action shows a missing prerequisite and links to it; dependent rows are shown before a deletion.
+    async fn a_missing_prerequisite_is_shown_before_an_action(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
         let own = world.path(&format!("/User/{}", id(&user)));
@@ -113,12 +113,12 @@ on_both_engines! {
         assert!(page.html.contains(&format!("href=\"{path}/SendPasswordResetEmail\"")), "{}", page.html);
         let group = world.admin.post(&world.path("/Group"), json!({ "name": "Harbour" })).await.is(201).json();
         world.admin.post(&world.path(&format!("/Group/{}/users", id(&group))), json!({ "relatedIds": [user["id"]] })).await.expect(202);
-        let ask = browser.open(&format!("{path}/delete")).await;
-        assert!(ask.html.contains(": 1</li>") && ask.html.contains("It can be restored until"), "{}", ask.html);
+        let confirmation = browser.open(&format!("{path}/delete")).await;
+        assert!(confirmation.html.contains(": 1</li>") && confirmation.html.contains("It can be restored until"), "{}", confirmation.html);
     }
 
-    /// A text of several lines is told line by line, with what stands around what changed.
-    async fn a_text_is_reviewed_by_line(world: World) {
+    /// A multi-line text is reviewed by line, with context.
+    async fn a_multiline_text_is_reviewed_by_line(world: World) {
         let mut browser = administrator(&world).await;
         let content = (1..20).map(|line| format!("<p>{line}</p>\n")).collect::<String>();
         let view = world.make("CustomView", json!({ "location": "/views/global/SignIn", "content": content })).await;
@@ -133,8 +133,8 @@ on_both_engines! {
         let _ = view;
     }
 
-    /// What was done by a slip is taken back from the note that says it was done.
-    async fn a_slip_is_taken_back(world: World) {
+    /// A notification offers to undo the action.
+    async fn an_action_can_be_undone_from_the_notification(world: World) {
         let mut browser = administrator(&world).await;
         world.set_option("UserDeletionQuarantineEnabled", "true").await;
         let group = world.admin.post(&world.path("/Group"), json!({ "name": "Harbour" })).await.is(201).json();
@@ -173,8 +173,8 @@ on_both_engines! {
         world.admin.get(&own).await.expect(200);
     }
 
-    /// What somebody else changed meanwhile is in nobody's way where the form does not show it.
-    async fn what_a_form_does_not_show_is_in_nobodys_way(world: World) {
+    /// Concurrent changes of fields that the form does not contain are no conflict.
+    async fn concurrent_changes_of_other_fields_do_not_conflict(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
         let own = world.path(&format!("/User/{}", id(&user)));
@@ -191,12 +191,12 @@ on_both_engines! {
         assert_eq!(world.admin.get(&own).await.is(200).json()["firstName"], json!("Grace"));
     }
 
-    /// A secret that two people change at once is nobody's to lose, though no page can show the difference.
-    async fn a_secret_that_two_change_is_merged(world: World) {
+    /// Concurrent changes of a secret are merged, though no page can show the difference.
+    async fn concurrent_changes_of_a_secret_are_merged(world: World) {
         let mut browser = administrator(&world).await;
-        let found = world.all(&format!("Option?filter={}", encode("name eq \"MailServerConfig\""))).await;
-        let own = format!("{BASE}/Option/{}", id(&found[0]));
-        let path = format!("/console/Option/{}", id(&found[0]));
+        let options = world.all(&format!("Option?filter={}", encode("name eq \"MailServerConfig\""))).await;
+        let own = format!("{BASE}/Option/{}", id(&options[0]));
+        let path = format!("/console/Option/{}", id(&options[0]));
         let page = browser.open(&path).await;
         let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
         let theirs = r#"{"Host": "theirs.example.com", "Port": 25}"#;
@@ -210,8 +210,8 @@ on_both_engines! {
         assert_eq!(world.admin.get(&own).await.is(200).json()["value"], json!(theirs));
     }
 
-    /// Nobody's link offers to take back what was not done.
-    async fn undo_is_of_this_session_and_this_minute(world: World) {
+    /// A link of another session offers no undo.
+    async fn an_undo_expires_and_belongs_to_one_session(world: World) {
         let mut browser = administrator(&world).await;
         for forged in ["", "AAAA", "eyJhY3Rpb24iOiIvY29uc29sZSJ9"] {
             let page = browser.open(&format!("/console/Tenant?done=saved&undo={forged}")).await;
@@ -220,7 +220,7 @@ on_both_engines! {
     }
 }
 
-/// Sends the form of the note.
+/// Sends the undo form of a notification.
 pub async fn undo(world: &World, browser: &mut Browser, page: Page) -> Page {
     let note = page.html.split("class=\"note\"").nth(1).unwrap().split("</div>").next().unwrap().to_owned();
     let action = note.split("action=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Certificates: read before they are kept, and what happens where one ends.
+//! Certificates: upload in two steps, and successors.
 
 use chancery_testkit::on_both_engines;
 use rcgen::PKCS_ECDSA_P256_SHA256;
@@ -9,15 +9,15 @@ use crate::{id, token::certificate};
 
 const NEW: &str = "/console/CertStore/new";
 
-/// The file and the key of a body that uploads a certificate.
+/// The file and the key of an upload body.
 fn file(body: &Value) -> (&str, &str) {
     let input = &body["certificateInput"];
     (input["data"].as_str().unwrap(), input["privateKey"].as_str().unwrap())
 }
 
 on_both_engines! {
-    /// Nothing is kept before somebody has seen what is in the file, and no page shows its key.
-    async fn a_file_is_read_before_it_is_kept(world: World) {
+    /// Nothing is stored before the contents of the file were shown, and no page shows its key.
+    async fn a_certificate_file_is_shown_before_it_is_stored(world: World) {
         let mut browser = administrator(&world).await;
         let empty = browser.open("/console/CertStore").await;
         assert!(empty.html.contains("own keys serve"), "{}", empty.html);
@@ -30,10 +30,10 @@ on_both_engines! {
         assert!(!read.html.contains("PRIVATE KEY") && !read.html.contains(&key[40..80]), "{}", read.html);
         assert_eq!(world.all("CertStore").await, json!([]));
         let (sealed, once) = (hidden(&read, "sealed"), hidden(&read, "key"));
-        let keep = [("sealed", sealed.as_str()), ("key", once.as_str())];
+        let fields_of_review = [("sealed", sealed.as_str()), ("key", once.as_str())];
         for _ in 0..2 {
-            let kept = post(&world, &mut browser, &read, NEW, &keep).await;
-            assert!(kept.html.contains("<h1>portal"), "{}", kept.html);
+            let stored = post(&world, &mut browser, &read, NEW, &fields_of_review).await;
+            assert!(stored.html.contains("<h1>portal"), "{}", stored.html);
         }
         assert_eq!(world.all("CertStore").await.as_array().unwrap().len(), 1, "a second click keeps no second");
         let list = browser.open("/console/CertStore").await;
@@ -42,37 +42,38 @@ on_both_engines! {
         assert_eq!(forged.status, 409, "{}", forged.html);
     }
 
-    async fn what_is_wrong_with_a_file_is_told_at_it(world: World) {
+    async fn errors_of_a_certificate_file_are_shown_at_its_field(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open(NEW).await;
         let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
         let (data, key) = file(&body);
         for file in ["", "nonsense", &data[..200]] {
-            let told = post(&world, &mut browser, &page, NEW, &[("name", "portal"), ("certType", "Default"), ("data", file)]).await;
-            assert!(told.status == 400 && told.html.contains("href=\"#f-data\"") && told.html.contains("value=\"portal\""), "{}", told.html);
+            let response = post(&world, &mut browser, &page, NEW, &[("name", "portal"), ("certType", "Default"), ("data", file)]).await;
+            assert!(response.status == 400 && response.html.contains("href=\"#f-data\"") && response.html.contains("value=\"portal\""), "{}", response.html);
         }
         let both = format!("{data}{key}");
-        let told = post(&world, &mut browser, &page, NEW, &[("certType", "Default"), ("data", &both)]).await;
-        assert!(told.status == 400 && told.html.contains("href=\"#f-name\"") && !told.html.contains("PRIVATE KEY"), "{}", told.html);
+        let response = post(&world, &mut browser, &page, NEW, &[("certType", "Default"), ("data", &both)]).await;
+        assert!(response.status == 400 && response.html.contains("href=\"#f-name\"") && !response.html.contains("PRIVATE KEY"), "{}", response.html);
     }
 
-    /// Where there are several subscriptions, the one that it is of is asked for.
-    async fn a_certificate_is_of_a_subscription(world: World) {
+    /// With several subscriptions, the owner is a required choice.
+    async fn a_certificate_belongs_to_a_selected_subscription(world: World) {
         let mut browser = administrator(&world).await;
         let customer = world.all("Customer").await[0].clone();
         let other = world.make("Subscription", json!({ "name": "Quay", "customerId": customer["id"] })).await;
         let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
         let typed = [("name", "portal"), ("certType", "OidcTokenEncryption"), ("data", file(&body).0)];
         let page = browser.open(NEW).await;
-        let told = post(&world, &mut browser, &page, NEW, &typed).await;
-        assert!(told.status == 400 && told.html.contains("href=\"#f-subscriptionId\"") && told.html.contains("id=\"f-subscriptionId\""), "{}", told.html);
+        let response = post(&world, &mut browser, &page, NEW, &typed).await;
+        assert!(response.status == 400 && response.html.contains("href=\"#f-subscriptionId\"") && response.html.contains("id=\"f-subscriptionId\""), "{}", response.html);
         let typed: Vec<_> = typed.into_iter().chain([("subscriptionId", id(&other))]).collect();
-        let read = post(&world, &mut browser, &told, NEW, &typed).await;
+        let read = post(&world, &mut browser, &response, NEW, &typed).await;
         assert!(read.status == 200 && read.html.contains("This can be kept"), "{}", read.html);
     }
 
-    /// Who signs when a certificate ends: a longer one, one for more, or the installation's own key.
-    async fn what_ends_first_comes_first_with_what_follows(world: World) {
+    /// The successor of a signing certificate: one that is valid longer, one with a wider scope, or the installation's
+    /// own key.
+    async fn signing_certificates_are_sorted_by_expiry_and_show_their_successor(world: World) {
         let mut browser = administrator(&world).await;
         let tenant = world.all("Tenant").await[0].clone();
         let of_tenant = json!({ "name": "of the tenant", "certType": "OidcTokenSigning", "applyToTenantId": tenant["id"] });
@@ -95,8 +96,8 @@ on_both_engines! {
         assert!(list.html.contains(tenant["name"].as_str().unwrap()), "{}", list.html);
     }
 
-    /// Who opens or verifies when a certificate ends: another of its type, with every provider that works with it.
-    async fn what_opens_is_followed_with_its_providers(world: World) {
+    /// The successor of a certificate that decrypts or verifies: another one of its type, with all providers that use it.
+    async fn decryption_certificates_show_their_successor_and_providers(world: World) {
         let mut browser = administrator(&world).await;
         let instances = world.all("IdpInstance").await;
         let opening = |name: &str| json!({ "name": name, "certType": "OidcTokenEncryption" });

@@ -1,4 +1,4 @@
-//! What an app needs to be connected is told on its page and when it is registered, and why its requests are refused.
+//! The page of a client app, and its registration, show the endpoints; the page shows the reasons of refused requests.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{administrator, hidden, post};
 use crate::id;
 
-/// The addresses of the discovery document that an app uses.
+/// The endpoints of the discovery document that a client app uses.
 const ENDPOINTS: [&str; 9] = [
     "issuer",
     "authorization_endpoint",
@@ -19,7 +19,7 @@ const ENDPOINTS: [&str; 9] = [
     "device_authorization_endpoint",
 ];
 
-/// Asserts that a page has each address that is served, with a button that copies it.
+/// Asserts that a page contains each endpoint with a copy button.
 async fn has_endpoints(world: &World, html: &str) {
     let discovery = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
     let own = format!("{}/.well-known/openid-configuration", discovery["issuer"].as_str().unwrap());
@@ -34,11 +34,11 @@ on_both_engines! {
     async fn an_app_is_shown_with_all_endpoints(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/ClientApp/new?kind=web").await;
-        let made_id = hidden(&page, "id");
-        let fields = [("kind", "web"), ("id", made_id.as_str()), ("name", "Portal"), ("returns", "https://app.example/back")];
-        let made = post(&world, &mut browser, &page, "/console/ClientApp/new", &fields).await;
-        has_endpoints(&world, &made.html).await;
-        let shown = browser.open(&format!("/console/ClientApp/{made_id}")).await;
+        let new_id = hidden(&page, "id");
+        let fields = [("kind", "web"), ("id", new_id.as_str()), ("name", "Portal"), ("returns", "https://app.example/back")];
+        let created = post(&world, &mut browser, &page, "/console/ClientApp/new", &fields).await;
+        has_endpoints(&world, &created.html).await;
+        let shown = browser.open(&format!("/console/ClientApp/{new_id}")).await;
         has_endpoints(&world, &shown.html).await;
         assert!(shown.html.contains("None of its requests were refused"), "{}", shown.html);
     }

@@ -1,4 +1,4 @@
-//! What is deleted waits in quarantine, where it is found, restored and erased.
+//! Deleted users stay in quarantine, where they are found, restored and erased.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{administrator, post};
 use crate::id;
 
 on_both_engines! {
-    async fn what_was_deleted_is_found_and_restored(world: World) {
+    async fn a_deleted_user_is_found_and_restored(world: World) {
         let mut browser = administrator(&world).await;
         let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper" });
         let grace = world.admin.post(&world.path("/User"), body).await.is(201).json();
@@ -23,23 +23,23 @@ on_both_engines! {
         let page = browser.open(&path).await;
         assert!(page.status == 200 && page.html.contains("It is in quarantine") && !page.html.contains("name=\"firstName\""), "{}", page.html);
         let restore = format!("{path}/RestoreUserDeletionQuarantine");
-        let ask = browser.open(&restore).await;
-        let key = ask.field("key");
-        let back = post(&world, &mut browser, &ask, &restore, &[("key", &key)]).await;
+        let confirmation = browser.open(&restore).await;
+        let key = confirmation.field("key");
+        let back = post(&world, &mut browser, &confirmation, &restore, &[("key", &key)]).await;
         assert!(back.status == 200 && back.html.contains("name=\"firstName\""), "{}", back.html);
     }
 
-    /// Erasing asks for the name of who is in quarantine, too.
-    async fn what_was_deleted_is_erased(world: World) {
+    /// Erasing a quarantined user requires typing the name, too.
+    async fn a_deleted_user_is_erased(world: World) {
         let mut browser = administrator(&world).await;
         let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper" });
         let grace = world.admin.post(&world.path("/User"), body).await.is(201).json();
         world.admin.delete(&world.path(&format!("/User/{}", id(&grace)))).await.expect(204);
         let path = format!("/console/store/default/User/{}/EraseUser", id(&grace));
-        let ask = browser.open(&path).await;
-        assert!(ask.status == 200 && ask.html.contains("Grace Hopper"), "{}", ask.html);
-        let key = ask.field("key");
-        let wrong = post(&world, &mut browser, &ask, &path, &[("key", &key), ("typed", "Ada")]).await;
+        let confirmation = browser.open(&path).await;
+        assert!(confirmation.status == 200 && confirmation.html.contains("Grace Hopper"), "{}", confirmation.html);
+        let key = confirmation.field("key");
+        let wrong = post(&world, &mut browser, &confirmation, &path, &[("key", &key), ("typed", "Ada")]).await;
         assert!(wrong.html.contains("not the name"), "{}", wrong.html);
         let gone = post(&world, &mut browser, &wrong, &path, &[("key", &key), ("typed", "Grace Hopper")]).await;
         assert_eq!(gone.status, 200, "{}", gone.html);

@@ -1,4 +1,4 @@
-//! The page of what came of an event subscription's deliveries.
+//! The page with the deliveries of an event subscription.
 
 use chancery_testkit::{Receiver, on_both_engines};
 use serde_json::json;
@@ -11,8 +11,8 @@ use crate::{
 
 on_both_engines! {
     [to_this_machine]
-    /// What failed says why, and is sent again by its button.
-    async fn what_failed_is_told_and_sent_again(world: World) {
+    /// A failed delivery shows the reason, and is sent again by its button.
+    async fn a_failed_delivery_is_shown_and_sent_again(world: World) {
         let mut receiver = Receiver::start().await;
         let mut browser = administrator(&world).await;
         let (path, row) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
@@ -24,10 +24,10 @@ on_both_engines! {
         let shown = browser.open(&item).await;
         assert!(shown.html.contains(&here) && shown.html.contains("1 wait for another try"), "{}", shown.html);
         let page = browser.open(&here).await;
-        for told in ["platform.userstore.user.created", "the receiver answered 500", "try 1", "platform.event.test"] {
-            assert!(page.html.contains(told), "{told}: {}", page.html);
+        for expected in ["platform.userstore.user.created", "the receiver answered 500", "try 1", "platform.event.test"] {
+            assert!(page.html.contains(expected), "{expected}: {}", page.html);
         }
-        // what the server tells of itself cannot be sent again
+        // the server's own notifications cannot be sent again
         assert_eq!(page.html.matches("Send again").count(), 1, "{}", page.html);
         let event = page.html.split("name=\"event\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
         world.admin.post(&format!("{path}/skip"), json!({ "after": crate::feed_from_now(&world.admin, &world.path("/Event")).await["next"] })).await.expect(200);

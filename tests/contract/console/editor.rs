@@ -1,4 +1,4 @@
-//! Pages that customers see are edited beside what becomes of them, and are nobody's before they are published.
+//! Views are edited with a preview, and are not visible to users before they are published.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -11,8 +11,8 @@ const SAVE: &str = "/console/CustomView/%2Fviews%2Fglobal%2FSignIn";
 const FRAME: &str = "/console/CustomView/preview";
 
 on_both_engines! {
-    /// A new page begins as a shipped one, is looked at as it was typed, and is there once it is published.
-    async fn a_page_is_made_from_a_shipped_one(world: World) {
+    /// A new view starts as a built-in one, is previewed as entered, and exists once it is published.
+    async fn a_view_is_created_from_a_built_in_one(world: World) {
         let mut browser = administrator(&world).await;
         let list = browser.open("/console/CustomView").await;
         assert!(list.html.contains(&format!("href=\"{TRY}\"")), "{}", list.html);
@@ -21,7 +21,7 @@ on_both_engines! {
         let policy = page.answer.header("content-security-policy").unwrap();
         assert!(policy.contains("frame-src 'self'") && policy.contains("script-src 'self'"), "{policy}");
         let typed = [("location", "/views/global/Consent"), ("content", "<title>x</title><h1>tried {{ application.name }}</h1>"), ("language", "De"), ("state", "Consent|nowhere")];
-        // a state that is none of the page's is told
+        // an unknown state of the page is reported
         let shown = post(&world, &mut browser, &page, FRAME, &typed).await;
         assert!(shown.html.contains("names no state of the page Consent"), "{}", shown.html);
         let shown = post(&world, &mut browser, &page, FRAME, &typed[..3]).await;
@@ -32,13 +32,13 @@ on_both_engines! {
         }
         assert!(!policy.contains("script-src") && !policy.contains("allow-"), "{policy}");
         assert_eq!(world.all("CustomView").await, json!([]), "nothing is published yet");
-        let made = post(&world, &mut browser, &page, "/console/CustomView/new", &typed[..2]).await;
-        assert!(made.status == 200 && made.html.contains("/views/global/Consent"), "{}", made.html);
+        let created = post(&world, &mut browser, &page, "/console/CustomView/new", &typed[..2]).await;
+        assert!(created.status == 200 && created.html.contains("/views/global/Consent"), "{}", created.html);
         assert_eq!(world.all("CustomView").await[0]["content"], typed[1].1);
     }
 
-    /// An error leads to its line, in the frame and in words; a form of another site shows nothing.
-    async fn an_error_has_its_place(world: World) {
+    /// An error is shown with its line, in the frame and as text; a form of another site shows nothing.
+    async fn a_template_error_shows_its_line(world: World) {
         let mut browser = administrator(&world).await;
         world.make("CustomView", json!({ "location": "/views/global/SignIn", "content": "<p>one</p>" })).await;
         let of = format!("?of={}", encode("/views/global/SignIn"));
@@ -48,26 +48,26 @@ on_both_engines! {
         assert!(frame.html.contains("<body><p>one</p></body>"), "{}", frame.html);
         let wrong = "<p>one</p>\n<p>two {{ nothing.there }}</p>\n<script>three</script>";
         let fields = [("content", wrong)];
-        let told = post(&world, &mut browser, &page, &format!("{FRAME}{of}"), &fields).await;
-        assert!(told.status == 200 && told.html.contains("data-line=\"2\"") && told.html.contains("<mark>&lt;p&gt;two"), "{}", told.html);
-        assert!(told.html.contains("&lt;script&gt;three") && !told.html.contains("<script>three"), "{}", told.html);
-        let policy = told.answer.header("content-security-policy").unwrap();
+        let response = post(&world, &mut browser, &page, &format!("{FRAME}{of}"), &fields).await;
+        assert!(response.status == 200 && response.html.contains("data-line=\"2\"") && response.html.contains("<mark>&lt;p&gt;two"), "{}", response.html);
+        assert!(response.html.contains("&lt;script&gt;three") && !response.html.contains("<script>three"), "{}", response.html);
+        let policy = response.answer.header("content-security-policy").unwrap();
         assert!(policy.contains("frame-ancestors 'self'"), "{policy}");
         let foreign = browser.post(&format!("{FRAME}{of}"), &fields, &[]).await;
         assert!(foreign.status == 403, "{}", foreign.html);
-        // what cannot be a page is not published
+        // an invalid view is not published
         let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
         let saved = post(&world, &mut browser, &page, SAVE, &[("content", "{% if %}"), ("base", &base), ("concurrencyToken", &token)]).await;
         assert!(saved.status == 400 && saved.html.contains("line 1"), "{} {}", saved.status, saved.html);
         assert_eq!(world.all("CustomView").await[0]["content"], "<p>one</p>");
     }
 
-    /// The trail leads back: to the text of before a change, which is published like any other.
-    async fn the_trail_leads_back(world: World) {
+    /// The audit trail links to the previous version, which is published like any other.
+    async fn the_audit_trail_links_to_the_previous_version(world: World) {
         let mut browser = administrator(&world).await;
-        let made = world.make("CustomView", json!({ "location": "/views/global/SignIn", "content": "<p>first</p>" })).await;
+        let created = world.make("CustomView", json!({ "location": "/views/global/SignIn", "content": "<p>first</p>" })).await;
         let path = format!("{}/CustomView/views/global/SignIn", "/api/management/v2");
-        let change = json!({ "content": "<p>second</p>", "concurrencyToken": made["concurrencyToken"] });
+        let change = json!({ "content": "<p>second</p>", "concurrencyToken": created["concurrencyToken"] });
         world.admin.patch(&path, change).await.expect(202);
         let entries = world.all("CustomAuditTrail?sortOrder=descending&count=1").await;
         let entry = entries[0]["id"].as_i64().unwrap().to_string();
@@ -82,8 +82,8 @@ on_both_engines! {
         assert_eq!(world.all("CustomView").await[0]["content"], "<p>first</p>");
     }
 
-    /// A tenant's brand is seen on a page of its sign-in before it is saved.
-    async fn a_brand_is_seen_before_it_is_saved(world: World) {
+    /// A tenant's brand is previewed on its sign-in page before it is saved.
+    async fn a_brand_is_previewed_before_it_is_saved(world: World) {
         let mut browser = administrator(&world).await;
         let tenant = world.all("Tenant").await[0].clone();
         let here = format!("/console/Tenant/{}", id(&tenant));
@@ -98,17 +98,17 @@ on_both_engines! {
             assert!(shown.html.replace("&#x2f;", "/").contains(part), "{part}: {}", shown.html);
         }
         assert!(!shown.html.contains("Privacy"), "no links of the sample: {}", shown.html);
-        let kept = browser.open(&format!("{here}/brand")).await;
-        assert!(!kept.html.contains("Harbour &amp; Sons"), "nothing is saved: {}", kept.html);
+        let stored = browser.open(&format!("{here}/brand")).await;
+        assert!(!stored.html.contains("Harbour &amp; Sons"), "nothing is saved: {}", stored.html);
         world.make("CustomView", json!({ "location": format!("/views/tenant/{}/SignIn", id(&tenant)), "content": "<p>{{ brand.name }}'s own</p>" })).await;
         let own = post(&world, &mut browser, &page, &format!("{here}/brand"), &typed).await;
         assert!(own.html.contains("<body><p>Harbour &amp; Sons's own</p></body>"), "{}", own.html);
-        let nobody = browser.open("/console/Tenant/00000000-0000-0000-0000-000000000001/brand").await;
-        assert!(nobody.html.contains("names no Tenant"), "{}", nobody.html);
+        let unknown = browser.open("/console/Tenant/00000000-0000-0000-0000-000000000001/brand").await;
+        assert!(unknown.html.contains("names no Tenant"), "{}", unknown.html);
     }
 
-    /// Who may not try views is offered no editor, and is refused one.
-    async fn who_may_not_is_refused(world: World) {
+    /// Users without permission are not offered the editor, and are refused.
+    async fn the_editor_is_refused_without_permission(world: World) {
         let ann = person(&world, "ann").await;
         assign(&world, &ann, "AuditTrailReader", json!({})).await;
         let mut browser = Browser::new(&world);

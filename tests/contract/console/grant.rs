@@ -1,4 +1,4 @@
-//! Who may what, and why: rights as sentences, and giving a role after it was told what it adds.
+//! Effective permissions as sentences, and role assignment with a review.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::id;
 
 const NEW: &str = "/console/RoleAssignment/new";
 
-/// The text of a page as people read it.
+/// The visible text of a page.
 fn text(page: &Page) -> String {
     let main = page.html.split("<main").nth(1).unwrap();
     let parts = main.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
@@ -18,10 +18,10 @@ fn text(page: &Page) -> String {
 
 /// A person in the group Engineering, which is in the group Everyone; the platform user and the upper platform group.
 async fn nested(world: &World) -> (Value, Value) {
-    let made = async |name: &str| {
+    let make = async |name: &str| {
         world.admin.post(&world.path("/Group"), json!({ "name": name })).await.is(201).json()
     };
-    let (upper, lower) = (made("Everyone").await, made("Engineering").await);
+    let (upper, lower) = (make("Everyone").await, make("Engineering").await);
     let grace = person(world, "grace").await;
     let filter = encode("loginName eq \"grace\"");
     let user =
@@ -39,7 +39,7 @@ async fn nested(world: &World) -> (Value, Value) {
     (grace, groups[0].clone())
 }
 
-/// Gives a role to a platform group.
+/// Assigns a role to a platform group.
 async fn give(world: &World, group: &Value, role: &str, target: (&str, &Value)) {
     let body = json!({ "principalType": "PlatformGroup", "principalId": group["id"], "roleType": role, target.0: target.1["id"] });
     world.make("RoleAssignment", body).await;
@@ -50,8 +50,8 @@ async fn first(world: &World, resource: &str) -> Value {
 }
 
 on_both_engines! {
-    /// A role is told with where it counts, and with the groups through which it is held.
-    async fn rights_are_told_as_sentences(world: World) {
+    /// A role is shown with its scope, and with the groups that grant it.
+    async fn effective_permissions_are_shown_as_sentences(world: World) {
         let mut browser = administrator(&world).await;
         let (grace, everyone) = nested(&world).await;
         let subscription = first(&world, "Subscription").await;
@@ -63,20 +63,20 @@ on_both_engines! {
         assert!(page.html.contains(&format!("{path}/rights")), "{}", page.html);
         let page = browser.open(&format!("{path}/rights")).await;
         let name = subscription["name"].as_str().unwrap();
-        let told = text(&page);
+        let shown = text(&page);
         let begin = format!(" of {name}, because Administrator of a subscription, through Engineering in Everyone.");
-        assert!(told.contains("Writes users, groups, client apps and ") && told.contains(&begin), "{told}");
+        assert!(shown.contains("Writes users, groups, client apps and ") && shown.contains(&begin), "{shown}");
         let group = browser.open(&format!("/console/ApplicationGroup/{}/rights", id(&everyone))).await;
-        let told = text(&group);
-        assert!(told.contains("because Administrator of a subscription.") && !told.contains("through"), "{told}");
+        let shown = text(&group);
+        assert!(shown.contains("because Administrator of a subscription.") && !shown.contains("through"), "{shown}");
         let app = world.all("ClientApp?filter=name%20eq%20%22root%22").await[0].clone();
         let page = browser.open(&format!("/console/ClientApp/{}/rights", id(&app))).await;
         assert!(text(&page).contains("Does everything in this installation"), "{}", text(&page));
         browser.open("/console/Tenant/01a20844-57b6-7003-81dd-dc602f28d82d/rights").await.answer.expect(404);
     }
 
-    /// What a role adds is told before it is given; nothing is given by looking.
-    async fn a_role_is_reviewed_before_it_is_given(world: World) {
+    /// The additional permissions of a role are shown before it is assigned; the review assigns nothing.
+    async fn a_role_is_reviewed_before_it_is_assigned(world: World) {
         let mut browser = administrator(&world).await;
         let (grace, _) = nested(&world).await;
         let tenant = first(&world, "Tenant").await;
@@ -89,24 +89,25 @@ on_both_engines! {
             ("review", "true"), ("principalId", id(&grace)), ("roleType", "TenantAdmin"), ("applyToTenantId", id(&tenant)),
         ];
         let review = post(&world, &mut browser, &page, NEW, &fields).await;
-        let told = text(&review);
-        assert!(told.contains("Administrator of a tenant.") && told.contains("New for Ada Lovelace"), "{told}");
+        let shown = text(&review);
+        assert!(shown.contains("Administrator of a tenant.") && shown.contains("New for Ada Lovelace"), "{shown}");
         assert_eq!(count().await, before, "nothing is given by looking");
         let names = ["principalType", "principalId", "roleType", "applyToTenantId", "key"];
         let sent: Vec<_> = names.iter().map(|name| (*name, hidden(&review, name))).collect();
         let sent: Vec<_> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let made = post(&world, &mut browser, &review, NEW, &sent).await;
-        assert!(made.html.contains("<h1>Administrator of a tenant: Ada Lovelace"), "{}", made.html);
+        let created = post(&world, &mut browser, &review, NEW, &sent).await;
+        assert!(created.html.contains("<h1>Administrator of a tenant: Ada Lovelace"), "{}", created.html);
         assert_eq!(count().await, before + 1);
         let again = post(&world, &mut browser, &page, NEW, &fields).await;
         assert!(again.status == 409 && again.html.contains("href=\"#f-roleType\""), "{}", again.html);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "ApplicationDataReader"), ("applyToTenantId", id(&tenant))];
-        let told = text(&post(&world, &mut browser, &page, NEW, &fields).await);
-        assert!(told.contains("may do all of this somewhere already"), "{told}");
+        let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);
+        assert!(shown.contains("may do all of this somewhere already"), "{shown}");
     }
 
-    /// Whoever grants a role is led to what others set before who do not hold it, with who that was, and where it is ended.
-    async fn what_others_set_is_told_where_a_role_is_given(world: World) {
+    /// The page of an assignment shows credentials that others without this role set before, with the actor, and links to
+    /// where each is replaced.
+    async fn credentials_set_by_others_are_shown_on_the_page_of_an_assignment(world: World) {
         let mut browser = administrator(&world).await;
         let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
         let eve = person(&world, "eve").await;
@@ -123,18 +124,18 @@ on_both_engines! {
         let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
         let key = hidden(&page, "key");
         let fields = [("principalType", "PlatformUser"), ("principalId", id(&grace)), ("roleType", "SystemAdmin"), ("key", &key)];
-        let made = post(&world, &mut browser, &page, NEW, &fields).await;
-        let told = text(&made);
-        assert!(told.contains("Set by others who do not hold the role") && told.contains("set by the help desk"), "{told}");
-        let place = format!("href=\"/console/store/default/User/{}\"", id(&user));
-        assert!(made.html.contains(&place), "{}", made.html);
+        let created = post(&world, &mut browser, &page, NEW, &fields).await;
+        let shown = text(&created);
+        assert!(shown.contains("Set by others who do not hold the role") && shown.contains("set by the help desk"), "{shown}");
+        let user_link = format!("href=\"/console/store/default/User/{}\"", id(&user));
+        assert!(created.html.contains(&user_link), "{}", created.html);
         let page = browser.open("/console").await;
         assert_eq!(number(&page), "1", "{}", page.html);
         assert!(page.html.contains("href=\"/console/set-by-others\""), "{}", page.html);
         let page = browser.open("/console/set-by-others").await;
-        let told = text(&page);
-        assert!(told.contains("Ada Lovelace") && told.contains("Password") && told.contains("the help desk"), "{told}");
-        assert!(page.html.contains(&place), "{}", page.html);
+        let shown = text(&page);
+        assert!(shown.contains("Ada Lovelace") && shown.contains("Password") && shown.contains("the help desk"), "{shown}");
+        assert!(page.html.contains(&user_link), "{}", page.html);
         let page = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
         assert!(text(&page).contains("Set by others who do not hold the role"), "{}", page.html);
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
@@ -143,8 +144,9 @@ on_both_engines! {
         assert_eq!(number(&browser.open("/console").await), "0");
     }
 
-    /// The review before a role is given tells what others set who do not hold it, and leads to where each is ended.
-    async fn what_others_set_is_told_before_a_role_is_given(world: World) {
+    /// The review of an assignment shows credentials that others without this role set, and links to where each is
+    /// replaced.
+    async fn credentials_set_by_others_are_shown_before_a_role_is_assigned(world: World) {
         let mut browser = administrator(&world).await;
         let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
         let (grace, everyone) = nested(&world).await;
@@ -154,36 +156,36 @@ on_both_engines! {
         helper.post(&reset, json!({ "newPassword": "six noisy red foxes" })).await.expect(200);
         let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
         let warning = "Before you give the role, set a new password";
-        let place = format!("href=\"/console/store/default/User/{}\"", id(&user));
+        let user_link = format!("href=\"/console/store/default/User/{}\"", id(&user));
         for (kind, principal) in [("platformUserId", &grace), ("platformGroupId", &everyone)] {
             let fields = [("review", "true"), ("principalId", id(principal)), ("roleType", "SystemAdmin")];
             let review = post(&world, &mut browser, &page, NEW, &fields).await;
-            let told = text(&review);
-            assert!(told.contains(warning) && told.contains("set by the help desk"), "{told}");
-            assert!(review.html.contains(&place), "{}", review.html);
+            let shown = text(&review);
+            assert!(shown.contains(warning) && shown.contains("set by the help desk"), "{shown}");
+            assert!(review.html.contains(&user_link), "{}", review.html);
             let all = format!("/console/set-by-others?{kind}={}&roleType=SystemAdmin", id(principal));
             assert!(review.html.contains(&all.replace('&', "&amp;")), "{}", review.html);
-            let told = text(&browser.open(&all).await);
-            assert!(told.contains("Ada Lovelace") && told.contains("the help desk"), "{told}");
+            let shown = text(&browser.open(&all).await);
+            assert!(shown.contains("Ada Lovelace") && shown.contains("the help desk"), "{shown}");
         }
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "UserStoreAdmin"), ("applyToIdpInstanceId", id(&store))];
-        let told = text(&post(&world, &mut browser, &page, NEW, &fields).await);
-        assert!(told.contains("Nothing was given yet") && !told.contains(warning), "the help desk holds this role: {told}");
+        let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);
+        assert!(shown.contains("Nothing was given yet") && !shown.contains(warning), "the help desk holds this role: {shown}");
         let body = json!({ "principalType": "PlatformGroup", "principalId": everyone["id"], "roleType": "AuditTrailReader" });
         world.make("RoleAssignment", body).await;
         let joined = &user["memberOfGroups"][0];
         for group in [format!("ApplicationGroup/{}", id(&everyone)), format!("store/default/Group/{}", id(joined))] {
-            let told = text(&browser.open(&format!("/console/{group}")).await);
-            assert!(told.contains("Set by others who do not hold the role") && told.contains("set by the help desk"), "{told}");
+            let shown = text(&browser.open(&format!("/console/{group}")).await);
+            assert!(shown.contains("Set by others who do not hold the role") && shown.contains("set by the help desk"), "{shown}");
         }
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
-        let told = text(&post(&world, &mut browser, &page, NEW, &fields).await);
-        assert!(told.contains("Nothing was given yet") && !told.contains(warning), "{told}");
+        let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);
+        assert!(shown.contains("Nothing was given yet") && !shown.contains(warning), "{shown}");
     }
 
-    /// Only what one may give is offered, and more is refused at its place.
-    async fn nobody_gives_more_than_they_hold(world: World) {
+    /// Only roles that the user may assign are offered; others are refused at the field.
+    async fn only_held_roles_can_be_assigned(world: World) {
         let (grace, _) = nested(&world).await;
         let tenant = first(&world, "Tenant").await;
         let one = person(&world, "tenant").await;
@@ -192,16 +194,16 @@ on_both_engines! {
         sign_in(&mut browser, "/console", "tenant").await;
         let page = browser.open(NEW).await;
         assert!(page.html.contains("value=\"TenantAdmin\"") && !page.html.contains("value=\"SystemAdmin\""), "{}", page.html);
-        let told = text(&page);
-        let (_, limits) = told.split_once("What you may give").unwrap();
-        assert!(limits.contains("Administrator of a tenant") && limits.contains(tenant["name"].as_str().unwrap()), "{told}");
+        let shown = text(&page);
+        let (_, limits) = shown.split_once("What you may give").unwrap();
+        assert!(limits.contains("Administrator of a tenant") && limits.contains(tenant["name"].as_str().unwrap()), "{shown}");
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
         let refused = post(&world, &mut browser, &page, NEW, &fields).await;
         assert!([400, 403].contains(&refused.status) && refused.html.contains("id=\"f-roleType\""), "{}", refused.html);
     }
 
-    /// A row that names others shows what they are called.
-    async fn names_stand_in_the_place_of_ids(world: World) {
+    /// A row that refers to others shows their names.
+    async fn references_are_shown_by_name(world: World) {
         let mut browser = administrator(&world).await;
         let (_, everyone) = nested(&world).await;
         give(&world, &everyone, "TenantAdmin", ("applyToTenantId", &first(&world, "Tenant").await)).await;

@@ -1,4 +1,4 @@
-//! Is it well? The page of health.
+//! The health page.
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::until;
 
 const HERE: &str = "/console/health";
 
-/// The line with this text, from its tone on.
+/// The line with this text, starting with its tone.
 fn line<'a>(html: &'a str, text: &str) -> &'a str {
     let before = html.split(text).next().unwrap();
     assert!(before.len() < html.len(), "no {text} in {html}");
@@ -21,8 +21,8 @@ fn line<'a>(html: &'a str, text: &str) -> &'a str {
 }
 
 on_both_engines! {
-    /// Jobs tell when they last succeeded, or why they failed, and the way to the remedy.
-    async fn each_job_is_told(world: World) {
+    /// Jobs show their last success, or the reason of the failure and a link to the remedy.
+    async fn each_background_job_is_shown(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console").await;
         assert!(page.html.contains("href=\"/console/health\""), "{}", page.html);
@@ -51,8 +51,8 @@ on_both_engines! {
         assert!(!page.html.contains(">job_") && !page.html.contains(">figure_"), "each has words: {}", page.html);
     }
 
-    /// A figure that wants somebody says so, and leads there.
-    async fn figures_lead_to_their_remedies(world: World) {
+    /// A metric that needs attention is marked, and links to the remedy.
+    async fn metrics_link_to_their_remedies(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open(HERE).await;
         let well = line(&page.html, "Mails that were given up: 0");
@@ -68,8 +68,8 @@ on_both_engines! {
         assert!(end.starts_with("good"), "{end}");
     }
 
-    /// Nobody else sees it.
-    async fn only_who_may_do_all_sees_it(world: World) {
+    /// Other users do not see the page.
+    async fn only_system_administrators_see_the_health_page(world: World) {
         let ada = person(&world, "ada").await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         assign(&world, &ada, "SubscriptionAdmin", json!({ "applyToSubscriptionId": subscription })).await;

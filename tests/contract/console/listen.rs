@@ -1,4 +1,4 @@
-//! The console at an address of its own, switched off, or in the clear; and the link by which somebody comes in.
+//! The console at its own address, disabled, or without TLS; and the setup link.
 
 use std::process::Command;
 
@@ -6,15 +6,15 @@ use chancery_testkit::{Client, Database, Engine, Process};
 
 use crate::sign_in::browser::Browser;
 
-/// An address that nobody listens on.
+/// A free local address.
 fn free_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-/// The address of the internet has the sign-in and no console; that of the console has both.
+/// The public address serves the sign-in, but no console; the address of the console serves both.
 #[tokio::test]
-async fn only_its_own_address_has_the_console() {
+async fn the_console_is_served_on_its_own_address_only() {
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let database = Database::create(engine);
         let (listen, console) = (free_address(), free_address());
@@ -34,7 +34,7 @@ async fn only_its_own_address_has_the_console() {
             outside.get(path).await.expect(404);
         }
         outside.get("/.well-known/openid-configuration").await.expect(200);
-        // the root leads to what is there
+        // the root redirects to what is served
         assert_eq!(outside.get("/").await.is(303).header("location"), Some("/openapi"));
         let inside = Client::anonymous(&public_url);
         assert_eq!(inside.get("/").await.is(303).header("location"), Some("/console"));
@@ -43,17 +43,17 @@ async fn only_its_own_address_has_the_console() {
         browser.open(&link).await.answer.expect(200);
         let page = browser.open("/console").await;
         assert!(page.html.contains("name=\"password\""), "a sign-in comes first: {}", page.html);
-        // the same sign-in goes on at the other address: both are one server
+        // the sign-in continues at the other address: both belong to one server
         let mut abroad = Browser::of(&outside, &public_url);
         abroad.cookies.clone_from(&browser.cookies);
-        let there = abroad.open(page.address.strip_prefix(&public_url).unwrap_or(&page.address)).await;
-        assert!(there.html.contains("name=\"password\""), "{}", there.html);
+        let callback = abroad.open(page.address.strip_prefix(&public_url).unwrap_or(&page.address)).await;
+        assert!(callback.html.contains("name=\"password\""), "{}", callback.html);
     }
 }
 
-/// Switched off, its paths are as if they were not there, and the rest is.
+/// A disabled console answers as an unknown path; everything else is served.
 #[tokio::test]
-async fn switched_off_it_is_not_there() {
+async fn a_disabled_console_is_not_served() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start_unready(&database, &[("CHANCERY_CONSOLE", "off")]);
     assert!(!server.greeting.iter().any(|line| line.contains("/console")), "{:?}", server.greeting);
@@ -65,9 +65,9 @@ async fn switched_off_it_is_not_there() {
     client.get("/.well-known/openid-configuration").await.expect(200);
 }
 
-/// In the clear it is for this machine alone: elsewhere it says how to get TLS.
+/// Without TLS the console is served on this machine only; elsewhere it explains how to enable TLS.
 #[tokio::test]
-async fn in_the_clear_it_says_how_to_get_tls() {
+async fn without_tls_the_console_explains_how_to_enable_it() {
     let database = Database::create(Engine::Sqlite);
     let listen = free_address();
     let environment =
@@ -79,9 +79,9 @@ async fn in_the_clear_it_says_how_to_get_tls() {
     assert!(html.contains("https") && html.contains("CHANCERY_TLS_CERTIFICATE"), "{html}");
 }
 
-/// A public URL with a host in capitals is of that host: the pages are there, and take the origin as browsers write it.
+/// A public URL with a host in capitals: the pages are served, and accept the origin as browsers send it.
 #[tokio::test]
-async fn a_host_in_capitals_is_the_host() {
+async fn the_host_of_the_public_url_is_case_insensitive() {
     let database = Database::create(Engine::Sqlite);
     let listen = free_address();
     let (_, port) = listen.rsplit_once(':').unwrap();
@@ -104,9 +104,9 @@ async fn a_host_in_capitals_is_the_host() {
     }
 }
 
-/// Another link is made by the program, with the master key at hand, and ends the former one.
+/// The program creates another setup link with the master key, and invalidates the previous one.
 #[tokio::test]
-async fn another_link_ends_the_former() {
+async fn a_new_setup_link_invalidates_the_previous_one() {
     let database = Database::create(Engine::Postgres);
     let server = Process::start(&database, &[]).await;
     let path = |text: &str| {
@@ -118,9 +118,9 @@ async fn another_link_ends_the_former() {
     let mut command = Command::new(Process::program());
     command.args(["console-link", "--database", database.url(), "--data-dir"]).arg(database.folder());
     let output = command.output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{told} {}", String::from_utf8_lossy(&output.stderr));
-    let second = path(&told).unwrap();
+    let output_text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{output_text} {}", String::from_utf8_lossy(&output.stderr));
+    let second = path(&output_text).unwrap();
     assert_ne!(first, second);
     client.get(&first).await.expect(404);
     client.get(&second).await.expect(200);

@@ -1,4 +1,4 @@
-//! The page of oneself.
+//! The account page.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::id;
 const HERE: &str = "/console/me";
 
 on_both_engines! {
-    /// One's other sessions are told and ended here: one, or all. This one goes on.
-    async fn ones_other_sessions_are_ended(world: World) {
+    /// The user's other sessions are listed and ended here: one, or all. The present one continues.
+    async fn a_user_ends_the_own_other_sessions(world: World) {
         let mut browser = administrator(&world).await;
         let mut others = Vec::new();
         for _ in 0..3 {
@@ -42,8 +42,8 @@ on_both_engines! {
         browser.open("/console/Tenant").await.answer.expect(200);
     }
 
-    /// What is somebody else's is neither told nor ended; nor is this session, which is left by signing out.
-    async fn only_ones_own_sessions_are_ended(world: World) {
+    /// Sessions of other users are neither shown nor ended; nor is the present one, which is ended by signing out.
+    async fn sessions_of_other_users_are_neither_shown_nor_ended(world: World) {
         let mut browser = administrator(&world).await;
         let helper = person(&world, "grace").await;
         assign(&world, &helper, "SystemAdmin", json!({})).await;
@@ -63,8 +63,9 @@ on_both_engines! {
         grace.open("/console/Tenant").await.answer.expect(200);
     }
 
-    /// Zone and keys are kept with the person, and the menu, which does not ask for them, leaves them.
-    async fn zone_and_keys_are_kept(world: World) {
+    /// Time zone and keyboard preferences are stored with the person, and the menu, whose form lacks them, leaves them
+    /// unchanged.
+    async fn time_zone_and_shortcut_preferences_are_stored(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open(HERE).await;
         assert!(!page.html.contains("data-zone") && !page.html.contains("data-keys"));
@@ -77,8 +78,8 @@ on_both_engines! {
         let menu = [("back", "/console"), ("lang", "de"), ("theme", ""), ("density", "compact")];
         let next = post(&world, &mut browser, &next, HERE, &menu).await;
         assert!(next.html.contains("data-zone=\"Europe/Vienna\"") && next.html.contains("data-keys=\"off\""), "{}", next.html);
-        let made_up = [("back", HERE), ("zone", "Mars/Olympus"), ("single_keys", "<b>")];
-        let next = post(&world, &mut browser, &next, HERE, &made_up).await;
+        let invalid = [("back", HERE), ("zone", "Mars/Olympus"), ("single_keys", "<b>")];
+        let next = post(&world, &mut browser, &next, HERE, &invalid).await;
         assert!(!next.html.contains("data-zone") && !next.html.contains("data-keys"), "{}", next.html);
     }
 }

@@ -1,4 +1,4 @@
-//! Heads of lists sort where an index serves the order, and are no links elsewhere.
+//! Column headings sort if an index supports the order, and are no links otherwise.
 
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{administrator, pattern::lists};
 
-/// The fields that the heads of a list sort by.
+/// The fields that the column headings of a list sort by.
 fn heads(html: &str) -> Vec<&str> {
     let head = html.split("<thead>").nth(1).unwrap_or_default().split("</thead>").next().unwrap();
     head.split("?sort=").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
@@ -30,7 +30,7 @@ async fn indexes(world: &World) -> Vec<String> {
 }
 
 on_both_engines! {
-    async fn heads_sort_by_what_an_index_serves(world: World) {
+    async fn column_headings_sort_by_indexed_fields_only(world: World) {
         let mut browser = administrator(&world).await;
         crate::sign_in::leave_traces(&world).await;
         let indexes = indexes(&world).await;
@@ -57,20 +57,20 @@ on_both_engines! {
         assert!(seen >= 5, "{seen}");
     }
 
-    async fn a_head_sorts_both_ways(world: World) {
+    async fn a_column_heading_sorts_in_both_directions(world: World) {
         let mut browser = administrator(&world).await;
         for (login, last) in [("one", "Zuse"), ("two", "Abel"), ("three", "Mirzakhani")] {
             world.admin.post(&world.path("/User"), json!({ "loginName": login, "lastName": last })).await.expect(201);
         }
         let path = "/console/store/default/User";
         let up = browser.open(&format!("{path}?sort=lastName")).await.html;
-        let place = |html: &str, name: &str| html.find(&format!(">{name}</a>")).unwrap_or_else(|| panic!("{html}"));
-        assert!(place(&up, "Abel") < place(&up, "Mirzakhani") && place(&up, "Mirzakhani") < place(&up, "Zuse"));
+        let position = |html: &str, name: &str| html.find(&format!(">{name}</a>")).unwrap_or_else(|| panic!("{html}"));
+        assert!(position(&up, "Abel") < position(&up, "Mirzakhani") && position(&up, "Mirzakhani") < position(&up, "Zuse"));
         assert!(up.contains("aria-sort=\"ascending\"") && heads(&up).contains(&"-lastName"), "{up}");
         let down = browser.open(&format!("{path}?sort=-lastName")).await.html;
-        assert!(place(&down, "Zuse") < place(&down, "Mirzakhani") && place(&down, "Mirzakhani") < place(&down, "Abel"));
+        assert!(position(&down, "Zuse") < position(&down, "Mirzakhani") && position(&down, "Mirzakhani") < position(&down, "Abel"));
         assert!(down.contains("aria-sort=\"descending\""), "{down}");
-        // what no index serves is not sorted, and what was searched or filtered neither
+        // columns without an index are not sortable, and searched or filtered lists neither
         for query in ["?sort=nickname", "?q=a&sort=lastName", "?view=inactive&sort=lastName"] {
             let page = browser.open(&format!("{path}{query}")).await;
             assert!(page.status == 200 && !page.html.contains("aria-sort"), "{query}: {}", page.html);

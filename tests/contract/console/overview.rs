@@ -1,4 +1,4 @@
-//! The first page: what needs somebody, and what a new installation lacks.
+//! The overview: what needs attention, and the open steps of a new installation.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -12,7 +12,7 @@ fn number(html: &str, label: &str) -> String {
 }
 
 on_both_engines! {
-    async fn what_needs_somebody_is_counted(world: World) {
+    async fn the_overview_counts_what_needs_attention(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console").await;
         let labels = ["recoveries to approve", "identity replacements to approve", "certificates that end", "with a wrong setting"];
@@ -33,8 +33,8 @@ on_both_engines! {
         assert!(page.html.contains("href=\"/console/store/default/recovery\""), "{}", page.html);
     }
 
-    /// Leavers whom a directory could not remove are counted, and listed with the way to them.
-    async fn leavers_whom_a_directory_could_not_remove_are_counted(world: World) {
+    /// Users whose removal by a directory was refused are counted, and listed with links.
+    async fn the_overview_counts_refused_removals_of_directories(world: World) {
         let mut browser = administrator(&world).await;
         let token = world.admin.post(&world.path("/ScimToken"), json!({ "name": "a directory", "reach": "All" })).await.is(201).json();
         let directory = world.admin.with_token(token["token"].as_str().unwrap());
@@ -48,7 +48,7 @@ on_both_engines! {
         assert_eq!(number(&page.html, label), "1", "{}", page.html);
         assert!(page.html.contains("href=\"/console/DirectoryRefusal\""), "{}", page.html);
         let page = browser.open("/console/DirectoryRefusal").await;
-        let place = format!("href=\"/console/store/default/User/{user}\"");
-        assert!(page.html.contains(&place) && page.html.contains("default"), "{}", page.html);
+        let user_link = format!("href=\"/console/store/default/User/{user}\"");
+        assert!(page.html.contains(&user_link) && page.html.contains("default"), "{}", page.html);
     }
 }

@@ -1,4 +1,4 @@
-//! What a row owns, passes, and what is done with all rows: no operation of the interface is out of reach.
+//! Subresources, access passes, and operations on whole resources: every operation of the API is reachable.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{administrator, hidden, post};
 use crate::id;
 
 on_both_engines! {
-    async fn entries_are_added_changed_and_deleted(world: World) {
+    async fn subresources_are_added_changed_and_deleted(world: World) {
         let mut browser = administrator(&world).await;
         let group = world.admin.post(&world.path("/Group"), json!({ "name": "Engineering" })).await.is(201).json();
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
@@ -30,15 +30,15 @@ on_both_engines! {
             assert!(late.status == 409 && late.html.contains("4713") && late.html.contains("4712"), "{}", late.html);
             let (base, token, merge) = (hidden(&late, "base"), hidden(&late, "concurrencyToken"), hidden(&late, "merge"));
             let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("merge", &merge), ("value", "now")];
-            let kept = post(&world, &mut browser, &late, &one, &fields).await;
-            assert!(kept.html.contains("4712") && kept.html.contains("Nothing was changed"), "{}", kept.html);
+            let merged = post(&world, &mut browser, &late, &one, &fields).await;
+            assert!(merged.html.contains("4712") && merged.html.contains("Nothing was changed"), "{}", merged.html);
             let gone = post(&world, &mut browser, &saved, &format!("{path}/remove"), &[("selected", "cost/centre")]).await;
             assert!(gone.status == 200 && !gone.html.contains("4712"), "{}", gone.html);
         }
     }
 
-    /// A pass is issued from the page of its user, and told this once.
-    async fn a_pass_is_told_once(world: World) {
+    /// An access pass is issued from the page of its user, and shown once.
+    async fn an_access_pass_is_shown_once(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
         let path = "/console/store/default/TemporaryAccessPass";
@@ -47,8 +47,8 @@ on_both_engines! {
         assert!(page.html.contains(&new), "{}", page.html);
         let page = browser.open(&new).await;
         let key = page.field("key");
-        let made = post(&world, &mut browser, &page, &format!("{path}/new"), &[("userId", id(&user)), ("key", &key)]).await;
-        let value = made.html.split("<ul class=\"plainly\">").nth(1).unwrap().split("<li>").nth(1).unwrap().split('<').next().unwrap().to_owned();
+        let created = post(&world, &mut browser, &page, &format!("{path}/new"), &[("userId", id(&user)), ("key", &key)]).await;
+        let value = created.html.split("<ul class=\"plainly\">").nth(1).unwrap().split("<li>").nth(1).unwrap().split('<').next().unwrap().to_owned();
         let list = browser.open(path).await;
         assert!(value.len() >= 8 && list.status == 200 && !list.html.contains(&value), "{value} {}", list.html);
         assert_eq!(list.html.matches("scope=\"row\"").count(), 1, "{}", list.html);
@@ -56,8 +56,8 @@ on_both_engines! {
         world.admin.post(&world.path("/passkey-security/temporary-access-passes/redemption"), redeem).await.expect(200);
     }
 
-    /// A contact is added and its code typed; all users are synchronized at once.
-    async fn further_acts_have_their_pages(world: World) {
+    /// A contact is added and confirmed with its code; all users are synchronized at once.
+    async fn further_operations_have_their_pages(world: World) {
         world.set_option("MailServerConfig", r#"{"Host": "localhost", "Port": 9}"#).await;
         world.set_option("EMailSenderAddress", "it@example.com").await;
         let mut browser = administrator(&world).await;

@@ -1,4 +1,4 @@
-//! The pattern that serves every resource: lists, forms, review, merge, deletion.
+//! The standard pages of every resource: lists, forms, review, merge, deletion.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -9,9 +9,9 @@ use crate::{
     management::instance::{make, set_option},
 };
 
-/// The lists of the interface: every path with a list that takes no more of the path.
+/// The lists of the API: every path of a list without further parameters.
 pub fn lists() -> Vec<String> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
         for op in service.all() {
             let path = op.path.strip_prefix("/administration").unwrap_or(op.path);
@@ -19,18 +19,18 @@ pub fn lists() -> Vec<String> {
             if is_list && path.matches('/').count() == 1 && !path.contains('{') {
                 let store = if service.base.contains("{userstore}") { "/store/default" } else { "" };
                 let name = if path.contains('-') { op.shape.name } else { path.trim_start_matches('/') };
-                found.push(format!("/console{store}/{name}"));
+                paths.push(format!("/console{store}/{name}"));
             }
         }
     }
-    found
+    paths
 }
 
 async fn tenant(world: &World) -> Value {
     world.admin.get(&format!("{BASE}/Tenant")).await.is(200).json()[0].clone()
 }
 
-/// Posts the form of one, opened now, with these fields changed.
+/// Opens the form of a row and submits it with these fields changed.
 async fn save(
     world: &World,
     browser: &mut Browser,
@@ -46,9 +46,9 @@ async fn save(
     post(world, browser, page, path, &all).await
 }
 
-/// The members that the creation of a resource takes and a form asks: an id is made by the server, the address says where a row is,
-/// and links are made on its page.
-fn taken(document: &Value, name: &str) -> Option<Vec<String>> {
+/// The members of a creation that its form contains: the server generates ids, the scope is part of the URL, and
+/// relations have their own page.
+fn accepted_fields(document: &Value, name: &str) -> Option<Vec<String>> {
     let end = format!("/{name}");
     let is_its_list = |path: &str| path.ends_with(&end) && path.matches('{').count() < 2;
     let (_, item) = document["paths"].as_object()?.iter().find(|(path, _)| is_its_list(path))?;
@@ -60,27 +60,28 @@ fn taken(document: &Value, name: &str) -> Option<Vec<String>> {
         items.is_object() && (items["type"] != "string" || items["format"] == "uuid")
     };
     let members = schema["properties"].as_object()?.iter().filter(|(_, schema)| !is_links(schema));
-    let mut taken: Vec<String> = members.map(|(wire, _)| wire.clone()).collect();
-    taken.retain(|wire| !["id", "instanceId"].contains(&wire.as_str()));
-    taken.sort_unstable();
-    Some(taken)
+    let mut accepted: Vec<String> = members.map(|(wire, _)| wire.clone()).collect();
+    accepted.retain(|wire| !["id", "instanceId"].contains(&wire.as_str()));
+    accepted.sort_unstable();
+    Some(accepted)
 }
 
-/// The fields that a form asks.
-fn asked(page: &Page) -> Vec<String> {
+/// The fields of a form.
+fn form_fields(page: &Page) -> Vec<String> {
     let form = page.html.split("data-edit").nth(1).unwrap().split("</form>").next().unwrap();
     let names = form.split(" name=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
-    let mut asked: Vec<String> = names.collect();
-    // the first key is that by which a form that is sent twice is known
-    asked.remove(asked.iter().position(|wire| wire == "key").unwrap());
-    asked.retain(|wire| !["csrf", "another", "review"].contains(&wire.as_str()) && !wire.contains(".unit"));
-    asked.sort_unstable();
-    asked.dedup();
-    asked
+    let mut names_of_fields: Vec<String> = names.collect();
+    // the first `key` is the idempotency key
+    names_of_fields.remove(names_of_fields.iter().position(|wire| wire == "key").unwrap());
+    names_of_fields
+        .retain(|wire| !["csrf", "another", "review"].contains(&wire.as_str()) && !wire.contains(".unit"));
+    names_of_fields.sort_unstable();
+    names_of_fields.dedup();
+    names_of_fields
 }
 
 on_both_engines! {
-    /// No list and no form of a resource needs a line of its own, and looking at them writes nothing.
+    /// Lists and forms need no code of their own, and opening them writes nothing.
     async fn every_resource_has_its_pages(world: World) {
         let mut browser = administrator(&world).await;
         crate::sign_in::leave_traces(&world).await;
@@ -104,8 +105,8 @@ on_both_engines! {
         }
     }
 
-    /// A list without rows says what would be there, and has the button that makes the first.
-    async fn an_empty_list_says_what_would_be_there(world: World) {
+    /// An empty list describes its rows, and has the button that creates the first one.
+    async fn an_empty_list_describes_its_resource(world: World) {
         let mut browser = administrator(&world).await;
         let mut seen = 0;
         for path in lists() {
@@ -121,8 +122,8 @@ on_both_engines! {
         assert!(seen > 15, "{seen}");
     }
 
-    /// What is made from the list of what belongs to somebody belongs to them.
-    async fn a_new_one_belongs_to_whom_the_list_is_of(world: World) {
+    /// A row created from a list that is filtered by an owner belongs to that owner.
+    async fn a_row_created_from_a_filtered_list_belongs_to_its_owner(world: World) {
         let mut browser = administrator(&world).await;
         let customer = world.all("Customer").await[0].clone();
         let list = browser.open(&format!("/console/Subscription?of=customerId:{}", id(&customer))).await;
@@ -130,12 +131,12 @@ on_both_engines! {
         assert!(list.html.contains(&format!("href=\"{new}\"")), "{}", list.html);
         let form = browser.open(&new).await;
         assert_eq!(form.field("customerId"), id(&customer), "{}", form.html);
-        let made_up = browser.open("/console/Subscription?of=nothing:1").await;
-        assert!(!made_up.html.contains("?nothing="), "{}", made_up.html);
+        let unknown = browser.open("/console/Subscription?of=nothing:1").await;
+        assert!(!unknown.html.contains("?nothing="), "{}", unknown.html);
     }
 
-    /// Cards say how an identity provider and a user stand, in words, with what mends it.
-    async fn cards_say_how_things_stand(world: World) {
+    /// Cards show the status of identity providers and users as text, with remedies.
+    async fn cards_show_the_status_of_rows(world: World) {
         let mut browser = administrator(&world).await;
         let broken = make(&world, "elsewhere", "OpenIdConnect").await;
         let path = format!("/console/IdpInstance/{}", id(&broken));
@@ -144,7 +145,7 @@ on_both_engines! {
             assert!(page.html.contains(text), "{text}: {}", page.html);
         }
         assert!(page.html.contains(&format!("href=\"{path}/settings\"")), "{}", page.html);
-        // and which one, with the way to it
+        // and which one, with a link to it
         assert!(page.html.contains(&format!("href=\"{path}/settings#f-Authority\"")), "{}", page.html);
         let current = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&broken))).await.is(200).json();
         let off = json!({ "isActive": false, "concurrencyToken": current["concurrencyToken"] });
@@ -162,7 +163,7 @@ on_both_engines! {
         }
     }
 
-    async fn one_is_made_changed_and_deleted(world: World) {
+    async fn a_row_is_created_changed_and_deleted(world: World) {
         let mut browser = administrator(&world).await;
         let subscription = tenant(&world).await["subscriptionId"].clone();
         let page = browser.open("/console/Tenant/new").await;
@@ -170,20 +171,20 @@ on_both_engines! {
         assert!(missing.status == 400 && missing.html.contains("href=\"#f-name\"") && missing.html.contains(">Kept<")
             || missing.html.contains("\nKept<"), "what was typed stays: {}", missing.html);
         let fields = [("name", "Harbour"), ("subscriptionId", subscription.as_str().unwrap()), ("isActive", "false"), ("isActive", "true")];
-        let made = post(&world, &mut browser, &page, "/console/Tenant/new", &fields).await;
-        assert!(made.status == 200 && made.html.contains("<h1>Harbour"), "{}", made.html);
-        let path = made.address.split('?').next().unwrap().to_owned();
+        let created = post(&world, &mut browser, &page, "/console/Tenant/new", &fields).await;
+        assert!(created.status == 200 && created.html.contains("<h1>Harbour"), "{}", created.html);
+        let path = created.address.split('?').next().unwrap().to_owned();
         let page = browser.open(&path).await;
         let review = save(&world, &mut browser, &path, &page, &[("name", "Quay"), ("review", "true")]).await;
         assert!(review.html.contains("Harbour") && review.html.contains("Quay") && review.html.contains("curl"), "{}", review.html);
         assert!(browser.open(&path).await.html.contains("<h1>Harbour"), "a review changes nothing");
-        let told = unescaped(&review.html);
-        let told = told.split_once("-d '").unwrap().1.split_once("' ").unwrap().0;
-        let call: Value = serde_json::from_str(told).unwrap();
+        let review_text = unescaped(&review.html);
+        let review_text = review_text.split_once("-d '").unwrap().1.split_once("' ").unwrap().0;
+        let call: Value = serde_json::from_str(review_text).unwrap();
         let dry = format!("{BASE}/Tenant/{}?dryRun=true", path.rsplit('/').next().unwrap());
         assert!(review.html.contains(&dry), "{}", review.html);
         world.admin.patch(&dry, call).await.expect(202);
-        // a second click finds what the first has done
+        // a repeated submission finds the row that the first one created
         let saved = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
         assert!(saved.status == 200 && saved.html.contains("<h1>Quay") && saved.html.contains("Saved"), "{}", saved.html);
         let twice = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
@@ -191,42 +192,42 @@ on_both_engines! {
         let page = browser.open(&path).await;
         let unchanged = save(&world, &mut browser, &path, &page, &[("name", "Quay")]).await;
         assert!(unchanged.html.contains("Nothing was changed"), "{}", unchanged.html);
-        let ask = browser.open(&format!("{path}/delete")).await;
-        assert_eq!(ask.status, 200, "{}", ask.html);
-        // nobody brings a tenant back: its name is typed
-        let wrong = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[("typed", "Harbour")]).await;
+        let confirmation = browser.open(&format!("{path}/delete")).await;
+        assert_eq!(confirmation.status, 200, "{}", confirmation.html);
+        // a tenant cannot be restored: its name must be typed
+        let wrong = post(&world, &mut browser, &confirmation, &format!("{path}/delete"), &[("typed", "Harbour")]).await;
         assert!(wrong.status == 400 && wrong.html.contains("This is not the name"), "{}", wrong.html);
-        let gone = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[("typed", "Quay")]).await;
+        let gone = post(&world, &mut browser, &confirmation, &format!("{path}/delete"), &[("typed", "Quay")]).await;
         assert!(gone.html.contains("Deleted") && !gone.html.contains("Quay"), "{}", gone.html);
         let trail = world.admin.get(&format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=1")).await.is(200).json();
         assert_eq!((&trail[0]["area"], &trail[0]["action"]), (&json!("Tenant"), &json!("Deleted")));
     }
 
-    /// Lists that have a default stand in the form a line each, so that what was not touched is good as it is.
-    async fn a_token_is_made_by_the_form_as_it_is(world: World) {
+    /// Default lists are prefilled with one line each, so that an untouched form is valid.
+    async fn a_scim_token_is_created_with_the_default_form(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/store/default/ScimToken/new";
         let page = browser.open(path).await;
         assert!(page.html.contains("Read\nWriteUsers\nWriteGroups\nDelete"), "{}", page.html);
         let lists = [("name", "Directory"), ("rights", "Read\r\nWriteUsers\r\nWriteGroups\r\nDelete"), ("networks", "")];
-        let made = post(&world, &mut browser, &page, path, &lists).await;
-        assert_eq!(made.status, 200, "{}", made.html);
-        let token = made.html.split_once("chscim_").unwrap().1.split('<').next().unwrap();
+        let created = post(&world, &mut browser, &page, path, &lists).await;
+        assert_eq!(created.status, 200, "{}", created.html);
+        let token = created.html.split_once("chscim_").unwrap().1.split('<').next().unwrap();
         let directory = world.admin.with_token(&format!("chscim_{token}"));
         directory.get("/api/scim/v2/default/Users").await.expect(200);
         let list = browser.open("/console/store/default/ScimToken").await;
         assert!(list.html.contains("Directory") && list.html.contains("What tokens of its line made"), "{}", list.html);
     }
 
-    /// What a webhook is signed with is shown when it is made, and when another one is.
+    /// The signing secret of a webhook is shown when it is created, and when another one is.
     async fn secrets_of_webhooks_are_shown_once(world: World) {
         let mut browser = administrator(&world).await;
         for list in ["/console/EventSubscription", "/console/store/default/EventSubscription"] {
             let path = format!("{list}/new");
             let page = browser.open(&path).await;
             let fields = [("name", "Receiver"), ("url", "https://receiver.example/hook"), ("key", &*page.field("key"))];
-            let made = post(&world, &mut browser, &page, &path, &fields).await;
-            assert!(made.status == 200 && made.html.contains("whsec_"), "{}", made.html);
+            let created = post(&world, &mut browser, &page, &path, &fields).await;
+            assert!(created.status == 200 && created.html.contains("whsec_"), "{}", created.html);
             let rows = browser.open(list).await;
             let one = rows.html.split(&format!("href=\"{list}/")).find_map(|rest| rest.split('"').next().filter(|id| id.len() == 36));
             let act = format!("{list}/{}/CreateEventSubscriptionSecret", one.unwrap());
@@ -236,57 +237,57 @@ on_both_engines! {
         }
     }
 
-    /// The token of an instance is kept in an option, which no page shows: it is shown when it is made.
-    async fn the_token_of_an_instance_is_shown_once(world: World) {
+    /// The token of an instance is stored in an option, which no page shows: it is shown when it is created.
+    async fn the_scim_token_of_an_instance_is_shown_once(world: World) {
         let mut browser = administrator(&world).await;
         let instance = make(&world, "Partner", "OpenIdConnect").await;
         set_option(&world, &instance, "ScimEnabled", "true").await;
         let act = format!("/console/IdpInstance/{}/CreateIdpInstanceScimToken", id(&instance));
         let page = browser.open(&act).await;
-        let made = post(&world, &mut browser, &page, &act, &[("key", &page.field("key"))]).await;
-        assert!(made.status == 200 && made.html.contains("<h1>The new secret"), "{}", made.html);
-        let token = made.html.split_once("chscim_").unwrap().1.split('<').next().unwrap();
+        let created = post(&world, &mut browser, &page, &act, &[("key", &page.field("key"))]).await;
+        assert!(created.status == 200 && created.html.contains("<h1>The new secret"), "{}", created.html);
+        let token = created.html.split_once("chscim_").unwrap().1.split('<').next().unwrap();
         let directory = world.admin.with_token(&format!("chscim_{token}"));
         directory.get("/api/scim/v2/Partner/Users").await.expect(200);
     }
 
-    /// An act that would change nothing is not offered: a token that was never stopped needs nobody who lets it go on.
-    async fn only_a_stopped_token_is_let_go_on(world: World) {
+    /// Actions without effect are not offered: a token that was never stopped cannot be resumed.
+    async fn only_a_stopped_token_can_be_resumed(world: World) {
         let mut browser = administrator(&world).await;
         world.set_option("ScimMassChangeLimit", "0").await;
-        let made = world.admin.post(&world.path("/ScimToken"), json!({ "name": "Directory" })).await.is(201).json();
-        let path = format!("/console/store/default/ScimToken/{}", id(&made));
+        let created = world.admin.post(&world.path("/ScimToken"), json!({ "name": "Directory" })).await.is(201).json();
+        let path = format!("/console/store/default/ScimToken/{}", id(&created));
         let act = format!("{path}/ResumeScimToken");
         assert!(!browser.open(&path).await.html.contains(&act));
-        let directory = world.admin.with_token(made["token"].as_str().unwrap());
+        let directory = world.admin.with_token(created["token"].as_str().unwrap());
         let user = directory.post("/api/scim/v2/default/Users", json!({ "userName": "grace" })).await.is(201).json();
         directory.delete(&format!("/api/scim/v2/default/Users/{}", id(&user))).await.expect(403);
         assert!(browser.open(&path).await.html.contains(&act));
     }
 
-    /// The form of a new one asks what the interface takes: each field of its body, and nothing else.
-    async fn forms_ask_what_the_interface_takes(world: World) {
+    /// The form of a new row contains exactly the fields of the operation's body.
+    async fn forms_contain_the_fields_of_their_operations(world: World) {
         let mut browser = administrator(&world).await;
         let document = async |service: &str| world.anonymous.get(&format!("/openapi/{service}-v2.json")).await.is(200).json();
         let (of_store, of_platform) = (document("userstore").await, document("management").await);
-        let mut looked_at = 0;
+        let mut checked = 0;
         for list in lists() {
             let document = if list.starts_with("/console/store/") { &of_store } else { &of_platform };
             let name = list.rsplit('/').next().unwrap();
-            // what has a form of its own asks other things
+            // resources with a custom form have other fields
             let has_own = ["ClientApp", "Tenant", "CertStore", "RoleAssignment", "CustomView"].contains(&name);
-            let Some(taken) = taken(document, name).filter(|_| !has_own) else { continue };
+            let Some(accepted) = accepted_fields(document, name).filter(|_| !has_own) else { continue };
             let page = browser.open(&format!("{list}/new")).await;
             if page.status == 200 {
-                assert_eq!(asked(&page), taken, "{list}");
-                looked_at += 1;
+                assert_eq!(form_fields(&page), accepted, "{list}");
+                checked += 1;
             }
         }
-        assert!(looked_at > 12, "{looked_at}");
+        assert!(checked > 12, "{checked}");
     }
 
-    /// Nobody's change is lost: the second of two sees what the first changed.
-    async fn two_at_once_are_merged(world: World) {
+    /// No change is lost: the second user sees what the first one changed.
+    async fn concurrent_changes_are_merged(world: World) {
         let mut browser = administrator(&world).await;
         let tenant = tenant(&world).await;
         let path = format!("/console/Tenant/{}", id(&tenant));
@@ -301,12 +302,12 @@ on_both_engines! {
         assert!(saved.html.contains("<h1>Theirs"), "{}", saved.html);
         let now = world.admin.get(&format!("{BASE}/Tenant/{}", id(&tenant))).await.is(200).json();
         assert_eq!((&now["name"], &now["description"]), (&json!("Theirs"), &json!("Mine")));
-        // who changed it, and when, is told
+        // with the name of that user, and the time
         assert!(merge.html.contains("Changed by") && merge.html.contains("<time datetime="), "{}", merge.html);
     }
 
-    /// A form is judged before it is sent, and the next one is at hand.
-    async fn a_new_one_is_judged_while_it_is_typed(world: World) {
+    /// A form is validated before it is sent, and then offers to create another one.
+    async fn a_form_is_validated_before_it_is_sent(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/store/default/User/new";
         let page = browser.open(path).await;
@@ -314,32 +315,32 @@ on_both_engines! {
         let key = page.field("key");
         for (name, status) in [("ada", 409), ("grace", 200)] {
             let fields = [("loginName", name), ("key", key.as_str()), ("check", "true")];
-            let judged = post(&world, &mut browser, &page, path, &fields).await;
-            assert_eq!((judged.status, judged.html.contains("f-loginName-wrong")), (status, status != 200), "{}", judged.html);
+            let validated = post(&world, &mut browser, &page, path, &fields).await;
+            assert_eq!((validated.status, validated.html.contains("f-loginName-wrong")), (status, status != 200), "{}", validated.html);
         }
         let fields = [("loginName", "grace"), ("key", key.as_str()), ("another", "true")];
-        let made = post(&world, &mut browser, &page, path, &fields).await;
-        assert!(made.html.contains("name=\"another\"") && made.html.contains("Created") && made.field("key") != key, "{}", made.html);
+        let created = post(&world, &mut browser, &page, path, &fields).await;
+        assert!(created.html.contains("name=\"another\"") && created.html.contains("Created") && created.field("key") != key, "{}", created.html);
         let users = world.admin.get(&world.path("/User")).await.is(200).json();
         assert_eq!(users.as_array().unwrap().len(), 2);
     }
 
-    /// A form that is sent twice makes one.
-    async fn a_second_click_makes_no_second(world: World) {
+    /// A repeated submission creates one row.
+    async fn a_repeated_submission_creates_no_second_row(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/Customer/new").await;
         let key = page.field("key");
         let fields = [("name", "Once"), ("key", key.as_str())];
         for _ in 0..2 {
-            let made = post(&world, &mut browser, &page, "/console/Customer/new", &fields).await;
-            assert!(made.html.contains("<h1>Once"), "{}", made.html);
+            let created = post(&world, &mut browser, &page, "/console/Customer/new", &fields).await;
+            assert!(created.html.contains("<h1>Once"), "{}", created.html);
         }
         let all = world.admin.get(&format!("{BASE}/Customer")).await.is(200).json();
         assert_eq!(all.as_array().unwrap().len(), 2);
     }
 
-    /// What people are called is text, whatever it looks like.
-    async fn names_are_text(world: World) {
+    /// Names are rendered as text, whatever they contain.
+    async fn names_are_escaped(world: World) {
         let mut browser = administrator(&world).await;
         let name = "<b onx>\"'&{{ 1 }}";
         let group = world.admin.post(&world.path("/Group"), json!({ "name": name })).await.is(201).json();
@@ -360,7 +361,7 @@ on_both_engines! {
         }
     }
 
-    async fn lists_are_searched_and_go_on(world: World) {
+    async fn lists_are_searched_and_paged(world: World) {
         let mut browser = administrator(&world).await;
         let users: Vec<Value> = (0..60).map(|number| json!({ "loginName": format!("worker{number:02}") })).collect();
         world.admin.post(&world.path("/User/batch"), json!(users)).await.expect(200);
@@ -369,25 +370,25 @@ on_both_engines! {
         let next = page.html.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
         let rest = browser.open(&next).await;
         assert_eq!(rest.html.matches("name=\"selected\"").count(), 11);
-        // the script asks for the rows alone
+        // the script requests the rows only
         let part = browser.open(&format!("{next}&part=1")).await;
         assert!(part.html.matches("name=\"selected\"").count() == 11 && !part.html.contains("<html"), "{}", part.html);
         let first = browser.open("/console/store/default/User?part=1").await;
         assert!(first.html.contains("rel=\"next\"") && !first.html.contains("part=1"), "{}", first.html);
-        let found = browser.open("/console/store/default/User?q=worker1").await;
-        assert_eq!(found.html.matches("name=\"selected\"").count(), 10);
-        // how many there are is counted for who asks
+        let results = browser.open("/console/store/default/User?q=worker1").await;
+        assert_eq!(results.html.matches("name=\"selected\"").count(), 10);
+        // rows are counted on request
         assert!(page.html.contains("counted=true\">Count all"), "{}", page.html);
         let counted = browser.open("/console/store/default/User?counted=true").await;
         assert!(counted.html.contains("In all: 61"), "{}", counted.html);
-        // settings and acts are found as places are, by who may do them
+        // settings and actions are found like navigation entries, if the user may use them
         let lock = browser.open("/console/find?q=TemporaryLockDuration&part=1").await;
         assert!(lock.html.contains("/settings#f-TemporaryLockDuration\""), "{}", lock.html);
         let acts = browser.open("/console/find?q=new%20user&part=1").await;
         assert!(acts.html.contains("href=\"/console/store/default/User/new\""), "{}", acts.html);
         let none = browser.open("/console/store/default/User?q=nobody").await;
         assert!(none.html.contains("Nothing found") && none.status == 200, "{}", none.html);
-        // what stands inside of names is looked for by who asks, since it reads all of them
+        // substring search is on request, since it reads all rows
         let inside = browser.open("/console/store/default/User?q=ker1").await;
         assert!(inside.html.contains("q=ker1&amp;inside=true"), "{}", inside.html);
         let inside = browser.open("/console/store/default/User?q=ker1&inside=true").await;
@@ -399,8 +400,8 @@ on_both_engines! {
         assert_eq!(listed[0]["label"], json!("worker00"));
     }
 
-    /// Links are seen, added and taken out, on the page of either end.
-    async fn links_are_added_and_taken_out(world: World) {
+    /// Related rows are shown, added and removed on the page of either side.
+    async fn related_rows_are_added_and_removed(world: World) {
         let mut browser = administrator(&world).await;
         let (user, group) = (world.user("member").await, world.group("Rowers").await);
         let path = format!("/console/store/default/User/{}/relation/memberOfGroups", id(&user));
@@ -419,8 +420,8 @@ on_both_engines! {
         assert!(wrong.html.contains("value=\"nobody\""), "what was typed stays: {}", wrong.html);
     }
 
-    /// What hangs on it is said before anybody is asked.
-    async fn what_is_in_the_way_is_said(world: World) {
+    /// Dependent rows are shown before the confirmation of a deletion.
+    async fn dependent_rows_are_shown_before_a_deletion(world: World) {
         let mut browser = administrator(&world).await;
         let tenant = tenant(&world).await;
         let path = format!("/console/Subscription/{}/delete", tenant["subscriptionId"].as_str().unwrap());
@@ -428,7 +429,7 @@ on_both_engines! {
         assert_eq!(page.status, 409, "{}", page.html);
     }
 
-    /// Locked people are a view, and one act away from signing in again.
+    /// Locked users are a view, and one action unlocks them.
     async fn a_locked_user_is_found_and_unlocked(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.user("locked.out").await;
@@ -443,7 +444,7 @@ on_both_engines! {
         let fields = [("isUserLocked", "false")];
         let done = post(&world, &mut browser, &act, &format!("{path}/SetUserState"), &fields).await;
         assert!(done.status == 200 && done.html.contains("Active"), "{}", done.html);
-        // of a lock for a while the card itself is the way out
+        // a temporary lock is removed on the card itself
         world.set_option("LoginThrottlingEnabled", "false").await;
         let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
         world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);

@@ -1,4 +1,4 @@
-//! What reaches far wants a fresh proof, and what was typed outlives the sign-in that it takes.
+//! Critical operations require reauthentication, and submitted forms survive it.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{BASE, Browser, PASSWORD, administrator, encode, hidden, post};
 use crate::{id, sign_in::browser::Page};
 
 /// Makes every proof eleven minutes old.
-pub async fn let_it_grow_old(world: &World) {
+pub async fn expire_proofs(world: &World) {
     world.sql(vec![("UPDATE console_session SET proven_on = proven_on - 660000", vec![])]).await;
 }
 
@@ -20,15 +20,15 @@ async fn prove(browser: &mut Browser) {
     assert!(page.html.contains("It is you"), "{}", page.html);
 }
 
-/// Sends a kept form as its page has it.
-async fn send(world: &World, browser: &mut Browser, kept: &Page, path: &str, names: &[&str]) -> Page {
-    let values: Vec<_> = names.iter().chain(&["kept"]).map(|name| (*name, hidden(kept, name))).collect();
+/// Sends a held form as its page contains it.
+async fn send(world: &World, browser: &mut Browser, held: &Page, path: &str, names: &[&str]) -> Page {
+    let values: Vec<_> = names.iter().chain(&["kept"]).map(|name| (*name, hidden(held, name))).collect();
     let fields: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
     browser.post(path, &fields, &[("origin", &world.base)]).await
 }
 
 on_both_engines! {
-    async fn a_grant_wants_a_fresh_proof(world: World) {
+    async fn a_role_assignment_requires_reauthentication(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/RoleAssignment/new";
         let page = browser.open(path).await;
@@ -39,25 +39,26 @@ on_both_engines! {
         };
         let before = assignments().await;
         let person = before[0]["principalId"].as_str().unwrap().to_owned();
-        let_it_grow_old(&world).await;
+        expire_proofs(&world).await;
         let fields = [("principalType", "PlatformUser"), ("principalId", person.as_str()), ("roleType", "AuditTrailReader")];
-        let kept = post(&world, &mut browser, &page, path, &fields).await;
-        assert!(kept.status == 401 && kept.html.contains("Is it you?"), "{}", kept.html);
+        let held = post(&world, &mut browser, &page, path, &fields).await;
+        assert!(held.status == 401 && held.html.contains("Is it you?"), "{}", held.html);
         let names = ["principalType", "principalId", "roleType"];
-        let early = send(&world, &mut browser, &kept, path, &names).await;
+        let early = send(&world, &mut browser, &held, path, &names).await;
         assert!(early.status == 401, "nobody has signed in again: {}", early.html);
         assert_eq!(assignments().await.len(), before.len());
         prove(&mut browser).await;
-        let done = send(&world, &mut browser, &kept, path, &names).await;
+        let done = send(&world, &mut browser, &held, path, &names).await;
         assert!(done.status == 200, "{}", done.html);
         assert_eq!(assignments().await.len(), before.len() + 1, "{}", done.html);
-        let_it_grow_old(&world).await;
+        expire_proofs(&world).await;
         let page = browser.open(path).await;
         assert!(page.html.contains("name=\"password\""), "a page that leads there asks first: {}", page.html);
     }
 
-    /// What reaches far asks first: erasing, deleting for good, secrets, certificates, exports, the end of others' sessions.
-    async fn what_reaches_far_asks_first(world: World) {
+    /// Operations that require reauthentication: erasing, irreversible deletion, secrets, certificates, exports, and
+    /// ending others' sessions.
+    async fn critical_operations_require_reauthentication(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.user("grace").await;
         let tenant = world.all("Tenant").await[0]["id"].as_str().unwrap().to_owned();
@@ -85,17 +86,17 @@ on_both_engines! {
             let page = browser.open(path).await;
             assert!(page.status < 500 && !is_sign_in(&page), "{path}: {}", page.html);
         }
-        let_it_grow_old(&world).await;
+        expire_proofs(&world).await;
         for path in &pages {
             let page = browser.open(path).await;
             assert!(is_sign_in(&page), "{path}: {}", page.html);
         }
-        // what is plain does not
+        // ordinary ones do not
         browser.open("/console/store/default/User/new").await.answer.expect(200);
     }
 
-    /// Who gets into a group that gives a role gets the role, from either side; other groups are everyday work.
-    async fn a_membership_that_gives_a_role_wants_a_fresh_proof(world: World) {
+    /// Joining a group that grants a role grants the role, from either side; other groups need no reauthentication.
+    async fn a_membership_that_grants_a_role_requires_reauthentication(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.user("grace").await;
         let (plain, makers) = (world.group("plain").await, world.group("makers").await);
@@ -103,7 +104,7 @@ on_both_engines! {
         let platform = world.all("ApplicationGroup?filter=name%20eq%20%22makers%22").await[0].clone();
         let body = json!({ "principalType": "PlatformGroup", "principalId": platform["id"], "roleType": "AuditTrailReader" });
         world.make("RoleAssignment", body).await;
-        let_it_grow_old(&world).await;
+        expire_proofs(&world).await;
         let store = "/console/store/default";
         let joins = [
             (format!("{store}/Group/{}/relation/memberUsers", id(&makers)), id(&user)),
@@ -113,8 +114,8 @@ on_both_engines! {
         ];
         for (page, other) in &joins {
             let shown = browser.open(page).await;
-            let asked = post(&world, &mut browser, &shown, &format!("{page}/add"), &[("id", other)]).await;
-            assert!(asked.status == 401 && asked.html.contains("Is it you?"), "{page}: {}", asked.html);
+            let held = post(&world, &mut browser, &shown, &format!("{page}/add"), &[("id", other)]).await;
+            assert!(held.status == 401 && held.html.contains("Is it you?"), "{page}: {}", held.html);
         }
         let page = format!("{store}/Group/{}/relation/memberUsers", id(&plain));
         let shown = browser.open(&page).await;
@@ -122,12 +123,13 @@ on_both_engines! {
         assert!(done.status == 200, "{}", done.html);
     }
 
-    /// Who sets an address gets what is sent there, such as a link that sets a password: that is asked for, names are not.
-    async fn a_changed_address_wants_a_fresh_proof(world: World) {
+    /// Whoever changes an address receives what is sent there, such as a password reset link: addresses require
+    /// reauthentication, names do not.
+    async fn a_changed_address_requires_reauthentication(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.user("grace").await;
         let path = format!("/console/store/default/User/{}", id(&user));
-        let_it_grow_old(&world).await;
+        expire_proofs(&world).await;
         for (name, value, status) in [("nickname", "Amazing", 200), ("emailAddress", "eve@example.com", 401)] {
             let page = browser.open(&path).await;
             let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
@@ -139,26 +141,26 @@ on_both_engines! {
         assert!(now["nickname"] == "Amazing" && now["emailAddress"] == user["emailAddress"], "{now}");
     }
 
-    async fn a_form_outlives_its_session(world: World) {
+    async fn a_form_is_held_when_its_session_ends(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/Customer/new";
         let page = browser.open(path).await;
         world.sql(vec![("UPDATE console_session SET seen_on = seen_on - 3600000", vec![])]).await;
-        let kept = post(&world, &mut browser, &page, path, &[("name", "Kept & told")]).await;
-        assert!(kept.status == 401 && kept.html.contains("Kept &amp; told"), "{}", kept.html);
+        let held = post(&world, &mut browser, &page, path, &[("name", "Kept & told")]).await;
+        assert!(held.status == 401 && held.html.contains("Kept &amp; told"), "{}", held.html);
         prove(&mut browser).await;
-        let made = send(&world, &mut browser, &kept, path, &["name"]).await;
-        assert!(made.html.contains("<h1>Kept &amp; told"), "{}", made.html);
+        let created = send(&world, &mut browser, &held, path, &["name"]).await;
+        assert!(created.html.contains("<h1>Kept &amp; told"), "{}", created.html);
     }
 
-    /// Only a form of a page of the browser's own session is kept, and it is good in that browser alone.
-    async fn a_kept_form_is_no_way_around(world: World) {
+    /// Only a form of the browser's own session is held, and it is valid in that browser only.
+    async fn a_held_form_cannot_bypass_csrf_protection(world: World) {
         let mut browser = administrator(&world).await;
         let path = "/console/Customer/new";
         let own = [("origin", world.base.as_str())];
         let page = browser.open(path).await;
         let csrf = page.field("csrf");
-        // who never had a session has no form to keep, whatever token comes along
+        // a browser that never had a session cannot have a held form, whatever token it sends
         let mut stranger = Browser::new(&world);
         for fields in [&[("name", "Forged")][..], &[("csrf", csrf.as_str()), ("name", "Forged")]] {
             let refused = stranger.post(path, fields, &own).await;
@@ -169,12 +171,12 @@ on_both_engines! {
         world.sql(vec![("UPDATE console_session SET seen_on = seen_on - 3600000", vec![])]).await;
         let refused = without.post(path, &[("name", "Forged")], &own).await;
         assert!(refused.status == 401 && !refused.html.contains("name=\"kept\""), "{}", refused.html);
-        let kept = post(&world, &mut browser, &page, path, &[("name", "Forged")]).await;
-        assert_eq!(kept.status, 401);
-        let (name, token) = (hidden(&kept, "name"), hidden(&kept, "kept"));
+        let held = post(&world, &mut browser, &page, path, &[("name", "Forged")]).await;
+        assert_eq!(held.status, 401);
+        let (name, token) = (hidden(&held, "name"), hidden(&held, "kept"));
         let fields = [("name", name.as_str()), ("kept", token.as_str())];
-        let elsewhere = stranger.post(path, &fields, &own).await;
-        assert!(elsewhere.status == 401 && !elsewhere.html.contains("name=\"kept\""), "{}", elsewhere.html);
+        let other_browser = stranger.post(path, &fields, &own).await;
+        assert!(other_browser.status == 401 && !other_browser.html.contains("name=\"kept\""), "{}", other_browser.html);
         for headers in [&[("origin", "https://evil.example")][..], &[("sec-fetch-site", "same-site")], &[]] {
             browser.post(path, &fields, headers).await.answer.expect(401);
         }
@@ -182,27 +184,28 @@ on_both_engines! {
         assert_eq!(all, json!([all[0]]));
     }
 
-    /// What a kept form sends is told before it is sent: where to, and what differs from what was there. Secrets are not told.
-    async fn a_kept_form_says_what_it_sends(world: World) {
+    /// The page of a held form shows the target and the changed values before it is sent. Secrets are masked.
+    async fn a_held_form_shows_what_it_sends(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.user("grace").await;
         let path = format!("/console/store/default/User/{}/ResetPassword", id(&user));
         let page = browser.open(&path).await;
-        let_it_grow_old(&world).await;
-        let kept = post(&world, &mut browser, &page, &path, &[("newPassword", PASSWORD)]).await;
-        let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
-        assert!(kept.html.contains(&path) && told.contains("•••••") && !told.contains(PASSWORD), "{told}");
+        expire_proofs(&world).await;
+        let held = post(&world, &mut browser, &page, &path, &[("newPassword", PASSWORD)]).await;
+        let shown = held.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
+        assert!(held.html.contains(&path) && shown.contains("•••••") && !shown.contains(PASSWORD), "{shown}");
         let path = "/console/Customer/new";
         world.sql(vec![("UPDATE console_session SET seen_on = seen_on - 3600000", vec![])]).await;
         let fields = [("base", "{\"name\":\"as it was\"}"), ("name", "as it was"), ("name", "<b>new</b>"), ("key", "k")];
-        let kept = post(&world, &mut browser, &page, path, &fields).await;
-        let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
-        assert!(told.contains("Name") && told.contains("&lt;b&gt;new"), "{told}");
-        assert!(!told.contains("as it was") && !told.contains("Key"), "{told}");
+        let held = post(&world, &mut browser, &page, path, &fields).await;
+        let shown = held.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
+        assert!(shown.contains("Name") && shown.contains("&lt;b&gt;new"), "{shown}");
+        assert!(!shown.contains("as it was") && !shown.contains("Key"), "{shown}");
     }
 
-    /// A secret is hidden whatever its control is called: a part of a setting, a file, a header's value, an option's by its name.
-    async fn a_kept_form_tells_no_secret(world: World) {
+    /// Secrets are masked whatever the name of the control: a part of a setting, a file, a header value, or an option by
+    /// its name.
+    async fn a_held_form_masks_secrets(world: World) {
         let mut browser = administrator(&world).await;
         let filter = encode("idpFactoryType eq \"UserStore\"");
         let store = world.all(&format!("IdpInstance?filter={filter}")).await[0].clone();
@@ -222,13 +225,13 @@ on_both_engines! {
         for (path, names, more) in forms {
             let secrets = names.iter().map(|name| (*name, "hush"));
             let fields: Vec<_> = secrets.chain(more.iter().copied()).collect();
-            let kept = post(&world, &mut browser, &page, path, &fields).await;
-            assert_eq!(kept.status, 401, "{path}: {}", kept.html);
-            let told = kept.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
-            assert!(!told.contains("hush"), "{path}: {told}");
-            assert_eq!(told.matches("•••••").count(), names.len(), "{path}: {told}");
+            let held = post(&world, &mut browser, &page, path, &fields).await;
+            assert_eq!(held.status, 401, "{path}: {}", held.html);
+            let shown = held.html.split("<dl").nth(1).unwrap().split("</dl>").next().unwrap();
+            assert!(!shown.contains("hush"), "{path}: {shown}");
+            assert_eq!(shown.matches("•••••").count(), names.len(), "{path}: {shown}");
         }
-        let kept = post(&world, &mut browser, &page, "/console/Option/new", &[("name", "PasswordMinLength"), ("value", "12")]).await;
-        assert!(kept.html.contains("<dd>12</dd>"), "what is no secret is told: {}", kept.html);
+        let held = post(&world, &mut browser, &page, "/console/Option/new", &[("name", "PasswordMinLength"), ("value", "12")]).await;
+        assert!(held.html.contains("<dd>12</dd>"), "what is no secret is told: {}", held.html);
     }
 }

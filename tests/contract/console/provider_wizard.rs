@@ -1,5 +1,5 @@
-//! Connecting an identity provider by the console, without script: from the gallery to the first sign-in, and what its page tells
-//! afterwards.
+//! Connecting an identity provider in the console, without script: from the gallery to the first sign-in, and the page of
+//! the provider afterwards.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use rcgen::PKCS_ECDSA_P256_SHA256;
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Browser, Page, administrator, assign, hidden, person, post, provider_trial::way_out, sign_in,
+    BASE, Browser, Page, administrator, assign, hidden, person, post, provider_trial::external_link, sign_in,
     unescaped,
 };
 use crate::{
@@ -27,21 +27,21 @@ fn words(folder: &Path) -> Vec<String> {
     of_this_machine(folder)
 }
 
-/// An app of the default tenant, whose people come from the default store; and that tenant.
+/// A client app of the default tenant with the users of the default store; and that tenant.
 async fn app(world: &World) -> (Value, Value) {
     let tenant = world.all("Tenant").await[0].clone();
-    let made = world.make("ClientApp", json!({ "name": "Portal" })).await;
-    let uri = json!({ "clientAppId": made["id"], "uri": BACK, "redirectUriType": "Login" });
+    let created = world.make("ClientApp", json!({ "name": "Portal" })).await;
+    let uri = json!({ "clientAppId": created["id"], "uri": BACK, "redirectUriType": "Login" });
     world.make("ClientAppRedirectUri", uri).await;
     let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
     let tenants = json!({ "relatedIds": [tenant["id"]] });
-    world.admin.post(&format!("{BASE}/ClientApp/{}/tenants", id(&made)), tenants).await.expect(202);
-    let apps = json!({ "relatedIds": [made["id"]] });
+    world.admin.post(&format!("{BASE}/ClientApp/{}/tenants", id(&created)), tenants).await.expect(202);
+    let apps = json!({ "relatedIds": [created["id"]] });
     world.admin.post(&format!("{BASE}/IdpInstance/{}/clientapps", id(&store)), apps).await.expect(202);
-    (made, tenant)
+    (created, tenant)
 }
 
-/// Where a person begins to sign in to the app.
+/// The path where a person starts to sign in to the app.
 fn request(app: &Value, more: &str) -> String {
     format!(
         "/connect/authorize?client_id={}&redirect_uri=https%3A%2F%2Fapp.example%2Fback&response_type=code&scope=openid&\
@@ -50,7 +50,7 @@ fn request(app: &Value, more: &str) -> String {
     )
 }
 
-/// Whether the sign-in to the app offers a provider of this name, or leads to it where it is asked for.
+/// Whether the sign-in to the app offers a provider of this name, or redirects to it if it is requested.
 async fn is_offered(world: &World, app: &Value, name: &str) -> bool {
     for more in [String::new(), format!("&acr_values=idp%3A{name}")] {
         let page = Browser::new(world).open(&request(app, &more)).await;
@@ -74,17 +74,17 @@ async fn subscription_admin(world: &World) -> Browser {
     browser
 }
 
-/// Begins to connect a provider of a kind; the page of the first step, and the path of the instance.
+/// Starts to connect a provider of a kind; returns the page of the first step, and the path of the instance.
 async fn begin(world: &World, browser: &mut Browser, kind: &str, name: &str) -> (Page, String) {
     let page = browser.open(&format!("{CONNECT}?kind={kind}")).await;
-    let made = hidden(&page, "id");
-    let fields = [("kind", kind), ("id", made.as_str()), ("name", name)];
+    let new_id = hidden(&page, "id");
+    let fields = [("kind", kind), ("id", new_id.as_str()), ("name", name)];
     let first = post(world, browser, &page, CONNECT, &fields).await;
     assert_eq!(first.status, 200, "{}", first.html);
-    (first, format!("/console/IdpInstance/{made}"))
+    (first, format!("/console/IdpInstance/{new_id}"))
 }
 
-/// Sends the form of a step with these fields besides those that it keeps.
+/// Sends the form of a step with these fields and its hidden ones.
 async fn step(
     world: &World,
     browser: &mut Browser,
@@ -93,31 +93,31 @@ async fn step(
     fields: &[(&str, &str)],
 ) -> Page {
     let (base, tokens) = (plain(&page.field("base")), plain(&page.field("tokens")));
-    let kept = [("step", "access"), ("base", base.as_str()), ("tokens", tokens.as_str())];
-    let all: Vec<_> = kept.into_iter().chain(fields.iter().copied()).collect();
+    let hidden_fields = [("step", "access"), ("base", base.as_str()), ("tokens", tokens.as_str())];
+    let all: Vec<_> = hidden_fields.into_iter().chain(fields.iter().copied()).collect();
     post(world, browser, page, path, &all).await
 }
 
-/// Tries the provider out, and comes back to what was found.
-async fn tried(world: &World, browser: &mut Browser, item: &str, provider: &StandIn) -> Page {
+/// Tests the provider, and returns to the results.
+async fn run_trial(world: &World, browser: &mut Browser, item: &str, provider: &StandIn) -> Page {
     let trial = format!("{item}/trial");
     let page = browser.open(&trial).await;
     let begun = post(world, browser, &page, &trial, &[]).await;
-    let query = provider.sign_in(&way_out(&begun.html, &provider.issuer));
+    let query = provider.sign_in(&external_link(&begun.html, &provider.issuer));
     let key = item.rsplit('/').next().unwrap();
     let back = browser.open(&format!("/external/{key}/callback?{query}")).await;
-    let kept = hidden(&back, "query").replace("&#x2f;", "/");
-    post(world, browser, &back, &trial, &[("query", &kept)]).await
+    let query = hidden(&back, "query").replace("&#x2f;", "/");
+    post(world, browser, &back, &trial, &[("query", &query)]).await
 }
 
-/// What a page writes, with its slashes as they are.
+/// The HTML with unescaped slashes.
 fn plain(html: &str) -> String {
     unescaped(html).replace("&#x2f;", "/")
 }
 
 on_both_engines! {
     [words]
-    /// With what the pages say and nothing else. Nobody can sign in by the provider before the last step.
+    /// The test follows the pages only. Nobody can sign in through the provider before the last step.
     async fn a_subscription_admin_connects_a_provider_up_to_the_first_sign_in(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let (app, tenant) = app(&world).await;
@@ -144,10 +144,10 @@ on_both_engines! {
         let trial = step(&world, &mut browser, &page, &connect, &[("ClientId", "us"), ("ClientSecret", "quiet")]).await;
         assert!(trial.address.ends_with("/trial") && trial.status == 200, "{}: {}", trial.address, trial.html);
         assert!(!is_offered(&world, &app, "Google").await);
-        let told = tried(&world, &mut browser, &item, &provider).await;
+        let response = run_trial(&world, &mut browser, &item, &provider).await;
         assert_eq!(provider.asked("redirect_uri"), redirect);
         let on = format!("{connect}?step=serve");
-        assert!(told.html.contains("All is right") && told.html.contains(&format!("href=\"{on}\"")), "{}", told.html);
+        assert!(response.html.contains("All is right") && response.html.contains(&format!("href=\"{on}\"")), "{}", response.html);
         assert!(!is_offered(&world, &app, "Google").await);
 
         let page = browser.open(&on).await;
@@ -163,19 +163,19 @@ on_both_engines! {
         ];
         let done = post(&world, &mut browser, &page, &connect, &fields).await;
         assert!(done.status == 200 && done.html.contains("The provider is active"), "{}: {}", done.address, done.html);
-        // a second click does nothing more
+        // a repeated submission changes nothing
         let again = post(&world, &mut browser, &page, &connect, &fields).await;
         assert!(again.status == 200 && again.address == item, "{}: {}", again.address, again.html);
 
         assert!(is_offered(&world, &app, "Google").await);
         let mut theirs = Browser::new(&world);
         let page = theirs.open(&request(&app, "")).await;
-        let there = theirs.open(&link(&page, "Continue with Google")).await.left.unwrap();
-        let page = theirs.open(&format!("/external/{key}/callback?{}", provider.sign_in(&there))).await;
+        let external = theirs.open(&link(&page, "Continue with Google")).await.left.unwrap();
+        let page = theirs.open(&format!("/external/{key}/callback?{}", provider.sign_in(&external))).await;
         let answer = theirs.go_on(&page).await;
         assert!(answer.starts_with(BACK) && answer.contains("code="), "{answer}");
 
-        // and are found where the provider is
+        // and accepted by the provider
         let shown = browser.open(&item).await;
         assert!(plain(&shown.html).contains(&redirect) && !shown.html.contains("Continue to connect"), "{}", shown.html);
         let people = browser.open(&format!("{item}/people")).await;
@@ -191,21 +191,21 @@ on_both_engines! {
         world.admin.patch(&format!("{BASE}/ClientApp/{}", id(&app)), closed).await.expect(202);
         let mut refused = Browser::new(&world);
         let page = refused.open(&request(&app, "")).await;
-        let there = refused.open(&link(&page, "Continue with Google")).await.left.unwrap();
-        refused.open(&format!("/external/{key}/callback?{}", provider.sign_in(&there))).await;
+        let external = refused.open(&link(&page, "Continue with Google")).await.left.unwrap();
+        refused.open(&format!("/external/{key}/callback?{}", provider.sign_in(&external))).await;
         let records = browser.open(&format!("{item}/sign-ins")).await;
         assert!(records.html.contains("Last sign-in") && records.html.contains("Last refusal"), "{}", records.html);
     }
 
-    /// Each step can be left; what is missing or wrong is told at its place.
-    async fn a_step_is_left_and_taken_up_again(world: World) {
+    /// Each step can be left and resumed; missing and invalid values are reported at their fields.
+    async fn a_wizard_step_can_be_left_and_resumed(world: World) {
         let provider = StandIn::start().await;
         app(&world).await;
         let mut browser = administrator(&world).await;
         let (first, item) = begin(&world, &mut browser, "OpenIdConnect", "Partner").await;
         let key = item.rsplit('/').next().unwrap().to_owned();
         assert!(first.html.contains("issuer"), "{}", first.html);
-        // a form that is sent twice makes one
+        // a repeated submission creates one row
         let page = browser.open(&format!("{CONNECT}?kind=OpenIdConnect")).await;
         let fields = [("kind", "OpenIdConnect"), ("id", key.as_str()), ("name", "Partner")];
         let again = post(&world, &mut browser, &page, CONNECT, &fields).await;
@@ -218,7 +218,7 @@ on_both_engines! {
         assert!(shown.html.contains("Continue to connect") && shown.html.contains(&format!("href=\"{connect}\"")), "{}", shown.html);
         let resumed = browser.open(&connect).await;
         assert!(plain(&resumed.html).contains(&format!("/external/{key}/callback")), "{}", resumed.html);
-        // without the settings there is no last step
+        // without the settings the last step is not reachable
         let early = browser.open(&format!("{connect}?step=serve")).await;
         assert!(!early.html.contains("autoCreatePlatformUser"), "{}", early.html);
         let access = format!("{connect}?step=access");
@@ -238,31 +238,31 @@ on_both_engines! {
 
         let page = browser.open(&format!("{connect}?step=serve")).await;
         let token = hidden(&page, "concurrencyToken");
-        let nobody = post(&world, &mut browser, &page, &connect, &[("step", "serve"), ("concurrencyToken", &token)]).await;
-        assert!(nobody.status == 400 && nobody.html.contains("at least one tenant and one client app"), "{}", nobody.html);
+        let without_users = post(&world, &mut browser, &page, &connect, &[("step", "serve"), ("concurrencyToken", &token)]).await;
+        assert!(without_users.status == 400 && without_users.html.contains("at least one tenant and one client app"), "{}", without_users.html);
         let read = world.admin.get(&format!("{BASE}/IdpInstance/{key}")).await.is(200).json();
         assert_eq!((&read["isActive"], &read["tenants"]), (&json!(false), &json!([])), "{read}");
         let unknown = post(&world, &mut browser, &page, &connect, &[]).await;
         assert_eq!(unknown.status, 200, "{}", unknown.html);
-        // a user store is not connected
+        // a user store cannot be connected
         let store = make(&world, "Staff", "UserStore").await;
         assert_eq!(browser.open(&format!("/console/IdpInstance/{}/connect", id(&store))).await.status, 404);
     }
 
-    /// Who administers a tenant alone connects nothing, and is offered nothing.
-    async fn lower_roles_are_refused(world: World) {
+    /// An administrator of a tenant cannot connect providers, and is not offered to.
+    async fn lower_roles_cannot_connect_a_provider(world: World) {
         let (_, tenant) = app(&world).await;
-        let made = make(&world, "Partner", "Google").await;
-        let read = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&made))).await.is(200).json();
+        let created = make(&world, "Partner", "Google").await;
+        let read = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&created))).await.is(200).json();
         let off = json!({ "isActive": false, "concurrencyToken": read["concurrencyToken"] });
-        world.admin.patch(&format!("{BASE}/IdpInstance/{}", id(&made)), off).await.expect(202);
+        world.admin.patch(&format!("{BASE}/IdpInstance/{}", id(&created)), off).await.expect(202);
         let tenants = json!({ "relatedIds": [tenant["id"]] });
-        world.admin.post(&format!("{BASE}/IdpInstance/{}/tenants", id(&made)), tenants).await.expect(202);
+        world.admin.post(&format!("{BASE}/IdpInstance/{}/tenants", id(&created)), tenants).await.expect(202);
         let low = person(&world, "low").await;
         assign(&world, &low, "TenantAdmin", json!({ "applyToTenantId": tenant["id"] })).await;
         let mut browser = Browser::new(&world);
         let home = sign_in(&mut browser, "/console", "low").await;
-        let item = format!("/console/IdpInstance/{}", id(&made));
+        let item = format!("/console/IdpInstance/{}", id(&created));
         let list = browser.open("/console/IdpInstance").await;
         assert!(list.html.contains("Partner") && !list.html.contains(CONNECT), "{}", list.html);
         let shown = browser.open(&item).await;
@@ -279,24 +279,24 @@ on_both_engines! {
         assert_eq!(world.all("IdpInstance?filter=name%20eq%20%22Mine%22").await, json!([]));
     }
 
-    /// The addresses that are registered at the provider follow from its settings, and certificates that end are told.
-    async fn the_page_of_a_provider_tells_its_addresses_and_what_ends(world: World) {
+    /// The addresses to register follow from the settings, and expiring certificates are shown.
+    async fn the_page_of_a_provider_shows_its_addresses_and_expiring_certificates(world: World) {
         let mut browser = administrator(&world).await;
         let tenant = world.all("Tenant").await[0].clone();
-        let made = make(&world, "Partner", "OpenIdConnect").await;
-        let item = format!("/console/IdpInstance/{}", id(&made));
+        let created = make(&world, "Partner", "OpenIdConnect").await;
+        let item = format!("/console/IdpInstance/{}", id(&created));
         let shown = plain(&browser.open(&item).await.html);
-        assert!(shown.contains(&format!("{}/external/{}/callback", world.base, id(&made))), "{shown}");
+        assert!(shown.contains(&format!("{}/external/{}/callback", world.base, id(&created))), "{shown}");
         assert!(!shown.contains("/signin/signedout"), "{shown}");
         for (name, value) in [("CallbackPath", "/signin-partner"), ("SignOutUpstream", "true")] {
-            set_option(&world, &made, name, value).await;
+            set_option(&world, &created, name, value).await;
         }
         let tenants = json!({ "relatedIds": [tenant["id"]] });
-        world.admin.post(&format!("{BASE}/IdpInstance/{}/tenants", id(&made)), tenants).await.expect(202);
+        world.admin.post(&format!("{BASE}/IdpInstance/{}/tenants", id(&created)), tenants).await.expect(202);
         let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({ "certType": "OidcTokenSigning" }));
-        let made_certificate = world.make("CertStore", body).await;
-        let certificates = json!({ "relatedIds": [made_certificate["id"]] });
-        world.admin.post(&format!("{BASE}/IdpInstance/{}/certstores", id(&made)), certificates).await.expect(202);
+        let certificate = world.make("CertStore", body).await;
+        let certificates = json!({ "relatedIds": [certificate["id"]] });
+        world.admin.post(&format!("{BASE}/IdpInstance/{}/certstores", id(&created)), certificates).await.expect(202);
         let shown = plain(&browser.open(&item).await.html);
         let public = &world.base;
         for address in [
@@ -308,11 +308,11 @@ on_both_engines! {
         }
         assert!(!shown.contains("certificate ends soon") && !shown.contains("certificate has ended"), "{shown}");
         let day = 24 * 3_600_000;
-        for (until, told) in [(day, "A certificate ends soon"), (-day, "A certificate has ended")] {
+        for (until, expected) in [(day, "A certificate ends soon"), (-day, "A certificate has ended")] {
             let until = Stored::from(chancery_web::now().0 + until);
             world.sql(vec![("UPDATE cert_store SET valid_to = ?1", vec![until])]).await;
             let shown = browser.open(&item).await;
-            assert!(shown.html.contains(told), "{told}: {}", shown.html);
+            assert!(shown.html.contains(expected), "{expected}: {}", shown.html);
         }
         let none = browser.open(&format!("{item}/sign-ins")).await;
         assert!(none.html.contains("Nobody has signed in by it yet."), "{}", none.html);

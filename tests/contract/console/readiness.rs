@@ -1,4 +1,4 @@
-//! How far a store is from living without passwords, in numbers, words and people.
+//! Passwordless readiness of a user store: numbers, explanations and users.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::{id, passkey::make_ready, signing::Person};
 const READINESS: &str = "/console/store/default/readiness";
 
 on_both_engines! {
-    /// Each reason has its number, its remedy, and the people behind it.
-    async fn reasons_have_numbers_and_people(world: World) {
+    /// Each reason has a number, a remedy, and a list of users.
+    async fn each_readiness_reason_shows_its_users(world: World) {
         let mut browser = administrator(&world).await;
         let body = json!({ "loginName": "grace", "firstName": "Grace", "lastName": "Hopper", "isUserActive": false });
         world.admin.post(&world.path("/User"), body).await.expect(201);
@@ -22,14 +22,14 @@ on_both_engines! {
         assert!(page.html.contains("As required now: 2"), "{}", page.html);
         let behind = browser.open(&format!("{READINESS}?reason=UserInactive")).await;
         assert!(behind.html.contains("Grace Hopper") && !behind.html.contains(">Ada Lovelace</a>"), "{}", behind.html);
-        let nobody = browser.open(&format!("{READINESS}?reason=UserLocked")).await;
-        assert!(nobody.html.contains("Nothing found"), "{}", nobody.html);
-        let made_up = browser.open(&format!("{READINESS}?reason=Nonsense")).await;
-        assert_eq!(made_up.status, 400, "{}", made_up.html);
+        let empty = browser.open(&format!("{READINESS}?reason=UserLocked")).await;
+        assert!(empty.html.contains("Nothing found"), "{}", empty.html);
+        let unknown = browser.open(&format!("{READINESS}?reason=Nonsense")).await;
+        assert_eq!(unknown.status, 400, "{}", unknown.html);
     }
 
-    /// What would be if one passkey were enough, without changing anything.
-    async fn another_number_can_be_supposed(world: World) {
+    /// Another number of required passkeys is simulated without changing anything.
+    async fn another_number_of_passkeys_can_be_simulated(world: World) {
         let mut browser = administrator(&world).await;
         let one = browser.open(&format!("{READINESS}?required=0")).await;
         assert!(one.status == 200 && !one.html.contains("reason=InsufficientUsableCredentials"), "{}", one.html);
@@ -38,8 +38,9 @@ on_both_engines! {
             || two.html.contains("reason=InsufficientUsableCredentials&#x26;required=2"), "{}", two.html);
     }
 
-    /// The ready are chosen on their page; who is not ready is left out, and the way back is on the page of who has none.
-    async fn passwords_are_taken_from_the_ready(world: World) {
+    /// Ready users are selected on their page; others are left out, and the undo is on the page of users without a
+    /// password.
+    async fn passwords_are_removed_from_ready_users(world: World) {
         const USERS: &str = "/console/store/default/User/batch";
         let mut browser = administrator(&world).await;
         let (grace, alan) = (Person::named(&world, "grace").await, Person::named(&world, "alan").await);
@@ -47,11 +48,11 @@ on_both_engines! {
         let ready = browser.open(&format!("{READINESS}?reason=Ready")).await;
         assert!(ready.html.contains("Remove passwords") && !ready.html.contains("name=\"all\""), "{}", ready.html);
         let fields = [("act", "remove-passwords"), ("selected", grace.id.as_str()), ("selected", alan.id.as_str())];
-        let told = post(&world, &mut browser, &ready, USERS, &fields).await;
+        let response = post(&world, &mut browser, &ready, USERS, &fields).await;
         for fact in ["<h1>Remove passwords: 1</h1>", "1 to be changed: grace", "alan: is not ready"] {
-            assert!(told.html.contains(fact), "{fact}: {}", told.html);
+            assert!(response.html.contains(fact), "{fact}: {}", response.html);
         }
-        let done = confirm(&world, &mut browser, &told, USERS).await;
+        let done = confirm(&world, &mut browser, &response, USERS).await;
         assert!(done.address.contains("done=done") && done.html.contains("Undo"), "{}", done.html);
         let status = async || {
             let overview = world.path(&format!("/passkey-security/users/{}", grace.id));
@@ -65,13 +66,13 @@ on_both_engines! {
         world.admin.post(&world.path("/User/password/remove/batch"), remove).await.expect(200);
         let without = browser.open(&format!("{READINESS}?reason=PasswordNotSet")).await;
         let fields = [("act", "give-back-passwords"), ("selected", grace.id.as_str())];
-        let told = post(&world, &mut browser, &without, USERS, &fields).await;
-        confirm(&world, &mut browser, &told, USERS).await.answer.expect(200);
+        let response = post(&world, &mut browser, &without, USERS, &fields).await;
+        confirm(&world, &mut browser, &response, USERS).await.answer.expect(200);
         assert_eq!(status().await, "Active");
     }
 
-    /// Who has no role in the store sees neither the page nor a way to it.
-    async fn it_is_shown_to_who_may_see_it(world: World) {
+    /// Users without a role in the store see neither the page nor a link to it.
+    async fn the_readiness_page_requires_a_role(world: World) {
         let reader = person(&world, "reader").await;
         assign(&world, &reader, "AuditTrailReader", json!({})).await;
         let mut browser = Browser::new(&world);

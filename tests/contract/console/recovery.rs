@@ -1,4 +1,4 @@
-//! Who lost every authenticator is let back in by two administrators.
+//! Two administrators recover a user who has lost all authenticators.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -17,7 +17,7 @@ async fn another(world: &World) -> Browser {
     browser
 }
 
-/// Presses the button that leads there.
+/// Presses the button with this target.
 async fn press(world: &World, browser: &mut Browser, page: &Page, path: &str, act: &str) -> Page {
     let action = format!("{path}/{act}");
     assert!(page.html.contains(&format!("action=\"{action}\"")), "{act}: {}", page.html);
@@ -27,8 +27,8 @@ async fn press(world: &World, browser: &mut Browser, page: &Page, path: &str, ac
 }
 
 on_both_engines! {
-    /// The second sees what the first wrote; a pass is shown once, at the end.
-    async fn two_let_a_person_in(world: World) {
+    /// The second administrator sees the request of the first one; the access pass is shown once, at the end.
+    async fn two_administrators_recover_a_user(world: World) {
         let mut first = administrator(&world).await;
         let lost = world.admin.post(&world.path("/User"), json!({ "loginName": "edsger" })).await.is(201).json();
         let user = first.open(&format!("/console/store/default/User/{}", id(&lost))).await;
@@ -66,12 +66,12 @@ on_both_engines! {
         assert!(!second.open(&path).await.html.contains(&value));
     }
 
-    async fn one_that_is_not_needed_is_cancelled(world: World) {
+    async fn a_recovery_is_cancelled(world: World) {
         let mut browser = administrator(&world).await;
         let lost = world.admin.post(&world.path("/User"), json!({ "loginName": "edsger" })).await.is(201).json();
         let body = json!({ "userId": id(&lost), "method": "IdentityDocument", "reason": "lost" });
-        let asked = world.admin.post(&world.path("/passkey-security/recovery-transactions"), body).await.is(201).json();
-        let path = format!("{RECOVERY}/{}", id(&asked));
+        let requested = world.admin.post(&world.path("/passkey-security/recovery-transactions"), body).await.is(201).json();
+        let path = format!("{RECOVERY}/{}", id(&requested));
         let page = browser.open(&path).await;
         assert!(page.html.contains("Your turn"), "it was not hers: {}", page.html);
         let gone = press(&world, &mut browser, &page, &path, "cancel").await;

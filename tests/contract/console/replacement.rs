@@ -1,4 +1,4 @@
-//! Replacing an identity: the queue, both identities side by side, and whose turn it is.
+//! Identity replacement: the queue, both identities side by side, and the pending action.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::id;
 
 const ALL: &str = "/console/IdentityReplacement";
 
-/// An instance where people from elsewhere sign in.
+/// An instance with users of an external provider.
 async fn instance(world: &World) -> Value {
     let kinds = world.all("IdpType").await;
     let kind = kinds.as_array().unwrap().iter().find(|kind| kind["name"] == "OpenIdConnect").unwrap();
@@ -19,32 +19,32 @@ async fn instance(world: &World) -> Value {
         .await
 }
 
-/// What somebody else asked for: the platform user, and the replacement.
-async fn asked(world: &World) -> (Value, Value) {
+/// A request of another administrator: the platform user, and the replacement.
+async fn requested_replacement(world: &World) -> (Value, Value) {
     let (grace, instance) = (person(world, "grace").await, instance(world).await);
     let body = json!({
         "platformUserId": grace["id"], "replacementIdpInstanceId": instance["id"],
         "replacementUniqueUserId": "grace-at-work", "reason": "Lost her <telephone>",
     });
-    // who made the person at the browser could not be approved by that person
+    // the actor who created the person at the browser cannot be approved by that person
     let asks = world.client("asks", &[("SystemAdmin", None, None)]).await;
     world.sql(vec![("DELETE FROM client_app_controller", vec![])]).await;
-    let made = asks.post(&format!("{BASE}/identity-replacements"), body).await.is(201).json();
-    (grace, made)
+    let created = asks.post(&format!("{BASE}/identity-replacements"), body).await.is(201).json();
+    (grace, created)
 }
 
 on_both_engines! {
-    /// From the queue to the end, by somebody who did not ask for it.
+    /// From the queue to the end, by an administrator who is not the requester.
     async fn a_replacement_is_approved_and_executed(world: World) {
         let mut browser = administrator(&world).await;
-        let (grace, made) = asked(&world).await;
-        let path = format!("{ALL}/{}", id(&made));
+        let (grace, created) = requested_replacement(&world).await;
+        let path = format!("{ALL}/{}", id(&created));
         let queue = browser.open(&format!("{ALL}?view=open")).await;
         assert!(queue.html.contains(&path) && queue.html.contains("Lost her &lt;telephone&gt;"), "{}", queue.html);
         assert!(queue.html.contains("0 / 1"), "{}", queue.html);
         let page = browser.open(&path).await;
-        for told in ["Another identity for Ada Lovelace", "grace-at-work", ">work<", "It waits for 1 to approve", "0 of 1"] {
-            assert!(page.html.contains(told), "{told}: {}", page.html);
+        for expected in ["Another identity for Ada Lovelace", "grace-at-work", ">work<", "It waits for 1 to approve", "0 of 1"] {
+            assert!(page.html.contains(expected), "{expected}: {}", page.html);
         }
         assert!(page.html.contains(&format!("/console/ApplicationUser/{}", id(&grace))), "{}", page.html);
         assert!(!page.html.contains(&format!("{path}/Execute")), "what is not its turn is not offered");
@@ -63,8 +63,8 @@ on_both_engines! {
         assert!(!done.html.contains(&format!("{path}/Cancel")), "{}", done.html);
     }
 
-    /// Nobody approves what they asked for: the page says so, and the operation does.
-    async fn ones_own_request_is_for_others(world: World) {
+    /// Nobody approves the own request: the page says so, and the operation refuses.
+    async fn nobody_approves_the_own_replacement_request(world: World) {
         let mut browser = administrator(&world).await;
         let (grace, instance) = (person(&world, "grace").await, instance(&world).await);
         let user = browser.open(&format!("/console/ApplicationUser/{}", id(&grace))).await;
@@ -80,27 +80,27 @@ on_both_engines! {
         let empty: Vec<_> = fields.iter().copied().filter(|(name, _)| *name != "reason").collect();
         let refused = post(&world, &mut browser, &page, &format!("{ALL}/new"), &empty).await;
         assert!(refused.status == 400 && refused.html.contains("href=\"#f-reason\""), "{}", refused.html);
-        let made = post(&world, &mut browser, &page, &format!("{ALL}/new"), &fields).await;
-        assert!(made.html.contains("You asked for this") && made.html.contains("0 of 2"), "{}", made.html);
+        let created = post(&world, &mut browser, &page, &format!("{ALL}/new"), &fields).await;
+        assert!(created.html.contains("You asked for this") && created.html.contains("0 of 2"), "{}", created.html);
         let open = world.all("identity-replacements").await[0].clone();
         let path = format!("{ALL}/{}", id(&open));
-        assert!(!made.html.contains(&format!("{path}/Approve")) && !made.html.contains("ProveReplacement"), "{}", made.html);
-        let refused = post(&world, &mut browser, &made, &format!("{path}/Approve"), &[]).await;
+        assert!(!created.html.contains(&format!("{path}/Approve")) && !created.html.contains("ProveReplacement"), "{}", created.html);
+        let refused = post(&world, &mut browser, &created, &format!("{path}/Approve"), &[]).await;
         assert_eq!(refused.status, 409, "{}", refused.html);
-        let gone = post(&world, &mut browser, &made, &format!("{path}/Cancel"), &[]).await;
+        let gone = post(&world, &mut browser, &created, &format!("{path}/Cancel"), &[]).await;
         assert!(gone.html.contains("Nothing was replaced"), "{}", gone.html);
     }
 
-    /// Who may not decide is told whose turn it is, and offered nothing.
-    async fn what_is_not_ones_own_is_not_offered(world: World) {
-        let (_, made) = asked(&world).await;
+    /// Users without permission to decide see the pending action, and are offered nothing.
+    async fn replacement_actions_require_permission(world: World) {
+        let (_, created) = requested_replacement(&world).await;
         let reader = person(&world, "reader").await;
         let home = world.all("Subscription").await;
         let home = home.as_array().unwrap().iter().find(|one| one["name"] == "Default").unwrap();
         assign(&world, &reader, "SubscriptionAdmin", json!({ "applyToSubscriptionId": home["id"] })).await;
         let mut browser = Browser::new(&world);
         sign_in(&mut browser, "/console", "reader").await;
-        let path = format!("{ALL}/{}", id(&made));
+        let path = format!("{ALL}/{}", id(&created));
         let page = browser.open(&path).await;
         assert!(page.html.contains(&format!("{path}/Approve")), "{}", page.html);
         for hidden in ["/Cancel", "/Execute", "/ProveReplacementIdentity"] {

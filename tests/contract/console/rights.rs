@@ -1,4 +1,4 @@
-//! What somebody may not do is not offered, and refused if it is tried: every page, as each role sees it.
+//! Forbidden actions are not offered, and refused if they are attempted: every page, for each role.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use super::{BASE, Browser, Page, administrator, assign, id, person, sign_in, unescaped};
 
-/// What a page offers: where its links lead, and what its forms send, as an address and a field of the button.
+/// What a page offers: the targets of its links, and its forms as a URL and the field of the button.
 #[derive(Clone, Default)]
 pub struct Offer {
     pub links: BTreeSet<String>,
     forms: BTreeSet<(String, Option<(String, String)>)>,
-    /// Whether it is a list without rows, which has no form for them.
+    /// Whether it is an empty list, which has no form for rows.
     is_empty: bool,
 }
 
-/// The pages that somebody came by, by their addresses.
+/// The visited pages, by URL.
 pub type Walk = BTreeMap<String, Offer>;
 
-/// The value of an attribute of the element that a text begins in.
+/// The value of an attribute of the element at the start of a text.
 pub fn attribute(element: &str, name: &str) -> Option<String> {
     let inside = element.split('>').next()?;
     let begin = format!("{name}=\"");
@@ -28,11 +28,11 @@ pub fn attribute(element: &str, name: &str) -> Option<String> {
 }
 
 fn offer(page: &Page) -> Offer {
-    let mut found = Offer { is_empty: page.html.contains("<div class=\"empty\">"), ..Offer::default() };
+    let mut offer = Offer { is_empty: page.html.contains("<div class=\"empty\">"), ..Offer::default() };
     let links = page.html.split("<a ").skip(1).filter_map(|rest| attribute(rest, "href"));
-    // where else to look, and the way out, are everybody's
+    // links to help and the sign-out are available to everybody
     let is_own = |href: &String| href.starts_with("/console") && !href.contains("/console/find");
-    found.links = links.filter(is_own).collect();
+    offer.links = links.filter(is_own).collect();
     for form in page.html.split("<form ").skip(1).map(|rest| rest.split("</form>").next().unwrap()) {
         let is_everybodys = |action: &String| ["/console/me", "/console/signout"].contains(&action.as_str());
         let action = attribute(form, "action")
@@ -45,13 +45,13 @@ fn offer(page: &Page) -> Offer {
             buttons.filter(|button| !button.starts_with(" disabled") && !button.contains("type=\"reset\""))
         {
             let sent = attribute(button, "name").zip(attribute(button, "value"));
-            found.forms.insert((action.clone(), sent));
+            offer.forms.insert((action.clone(), sent));
         }
     }
-    found
+    offer
 }
 
-/// What an address is about, whichever row it names: one page of a kind says what its likes do.
+/// The pattern of a URL, whichever row it names: one page represents all of its kind.
 pub fn kind(address: &str) -> String {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let is_key = |part: &&str| {
@@ -63,7 +63,7 @@ pub fn kind(address: &str) -> String {
     format!("{}?{}", parts.join("/"), names.join("&"))
 }
 
-/// Follows links from a page, to one page of each kind. Every link that is shown leads to a page.
+/// Follows links from a page, to one page of each kind. Every shown link leads to a page.
 pub async fn walk(
     browser: &mut Browser,
     (role, from): (&str, &str),
@@ -79,25 +79,25 @@ pub async fn walk(
             wrong.push(format!("{role}: {address} is shown, and answers {}", page.status));
             continue;
         }
-        // names are text, whatever they look like, on every page
+        // names are escaped on every page
         let is_html = page.answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
         if is_html && page.html.contains("<b onx>") {
             wrong.push(format!("{role}: {address} takes a name for HTML"));
         }
-        let mut found = offer(&page);
-        found.links.retain(|href| is_followed(href));
-        waiting.extend(found.links.iter().filter(|href| known.insert(kind(href))).cloned());
-        walked.insert(address, found);
+        let mut offered = offer(&page);
+        offered.links.retain(|href| is_followed(href));
+        waiting.extend(offered.links.iter().filter(|href| known.insert(kind(href))).cloned());
+        walked.insert(address, offered);
     }
     walked
 }
 
-/// Whether a page says that something else is to be done first.
+/// Whether a page reports an unmet prerequisite.
 fn is_in_the_way(page: &Page) -> bool {
     page.status == 409
 }
 
-/// What a refusal is wrong in: it names the missing role, or hides what is there.
+/// What is wrong with a refusal: it must name the missing role, or hide the existence of the row.
 fn wrong_refusal(page: &Page) -> Option<String> {
     let names_role = || ROLES.iter().any(|line| page.html.contains(role_in_words(line.role)));
     let names_carried = || ROLES.iter().any(|line| page.html.contains(line.role.name()));
@@ -108,7 +108,7 @@ fn wrong_refusal(page: &Page) -> Option<String> {
         403 if page.html.contains("One of them has the role ") && names_carried() => None,
         403 if page.html.contains(", so changing it needs the role ") && names_carried() => None,
         404 => None,
-        // a form without anything in it changes nothing, and asks for nothing
+        // an empty form changes nothing, and requires nothing
         200 if page.address.ends_with("done=unchanged") => None,
         403 => Some("names no role".to_owned()),
         status => Some(format!("answers {status}")),
@@ -139,7 +139,7 @@ async fn send(
     browser.post(action, &fields, &[("origin", &world.base)]).await
 }
 
-/// What the first administrator sees and this person does not is refused: pages, links, and forms that are sent all the same.
+/// Everything that the first administrator sees and this user does not is refused: pages, links, and forms.
 async fn try_hidden(
     world: &World,
     browser: &mut Browser,
@@ -158,20 +158,20 @@ async fn try_hidden(
             wrong.extend(refused.map(|what| format!("{role}: {address} {what}")));
             offer(&page)
         };
-        // what leads to a place in a page that is shown offers nothing more
-        let is_elsewhere =
+        // a link to an anchor of a shown page offers nothing more
+        let leads_to_another_page =
             |href: &&String| own.contains_key(address) && !href.starts_with(&format!("{address}#"));
         for href in offered
             .links
             .difference(&shown.links)
-            .filter(is_elsewhere)
+            .filter(leads_to_another_page)
             .filter(|href| tried.insert(kind(href)))
         {
             let answer = browser.open(href).await;
-            // what may be read may be read by its address, and offers nothing
+            // a readable page may be opened by its URL, but must offer no forms
             let is_offered = answer.status == 200 && !offer(&answer).forms.is_empty();
-            let told = || format!("{role}: {href} is not shown by {address}, and offers something");
-            wrong.extend(is_offered.then(told));
+            let message = || format!("{role}: {href} is not shown by {address}, and offers something");
+            wrong.extend(is_offered.then(message));
         }
         let is_of_rows = |form: &&(String, _)| form.0.ends_with("/batch");
         for form in
@@ -188,7 +188,7 @@ async fn try_hidden(
     wrong
 }
 
-/// What is shown can be sent: it is done, or what is missing in it is said.
+/// Every shown form can be sent: it succeeds, or reports missing values.
 async fn try_shown(
     world: &World,
     browser: &mut Browser,
@@ -197,8 +197,8 @@ async fn try_shown(
 ) -> Vec<String> {
     let mut wrong = Vec::new();
     let forms: BTreeSet<_> = own.values().flat_map(|page| page.forms.iter()).collect();
-    // a deletion was judged when its page was shown, and would take away what the others are about
-    // so would the end of a session; and who has no picture cannot lose it
+    // a deletion was validated when its page was shown, and would delete rows that other forms need; so would the end of
+    // a session; and a user without an image cannot delete it
     let left_out = ["/delete", "/SignOutApplicationUser", "/DeleteUserImage"];
     let is_tried = |action: &str| !left_out.iter().any(|end| action.ends_with(end));
     let mut kinds = BTreeSet::new();
@@ -212,8 +212,8 @@ async fn try_shown(
     wrong
 }
 
-/// Where a role is given, as the body of an assignment says it.
-async fn place_of(world: &World, role: RoleType) -> Value {
+/// The scope of a role, as the body of an assignment.
+async fn scope_body(world: &World, role: RoleType) -> Value {
     let (resource, member) = match role.line().given_at.first().unwrap() {
         ScopeKind::Customer => ("Customer", "applyToCustomerId"),
         ScopeKind::Subscription => ("Subscription", "applyToSubscriptionId"),
@@ -226,20 +226,21 @@ async fn place_of(world: &World, role: RoleType) -> Value {
 }
 
 on_both_engines! {
-    /// Each role, every page: what is shown is allowed, and what is hidden is refused and names the missing role.
-    async fn what_is_shown_is_allowed_and_what_is_hidden_refused(world: World) {
+    /// For each role and every page: shown actions are allowed, and hidden ones are refused with the name of the missing
+    /// role.
+    async fn shown_actions_are_allowed_and_hidden_ones_refused(world: World) {
         let mut first = administrator(&world).await;
         let mut signed_in = Vec::new();
         for line in ROLES.iter().filter(|line| line.role != RoleType::SystemAdmin) {
             let (role, name) = (line.role.name(), line.role.name().to_lowercase());
             let one = person(&world, &name).await;
-            assign(&world, &one, role, place_of(&world, line.role).await).await;
+            assign(&world, &one, role, scope_body(&world, line.role).await).await;
             let mut browser = Browser::new(&world);
             let page = sign_in(&mut browser, "/console", &name).await;
             assert_eq!(page.status, 200, "{role}: {}", page.html);
             signed_in.push((role, page.field("csrf"), browser));
         }
-        // afterwards a sign-in asks for more than a password
+        // afterwards a sign-in requires more than a password
         crate::sign_in::leave_traces(&world).await;
         let group = world.admin.post(&world.path("/Group"), json!({ "name": "Makers <b onx>" })).await.is(201).json();
         let member = json!({ "loginName": "member", "firstName": "<b onx>", "lastName": "<b onx>" });
@@ -269,9 +270,9 @@ on_both_engines! {
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     }
 
-    /// Who carries a role that somebody's own do not cover, a person or a group: what is protected of them is not offered, and refused
-    /// if it is tried. What is not protected is offered all the same.
-    async fn what_a_higher_role_protects_is_not_offered(world: World) {
+    /// Users and groups with a role that exceeds the own roles: protected actions are not offered, and refused if they
+    /// are attempted. Others are offered.
+    async fn actions_on_rows_with_higher_roles_are_not_offered(world: World) {
         let mut first = administrator(&world).await;
         let boss = world.admin.get(&world.path("/User")).await.is(200).json()[0].clone();
         let group = world.group("auditors").await;
@@ -288,7 +289,7 @@ on_both_engines! {
         for role in [RoleType::UserStoreAdmin, RoleType::SubscriptionAdmin, RoleType::CustomerAdmin] {
             let name = role.name().to_lowercase();
             let one = person(&world, &name).await;
-            assign(&world, &one, role.name(), place_of(&world, role).await).await;
+            assign(&world, &one, role.name(), scope_body(&world, role).await).await;
             let mut browser = Browser::new(&world);
             let page = sign_in(&mut browser, "/console", &name).await;
             helpers.push((role.name(), page.field("csrf"), browser));
@@ -323,7 +324,7 @@ on_both_engines! {
                 }
             }
         }
-        // in lists such rows are chosen for nothing, and links to such groups stay as they are
+        // such rows cannot be selected in lists, and relations to such groups cannot be changed
         let (role, _, browser) = &mut helpers[0];
         let ordinary = world.user("ordinary").await;
         for (list, id, can) in [("User", id(&boss), false), ("User", id(&member), false), ("User", id(&ordinary), true), ("Group", id(&group), false)] {

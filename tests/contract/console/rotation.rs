@@ -1,4 +1,4 @@
-//! Keys and secrets of a client app in the order of time, and ending one.
+//! Rotation of keys and secrets of a client app.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -9,20 +9,20 @@ use crate::id;
 
 const DAY: i64 = 24 * 3_600_000;
 
-/// A secret of an app that was last used so many days ago.
+/// A secret of an app that was last used this many days ago.
 async fn secret(world: &World, app: &Value, name: &str, days_ago: Option<i64>) -> Value {
-    let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": name })).await;
+    let created = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": name })).await;
     if let Some(days) = days_ago {
         let key = |row: &Value| Uuid::try_parse(id(row)).unwrap().into();
         let used_on = (chancery_web::now().0 - days * DAY).into();
         let text =
             "INSERT INTO client_credential_use (credential_id, client_app_id, used_on) VALUES (?1, ?2, ?3)";
-        world.sql(vec![(text, vec![key(&made), key(app), used_on])]).await;
+        world.sql(vec![(text, vec![key(&created), key(app), used_on])]).await;
     }
-    made
+    created
 }
 
-/// The line about one, from its tone on.
+/// The line about a credential, starting with its tone.
 fn line<'a>(html: &'a str, name: &str) -> &'a str {
     let list = html.split("<ul class=\"checks\">").nth(1).unwrap_or_else(|| panic!("no list in {html}"));
     let mut lines = list.split("</ul>").next().unwrap().split("<li class=\"").skip(1);
@@ -30,8 +30,8 @@ fn line<'a>(html: &'a str, name: &str) -> &'a str {
 }
 
 on_both_engines! {
-    /// Each is told with when it was made, used and ends; the one made last is first.
-    async fn they_are_told_in_the_order_of_time(world: World) {
+    /// Each credential is shown with its creation, last use and expiry; the newest one is first.
+    async fn credentials_are_listed_by_time(world: World) {
         let mut browser = administrator(&world).await;
         let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
         let here = format!("/console/ClientApp/{}/rotation", id(&app));
@@ -48,15 +48,15 @@ on_both_engines! {
         assert!(spring.contains("not used") && !spring.contains("<time"), "{spring}");
         assert!(autumn.starts_with("off") && autumn.contains("ended 2021-01-01") && !autumn.contains(&here), "{autumn}");
         assert!(page.html.find("Spring") < page.html.find("Winter"), "the newest is first");
-        // made today, as its id tells
+        // created today, according to its id
         let today = chancery_web::now();
         let mut text = Vec::new();
         chancery_record::format_timestamp(today, &mut text);
         assert!(winter.contains(&format!("made {}", String::from_utf8_lossy(&text[..10]))), "{winter}");
     }
 
-    /// Ending one that is used warns, and says whether another one is in use.
-    async fn who_would_be_cut_off_is_told(world: World) {
+    /// Ending a credential in use shows a warning, and whether another one is in use.
+    async fn ending_a_credential_in_use_shows_a_warning(world: World) {
         let mut browser = administrator(&world).await;
         let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
         let here = format!("/console/ClientApp/{}/rotation", id(&app));
@@ -82,8 +82,8 @@ on_both_engines! {
         post(&world, &mut browser, &page, &end, &[("when", "never")]).await.answer.expect(400);
     }
 
-    /// What is another app's is not there; a key set ends by its own member.
-    async fn only_its_own_end_here(world: World) {
+    /// A credential of another app is not found; a key set ends by its own member.
+    async fn credentials_of_other_apps_are_not_found(world: World) {
         let mut browser = administrator(&world).await;
         let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
         let other = world.make("ClientApp", json!({ "name": "Other" })).await;

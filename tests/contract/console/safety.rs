@@ -1,4 +1,4 @@
-//! The safety of a client app, as a checklist by profile.
+//! The security profile of a client app as a checklist.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{BASE, Browser, administrator, assign, hidden, person, post, sign_in};
 use crate::id;
 
-/// The line about a member, from its tone on.
+/// The line about a member, starting with its tone.
 fn line<'a>(html: &'a str, label: &str) -> &'a str {
     let list = html.split("<ul class=\"checks\">").nth(1).unwrap_or_else(|| panic!("no checklist in {html}"));
     let mut lines = list.split("</ul>").next().unwrap().split("<li class=\"").skip(1);
@@ -14,7 +14,7 @@ fn line<'a>(html: &'a str, label: &str) -> &'a str {
 }
 
 on_both_engines! {
-    /// What is missing leads to its field; when nothing is, the profile is set from here.
+    /// Violations link to their fields; without any, the profile can be assigned here.
     async fn a_profile_is_a_checklist(world: World) {
         let mut browser = administrator(&world).await;
         let app = world.make("ClientApp", json!({ "name": "Portal", "allowUserLogin": true })).await;
@@ -44,19 +44,19 @@ on_both_engines! {
         assert!(next.status == 200 && next.html.contains("It has the profile FAPI 2.0"), "{}: {}", next.status, next.html);
         let app = world.admin.get(&path).await.is(200).json();
         assert_eq!(app["securityProfile"], json!("Fapi2SecurityProfile"));
-        // the signed one asks for more
+        // the profile with message signing requires more
         let page = browser.open(&format!("{here}?profile=fapi2-signed")).await;
         assert!(line(&page.html, "Request: signature").starts_with("warn"), "{}", page.html);
     }
 
-    /// What is set and not served is told on the app's page, with what it does.
-    async fn what_is_not_served_is_told(world: World) {
+    /// Unsupported settings are shown on the app's page, with their effect.
+    async fn unsupported_settings_are_reported(world: World) {
         let mut browser = administrator(&world).await;
         let app = json!({ "name": "Portal", "subjectType": "Pairwise", "idTokenEncryptedResponseAlg": "RSA-OAEP" });
         let app = world.make("ClientApp", app).await;
         let page = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
-        for told in ["While this is Pairwise, nobody can sign in to the app.", "ID tokens are not encrypted"] {
-            assert!(page.html.contains(told), "{told}: {}", page.html);
+        for expected in ["While this is Pairwise, nobody can sign in to the app.", "ID tokens are not encrypted"] {
+            assert!(page.html.contains(expected), "{expected}: {}", page.html);
         }
         let plain = world.make("ClientApp", json!({ "name": "Plain" })).await;
         let page = browser.open(&format!("/console/ClientApp/{}", id(&plain))).await;
@@ -65,50 +65,50 @@ on_both_engines! {
         let identity = world.make("ClientAppFederatedIdentity", identity).await;
         let uri = json!({ "clientAppId": plain["id"], "uri": "https://app.example/request.jwt" });
         let uri = world.make("ClientAppRequestUri", uri).await;
-        for (resource, row, told) in [
+        for (resource, row, expected) in [
             ("ClientAppFederatedIdentity", &identity, "Tokens of other issuers are not accepted as client authentication"),
             ("ClientAppRequestUri", &uri, "Authorization requests with a request URI are refused."),
         ] {
             let page = browser.open(&format!("/console/{resource}/{}", id(row))).await;
-            assert!(page.html.contains(told) && page.html.contains("not supported"), "{resource}: {}", page.html);
+            assert!(page.html.contains(expected) && page.html.contains("not supported"), "{resource}: {}", page.html);
         }
         let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
         let page = browser.open(&format!("/console/IdpInstance/{}", id(&store))).await;
         assert!(!page.html.contains("not supported"), "{}", page.html);
     }
 
-    /// A profile that is not met is refused by the operation, and told here.
-    async fn what_is_missing_is_refused(world: World) {
+    /// A profile with violations is refused by the operation, and the page shows the reason.
+    async fn a_profile_with_violations_is_refused(world: World) {
         let mut browser = administrator(&world).await;
         let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
         let here = format!("/console/ClientApp/{}/safety", id(&app));
         let page = browser.open(&here).await;
         let token = app["concurrencyToken"].as_str().unwrap().to_owned();
         let fields = [("profile", "fapi1"), ("concurrencyToken", token.as_str())];
-        let told = post(&world, &mut browser, &page, &here, &fields).await;
-        assert!(told.status == 400 && told.html.contains("class=\"problems\""), "{}: {}", told.status, told.html);
+        let response = post(&world, &mut browser, &page, &here, &fields).await;
+        assert!(response.status == 400 && response.html.contains("class=\"problems\""), "{}: {}", response.status, response.html);
         post(&world, &mut browser, &page, &here, &[("profile", "made up")]).await.answer.expect(400);
     }
 
-    /// What is good for all: no implicit flow, secrets that end, own resources alone.
-    async fn what_is_good_for_all_is_told(world: World) {
+    /// Recommendations: no implicit flow, secrets with an expiry, and only own resources.
+    async fn the_basic_profile_checks_recommendations(world: World) {
         let mut browser = administrator(&world).await;
         let app = world.make("ClientApp", json!({ "name": "Portal", "allowedResponseTypes": "code,id_token" })).await;
         world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
         let page = browser.open(&format!("/console/ClientApp/{}/safety", id(&app))).await;
-        for (label, place) in [
+        for (label, target) in [
             ("Response types", "#f-allowedResponseTypes"),
             ("Secrets", "ClientAppSecret?of=clientAppId"),
             ("Only listed resources", "#f-resourceFilterEnabled"),
         ] {
             let line = line(&page.html, label);
-            assert!(line.starts_with("warn") && line.contains(place), "{label}: {line}");
+            assert!(line.starts_with("warn") && line.contains(target), "{label}: {line}");
         }
         assert!(line(&page.html, "Across subscriptions").starts_with("good"), "{}", page.html);
     }
 
-    /// Who may only read sees the checklist, and no button.
-    async fn who_may_only_read_sees_it(world: World) {
+    /// Readers see the checklist without the button.
+    async fn a_reader_sees_the_checklist_without_a_button(world: World) {
         let ada = person(&world, "ada").await;
         let tenant = world.all("Tenant").await[0]["id"].clone();
         assign(&world, &ada, "TenantAdmin", json!({ "applyToTenantId": tenant })).await;
@@ -119,8 +119,8 @@ on_both_engines! {
         sign_in(&mut browser, "/console", "ada").await;
         let here = format!("/console/ClientApp/{}/safety", id(&app));
         let page = browser.open(&here).await;
-        let told = line(&page.html, "Only listed resources");
-        assert!(told.starts_with("warn") && !told.contains("<a "), "{told}");
+        let shown = line(&page.html, "Only listed resources");
+        assert!(shown.starts_with("warn") && !shown.contains("<a "), "{shown}");
         let page = browser.open(&format!("{here}?profile=fapi1")).await;
         let token = app["concurrencyToken"].as_str().unwrap();
         let fields = [("profile", "basic"), ("concurrencyToken", token)];

@@ -1,4 +1,4 @@
-//! Signing in to the console, and what ends it.
+//! Sign-in to the console, and the end of its session.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -7,8 +7,8 @@ use super::{BASE, Browser, PASSWORD, administrator, assign, pattern::lists, pers
 use crate::{id, management::type_id};
 
 on_both_engines! {
-    /// The address that was asked for is where the sign-in leads; there is no token in it.
-    async fn a_sign_in_leads_to_the_page_that_was_asked_for(world: World) {
+    /// The sign-in redirects to the requested URL, which contains no token.
+    async fn a_sign_in_redirects_to_the_requested_page(world: World) {
         let ada = person(&world, "ada").await;
         assign(&world, &ada, "SystemAdmin", json!({})).await;
         let mut browser = Browser::new(&world);
@@ -20,8 +20,8 @@ on_both_engines! {
         assert_eq!(grants, json!([]), "nothing is granted to anybody");
     }
 
-    /// The answer of a sign-in counts once, and in the browser that asked.
-    async fn an_answer_counts_once_and_here(world: World) {
+    /// The authorization response is accepted once, and only in the browser that requested it.
+    async fn an_authorization_response_is_valid_once_and_in_its_browser(world: World) {
         let ada = person(&world, "ada").await;
         assign(&world, &ada, "SystemAdmin", json!({})).await;
         let mut browser = Browser::new(&world);
@@ -36,14 +36,14 @@ on_both_engines! {
         assert_eq!(again.status, 401);
     }
 
-    /// A slash at the end of an address that people type makes no other.
-    async fn a_slash_at_the_end_is_no_matter(world: World) {
+    /// A trailing slash in a URL makes no difference.
+    async fn a_trailing_slash_is_ignored(world: World) {
         let mut browser = administrator(&world).await;
         for path in ["/console/", "/console/Tenant/", "/openapi/", "/device/"] {
             let page = browser.open(path).await;
             assert_eq!(page.status, 200, "{path}: {}", page.html);
         }
-        // relative links lead elsewhere below a slash
+        // relative links have another base below a slash
         let page = browser.open("/openapi/").await;
         assert_eq!(page.address, "/openapi");
         let sheet = page.html.split("rel=\"stylesheet\" href=\".").nth(1).unwrap().split('"').next().unwrap();
@@ -51,13 +51,13 @@ on_both_engines! {
         browser.open(&format!("{folder}{sheet}")).await.answer.expect(200);
     }
 
-    async fn signing_out_ends_it(world: World) {
+    async fn signing_out_ends_the_console_session(world: World) {
         let mut browser = administrator(&world).await;
         let before = browser.cookies.clone();
         let page = browser.open("/console").await;
         let out = post(&world, &mut browser, &page, "/console/signout", &[]).await;
         assert!(out.status == 200 && out.html.contains("signed out") && !out.html.contains("name=\"decision\""), "{}", out.html);
-        // neither the console nor the sign-in lets anybody in, whoever kept the cookies
+        // neither the console nor the sign-in accepts the stored cookies afterwards
         for cookies in [browser.cookies.clone(), before] {
             browser.cookies = cookies;
             let page = browser.open("/console").await;
@@ -65,8 +65,9 @@ on_both_engines! {
         }
     }
 
-    /// What ends the sign-in ends the console at the next click: a lock, the end of the session, a role that is gone.
-    async fn what_is_taken_away_counts_at_the_next_click(world: World) {
+    /// The end of the sign-in ends the console session at the next request: a lock, the end of the session, or a lost
+    /// role.
+    async fn revoked_access_takes_effect_at_the_next_request(world: World) {
         let ada = person(&world, "ada").await;
         let role = assign(&world, &ada, "SystemAdmin", json!({})).await;
         let mut browser = Browser::new(&world);
@@ -84,33 +85,33 @@ on_both_engines! {
         assert!(page.html.contains("name=\"password\""), "{}", page.html);
     }
 
-    /// A lock ends it, half an hour without use, and ten hours.
-    async fn locks_and_time_end_it(world: World) {
+    /// A lock ends the session, and so do half an hour without use, and ten hours.
+    async fn locks_and_timeouts_end_the_console_session(world: World) {
         let mut browser = administrator(&world).await;
         let set = async |what: &'static str| world.sql(vec![(what, vec![])]).await;
         let is_out = async |browser: &mut Browser| browser.open("/console/Tenant").await.html.contains("name=\"password\"");
-        let kept = browser.cookies.clone();
-        // 29 minutes and two more without use: what a prefetch reads between them is no use
+        let cookies = browser.cookies.clone();
+        // 29 minutes and two more without use: a prefetch in between does not count as use
         set("UPDATE console_session SET seen_on = seen_on - 1740000").await;
         let prefetch = [("sec-purpose", "prefetch")];
         assert_eq!(browser.open_with("/console/Tenant", &prefetch).await.status, 200);
         set("UPDATE console_session SET seen_on = seen_on - 120000").await;
         assert!(is_out(&mut browser).await, "half an hour without use");
         set("UPDATE console_session SET seen_on = seen_on + 1860000").await;
-        browser.cookies.clone_from(&kept);
+        browser.cookies.clone_from(&cookies);
         assert!(!is_out(&mut browser).await);
         set("UPDATE console_session SET expires_on = expires_on - 36000000").await;
         assert!(is_out(&mut browser).await, "ten hours");
         set("UPDATE console_session SET expires_on = expires_on + 36000000").await;
-        browser.cookies.clone_from(&kept);
+        browser.cookies.clone_from(&cookies);
         assert!(!is_out(&mut browser).await);
         let user = world.admin.get(&world.path("/User")).await.is(200).json()[0].clone();
         world.admin.post(&world.path(&format!("/User/{}/state", id(&user))), json!({ "isUserLocked": true })).await.expect(200);
         assert!(is_out(&mut browser).await, "a lock");
     }
 
-    /// The value of the cookie is another one after each proof, and the former one is good for nothing.
-    async fn a_proof_changes_the_cookie(world: World) {
+    /// The value of the cookie changes with each proof, and the previous one becomes invalid.
+    async fn reauthentication_changes_the_session_cookie(world: World) {
         let mut browser = administrator(&world).await;
         let before = browser.cookies.clone();
         let page = browser.open("/console/proof").await;
@@ -124,8 +125,8 @@ on_both_engines! {
         assert!(former.open("/console/Tenant").await.html.contains("name=\"password\""));
     }
 
-    /// Looking at pages changes nothing, whoever looks: they are fetched ahead.
-    async fn looking_changes_nothing(world: World) {
+    /// GET requests change nothing for anybody, since pages are prefetched.
+    async fn get_requests_change_nothing(world: World) {
         let mut browser = administrator(&world).await;
         let user = world.user("grace").await;
         let newest = async |trail: String| {
@@ -146,8 +147,8 @@ on_both_engines! {
         assert_eq!((newest(of_store).await, newest(of_configuration).await), before);
     }
 
-    /// A form is of this server's page and of this session, or nothing is done.
-    async fn a_form_is_ours_or_refused(world: World) {
+    /// A form without a token of this server and this session changes nothing.
+    async fn a_form_without_csrf_token_is_refused(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/Customer/new").await;
         let csrf = page.field("csrf");
@@ -166,24 +167,24 @@ on_both_engines! {
         browser.post("/console/Customer/new", &planted, &own).await.answer.expect(403);
         let customers = world.admin.get(&format!("{BASE}/Customer")).await.is(200).json();
         assert_eq!(customers.as_array().unwrap().len(), 1);
-        // a session's cookie is of no use at the interface
+        // the cookie of the console is not accepted by the API
         let cookie = browser.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; ");
         let path = format!("{BASE}/Customer");
         let headers = [("cookie", cookie.as_str())];
         world.anonymous.send(http::Method::GET, &path, &headers, Vec::new()).await.expect(401);
     }
 
-    /// Who has no role is told so after signing in, with a way out.
-    async fn who_has_no_role_is_told(world: World) {
+    /// A user without a role sees an explanation after the sign-in, with a link to sign out.
+    async fn a_user_without_a_role_sees_an_explanation(world: World) {
         person(&world, "ada").await;
         let mut browser = Browser::new(&world);
         let page = sign_in(&mut browser, "/console", "ada").await;
         assert!(page.status == 403 && page.html.contains("You have no role here"), "{}", page.html);
-        // the own account is there, and what else is shown on it leads nowhere else
+        // the own account is available, and other links of its page lead nowhere else
         let own = browser.open("/console/me").await;
         assert!(own.status == 200 && own.html.contains("Where you are signed in"), "{}", own.html);
-        let kept = post(&world, &mut browser, &own, "/console/me", &[("lang", "de"), ("back", "/console/me")]).await;
-        assert!(kept.status == 200 && kept.html.contains("<html lang=\"de\""), "{}", kept.html);
+        let saved = post(&world, &mut browser, &own, "/console/me", &[("lang", "de"), ("back", "/console/me")]).await;
+        assert!(saved.status == 200 && saved.html.contains("<html lang=\"de\""), "{}", saved.html);
         assert_eq!(browser.open("/console/store/default/User").await.status, 403);
         let page = browser.open("/console").await;
         assert!(page.html.contains("action=\"/console/signout\""), "{}", page.html);
@@ -192,8 +193,8 @@ on_both_engines! {
         assert!(page.html.contains("name=\"password\""), "{}", page.html);
     }
 
-    /// Who administers one user store looks at that one, wherever the person begins, and is offered no other.
-    async fn the_store_that_is_open_is_looked_at(world: World) {
+    /// An administrator of one user store sees that one, on every path, and is offered no other.
+    async fn the_accessible_user_store_is_selected(world: World) {
         let kind = type_id(&world, "UserStore").await;
         let staff = world.make("IdpInstance", json!({ "name": "staff", "idpTypeId": kind })).await;
         let grace = person(&world, "grace").await;
@@ -207,14 +208,14 @@ on_both_engines! {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/store/staff/User").await;
         assert!(page.html.contains("href=\"/console/store/default/User\""), "{}", page.html);
-        // what was looked at last is looked at again
+        // the last viewed store is selected again
         assert!(browser.open("/console").await.html.contains("href=\"/console/store/staff/User\""));
         world.admin.delete(&format!("{BASE}/IdpInstance/{}", id(&staff))).await;
         assert!(browser.open("/console").await.html.contains("href=\"/console/store/default/User\""));
     }
 
-    /// Nothing of a page is kept by anybody, framed, or run that is not this server's.
-    async fn pages_keep_others_out(world: World) {
+    /// Pages are not cached or framed, and run no foreign code.
+    async fn pages_have_security_headers(world: World) {
         let mut browser = administrator(&world).await;
         for path in ["/console", "/console/store/default/User", "/console/nowhere"] {
             let page = browser.open(path).await;
@@ -235,8 +236,8 @@ on_both_engines! {
         }
     }
 
-    /// How pages look is kept with the person, and in the page's first byte.
-    async fn a_preference_is_kept(world: World) {
+    /// Display preferences are stored with the person, and apply to the page from its first byte.
+    async fn a_preference_is_stored(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console").await;
         let fields = [("theme", "dark"), ("lang", "de"), ("density", "compact"), ("back", "/console/Tenant")];
@@ -244,12 +245,12 @@ on_both_engines! {
         assert!(next.address.ends_with("/console/Tenant"), "{}", next.address);
         assert!(next.html.contains("<html lang=\"de\" dir=\"ltr\" data-theme=\"dark\" data-density=\"compact\">"), "{}", next.html);
         assert!(next.html.contains("Mandanten"));
-        // what the interface refuses in English is told in the page's language
+        // English errors of the API are translated
         let form = browser.open("/console/Customer/new").await;
         let long = "x".repeat(300);
         let refused = post(&world, &mut browser, &form, "/console/Customer/new", &[("key", &form.field("key")), ("name", &long)]).await;
         assert!(refused.status == 400 && refused.html.contains("Name fasst höchstens 256 Zeichen, nicht 300"), "{}", refused.html);
-        // what fails is told in it, too, and looks as other pages do
+        // error pages are translated, too, and have the standard layout
         let nowhere = browser.open("/console/nowhere").await;
         assert!(nowhere.html.contains("<html lang=\"de\" dir=\"ltr\" data-theme=\"dark\""), "{}", nowhere.html);
         assert!(nowhere.html.contains("Diese Seite gibt es in der Konsole nicht."), "{}", nowhere.html);

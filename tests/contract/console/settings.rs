@@ -1,4 +1,4 @@
-//! All options of one owner on a page, each with its editor.
+//! All options of one owner on a page, each with its control.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ async fn option(world: &World, name: &str) -> Value {
     world.admin.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json()[0].clone()
 }
 
-/// Posts the form with these settings typed.
+/// Submits the form with these settings.
 async fn save(world: &World, browser: &mut Browser, path: &str, page: &Page, typed: &[(&str, &str)]) -> Page {
     let (base, tokens) = (hidden(page, "base"), hidden(page, "tokens"));
-    let kept = [("base", base.as_str()), ("tokens", tokens.as_str())];
-    let fields: Vec<_> = kept.into_iter().chain(typed.iter().copied()).collect();
+    let hidden_fields = [("base", base.as_str()), ("tokens", tokens.as_str())];
+    let fields: Vec<_> = hidden_fields.into_iter().chain(typed.iter().copied()).collect();
     post(world, browser, page, path, &fields).await
 }
 
@@ -47,7 +47,7 @@ on_both_engines! {
         }
         let trail = world.admin.get(&format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=5")).await.is(200).json();
         assert!(trail.as_array().unwrap().iter().all(|entry| entry["area"] == "Option" && entry["action"] == "Modified"), "{trail}");
-        // taking it back
+        // undo
         let undo = saved.html.split("class=\"note\"").nth(1).unwrap().split("</form>").next().unwrap();
         let undo = Page { html: undo.to_owned(), ..saved };
         let fields: Vec<(String, String)> = undo.html.split("type=\"hidden\" name=\"").skip(1)
@@ -57,8 +57,8 @@ on_both_engines! {
         assert_eq!(option(&world, "TemporaryLockDuration").await["value"], json!("00:05:00"));
     }
 
-    /// One that is refused keeps all of them as they were, and is told at its place.
-    async fn one_that_is_refused_changes_nothing(world: World) {
+    /// A refused setting leaves all of them unchanged, and is reported at its field.
+    async fn a_refused_setting_changes_nothing(world: World) {
         let mut browser = administrator(&world).await;
         let path = format!("/console/IdpInstance/{}/settings", id(&instance(&world).await));
         let page = browser.open(&path).await;
@@ -74,8 +74,9 @@ on_both_engines! {
         assert_eq!(option(&world, "PasswordMinLength").await["value"], json!("12"));
     }
 
-    /// Whoever could not act on all who sign in there is told so at the setting, and how to go on; what decides nothing is set.
-    async fn one_that_decides_who_signs_in_is_refused_at_its_place(world: World) {
+    /// A user whose role does not cover all users that sign in there sees the reason and the remedy at the setting; other
+    /// settings are saved.
+    async fn a_protected_setting_is_refused_at_its_field(world: World) {
         let store = instance(&world).await;
         let boss = person(&world, "boss").await;
         assign(&world, &boss, "SystemAdmin", json!({})).await;
@@ -95,8 +96,8 @@ on_both_engines! {
         assert_eq!(option(&world, "UserLockNotificationRecipients").await["value"], json!("a@example.com"));
     }
 
-    /// A secret goes in, and never out.
-    async fn a_mail_server_is_set_by_its_parts(world: World) {
+    /// A secret can be set, but is never shown.
+    async fn a_mail_server_is_set_by_its_members(world: World) {
         let mut browser = administrator(&world).await;
         let path = format!("/console/IdpInstance/{}/settings", id(&instance(&world).await));
         let page = browser.open(&path).await;
@@ -112,7 +113,7 @@ on_both_engines! {
         assert_eq!(row["hasConfigurationError"], json!(false));
     }
 
-    /// Tenants and second factors have theirs.
+    /// Tenants and second factors have settings, too.
     async fn each_owner_has_its_settings(world: World) {
         let mut browser = administrator(&world).await;
         for (resource, name) in [("Tenant", "SessionLifetime"), ("MfaInstance", "ResendInterval")] {
@@ -129,8 +130,8 @@ on_both_engines! {
         }
     }
 
-    /// Settings are looked for by whose they are: the store that is chosen, other providers, factors and tenants.
-    async fn settings_are_found_by_whose_they_are(world: World) {
+    /// Settings are listed by owner: the selected store, other providers, second factors and tenants.
+    async fn settings_are_listed_by_owner(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/settings").await;
         let (instance, tenant) = (instance(&world).await, world.all("Tenant").await[0].clone());
@@ -138,7 +139,7 @@ on_both_engines! {
             format!("/console/IdpInstance/{}/settings", id(&instance)),
             format!("/console/Tenant/{}/settings", id(&tenant)),
             "/console/Option".to_owned(),
-            // the navigation leads here
+            // the navigation links to this page
             "/console/settings".to_owned(),
         ] {
             assert!(page.html.contains(&format!("href=\"{href}\"")), "{href}: {}", page.html);

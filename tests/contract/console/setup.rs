@@ -1,4 +1,4 @@
-//! The first administrator comes in by a link that is good once.
+//! The setup link of the first administrator, which is valid once.
 
 use chancery_signin::open_setup;
 use chancery_store::{Error, Mode};
@@ -12,12 +12,12 @@ use crate::{
     sign_in::link as way_of,
 };
 
-/// A link that was made just now.
+/// A new setup link.
 async fn link(world: &World) -> String {
     world.set_option("PasskeyEnrolment", "Off").await;
     let (master, now) = (world.app.context.master.clone(), chancery_web::now());
-    let made = world.app.store.run("Link", Mode::Write, None, move |tx| open_setup(tx, &master, now));
-    let code = Result::<_, Error>::unwrap(made.await);
+    let opened = world.app.store.run("Link", Mode::Write, None, move |tx| open_setup(tx, &master, now));
+    let code = Result::<_, Error>::unwrap(opened.await);
     format!("/console/setup/{code}")
 }
 
@@ -32,11 +32,11 @@ fn filled(login_name: &str) -> [(&str, &str); 5] {
 }
 
 on_both_engines! {
-    async fn the_link_makes_one_administrator(world: World) {
+    async fn the_setup_link_creates_one_administrator(world: World) {
         let link = link(&world).await;
         let mut browser = Browser::new(&world);
         for _ in 0..2 {
-            // looking at it spends nothing: previews and prefetches look, too
+            // opening it does not use it up: previews and prefetches open it, too
             browser.open(&link).await.answer.expect(200);
         }
         let page = browser.open(&link).await;
@@ -49,8 +49,8 @@ on_both_engines! {
         assert_eq!(roles[0]["roleType"], json!("SystemAdmin"));
     }
 
-    /// Who wants no password gets an access pass, which leads to a passkey and to the console.
-    async fn the_first_administrator_may_have_a_passkey_alone(world: World) {
+    /// An administrator without a password gets an access pass, which leads to a passkey and to the console.
+    async fn the_first_administrator_may_use_a_passkey_only(world: World) {
         let link = link(&world).await;
         let mut browser = Browser::new(&world);
         world.set_option("TemporaryAccessPassEnabled", "false").await;
@@ -61,20 +61,20 @@ on_both_engines! {
         let page = browser.open(&link).await;
         assert!(page.html.contains("f-way"), "{}", page.html);
         let typed = [("loginName", "grace"), ("way", "passkey")];
-        let told = post(&world, &mut browser, &page, &link, &typed).await;
-        let pass = told.html.rsplit("<code>").next().unwrap().split("</code>").next().unwrap().to_owned();
-        assert!(told.html.contains("access pass") && pass.len() >= 8, "{}", told.html);
+        let response = post(&world, &mut browser, &page, &link, &typed).await;
+        let pass = response.html.rsplit("<code>").next().unwrap().split("</code>").next().unwrap().to_owned();
+        assert!(response.html.contains("access pass") && pass.len() >= 8, "{}", response.html);
         let page = browser.open("/console/welcome").await;
         let page = browser.open(&way_of(&page, "access pass")).await;
         let page = browser.submit(&page, &[("username", "grace"), ("pass", &pass)]).await;
-        let made = Authenticator::new(5).make_passkey(&page.asked());
-        let next = browser.submit(&page, &[("credential", &made.to_string())]).await;
+        let passkey = Authenticator::new(5).make_passkey(&page.asked());
+        let next = browser.submit(&page, &[("credential", &passkey.to_string())]).await;
         let page = browser.open(&next.onward()).await;
         assert!(page.address.ends_with("/console/welcome"), "{}: {}", page.address, page.html);
     }
 
-    /// A link is good for an hour.
-    async fn the_link_is_over_after_an_hour(world: World) {
+    /// A setup link is valid for an hour.
+    async fn the_setup_link_expires_after_an_hour(world: World) {
         let link = link(&world).await;
         let mut browser = Browser::new(&world);
         world.sql(vec![("UPDATE console_setup SET expires_on = expires_on - 3540000", vec![])]).await;
@@ -83,8 +83,8 @@ on_both_engines! {
         browser.open(&link).await.answer.expect(404);
     }
 
-    /// A link that was not used is good for nothing once somebody administers.
-    async fn the_link_ends_with_the_first_administrator(world: World) {
+    /// An unused setup link becomes invalid once there is an administrator.
+    async fn the_setup_link_expires_with_the_first_administrator(world: World) {
         let link = link(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&link).await;
@@ -95,8 +95,8 @@ on_both_engines! {
         browser.open(&link).await.answer.expect(404);
     }
 
-    /// Of all who use the link at once, one becomes administrator, and nothing is left of the others.
-    async fn the_link_is_good_once(world: World) {
+    /// Of concurrent requests with the link, one creates the administrator, and nothing remains of the others.
+    async fn the_setup_link_is_valid_once(world: World) {
         let link = link(&world).await;
         let posts = ["one", "two", "three", "four"].map(|name| {
             let (world, link) = (&world, &link);
@@ -112,27 +112,27 @@ on_both_engines! {
         assert_eq!(people.as_array().unwrap().len(), 1);
     }
 
-    /// What is wrong is said at its place, and spends nothing.
-    async fn what_is_wrong_spends_nothing(world: World) {
+    /// Errors are reported at their fields, and do not use the link up.
+    async fn an_invalid_setup_form_does_not_use_the_link_up(world: World) {
         let link = link(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&link).await;
         let mut weak = filled("grace");
         (weak[3].1, weak[4].1) = ("short", "short");
-        let told = post(&world, &mut browser, &page, &link, &weak).await;
-        assert!(told.status == 400 && told.html.contains("f-password"), "{}", told.html);
-        assert!(!told.html.contains("short\""), "a password is never shown again");
+        let response = post(&world, &mut browser, &page, &link, &weak).await;
+        assert!(response.status == 400 && response.html.contains("f-password"), "{}", response.html);
+        assert!(!response.html.contains("short\""), "a password is never shown again");
         let mut differing = filled("grace");
         differing[4].1 = "another lively grey heron";
-        let told = post(&world, &mut browser, &page, &link, &differing).await;
-        assert!(told.html.contains("is not the same"), "{}", told.html);
+        let response = post(&world, &mut browser, &page, &link, &differing).await;
+        assert!(response.html.contains("is not the same"), "{}", response.html);
         let people = world.admin.get(&world.path("/User")).await.is(200).json();
         assert_eq!(people, json!([]));
         browser.open(&link).await.answer.expect(200);
     }
 
-    /// Only the page itself posts it.
-    async fn others_cannot_use_the_link(world: World) {
+    /// The form is accepted from the page itself only.
+    async fn the_setup_form_is_accepted_from_its_page_only(world: World) {
         let link = link(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&link).await;

@@ -1,4 +1,4 @@
-//! Sign-ins, sessions, grants and second factors: who, where and when, and what ends them.
+//! Sign-ins, sessions, grants and second factors: who, where and when, and how each is ended.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{BASE, Browser, administrator, assign, encode, person, post, sign_in}
 use crate::{each, id};
 
 on_both_engines! {
-    /// Another's session is found among those that live, by its person, and ended where it is shown.
+    /// Another user's session is found in the view of active ones, by its person, and ended on its page.
     async fn a_session_is_found_and_ended(world: World) {
         let mut browser = administrator(&world).await;
         let grace = person(&world, "grace").await;
@@ -24,17 +24,17 @@ on_both_engines! {
         let path = format!("/console/SignInSession/{path}");
         let page = browser.open(&path).await;
         assert!(page.html.contains(&format!("href=\"/console/ApplicationUser/{}\"", id(&grace))), "{}", page.html);
-        let ask = browser.open(&format!("{path}/delete")).await;
-        assert!(ask.html.contains("<h1>End: Ada Lovelace") && !ask.html.contains("name=\"typed\""), "{}", ask.html);
-        let done = post(&world, &mut browser, &ask, &format!("{path}/delete"), &[]).await;
+        let confirmation = browser.open(&format!("{path}/delete")).await;
+        assert!(confirmation.html.contains("<h1>End: Ada Lovelace") && !confirmation.html.contains("name=\"typed\""), "{}", confirmation.html);
+        let done = post(&world, &mut browser, &confirmation, &format!("{path}/delete"), &[]).await;
         assert!(done.status == 200 && done.html.contains("Ended"), "{}", done.html);
         assert!(!browser.open(&live).await.html.contains(&path));
         let out = hers.open("/console/Tenant").await;
         assert!(out.html.contains("name=\"password\""), "{}", out.html);
     }
 
-    /// Grants and second factors are told by person and app, and what ends them has words of its own.
-    async fn grants_and_factors_are_ended(world: World) {
+    /// Grants and second factors are shown by person and app, with their own texts for ending.
+    async fn grants_and_second_factors_are_ended(world: World) {
         let mut browser = administrator(&world).await;
         let csrf = browser.open("/console").await;
         crate::sign_in::leave_traces(&world).await;
@@ -45,8 +45,8 @@ on_both_engines! {
             let list = browser.open(&format!("/console/{name}")).await;
             assert!(list.html.contains(&format!("value=\"delete\">{word}<")), "{}", list.html);
             let path = format!("/console/{name}/{}/delete", id(&row));
-            let ask = browser.open(&path).await;
-            assert!(ask.html.contains(&format!("<h1>{word}: ")), "{}", ask.html);
+            let confirmation = browser.open(&path).await;
+            assert!(confirmation.html.contains(&format!("<h1>{word}: ")), "{}", confirmation.html);
             assert_eq!(post(&world, &mut browser, &csrf, &path, &[]).await.status, 200);
         }
         assert_eq!(world.admin.get(&format!("{BASE}/SignInFactor")).await.is(200).json(), json!([]));
@@ -54,8 +54,9 @@ on_both_engines! {
         assert!(ended[0]["endedOn"].is_string(), "{ended}");
     }
 
-    /// A user leads to who the user is in applications, and many refused attempts from one address are told as an attack.
-    async fn an_attack_is_told(world: World) {
+    /// The page of a user links to the platform user, and many refused attempts from one address are reported as an
+    /// attack.
+    async fn many_refused_attempts_are_reported_as_an_attack(world: World) {
         let mut browser = administrator(&world).await;
         let grace = person(&world, "grace").await;
         let user = world.admin.get(&world.path(&format!("/User?filter={}", encode("loginName eq \"grace\"")))).await.is(200).json();
@@ -65,7 +66,7 @@ on_both_engines! {
         assert!(!page.html.contains("looks like an attack"), "{}", page.html);
         world.set_option("LoginThrottlingEnabled", "false").await;
         for attempt in 0..10 {
-            // five lock her for a while, and what comes then is not even judged
+            // five attempts lock her temporarily, and further ones are not evaluated
             if attempt == 5 {
                 let reset = world.path(&format!("/User/{}/lockout/reset", id(&user[0])));
                 world.admin.post(&reset, json!(null)).await.expect(200);
@@ -80,7 +81,7 @@ on_both_engines! {
         assert_eq!(records[0]["attempts"], 10, "{records}");
         let page = browser.open(&path).await;
         assert!(page.html.contains("10 refused attempts from 127.0.0.1") && page.html.contains("looks like an attack"), "{}", page.html);
-        // why is told with who locked her, and until when
+        // the reason names the actor and the end
         assert!(page.html.contains("Locked for now") && page.html.contains("locked for a while after 5 wrong attempts"), "{}", page.html);
         let list = browser.open("/console/store/default/User?view=locked_for_now").await;
         assert!(list.html.contains("grace") && list.html.contains("Locked for now"), "{}", list.html);

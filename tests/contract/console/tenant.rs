@@ -8,7 +8,7 @@ use crate::{each, id};
 
 const NEW: &str = "/console/Tenant/new";
 
-/// The id that a form was shown with.
+/// The id that a form provides.
 fn id_of(page: &Page) -> String {
     let (_, rest) = page.html.split_once("name=\"id\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
@@ -22,8 +22,8 @@ async fn option(world: &World, tenant: &str, name: &str) -> Value {
 }
 
 on_both_engines! {
-    /// All of it is there after one form, and what nobody touched is as it was.
-    async fn it_is_made_by_one_form(world: World) {
+    /// One form creates everything, and untouched settings have their defaults.
+    async fn a_tenant_is_created_with_one_form(world: World) {
         let mut browser = administrator(&world).await;
         let subscription = id(&world.all("Subscription").await[0]).to_owned();
         let instance = id(&world.all("IdpInstance").await[0]).to_owned();
@@ -37,35 +37,35 @@ on_both_engines! {
             (switch.as_str(), "false"), (switch.as_str(), "true"), ("SessionLifetime", "3"), ("SessionLifetime.unit", "days"),
             ("TermsUrl", "https://example.com/terms"),
         ];
-        let made = post(&world, &mut browser, &page, NEW, &fields).await;
-        assert!(made.address.contains(&tenant) && made.html.contains("Created"), "{} {}", made.address, made.html);
+        let created = post(&world, &mut browser, &page, NEW, &fields).await;
+        assert!(created.address.contains(&tenant) && created.html.contains("Created"), "{} {}", created.address, created.html);
         let read = world.admin.get(&format!("/api/management/v2/Tenant/{tenant}")).await.is(200).json();
         assert_eq!((&read["name"], each(&read["idpInstances"], "id")), (&json!("North"), vec![instance.as_str()]));
         assert_eq!(option(&world, &tenant, "SessionLifetime").await, "3.00:00:00");
         assert_eq!(option(&world, &tenant, "TermsUrl").await, "https://example.com/terms");
         assert_eq!(option(&world, &tenant, "AccessTokenLifetime").await, "01:00:00");
-        // a second click finds it
+        // a repeated submission finds it
         let again = post(&world, &mut browser, &page, NEW, &fields).await;
         assert!(again.address.contains(&tenant), "{}", again.address);
         let all = world.all("Tenant").await;
         assert_eq!(each(&all, "name").iter().filter(|name| **name == "North").count(), 1);
     }
 
-    /// A setting that the interface alone refuses is told with the way to the settings of the tenant, which is there.
-    async fn a_setting_that_is_refused_leaves_the_tenant(world: World) {
+    /// A setting that only the API refuses is reported with a link to the settings of the tenant, which exists.
+    async fn a_refused_setting_does_not_prevent_the_tenant(world: World) {
         let mut browser = administrator(&world).await;
         let subscription = id(&world.all("Subscription").await[0]).to_owned();
         let page = browser.open(NEW).await;
         let (tenant, long) = (id_of(&page), "x".repeat(8_001));
         let fields = [("id", tenant.as_str()), ("subscriptionId", subscription.as_str()), ("name", "North"), ("BrandName", &long)];
-        let told = post(&world, &mut browser, &page, NEW, &fields).await;
-        assert!(told.status == 400 && told.html.contains("The tenant was made, and what was set for it was refused"), "{}", told.html);
-        assert!(told.html.contains(&format!("href=\"/console/Tenant/{tenant}/settings\"")), "{}", told.html);
+        let response = post(&world, &mut browser, &page, NEW, &fields).await;
+        assert!(response.status == 400 && response.html.contains("The tenant was made, and what was set for it was refused"), "{}", response.html);
+        assert!(response.html.contains(&format!("href=\"/console/Tenant/{tenant}/settings\"")), "{}", response.html);
         assert_eq!(option(&world, &tenant, "BrandName").await, "");
     }
 
-    /// What is wrong is told at its place, and nothing is made.
-    async fn what_is_wrong_is_told_before_anything_is_made(world: World) {
+    /// Errors are reported at their fields, and nothing is created.
+    async fn an_invalid_tenant_form_creates_nothing(world: World) {
         let mut browser = administrator(&world).await;
         let subscription = id(&world.all("Subscription").await[0]).to_owned();
         let page = browser.open(NEW).await;
@@ -73,9 +73,9 @@ on_both_engines! {
         for (name, value) in [("SessionLifetime", "-3"), ("SessionLifetime", "soon"), ("name", "")] {
             let fields = [("id", tenant.as_str()), ("subscriptionId", subscription.as_str()), ("name", "North")];
             let fields: Vec<_> = fields.into_iter().filter(|(known, _)| *known != name).chain([(name, value), ("SessionLifetime.unit", "days")]).collect();
-            let told = post(&world, &mut browser, &page, NEW, &fields).await;
-            assert!(told.status == 400 && told.html.contains(&format!("href=\"#f-{name}\"")), "{name}: {} {}", told.status, told.html);
-            assert_eq!(id_of(&told), tenant);
+            let response = post(&world, &mut browser, &page, NEW, &fields).await;
+            assert!(response.status == 400 && response.html.contains(&format!("href=\"#f-{name}\"")), "{name}: {} {}", response.status, response.html);
+            assert_eq!(id_of(&response), tenant);
         }
         world.admin.get(&format!("/api/management/v2/Tenant/{tenant}")).await.expect(404);
         let checked = post(&world, &mut browser, &page, NEW, &[("id", &tenant), ("name", "North"), ("subscriptionId", &subscription), ("check", "true")]).await;

@@ -1,4 +1,4 @@
-//! What tokens would tell a client app is previewed on its page.
+//! Preview of tokens on the page of a client app.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -51,28 +51,28 @@ on_both_engines! {
         assert!(page.html.contains("data-search=\"/console/find?in=ApplicationUser\""), "{}", page.html);
         assert!(!page.html.contains("<table"), "{}", page.html);
         let fields = [("platformUserId", id(&bob)), ("scope", "openid email"), ("resources", "")];
-        let told = post(&world, &mut browser, &page, &path, &fields).await;
-        assert_eq!(told.status, 200, "{}", told.html);
-        let id_token = table(&told, "ID token");
+        let response = post(&world, &mut browser, &page, &path, &fields).await;
+        assert_eq!(response.status, 200, "{}", response.html);
+        let id_token = table(&response, "ID token");
         assert!(id_token.contains("email bob@example.com Scope email"), "{id_token}");
         assert!(id_token.contains("org Harbour Claim rule: company"), "{id_token}");
         assert!(id_token.contains("auth_time known after the sign-in Protocol"), "{id_token}");
-        assert!(told.html.contains(&format!("href=\"/console/ClaimRule/{}\"", id(&rule))), "{}", told.html);
-        assert!(table(&told, "Access token").contains("org Harbour"), "{}", told.html);
-        assert!(table(&told, "UserInfo endpoint").contains(&format!("sub {} Protocol", id(&bob))), "{}", told.html);
-        assert!(told.html.contains("The scope profile is not granted."), "{}", told.html);
-        // what the app may not is told in the place of tokens, in the language of who asks
+        assert!(response.html.contains(&format!("href=\"/console/ClaimRule/{}\"", id(&rule))), "{}", response.html);
+        assert!(table(&response, "Access token").contains("org Harbour"), "{}", response.html);
+        assert!(table(&response, "UserInfo endpoint").contains(&format!("sub {} Protocol", id(&bob))), "{}", response.html);
+        assert!(response.html.contains("The scope profile is not granted."), "{}", response.html);
+        // what the app may not request is reported instead of tokens, in the user's language
         let fields = [("platformUserId", id(&bob)), ("scope", "nothing")];
         let refused = post(&world, &mut browser, &page, &path, &fields).await;
         assert!(refused.html.contains("The app gets no tokens") && refused.html.contains("does not have this scope"), "{}", refused.html);
-        let nobody = post(&world, &mut browser, &page, &path, &[("platformUserId", id(&app)), ("scope", "openid")]).await;
-        assert!(nobody.status == 400 && nobody.html.contains("href=\"#f-platformUserId\""), "{}", nobody.html);
+        let unknown = post(&world, &mut browser, &page, &path, &[("platformUserId", id(&app)), ("scope", "openid")]).await;
+        assert!(unknown.status == 400 && unknown.html.contains("href=\"#f-platformUserId\""), "{}", unknown.html);
         let german = browser.open_with(&path, &[("accept-language", "de")]).await;
         assert!(String::from_utf8_lossy(&german.bytes).contains("Token-Vorschau"));
     }
 
-    /// Who administers a tenant, and no user store, reads nothing of its people by an app.
-    async fn a_preview_is_refused_to_who_may_not_read_the_person(world: World) {
+    /// An administrator of a tenant without a role in a user store cannot read its users through a client app.
+    async fn a_token_preview_requires_permission_to_read_the_person(world: World) {
         let app = portal(&world, json!({})).await;
         let bob = person(&world, "bob").await;
         let low = person(&world, "low").await;
@@ -85,8 +85,8 @@ on_both_engines! {
         sign_in(&mut browser, "/console", "low").await;
         let path = format!("/console/ClientApp/{}/tokens", id(&app));
         let page = browser.open(&path).await;
-        let told = post(&world, &mut browser, &page, &path, &[("platformUserId", id(&bob)), ("scope", "openid email")]).await;
-        assert!(told.status == 403 && told.html.contains("read the users of the person"), "{}: {}", told.status, told.html);
-        assert!(!told.html.contains("bob@example.com"), "{}", told.html);
+        let response = post(&world, &mut browser, &page, &path, &[("platformUserId", id(&bob)), ("scope", "openid email")]).await;
+        assert!(response.status == 403 && response.html.contains("read the users of the person"), "{}: {}", response.status, response.html);
+        assert!(!response.html.contains("bob@example.com"), "{}", response.html);
     }
 }

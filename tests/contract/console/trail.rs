@@ -1,4 +1,4 @@
-//! The audit trail: who, what and when, each entry with its difference and with what proves it.
+//! The audit trail: who, what and when, each entry with its difference and its proof.
 
 use chancery::append_pending;
 use chancery_record::Timestamp;
@@ -34,8 +34,8 @@ fn rows(page: &Page) -> Vec<String> {
 }
 
 on_both_engines! {
-    /// The page of an entry says what was before, what is after, and folds what stayed.
-    async fn an_entry_tells_the_difference(world: World) {
+    /// The page of an entry shows before and after, and collapses unchanged members.
+    async fn an_audit_entry_shows_the_difference(world: World) {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "<b>Countess</b>").await;
         let entry = entry(&world, id(&user)).await;
@@ -52,17 +52,17 @@ on_both_engines! {
         assert!(folded.contains("Hopper") && !folded.contains("Amazing"), "{folded}");
         assert!(!page.html.contains(">Version<"), "the token changes each time");
         assert!(page.html.contains(&format!("/console/store/default/User/{}", id(&user))), "the way to the item");
-        let told = page.html.split("data-content=\"current\">").nth(1).unwrap().split("</code>").next().unwrap();
-        let told = told.replace("&quot;", "\"").replace("&#x2f;", "/").replace("&lt;", "<").replace("&gt;", ">");
-        assert_eq!(json!(told), entry["currentContent"], "as it was signed");
+        let current = page.html.split("data-content=\"current\">").nth(1).unwrap().split("</code>").next().unwrap();
+        let current = current.replace("&quot;", "\"").replace("&#x2f;", "/").replace("&lt;", "<").replace("&gt;", ">");
+        assert_eq!(json!(current), entry["currentContent"], "as it was signed");
         for offered in ["chancery audit export --store", "audit-keys.json", "<noscript>", "proof-"] {
             assert!(page.html.contains(offered), "{offered}: {}", page.html);
         }
         assert!(!list.html.contains("proof-"), "the check is loaded where it is made");
     }
 
-    /// A browser gets what the interface answers, and nothing else.
-    async fn a_browser_gets_what_proves_an_entry(world: World) {
+    /// A browser gets the response of the API, and nothing else.
+    async fn a_browser_gets_the_proof_of_an_entry(world: World) {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "Countess").await;
         append_pending(&world.app, Timestamp(1_795_253_400_000)).await.unwrap();
@@ -70,15 +70,15 @@ on_both_engines! {
         let own = world.path(&format!("/CustomAuditTrail/{}", entry["id"]));
         let answer = browser.open(&format!("{TRAIL}/{}/proof", entry["id"])).await;
         assert_eq!(answer.answer.header("cache-control"), Some("no-store"));
-        let told: Value = serde_json::from_str(&answer.html).unwrap();
-        assert_eq!(told["entry"], world.admin.get(&own).await.is(200).json());
-        let place = world.admin.get(&format!("{own}/inclusion-proof")).await.is(200).json();
-        assert_eq!((&told["place"]["position"], &told["place"]["id"]), (&place["position"], &place["id"]));
+        let proof: Value = serde_json::from_str(&answer.html).unwrap();
+        assert_eq!(proof["entry"], world.admin.get(&own).await.is(200).json());
+        let inclusion = world.admin.get(&format!("{own}/inclusion-proof")).await.is(200).json();
+        assert_eq!((&proof["place"]["position"], &proof["place"]["id"]), (&inclusion["position"], &inclusion["id"]));
         browser.open(&format!("{TRAIL}/1/proof")).await.answer.expect(404);
         browser.open(&format!("{TRAIL}/1")).await.answer.expect(404);
     }
 
-    async fn links_are_told_by_name(world: World) {
+    async fn relation_changes_are_shown_by_name(world: World) {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "Countess").await;
         let group = world.admin.post(&world.path("/Group"), json!({ "name": "Harbour" })).await.is(201).json();
@@ -93,36 +93,36 @@ on_both_engines! {
         assert!(!page.html.split("<h1>").nth(1).unwrap().split("</h1>").next().unwrap().contains('-'), "{}", page.html);
     }
 
-    async fn entries_are_found_by_who_what_and_when(world: World) {
+    async fn audit_entries_are_filtered_by_actor_item_and_time(world: World) {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "Countess").await;
         let entry = entry(&world, id(&user)).await;
-        let made = async |browser: &mut Browser, query: &str| browser.open(&format!("{TRAIL}?{query}")).await;
+        let filtered = async |browser: &mut Browser, query: &str| browser.open(&format!("{TRAIL}?{query}")).await;
         let actor = entry["user"].as_str().unwrap();
-        let all = rows(&made(&mut browser, &format!("who={actor}")).await);
+        let all = rows(&filtered(&mut browser, &format!("who={actor}")).await);
         assert!(all.len() > 1 && all.iter().all(|row| row.contains("root")), "{all:?}");
-        let page = made(&mut browser, "area=User&action=Modified").await;
+        let page = filtered(&mut browser, "area=User&action=Modified").await;
         assert!(rows(&page).iter().all(|row| row.contains("User: Changed")), "{}", page.html);
         assert!(page.html.contains("<details class=\"card filters\" open"), "{}", page.html);
         assert!(page.html.contains("<option value=\"User\" selected>User<"), "{}", page.html);
         let moment = entry["timestamp"].as_str().unwrap().get(..19).unwrap().to_owned();
-        let page = made(&mut browser, &format!("from={moment}&area=User")).await;
+        let page = filtered(&mut browser, &format!("from={moment}&area=User")).await;
         assert!(rows(&page).iter().any(|row| row.contains("Grace Hopper")), "{}", page.html);
         for none in ["from=2094-01-01T00%3A00", "to=2001-01-01T00%3A00", "who=01a20844-57b6-7003-81dd-dc602f28d82d"] {
-            let page = made(&mut browser, none).await;
+            let page = filtered(&mut browser, none).await;
             assert!(rows(&page).is_empty() && page.html.contains("No entry fits"), "{none}: {}", page.html);
         }
-        made(&mut browser, "from=soon").await.answer.expect(400);
+        filtered(&mut browser, "from=soon").await.answer.expect(400);
     }
 
-    /// Every item's page tells its last changes, for who may read the trail.
-    async fn each_item_leads_to_its_entries(world: World) {
+    /// Every item's page shows its recent changes, if the user may read the trail.
+    async fn each_item_links_to_its_audit_entries(world: World) {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "Countess").await;
         let entry = entry(&world, id(&user)).await;
         let path = format!("/console/store/default/User/{}", id(&user));
         let page = browser.open(&path).await;
-        // what costs more comes after the page, and is led to
+        // expensive content is loaded after the page
         assert!(page.html.contains(&format!("data-later=\"{path}/history\"")), "{}", page.html);
         let page = browser.open(&format!("{path}/history")).await;
         assert!(page.html.contains(&format!("href=\"{TRAIL}/{}\"", entry["id"])), "{}", page.html);
@@ -145,8 +145,8 @@ on_both_engines! {
         browser.open(&format!("{href}/proof")).await.answer.expect(403);
     }
 
-    /// What was erased with a person is said to be, and is not there.
-    async fn erased_contents_say_so(world: World) {
+    /// Contents that were erased with a person are marked, and not stored any more.
+    async fn erased_contents_are_marked(world: World) {
         let mut browser = administrator(&world).await;
         let user = changed(&world, "Countess").await;
         let entry = entry(&world, id(&user)).await;

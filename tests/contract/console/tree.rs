@@ -1,4 +1,4 @@
-//! Customers, subscriptions and tenants: a tree, and what keeps one of them from being deleted.
+//! Customers, subscriptions and tenants as a tree, and the rows that prevent a deletion.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -7,8 +7,8 @@ use super::administrator;
 use crate::id;
 
 on_both_engines! {
-    /// Each step opens what is below, with how many there are; the others stay as they are.
-    async fn a_tree_opens_step_by_step(world: World) {
+    /// Expanding a node shows its children with their number; other nodes stay as they are.
+    async fn the_customer_tree_is_expanded_step_by_step(world: World) {
         let mut browser = administrator(&world).await;
         let customer = world.make("Customer", json!({ "name": "Harbour" })).await;
         let subscription = world.make("Subscription", json!({ "name": "Quay", "customerId": customer["id"] })).await;
@@ -27,8 +27,8 @@ on_both_engines! {
         assert!(list.html.contains("<table") && list.html.contains("Harbour"), "{}", list.html);
     }
 
-    /// What is in the way is named, and one click away.
-    async fn what_is_in_the_way_is_named(world: World) {
+    /// Rows that prevent a deletion are named, with links.
+    async fn rows_that_prevent_a_deletion_are_named(world: World) {
         let mut browser = administrator(&world).await;
         let customer = world.make("Customer", json!({ "name": "Harbour" })).await;
         let subscription = world.make("Subscription", json!({ "name": "Quay", "customerId": customer["id"] })).await;

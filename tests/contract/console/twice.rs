@@ -1,4 +1,4 @@
-//! Forms that are sent at the same moment: the same one twice, and two that want the same name.
+//! Concurrent submissions: of the same form, and of two forms with the same name.
 
 use chancery_testkit::on_both_engines;
 use futures_util::future::join_all;
@@ -8,8 +8,8 @@ use super::{administrator, post};
 const NEW: &str = "/console/store/default/User/new";
 
 on_both_engines! {
-    /// A second click makes no second, and leads where the first one does.
-    async fn a_form_that_is_sent_twice_at_once_makes_one(world: World) {
+    /// A repeated submission creates no second row, and redirects to the first one.
+    async fn concurrent_submissions_of_a_form_create_one_row(world: World) {
         let mut browser = administrator(&world).await;
         for round in 0..5 {
             let form = browser.open(NEW).await;
@@ -21,13 +21,13 @@ on_both_engines! {
             for page in &pages {
                 assert!(page.status == 200 && page.address == pages[0].address, "{}: {}", page.address, page.html);
             }
-            let made = world.admin.get(&world.path(&format!("/User?filter=loginName%20eq%20%22{login}%22"))).await.is(200).json();
-            assert_eq!(made.as_array().unwrap().len(), 1);
+            let created = world.admin.get(&world.path(&format!("/User?filter=loginName%20eq%20%22{login}%22"))).await.is(200).json();
+            assert_eq!(created.as_array().unwrap().len(), 1);
         }
     }
 
-    /// Whoever comes second is told at which field, whether the form is sent or judged while it is filled in.
-    async fn a_taken_name_is_told_at_its_field(world: World) {
+    /// The second user sees the error at the field, whether the form is sent or validated while it is filled in.
+    async fn a_taken_name_is_reported_at_its_field(world: World) {
         let mut browser = administrator(&world).await;
         for round in 0..5 {
             let login = format!("taken{round}");

@@ -20,12 +20,12 @@ fn second(password: &'static str) -> [(&'static str, &'static str); 5] {
 }
 
 on_both_engines! {
-    /// Who comes in by the link is led on, one step after another, and may skip each.
-    async fn the_first_administrator_is_led_on(world: World) {
+    /// The setup link leads through the steps of the wizard, each of which can be skipped.
+    async fn the_wizard_guides_the_first_administrator(world: World) {
         world.set_option("PasskeyEnrolment", "Off").await;
         let (master, now) = (world.app.context.master.clone(), chancery_web::now());
-        let made = world.app.store.run("Link", Mode::Write, None, move |tx| open_setup(tx, &master, now));
-        let link = format!("/console/setup/{}", Result::<_, Error>::unwrap(made.await));
+        let opened = world.app.store.run("Link", Mode::Write, None, move |tx| open_setup(tx, &master, now));
+        let link = format!("/console/setup/{}", Result::<_, Error>::unwrap(opened.await));
         let mut browser = Browser::new(&world);
         let page = browser.open(&link).await;
         let typed = [("emailAddress", "ada@example.com"), ("loginName", "ada"), ("password", PASSWORD), ("repeated", PASSWORD)];
@@ -48,17 +48,17 @@ on_both_engines! {
         }
     }
 
-    /// A second administrator is made whole, or not at all.
-    async fn a_second_administrator_is_made(world: World) {
+    /// The second administrator is created completely, or not at all.
+    async fn a_second_administrator_is_created(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/welcome?step=second").await;
-        let told = post(&world, &mut browser, &page, HERE, &second("short")).await;
-        assert!(told.status == 400 && told.html.contains("f-password-wrong"), "{}: {}", told.status, told.html);
-        assert!(told.html.contains("grace@example.com"), "what was typed stays");
+        let response = post(&world, &mut browser, &page, HERE, &second("short")).await;
+        assert!(response.status == 400 && response.html.contains("f-password-wrong"), "{}: {}", response.status, response.html);
+        assert!(response.html.contains("grace@example.com"), "what was typed stays");
         let filter = encode("loginName eq \"grace\"");
         let people = world.admin.get(&world.path(&format!("/User?filter={filter}"))).await.is(200).json();
         assert_eq!(people, json!([]), "nobody is left of it");
-        let next = post(&world, &mut browser, &told, HERE, &second(PASSWORD)).await;
+        let next = post(&world, &mut browser, &response, HERE, &second(PASSWORD)).await;
         assert!(next.address.contains("step=app") && next.html.contains("Created"), "{}: {}", next.address, next.html);
         let filter = encode("roleType eq \"SystemAdmin\" and principalType eq \"PlatformUser\"");
         let roles = world.admin.get(&format!("{BASE}/RoleAssignment?filter={filter}")).await.is(200).json();
@@ -67,8 +67,8 @@ on_both_engines! {
         assert!(!page.html.contains("f-password"), "it is done: {}", page.html);
     }
 
-    /// In place of a first password an access pass is shown this once, for a passkey.
-    async fn a_second_administrator_may_begin_with_a_pass(world: World) {
+    /// Instead of an initial password, an access pass for a passkey is shown once.
+    async fn a_second_administrator_may_start_with_an_access_pass(world: World) {
         let mut browser = administrator(&world).await;
         world.set_option("TemporaryAccessPassEnabled", "false").await;
         let page = browser.open("/console/welcome?step=second").await;
@@ -78,9 +78,9 @@ on_both_engines! {
         assert!(page.html.contains("f-way"), "{}", page.html);
         let mut typed = second("").to_vec();
         typed.push(("way", "passkey"));
-        let told = post(&world, &mut browser, &page, HERE, &typed).await;
-        assert!(told.status == 200 && told.html.contains("The access pass"), "{}: {}", told.status, told.html);
-        assert!(told.html.contains("step=app"), "and on: {}", told.html);
+        let response = post(&world, &mut browser, &page, HERE, &typed).await;
+        assert!(response.status == 200 && response.html.contains("The access pass"), "{}: {}", response.status, response.html);
+        assert!(response.html.contains("step=app"), "and on: {}", response.html);
         let passes = world.path("/passkey-security/temporary-access-passes");
         let passes = world.admin.get(&passes).await.is(200).json();
         assert_eq!(passes["items"].as_array().unwrap().len(), 1, "{passes}");
@@ -89,8 +89,8 @@ on_both_engines! {
         assert_eq!(roles.as_array().unwrap().len(), 2, "{roles}");
     }
 
-    /// The mail server's own words are shown, of this store's mails.
-    async fn the_mail_server_is_heard(world: World) {
+    /// The page shows the errors of the mail server for this store's mails.
+    async fn mail_server_errors_are_shown(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/welcome?step=mail").await;
         assert!(page.html.contains("No mail server is set yet"), "{}", page.html);
@@ -112,8 +112,8 @@ on_both_engines! {
         assert!(next.status == 200 && next.html.contains("handed over"), "{}", next.html);
     }
 
-    /// Only who may do all is led through it.
-    async fn only_who_may_do_all_is_led(world: World) {
+    /// Only a system administrator is guided through the wizard.
+    async fn the_wizard_requires_a_system_administrator(world: World) {
         let ada = person(&world, "ada").await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         assign(&world, &ada, "SubscriptionAdmin", json!({ "applyToSubscriptionId": subscription })).await;

@@ -1,4 +1,4 @@
-//! Bodies that are announced and do not come.
+//! Bodies that are announced and never sent.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use tokio::{
 use super::{BOUND, connect, send};
 
 on_both_engines! {
-    /// What is announced holds up nobody but its sender: memory is taken as octets arrive.
-    async fn announced_bodies_hold_up_nobody_else(world: World) {
+    /// A large content-length blocks only its sender: memory is allocated as octets arrive.
+    async fn announced_bodies_do_not_block_other_requests(world: World) {
         let mut dripping = Vec::new();
         for name in ["one", "two"] {
             let client = world.client(name, &[("SystemAdmin", None, None)]).await;
@@ -25,9 +25,9 @@ on_both_engines! {
                 client.token(),
             );
             send(&mut connection, &head).await;
-            let mut told = [0; 64];
-            let length = timeout(BOUND, connection.read(&mut told)).await.unwrap().unwrap();
-            assert!(told[..length].starts_with(b"HTTP/1.1 100"), "it is waited for");
+            let mut interim = [0; 64];
+            let length = timeout(BOUND, connection.read(&mut interim)).await.unwrap().unwrap();
+            assert!(interim[..length].starts_with(b"HTTP/1.1 100"), "it is waited for");
             dripping.push(tokio::spawn(async move {
                 while connection.write_all(b" ").await.is_ok() {
                     sleep(Duration::from_secs(5)).await;
@@ -39,42 +39,42 @@ on_both_engines! {
         dripping.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
-    /// A form has no more parameters than anybody needs.
-    async fn parameters_are_bounded(world: World) {
+    /// A form has a limited number of parameters.
+    async fn parameters_are_limited(world: World) {
         let many = "a=b&".repeat(1001);
         let answer = world.anonymous.ask_for_token(&many).await.is(400);
         assert!(answer.json()["error_description"].as_str().unwrap().contains("1000"), "{answer:?}");
         world.admin.get(&world.path(&format!("/User?{many}"))).await.problem(400, "invalid-request");
     }
 
-    /// A change that was made is told as made, also where what it made cannot be read any more.
-    async fn a_change_whose_item_cannot_be_read_is_told_as_made(world: World) {
+    /// A committed change is reported as successful, even if the changed item cannot be read.
+    async fn a_change_whose_item_cannot_be_read_is_reported_as_successful(world: World) {
         let group = world.group("sales").await;
         let path = world.path(&format!("/Group/{}", group["id"].as_str().unwrap()));
-        // every place for long reads is taken
-        let (began, mut begun) = tokio::sync::mpsc::unbounded_channel();
-        let mut taken = Vec::new();
+        // all connections for long reads are in use
+        let (start_sender, mut started) = tokio::sync::mpsc::unbounded_channel();
+        let mut long_reads = Vec::new();
         for _ in 0..world.app.store.long_places() {
-            let (store, began) = (world.app.store.clone(), began.clone());
+            let (store, start_sender) = (world.app.store.clone(), start_sender.clone());
             let (end, ended) = std::sync::mpsc::channel::<()>();
-            let (ended, began) = (std::sync::Mutex::new(ended), std::sync::Mutex::new(began));
+            let (ended, start_sender) = (std::sync::Mutex::new(ended), std::sync::Mutex::new(start_sender));
             let long = async move {
                 store.run("Test", chancery_store::Mode::Long, None, move |_| {
-                    began.lock().unwrap().send(()).unwrap();
+                    start_sender.lock().unwrap().send(()).unwrap();
                     let _ = ended.lock().unwrap().recv();
                     Ok::<_, chancery_store::Error>(())
                 }).await
             };
-            taken.push((tokio::spawn(long), end));
+            long_reads.push((tokio::spawn(long), end));
         }
-        for _ in &taken {
-            timeout(BOUND, begun.recv()).await.unwrap().unwrap();
+        for _ in &long_reads {
+            timeout(BOUND, started.recv()).await.unwrap().unwrap();
         }
         let patch = json!({ "name": "support", "concurrencyToken": group["concurrencyToken"] });
         let answer = world.admin.patch(&path, patch).await.is(202);
         assert!(answer.bytes.is_empty());
         let tag = answer.header("etag").unwrap().to_owned();
-        for (long, end) in taken {
+        for (long, end) in long_reads {
             drop(end);
             long.await.unwrap().unwrap();
         }

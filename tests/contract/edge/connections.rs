@@ -1,4 +1,4 @@
-//! Who is let in, and who has to go.
+//! Limits on connections, and timeouts.
 
 use chancery_testkit::{Database, Engine, Process};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -7,12 +7,12 @@ use super::{connect, ended, receive, send};
 
 const GET: &str = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/// A2: silent sockets, many more than there are places, keep nobody out, from the same address or another.
+/// A2: silent sockets, many more than connections are allowed, do not block others, from the same address or another.
 #[tokio::test]
-async fn silent_sockets_keep_nobody_out() {
-    for room in [("CHANCERY_MAX_CONNECTIONS", "20"), ("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "20")] {
+async fn silent_sockets_do_not_block_others() {
+    for limit in [("CHANCERY_MAX_CONNECTIONS", "20"), ("CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", "20")] {
         let database = Database::create(Engine::Sqlite);
-        let server = Process::start(&database, &[room]).await;
+        let server = Process::start(&database, &[limit]).await;
         let mut used = connect(&server.base).await;
         send(&mut used, GET).await;
         receive(&mut used).await;
@@ -25,19 +25,19 @@ async fn silent_sockets_keep_nobody_out() {
         assert!(receive(&mut connection).await.0.starts_with("http/1.1 200"));
         send(&mut used, GET).await;
         assert!(receive(&mut used).await.0.starts_with("http/1.1 200"), "who was here before stays");
-        // the newest silent ones went
+        // the newest silent ones were closed
         ended(&mut silent[98]).await;
         let metrics = server.admin.get("/metrics").await.is(200);
         let text = String::from_utf8(metrics.bytes.to_vec()).unwrap();
-        let gone =
+        let evicted =
             text.lines().find_map(|line| line.strip_prefix("chancery_connections_gave_way_total ")).unwrap();
-        assert!(gone.parse::<u32>().unwrap() >= 80, "{gone}");
+        assert!(evicted.parse::<u32>().unwrap() >= 80, "{evicted}");
     }
 }
 
-/// Bounds: a TLS handshake that does not come to its end is given up.
+/// Limits: a TLS handshake that is not completed times out.
 #[tokio::test]
-async fn a_tls_handshake_has_its_time() {
+async fn a_tls_handshake_times_out() {
     let database = Database::create(Engine::Sqlite);
     let (certificate, key) = (database.folder().join("cert.pem"), database.folder().join("key.pem"));
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -49,15 +49,15 @@ async fn a_tls_handshake_has_its_time() {
     ];
     let server = Process::start_unready(&database, &tls);
     let address = server.base.rsplit('/').next().unwrap();
-    let (mut silent, mut begun) = (connect(address).await, connect(address).await);
-    // the head of a ClientHello of which no more comes
-    begun.write_all(b"\x16\x03\x01\x02\x00\x01").await.unwrap();
-    tokio::join!(ended(&mut silent), ended(&mut begun));
+    let (mut silent, mut partial) = (connect(address).await, connect(address).await);
+    // the head of a ClientHello without the rest
+    partial.write_all(b"\x16\x03\x01\x02\x00\x01").await.unwrap();
+    tokio::join!(ended(&mut silent), ended(&mut partial));
 }
 
-/// A2: who rests is ended, by HTTP/1.1 and by HTTP/2, which may ping as it likes.
+/// A2: idle connections are closed, with HTTP/1.1 and with HTTP/2, whatever pings are sent.
 #[tokio::test]
-async fn who_rests_is_ended() {
+async fn idle_connections_are_closed() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start_unready(&database, &[("CHANCERY_IDLE_TIME", "1")]);
     let mut first = connect(&server.base).await;

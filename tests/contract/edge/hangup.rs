@@ -1,4 +1,4 @@
-//! SIGHUP: what may change while the server runs is read again.
+//! SIGHUP: settings that may change while the server runs are read again.
 
 use std::{fs, process::Command, time::Duration};
 
@@ -16,8 +16,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     panic!("{what} in time");
 }
 
-/// Section 5 of operating: the root client's secret and the log's filter are read again; what is wrong
-/// changes nothing.
+/// Section 5 of operating: the root client's secret and the log's filter are read again; an invalid file changes nothing.
 #[tokio::test]
 async fn secrets_and_the_filter_are_read_again() {
     let database = Database::create(Engine::Sqlite);
@@ -52,7 +51,7 @@ async fn secrets_and_the_filter_are_read_again() {
     .await;
 }
 
-/// Section 5 of operating: certificates are read again; while they are wrong the old ones serve.
+/// Section 5 of operating: certificates are read again; while the new ones are invalid the old ones are used.
 #[tokio::test]
 async fn certificates_are_read_again() {
     let database = Database::create(Engine::Sqlite);
@@ -69,14 +68,14 @@ async fn certificates_are_read_again() {
     ];
     let server = Process::start_unready(&database, &tls);
     let port = server.base.rsplit(':').next().unwrap().to_owned();
-    // whether the certificate of the server is the one that is in the file
-    let is_known = || {
+    // whether the server's certificate is the one in the file
+    let serves_current_file = || {
         let resolve = format!("localhost:{port}:127.0.0.1");
         let url = format!("https://localhost:{port}/health/live");
-        let words = ["-s", "--resolve", &resolve, "--cacert", certificate.to_str().unwrap(), &url];
-        Command::new("curl").args(words).output().unwrap().status.success()
+        let arguments = ["-s", "--resolve", &resolve, "--cacert", certificate.to_str().unwrap(), &url];
+        Command::new("curl").args(arguments).output().unwrap().status.success()
     };
-    assert!(is_known());
+    assert!(serves_current_file());
     let old = fs::read(&certificate).unwrap();
     fs::write(&certificate, "nothing").unwrap();
     assert!(server.signal("HUP"));
@@ -85,9 +84,9 @@ async fn certificates_are_read_again() {
     })
     .await;
     fs::write(&certificate, old).unwrap();
-    assert!(is_known(), "the old one serves on");
+    assert!(serves_current_file(), "the old one serves on");
     certify();
-    assert!(!is_known());
+    assert!(!serves_current_file());
     assert!(server.signal("HUP"));
-    until("the new certificate", async || is_known()).await;
+    until("the new certificate", async || serves_current_file()).await;
 }

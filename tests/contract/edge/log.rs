@@ -1,12 +1,12 @@
-//! Logging never hurts.
+//! Logging problems do not affect requests.
 
 use std::{fs::File, process::Stdio};
 
 use chancery_testkit::{Database, Engine, Process, SECRET};
 use serde_json::json;
 
-/// Writes and reads until lines of the log were dropped, and the server is as well as before.
-async fn serves_on(mut server: Process) {
+/// Writes and reads until lines of the log were dropped, and checks that the server still works.
+async fn assert_requests_succeed(mut server: Process) {
     let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
     let token = server.admin.ask_for_token(&form).await.is(200).json();
     server.admin = server.admin.with_token(token["access_token"].as_str().unwrap());
@@ -34,27 +34,27 @@ const ALL: [(&str, &str); 1] = [("CHANCERY_LOG", "trace")];
 
 /// Section 5 of operating: a log whose disk is full loses lines and nothing else.
 #[tokio::test]
-async fn a_full_disk_does_no_harm() {
+async fn a_full_log_disk_does_not_affect_requests() {
     let database = Database::create(Engine::Sqlite);
     let full = File::options().write(true).open("/dev/full").unwrap();
-    serves_on(Process::start_logging_to(&database, &ALL, full.into())).await;
+    assert_requests_succeed(Process::start_logging_to(&database, &ALL, full.into())).await;
 }
 
-/// Section 5 of operating: so does one that nobody reads any more.
+/// Section 5 of operating: the same for a pipe without a reader.
 #[tokio::test]
-async fn a_closed_pipe_does_no_harm() {
+async fn a_closed_log_pipe_does_not_affect_requests() {
     let database = Database::create(Engine::Sqlite);
     let mut server = Process::start_logging_to(&database, &ALL, Stdio::piped());
     drop(server.take_stderr());
-    serves_on(server).await;
+    assert_requests_succeed(server).await;
 }
 
-/// Section 5 of operating: and one whose reader has stopped reading.
+/// Section 5 of operating: the same for a pipe whose reader has stopped reading.
 #[tokio::test]
-async fn a_full_pipe_does_no_harm() {
+async fn a_full_log_pipe_does_not_affect_requests() {
     let database = Database::create(Engine::Sqlite);
     let mut server = Process::start_logging_to(&database, &ALL, Stdio::piped());
     let unread = server.take_stderr();
-    serves_on(server).await;
+    assert_requests_succeed(server).await;
     drop(unread);
 }

@@ -1,4 +1,4 @@
-//! How the server stops.
+//! Stopping the server.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ async fn has_ended(mut server: Process) -> bool {
     tokio::task::spawn_blocking(move || server.wait()).await.unwrap()
 }
 
-/// Section 5 of operating: after SIGTERM the server says that it drains, serves on, and tells clients to go
-/// elsewhere; then it ends.
+/// Section 5 of operating: after SIGTERM the server reports that it drains, continues to serve, and closes connections
+/// after their response; then it exits.
 #[tokio::test]
 async fn a_server_drains() {
     let database = Database::create(Engine::Sqlite);
@@ -24,13 +24,13 @@ async fn a_server_drains() {
     assert!(!receive(&mut open).await.0.contains("connection: close"));
     let anyone = Client::anonymous(&server.base);
     assert!(server.signal("TERM"));
-    let begun = Instant::now();
+    let started = Instant::now();
     let problem = loop {
         let answer = anyone.get("/health/ready").await;
         if answer.status == 503 {
             break answer.problem(503, "unavailable");
         }
-        assert!(begun.elapsed() < BOUND, "it is told in time");
+        assert!(started.elapsed() < BOUND, "it is told in time");
     };
     assert_eq!(problem["reason"], "draining");
     send(&mut open, GET).await;
@@ -38,13 +38,12 @@ async fn a_server_drains() {
     assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
     server.admin.get("/api/userstore/v2/default/administration/User").await.expect(200);
     assert!(has_ended(server).await);
-    assert!(begun.elapsed() >= Duration::from_secs(4), "it served on");
+    assert!(started.elapsed() >= Duration::from_secs(4), "it served on");
 }
 
-/// B7: what was sent before the server was told to stop is answered, on connections that it knows and on
-/// those that it has not accepted yet.
+/// B7: requests sent before the signal are answered, on accepted connections and on those that are not accepted yet.
 #[tokio::test]
-async fn what_arrived_is_answered() {
+async fn pending_requests_are_answered_before_the_stop() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start_unready(&database, &[]);
     let mut connections = Vec::new();
@@ -54,7 +53,7 @@ async fn what_arrived_is_answered() {
         receive(&mut connection).await;
         connections.push(connection);
     }
-    // it neither accepts nor reads
+    // the process is suspended: it neither accepts nor reads
     assert!(server.signal("STOP"));
     for _ in 0..12 {
         connections.push(connect(&server.base).await);
@@ -71,9 +70,9 @@ async fn what_arrived_is_answered() {
     assert!(has_ended(server).await);
 }
 
-/// B7: half a head, half a body and answers that are not read are given up within 10 seconds.
+/// B7: incomplete heads, incomplete bodies and unread responses are aborted within 10 seconds.
 #[tokio::test]
-async fn what_stalls_is_given_up() {
+async fn stalled_requests_are_aborted() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[]).await;
     let (mut half_head, mut half_body) = (connect(&server.base).await, connect(&server.base).await);
@@ -83,18 +82,18 @@ async fn what_stalls_is_given_up() {
          content-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"loginName\"",
         server.admin.token()
     )).await;
-    // more than what lies between a server and who does not read holds
+    // more than the buffers between the server and a client that does not read
     let mut unread = connect(&server.base).await;
     send(&mut unread, &"GET /openapi/management-v2.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(100)).await;
     sleep(Duration::from_millis(200)).await;
     assert!(server.signal("TERM"));
-    let begun = Instant::now();
+    let started = Instant::now();
     let (head, body) = receive(&mut half_body).await;
     assert!(head.starts_with("http/1.1 503"), "{head} {body}");
     ended(&mut half_head).await;
     drop(half_body);
     assert!(has_ended(server).await);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     let (mut all, mut chunk) = (0, vec![0; 1 << 20]);
     while let Ok(length @ 1..) = unread.read(&mut chunk).await {
         all += length;

@@ -27,7 +27,7 @@ fn listed(words: &[&str]) -> String {
     words.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
 }
 
-/// What a value of a field can be.
+/// The possible values of a field.
 fn of_kind(kind: Kind) -> String {
     match kind {
         Kind::Id => "id".to_owned(),
@@ -45,7 +45,7 @@ fn of_kind(kind: Kind) -> String {
     }
 }
 
-/// What a value of an option can be.
+/// The possible values of an option.
 fn of_form(form: Form) -> String {
     let fixed = match form {
         Form::Flag => "`true` or `false`",
@@ -75,10 +75,11 @@ fn of_form(form: Form) -> String {
     fixed.to_owned()
 }
 
-/// What a setting can be, and what it is where nothing is set.
+/// The possible values and the default of a setting.
 fn about(owner: &str, name: &str) -> (String, String) {
-    let is_it = |entry: &&Entry| owner_of_options(entry.owner.type_name()) == owner && entry.name == name;
-    if let Some(entry) = CATALOGUE.iter().find(is_it) {
+    let matches_setting =
+        |entry: &&Entry| owner_of_options(entry.owner.type_name()) == owner && entry.name == name;
+    if let Some(entry) = CATALOGUE.iter().find(matches_setting) {
         let form =
             if entry.secret { format!("{}; secret", of_form(entry.form)) } else { of_form(entry.form) };
         let default = match (entry.mandatory, entry.default) {
@@ -109,15 +110,15 @@ fn about(owner: &str, name: &str) -> (String, String) {
     }
 }
 
-/// Whether a setting works, with the values whose use is refused nevertheless.
+/// The state of a setting, with the values whose use is rejected nevertheless.
 fn state(row: &Row) -> String {
-    let refused: Vec<&str> = values()
+    let rejected: Vec<&str> = values()
         .into_iter()
         .filter(|values| values.setting == row.setting && values.state != "works")
         .flat_map(|values| values.values)
         .collect();
-    if row.state == "works" && !refused.is_empty() {
-        return format!("works; refused when used: {}", listed(&refused));
+    if row.state == "works" && !rejected.is_empty() {
+        return format!("works; refused when used: {}", listed(&rejected));
     }
     row.state.to_owned()
 }
@@ -151,13 +152,13 @@ fn page() -> String {
 #[test]
 fn the_page_of_settings_is_as_they_are_declared() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(PAGE);
-    let made = page();
+    let generated = page();
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        std::fs::write(&path, &made).unwrap();
+        std::fs::write(&path, &generated).unwrap();
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        kept == made,
+        stored == generated,
         "{PAGE} is stale: INSTA_UPDATE=always scripts/test -- the_page_of_settings writes it anew"
     );
 }

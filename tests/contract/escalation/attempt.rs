@@ -1,4 +1,4 @@
-//! What an operation can be sent, by its declarations, and how a lower administrator must be answered.
+//! Requests that follow from an operation's declaration, and the checks of the answers to lower administrators.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use chancery_testkit::Client;
 use http::Method;
 use serde_json::{Value as Json, json};
 
-/// Texts, of which each rule takes one.
+/// Sample texts: each text rule accepts at least one.
 const TEXTS: [&str; 9] = [
     "four walked herons",
     "walked@example.com",
@@ -21,29 +21,30 @@ const TEXTS: [&str; 9] = [
     "female",
 ];
 
-/// A request that an operation answers.
+/// A request to an operation.
 pub struct Attempt {
     /// The operation.
     pub operation: String,
-    /// The member that it changes, where it is one of several.
+    /// The changed member; empty if the request is not about one member.
     pub member: String,
     /// The resource of the operation.
     pub resource: &'static str,
     pub method: Method,
     pub path: String,
     /// The media type of the body.
-    pub kind: &'static str,
+    pub media_type: &'static str,
     pub body: Vec<u8>,
-    /// Whether it leaves what is protected as it is.
+    /// Whether it changes nothing that is protected.
     pub is_open: bool,
 }
 
 impl Attempt {
-    /// Tries it.
+    /// Sends it as a dry run; the status and the body.
     pub async fn by(&self, client: &Client) -> (u16, String) {
         let path = format!("{}?dryRun=true", self.path);
-        let answer =
-            client.send(self.method.clone(), &path, &[("content-type", self.kind)], self.body.clone()).await;
+        let answer = client
+            .send(self.method.clone(), &path, &[("content-type", self.media_type)], self.body.clone())
+            .await;
         (answer.status.as_u16(), String::from_utf8_lossy(&answer.bytes).into_owned())
     }
 
@@ -52,8 +53,8 @@ impl Attempt {
         format!("{} {}", self.operation, self.member).trim_end().to_owned()
     }
 
-    /// What shows nothing where a SystemAdmin is not answered: a member, whichever operation changes it, or the operation.
-    fn shown(&self) -> String {
+    /// The key for coverage: the member, for all operations that change it, or the operation.
+    fn coverage_key(&self) -> String {
         if self.member.is_empty() {
             self.operation.clone()
         } else {
@@ -62,49 +63,53 @@ impl Attempt {
     }
 }
 
-/// Tries all of it by a SystemAdmin and by each lower role. What is protected must be refused to each, with the role that it
-/// takes to whoever could do it otherwise; what is open must be answered to one of them as to a SystemAdmin. Returns the
-/// operations and members that show nothing, since a SystemAdmin is not answered either.
-pub async fn judge(attempts: &[Attempt], above: &Client, lower: &[(RoleType, Client)]) -> BTreeSet<String> {
-    let (mut wrong, mut idle, mut shown) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+/// Sends all attempts as a SystemAdmin and as each lower role. Protected ones must be refused to each lower role, naming the
+/// required role; open ones must be answered to one of them as to a SystemAdmin. Returns the
+/// operations and members without coverage: those that fail for a SystemAdmin, too.
+pub async fn check_attempts(
+    attempts: &[Attempt],
+    system_admin: &Client,
+    lower: &[(RoleType, Client)],
+) -> BTreeSet<String> {
+    let (mut wrong, mut never_answered, mut covered) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for attempt in attempts {
-        let named = attempt.name();
-        let (allowed, why) = attempt.by(above).await;
-        // a directory's operations refuse some of it to everybody
-        assert!(allowed != 403 || named.starts_with("Scim"), "{named}: {why}");
-        let (mut is_done, mut is_explained) = (false, false);
+        let name = attempt.name();
+        let (allowed, answer) = attempt.by(system_admin).await;
+        // SCIM operations refuse some attempts to everybody
+        assert!(allowed != 403 || name.starts_with("Scim"), "{name}: {answer}");
+        let (mut is_allowed, mut is_explained) = (false, false);
         for (role, client) in lower {
             let (status, answer) = attempt.by(client).await;
-            is_done |= status == allowed;
+            is_allowed |= status == allowed;
             is_explained |= status == 403 && (allowed == 403 || answer.contains("SystemAdmin"));
             let is_out_of_sight = status == 404 || (status == 400 && answer.contains("names no "));
-            // other 400 and 409 do not prove that the caller is refused, if a SystemAdmin may do the same
+            // other 400 and 409 are no refusal of the caller, if a SystemAdmin gets them, too
             let is_wrong_anyway = [400, 409].contains(&status) && (attempt.is_open || allowed >= 300);
             let is_refused = status == 403 || is_out_of_sight || is_wrong_anyway;
             if !(is_refused || (attempt.is_open && status == allowed)) {
                 let answer: String = answer.chars().take(300).collect();
-                wrong.push(format!("{}, {named}: {status}, others {allowed}: {answer}", role.name()));
+                wrong.push(format!("{}, {name}: {status}, others {allowed}: {answer}", role.name()));
             }
         }
-        if attempt.is_open && (is_explained || !is_done) {
-            wrong.push(format!("{named} is open, and refused to all"));
+        if attempt.is_open && (is_explained || !is_allowed) {
+            wrong.push(format!("{name} is open, and refused to all"));
         }
-        let into = if allowed < 300 || is_explained { &mut shown } else { &mut idle };
-        into.insert(attempt.shown());
+        let into = if allowed < 300 || is_explained { &mut covered } else { &mut never_answered };
+        into.insert(attempt.coverage_key());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    idle.difference(&shown).cloned().collect()
+    never_answered.difference(&covered).cloned().collect()
 }
 
-/// What an operation is about, and what its bodies hold.
-pub struct Known<'a> {
-    /// The row, as the service shows it.
+/// The row of an operation, and values for its bodies.
+pub struct RequestContext<'a> {
+    /// The row, as the service returns it.
     pub row: Json,
-    /// A value for a field of a new row, or of a form; `None` where any will do.
+    /// A value for a field of a new row, or of a form; `None` if any valid value will do.
     pub value: &'a dyn Fn(&Field) -> Option<Json>,
 }
 
-/// A value of a field other than the one before.
+/// A valid value of a field that differs from the one before.
 fn other_value(field: &Field, before: &Json) -> Option<Json> {
     let all: Vec<Json> = match field.kind {
         Kind::Bool => vec![json!(true), json!(false)],
@@ -113,16 +118,16 @@ fn other_value(field: &Field, before: &Json) -> Option<Json> {
         Kind::Numbered(names) => (0..names.len()).map(|index| json!(index)).collect(),
         Kind::Time => vec![json!("2126-01-01T00:00:00.000Z"), json!("2127-01-01T00:00:00.000Z")],
         Kind::Text(rule) => {
-            let fitting = TEXTS.iter().filter(|text| rule.check((**text).to_owned()).is_ok());
-            fitting.map(|text| json!(text)).collect()
+            let valid = TEXTS.iter().filter(|text| rule.check((**text).to_owned()).is_ok());
+            valid.map(|text| json!(text)).collect()
         }
         _ => Vec::new(),
     };
     all.into_iter().find(|value| value != before)
 }
 
-impl Known<'_> {
-    /// The members of a body, each with the whole body in which it alone is changed.
+impl RequestContext<'_> {
+    /// For each member, the whole body with only this member changed.
     fn changes(&self, fields: impl Iterator<Item = &'static Field>, whole: &Json) -> Vec<(String, Json)> {
         let changes = fields.filter(|field| !field.is_token()).filter_map(|field| {
             let before = &whole[field.wire()];
@@ -135,8 +140,8 @@ impl Known<'_> {
         changes.collect()
     }
 
-    /// The row without its sets, with each member changed alone.
-    fn replacing(&self, op: &Op) -> Vec<(String, Json)> {
+    /// Bodies for PUT: the row without its sets, each with one member changed.
+    fn put_bodies(&self, op: &Op) -> Vec<(String, Json)> {
         let mut whole = self.row.clone();
         if let Some(members) = whole.as_object_mut() {
             members.retain(|_, value| !value.is_array());
@@ -144,17 +149,17 @@ impl Known<'_> {
         self.changes(op.shape.fields.iter().filter(|field| field.access.put), &whole)
     }
 
-    /// Each member alone, with the row's concurrency token.
-    fn patching(&self, fields: impl Iterator<Item = &'static Field>) -> Vec<(String, Json)> {
-        let alone = |(name, body): (String, Json)| {
-            let alone = json!({ &name: body[&name], "concurrencyToken": self.row["concurrencyToken"] });
-            (name, alone)
+    /// Bodies for PATCH: one member each, with the row's concurrency token.
+    fn patch_bodies(&self, fields: impl Iterator<Item = &'static Field>) -> Vec<(String, Json)> {
+        let only_this = |(name, body): (String, Json)| {
+            let only_this = json!({ &name: body[&name], "concurrencyToken": self.row["concurrencyToken"] });
+            (name, only_this)
         };
-        self.changes(fields, &self.row).into_iter().map(alone).collect()
+        self.changes(fields, &self.row).into_iter().map(only_this).collect()
     }
 
     /// A JSON Patch for each member.
-    fn patches(&self, op: &Op) -> Vec<(String, Json)> {
+    fn json_patches(&self, op: &Op) -> Vec<(String, Json)> {
         let changes = self.changes(op.shape.fields.iter().filter(|field| field.access.put), &self.row);
         let patch = |(name, body): (String, Json)| {
             let patch = json!([{ "op": "add", "path": format!("/{name}"), "value": body[&name] }]);
@@ -163,8 +168,8 @@ impl Known<'_> {
         changes.into_iter().map(patch).collect()
     }
 
-    /// A body with a value in each field that is known or must have one.
-    fn filled(&self, fields: impl Iterator<Item = &'static Field>) -> Json {
+    /// A body with each field that has a given value or is required.
+    fn body_of(&self, fields: impl Iterator<Item = &'static Field>) -> Json {
         let mut body = json!({});
         for field in fields {
             let needed = || field.required().then(|| other_value(field, &Json::Null)).flatten();
@@ -175,17 +180,16 @@ impl Known<'_> {
         body
     }
 
-    /// A form with a value in each field that it needs, or in one that says yes or no.
+    /// A form with each required field; if none is required, with its first boolean field.
     fn form(&self, fields: &'static [Field]) -> Json {
-        let body = self.filled(fields.iter());
+        let body = self.body_of(fields.iter());
         match fields.iter().find(|field| matches!(field.kind, Kind::Bool)) {
-            Some(switch) if body == json!({}) => json!({ switch.wire(): false }),
+            Some(flag) if body == json!({}) => json!({ flag.wire(): false }),
             _ => body,
         }
     }
 
-    /// The bodies that an operation can be sent, each with the member that it changes; `None` where its declaration says too
-    /// little.
+    /// The bodies for an operation, each with the changed member; `None` if the declaration does not describe them.
     pub fn bodies(&self, op: &Op) -> Option<Vec<(String, Option<Json>)>> {
         let many = |bodies: Vec<(String, Json)>| {
             bodies.into_iter().map(|(name, body)| (name, json!([body]))).collect()
@@ -195,32 +199,35 @@ impl Known<'_> {
             .find_map(|name| self.row.get(name))
             .cloned()
             .unwrap_or_default();
-        let creating =
-            || vec![(String::new(), self.filled(op.shape.fields.iter().filter(|field| field.access.create)))];
-        let found: Vec<(String, Json)> = match op.action {
+        let create_bodies = || {
+            vec![(String::new(), self.body_of(op.shape.fields.iter().filter(|field| field.access.create)))]
+        };
+        let bodies: Vec<(String, Json)> = match op.action {
             Action::List | Action::Read => Vec::new(),
             Action::Delete => return Some(vec![(String::new(), None)]),
-            Action::Create => creating(),
-            Action::CreateBatch => many(creating()),
-            Action::Replace => self.replacing(op),
-            Action::ReplaceBatch => many(self.replacing(op)),
+            Action::Create => create_bodies(),
+            Action::CreateBatch => many(create_bodies()),
+            Action::Replace => self.put_bodies(op),
+            Action::ReplaceBatch => many(self.put_bodies(op)),
             Action::DeleteBatch => vec![(String::new(), json!([key]))],
-            Action::Patch => self.patching(op.shape.fields.iter().filter(|field| field.access.patch)),
-            Action::ReplaceMembers(fields) => self.patching(fields.iter().copied()),
+            Action::Patch => self.patch_bodies(op.shape.fields.iter().filter(|field| field.access.patch)),
+            Action::ReplaceMembers(fields) => self.patch_bodies(fields.iter().copied()),
             Action::Relate(..) => return None,
             Action::Custom(Custom { body, .. }) => match body {
                 Body::None | Body::Bytes(..) => return Some(vec![(String::new(), None)]),
                 Body::Form(of) => vec![(String::new(), self.form(of.fields))],
-                Body::Resource => self.replacing(op),
-                Body::Resources => many(self.replacing(op)),
+                Body::Resource => self.put_bodies(op),
+                Body::Resources => many(self.put_bodies(op)),
                 Body::JsonPatch(_) if op.is_batch() => {
-                    let patches = self.patches(op).into_iter();
-                    patches.map(|(name, patch)| (name, json!([{ "ids": [key], "patch": patch }]))).collect()
+                    let json_patches = self.json_patches(op).into_iter();
+                    json_patches
+                        .map(|(name, patch)| (name, json!([{ "ids": [key], "patch": patch }])))
+                        .collect()
                 }
-                Body::JsonPatch(_) => self.patches(op),
+                Body::JsonPatch(_) => self.json_patches(op),
                 Body::Json(_) => return None,
             },
         };
-        Some(found.into_iter().map(|(name, body)| (name, Some(body))).collect())
+        Some(bodies.into_iter().map(|(name, body)| (name, Some(body))).collect())
     }
 }

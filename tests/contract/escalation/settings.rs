@@ -1,5 +1,5 @@
-//! Settings that decide who signs in, by what proof, and where links and codes go: nobody changes them who could not act on
-//! everybody with a role who signs in by them.
+//! Settings that decide who signs in, by which proof, and where links and codes are sent: only callers whose roles cover
+//! those of everybody who signs in by them can change them.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{assign, default_store, group, person, refused};
+use super::{assert_refused, assign, default_store, group, person};
 use crate::{
     id,
     list::encode,
@@ -21,24 +21,24 @@ use crate::{
     pointers,
 };
 
-/// A platform user, by the address of the user in the store.
+/// A platform user, by the email address of the user in the store.
 pub async fn platform_user(world: &World, name: &str) -> Value {
     let filter = encode(&format!("emailAddress eq \"{name}@example.com\""));
     world.all(&format!("ApplicationUser?filter={filter}")).await[0].clone()
 }
 
-/// Gives a platform user another identity, at this instance.
+/// Inserts another identity of a platform user, at this instance.
 pub async fn identify(world: &World, platform_user: &Value, instance: &Value, number: u128) {
-    let text = "INSERT INTO application_identity \
+    let sql = "INSERT INTO application_identity \
         (id, application_user_rid, idp_instance_id, issuer, subject, is_user_store_identity, lifecycle_status) \
         VALUES (?1, (SELECT rid FROM application_user WHERE id = ?2), ?3, 'https://provider.example', ?4, FALSE, 'Active')";
-    let parsed = |row: &Value| Bound::Id(id(row).parse().unwrap());
-    let own = Bound::Id(Uuid::from_u128(number));
+    let id_of = |row: &Value| Bound::Id(id(row).parse().unwrap());
+    let identity_id = Bound::Id(Uuid::from_u128(number));
     let subject = Bound::Text(format!("somebody {number}"));
-    world.sql(vec![(text, vec![own, parsed(platform_user), parsed(instance), subject])]).await;
+    world.sql(vec![(sql, vec![identity_id, id_of(platform_user), id_of(instance), subject])]).await;
 }
 
-/// Who writes settings with less than a SystemAdmin has.
+/// Administrators that may write settings, below SystemAdmin.
 async fn lower_administrators(world: &World) -> [(&'static str, Client); 2] {
     let tenant = id(&world.all("Tenant").await[0]).parse().unwrap();
     [
@@ -60,7 +60,7 @@ pub async fn link(world: &World, from: (&str, &Value), relation: &str, to: &Valu
     world.admin.post(&format!("{}/{relation}", one(from.0, from.1)), related(&[to])).await.expect(202);
 }
 
-/// What has options of each kind that there is, all of it of the world's tenant: the member by which options name it.
+/// One option owner of each kind, all in the world's tenant, with the member of options that names it.
 async fn owners(world: &World) -> Vec<(Owner, &'static str, Value)> {
     let (store, tenant) = store_and_tenant(world).await;
     let mut owners = Vec::new();
@@ -83,14 +83,16 @@ async fn owners(world: &World) -> Vec<(Owner, &'static str, Value)> {
     owners
 }
 
-/// Another value of an option than this one, near its default.
+/// A value of an option that differs from this one, near the default.
 fn another(entry: &Entry, now: &str) -> String {
-    let near =
+    let step_towards_limit =
         |default: i64, min: i64, step: i64| if default > min { default - step } else { default + step };
     let other = match entry.form {
         Form::Flag => (entry.default != "true").to_string(),
-        Form::Number(min, _) => near(entry.default.parse().unwrap(), min, 1).to_string(),
-        Form::Span(min, _) => format!("PT{}S", near(span(entry.default).unwrap(), min, 1000) / 1000),
+        Form::Number(min, _) => step_towards_limit(entry.default.parse().unwrap(), min, 1).to_string(),
+        Form::Span(min, _) => {
+            format!("PT{}S", step_towards_limit(span(entry.default).unwrap(), min, 1000) / 1000)
+        }
         Form::Choice(words) => words.iter().find(|word| **word != entry.default).unwrap().to_string(),
         Form::MailServer => r#"{"Host":"mail.example.com"}"#.to_owned(),
         Form::Sender | Form::Recipients => "help@example.com".to_owned(),
@@ -99,7 +101,7 @@ fn another(entry: &Entry, now: &str) -> String {
         Form::Links => "Help https://help.example.com".to_owned(),
         Form::Domain => "example.com".to_owned(),
         Form::Aaguids => "8446ccb9-ab1d-b374-750b-2367ff6f3a1f".to_owned(),
-        // each instance has its own
+        // unique for each instance
         Form::CallbackPath => format!("/signin-{}", entry.owner.type_name()),
         Form::Scopes | Form::Identifiers | Form::AuthenticatorIssuer => "other".to_owned(),
         Form::Text
@@ -118,7 +120,7 @@ fn another(entry: &Entry, now: &str) -> String {
     }
 }
 
-/// The options of what has some, by their names.
+/// The options of an owner, by name.
 async fn options_of(world: &World, member: &str, owner: &Value) -> HashMap<String, Value> {
     let filter = encode(&format!("{member} eq \"{}\"", id(owner)));
     let all = world.all(&format!("Option?filter={filter}&count=200")).await;
@@ -136,7 +138,7 @@ async fn change(client: &Client, entry: &Entry, row: &Value) -> Answer {
         .await
 }
 
-/// Changes every option of the catalogue; the answers in its order.
+/// Changes every option of the catalogue; the answers in catalogue order.
 async fn change_all(
     world: &World,
     client: &Client,
@@ -155,9 +157,9 @@ async fn change_all(
 }
 
 on_both_engines! {
-    /// Every option, as the catalogue has them: what nobody declared to be open is refused as soon as somebody signs in by it
-    /// who has a role beyond the caller's. While all roles are covered, all of it is administered.
-    async fn an_option_that_decides_who_signs_in_is_changed_by_who_could_act_on_all(world: World) {
+    /// Every option of the catalogue that is not declared open is refused as soon as a user signs in by it
+    /// whose role the caller does not cover. While all roles are covered, all options can be changed.
+    async fn protected_options_need_roles_that_cover_every_user(world: World) {
         let owners = owners(&world).await;
         let (_, tenant) = store_and_tenant(&world).await;
         let lower = lower_administrators(&world).await;
@@ -169,27 +171,27 @@ on_both_engines! {
                 identify(&world, &boss.1, target, number as u128 + 1).await;
             }
         }
-        let mut could = Vec::new();
+        let mut statuses_before = Vec::new();
         for (role, client) in &lower {
             let answers = change_all(&world, client, &owners).await;
             for (entry, _, answer) in &answers {
                 assert_ne!(answer.status, 403, "{role}: {:?} {}", entry.owner, entry.name);
                 assert!(answer.status == 202 || *role != "SubscriptionAdmin" && entry.owner != Owner::Tenant, "{role}: {:?} {}: {}", entry.owner, entry.name, answer.status);
             }
-            could.push(answers.into_iter().map(|(.., answer)| answer.status).collect::<Vec<_>>());
+            statuses_before.push(answers.into_iter().map(|(.., answer)| answer.status).collect::<Vec<_>>());
         }
 
         assign(&world, "PlatformUser", &boss.1, ("SystemAdmin", json!({}))).await;
-        for ((role, client), could) in lower.iter().zip(could) {
-            for ((entry, target, answer), before) in change_all(&world, client, &owners).await.into_iter().zip(could) {
+        for ((role, client), statuses_before) in lower.iter().zip(statuses_before) {
+            for ((entry, target, answer), before) in change_all(&world, client, &owners).await.into_iter().zip(statuses_before) {
                 if entry.open || before != 202 {
                     assert_eq!(answer.status, before, "{role}: {:?} {}", entry.owner, entry.name);
                 } else {
-                    refused(answer, "SystemAdmin", &target);
+                    assert_refused(answer, "SystemAdmin", &target);
                 }
             }
         }
-        // to make one, and to delete one, is no less; who holds the role may
+        // creation and deletion are protected, too; a holder of the role may do both
         let (_, client) = &lower[0];
         for (owner, member, target) in &owners {
             let rows = options_of(&world, member, target).await;
@@ -200,9 +202,9 @@ on_both_engines! {
                     client.delete(&path).await.expect(204);
                     client.post(&format!("{BASE}/Option"), body).await.expect(201);
                 } else {
-                    refused(client.delete(&path).await, "SystemAdmin", target);
+                    assert_refused(client.delete(&path).await, "SystemAdmin", target);
                     world.admin.delete(&path).await.expect(204);
-                    refused(client.post(&format!("{BASE}/Option"), body.clone()).await, "SystemAdmin", target);
+                    assert_refused(client.post(&format!("{BASE}/Option"), body.clone()).await, "SystemAdmin", target);
                     world.make("Option", body).await;
                 }
             }
@@ -212,9 +214,9 @@ on_both_engines! {
         }
     }
 
-    /// What is sent back as it is passes, secrets too; each element of a batch has its pointer; a dry run and version 1 are no
-    /// way around; and a role that a group gives counts.
-    async fn what_stays_as_it_is_passes_and_no_way_leads_around(world: World) {
+    /// Unchanged values pass, also secrets; each element of a batch has its pointer; a dry run, version 1 and moves do not bypass
+    /// the check; and a group's role counts.
+    async fn unchanged_values_pass_and_the_check_cannot_be_bypassed(world: World) {
         let (store, tenant) = store_and_tenant(&world).await;
         let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         group(&world, "admins", Some(("SystemAdmin", json!({})))).await;
@@ -233,38 +235,38 @@ on_both_engines! {
             row
         };
         let batch = json!([now["PasswordMaxLength"], changed("UserLockNotificationEnabled", "true"), changed("PasswordMinLength", "9"), changed("MailServerConfig", "{}")]);
-        let problem = refused(client.put(&format!("{BASE}/Option/batch"), batch).await, "SystemAdmin", &store);
+        let problem = assert_refused(client.put(&format!("{BASE}/Option/batch"), batch).await, "SystemAdmin", &store);
         assert_eq!(pointers(&problem), ["/2", "/3"]);
         let ids = json!([open["id"], locked["id"]]);
-        let problem = refused(client.delete_with(&format!("{BASE}/Option/batch"), ids).await, "SystemAdmin", &store);
+        let problem = assert_refused(client.delete_with(&format!("{BASE}/Option/batch"), ids).await, "SystemAdmin", &store);
         assert_eq!(pointers(&problem), ["/1"]);
         let of_tenant = options_of(&world, "applyToTenantId", &tenant).await;
         world.admin.delete(&one("Option", &of_tenant["PageLinks"])).await.expect(204);
         let new = json!([{ "name": "PageLinks", "value": "", "applyToTenantId": tenant["id"] }]);
-        let problem = refused(client.post(&format!("{BASE}/Option/batch"), new).await, "SystemAdmin", &tenant);
+        let problem = assert_refused(client.post(&format!("{BASE}/Option/batch"), new).await, "SystemAdmin", &tenant);
         assert_eq!(pointers(&problem), ["/0"]);
 
-        let dry = format!("{}?dryRun=true", one("Option", locked));
-        refused(client.put(&dry, changed("PasswordMinLength", "9")).await, "SystemAdmin", &store);
-        let old = format!("/api/management/v1/Option/{}", id(locked));
+        let dry_run = format!("{}?dryRun=true", one("Option", locked));
+        assert_refused(client.put(&dry_run, changed("PasswordMinLength", "9")).await, "SystemAdmin", &store);
+        let v1_path = format!("/api/management/v1/Option/{}", id(locked));
         let body = json!({ "id": locked["id"], "name": "PasswordMinLength", "value": "9", "applyToIdpInstanceId": store["id"] });
-        refused(client.put(&old, body).await, "SystemAdmin", &store);
-        // an option does not leave for what the caller may set, nor come from there
-        let elsewhere = make(&world, "IdpInstance", "elsewhere", "UserStore").await;
-        let there = options_of(&world, "applyToIdpInstanceId", &elsewhere).await;
-        client.delete(&one("Option", &there["PasswordMinLength"])).await.expect(204);
-        let away = |row: &Value, to: &Value| json!({ "applyToIdpInstanceId": to["id"], "concurrencyToken": row["concurrencyToken"] });
-        refused(client.patch(&one("Option", locked), away(&now["PasswordMinLength"], &elsewhere)).await, "SystemAdmin", &store);
+        assert_refused(client.put(&v1_path, body).await, "SystemAdmin", &store);
+        // an option cannot move to or from an owner that the caller may change
+        let other_store = make(&world, "IdpInstance", "elsewhere", "UserStore").await;
+        let other_options = options_of(&world, "applyToIdpInstanceId", &other_store).await;
+        client.delete(&one("Option", &other_options["PasswordMinLength"])).await.expect(204);
+        let move_to = |row: &Value, to: &Value| json!({ "applyToIdpInstanceId": to["id"], "concurrencyToken": row["concurrencyToken"] });
+        assert_refused(client.patch(&one("Option", locked), move_to(&now["PasswordMinLength"], &other_store)).await, "SystemAdmin", &store);
         world.admin.delete(&one("Option", &now["PasswordMaxLength"])).await.expect(204);
-        let ours = &there["PasswordMaxLength"];
-        refused(client.patch(&one("Option", ours), away(ours, &store)).await, "SystemAdmin", &store);
+        let other_option = &other_options["PasswordMaxLength"];
+        assert_refused(client.patch(&one("Option", other_option), move_to(other_option, &store)).await, "SystemAdmin", &store);
         let renamed = json!({ "name": "PasswordMaxLength", "concurrencyToken": now["UserLockNotificationEnabled"]["concurrencyToken"] });
-        refused(client.patch(&one("Option", open), renamed).await, "SystemAdmin", &store);
+        assert_refused(client.patch(&one("Option", open), renamed).await, "SystemAdmin", &store);
     }
 
-    /// Instances, second factors, tenants and linked certificates: all of their fields but what they are called and where they
-    /// stand, and whether they exist.
-    async fn what_people_sign_in_by_is_changed_by_who_could_act_on_all(world: World) {
+    /// Instances, second factors, tenants and linked certificates: all of their fields except name, description and position,
+    /// and their deletion.
+    async fn sign_in_objects_need_roles_that_cover_every_user(world: World) {
         let (store, tenant) = store_and_tenant(&world).await;
         let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
@@ -272,25 +274,25 @@ on_both_engines! {
         let factor = make(&world, "MfaInstance", "Codes", "totp").await;
         let certificate = certificate(&world, "linked").await;
         let all = [("IdpInstance", &provider), ("MfaInstance", &factor), ("CertStore", &certificate)];
-        let acts = |resource: &'static str| match resource {
+        let protected_members = |resource: &'static str| match resource {
             "IdpInstance" => ["isActive", "treatMfaFactorClaimsAsConfirmed", "autoCreatePlatformUser", "isHidden"].as_slice(),
             "CertStore" => &["certType"],
             _ => &["isActive"],
         };
         let patch = async |client: &Client, resource: &str, row: &Value, member: &str| {
-            let now = world.admin.get(&one(resource, row)).await.is(200).json();
-            let value = match &now[member] {
-                Value::Bool(is) => json!(!is),
+            let current = world.admin.get(&one(resource, row)).await.is(200).json();
+            let value = match &current[member] {
+                Value::Bool(flag) => json!(!flag),
                 Value::Number(number) => json!(number.as_i64().unwrap() + 1),
-                Value::String(now) if now == "OidcTokenEncryption" => json!("AdfsOAuthTokenSigning"),
-                Value::String(now) if now == "AdfsOAuthTokenSigning" => json!("OidcTokenEncryption"),
-                _ => json!(format!("{}2", now[member].as_str().unwrap_or_default())),
+                Value::String(current) if current == "OidcTokenEncryption" => json!("AdfsOAuthTokenSigning"),
+                Value::String(current) if current == "AdfsOAuthTokenSigning" => json!("OidcTokenEncryption"),
+                _ => json!(format!("{}2", current[member].as_str().unwrap_or_default())),
             };
-            client.patch(&one(resource, row), json!({ member: value, "concurrencyToken": now["concurrencyToken"] })).await
+            client.patch(&one(resource, row), json!({ member: value, "concurrencyToken": current["concurrencyToken"] })).await
         };
         // nobody signs in by them yet
         for (resource, row) in all {
-            for member in acts(resource).iter().copied().chain(["name"]) {
+            for member in protected_members(resource).iter().copied().chain(["name"]) {
                 patch(&client, resource, row, member).await.expect(202);
             }
         }
@@ -298,34 +300,34 @@ on_both_engines! {
         link(&world, ("MfaInstance", &factor), "tenants", &tenant).await;
         link(&world, ("CertStore", &certificate), "idpinstances", &provider).await;
         for (resource, row) in all.into_iter().chain([("IdpInstance", &store), ("Tenant", &tenant)]) {
-            for member in acts(resource) {
-                refused(patch(&client, resource, row, member).await, "SystemAdmin", row);
+            for member in protected_members(resource) {
+                assert_refused(patch(&client, resource, row, member).await, "SystemAdmin", row);
             }
             let open: &[&str] = if ["IdpInstance", "MfaInstance"].contains(&resource) { &["name", "position"] } else { &["name", "description"] };
             for member in open {
                 patch(&client, resource, row, member).await.expect(202);
             }
-            let now = world.admin.get(&one(resource, row)).await.is(200).json();
-            let same: serde_json::Map<String, Value> = now.as_object().unwrap().iter().filter(|(_, value)| !value.is_array()).map(|(name, value)| (name.clone(), value.clone())).collect();
+            let current = world.admin.get(&one(resource, row)).await.is(200).json();
+            let same: serde_json::Map<String, Value> = current.as_object().unwrap().iter().filter(|(_, value)| !value.is_array()).map(|(name, value)| (name.clone(), value.clone())).collect();
             client.put(&one(resource, row), Value::Object(same)).await.expect(202);
         }
         for (resource, row) in [("MfaInstance", &factor), ("CertStore", &certificate)] {
-            refused(client.delete(&one(resource, row)).await, "SystemAdmin", row);
+            assert_refused(client.delete(&one(resource, row)).await, "SystemAdmin", row);
         }
-        // what is new is whoever makes it's
-        let made = client.post(&format!("{BASE}/IdpInstance"), json!({ "name": "new", "idpTypeId": type_id(&world, "UserStore").await })).await.is(201).json();
-        client.delete(&one("IdpInstance", &made)).await.expect(204);
+        // a new instance can be deleted by its creator
+        let created = client.post(&format!("{BASE}/IdpInstance"), json!({ "name": "new", "idpTypeId": type_id(&world, "UserStore").await })).await.is(201).json();
+        client.delete(&one("IdpInstance", &created)).await.expect(204);
     }
 
-    /// Every relation that the catalogue has between what people sign in by, from either side. Which client apps there are says
-    /// nothing about it.
-    async fn what_people_sign_in_by_is_linked_by_who_could_act_on_all(world: World) {
+    /// Every relation between objects that users sign in by, from either side. Links to client apps
+    /// are not protected.
+    async fn links_of_sign_in_objects_need_roles_that_cover_every_user(world: World) {
         let (store, tenant) = store_and_tenant(&world).await;
         let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
         person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         let (factor, certificate) = (make(&world, "MfaInstance", "Codes", "totp").await, certificate(&world, "linked").await);
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
-        // the console's client app is a SystemAdmin's, so a set that has it is too
+        // the console's client app is protected, so it must not be in the sets
         for (resource, row) in [("Tenant", &tenant), ("IdpInstance", &store)] {
             world.admin.put(&format!("{}/clientapps", one(resource, row)), related(&[])).await.expect(202);
         }
@@ -341,55 +343,55 @@ on_both_engines! {
         let relations: Vec<(&str, &str, &Op, RelationChange)> = operations()
             .filter(|(name, ..)| name.starts_with("management:"))
             .filter_map(|(.., op)| match op.action {
-                Action::Relate(relation, how) => Some((op.shape.name, relation.target.name, op, how)),
+                Action::Relate(relation, kind) => Some((op.shape.name, relation.target.name, op, kind)),
                 _ => None,
             })
             .filter(|(own, other, ..)| used.contains_key(own) && used.contains_key(other))
             .collect();
         assert!(relations.len() >= 3 * 14, "{}", relations.len());
         let path = |op: &Op, row: &Value| format!("{BASE}{}", op.path.replace("{id}", id(row)));
-        let judged = |own: &str, other: &str, answer: Answer, what: &str| {
+        let assert_status = |own: &str, other: &str, answer: Answer, what: &str| {
             if [own, other].contains(&"ClientApp") {
                 assert_eq!(answer.status, 202, "{what}");
             } else {
                 assert_eq!(answer.problem(403, "forbidden")["role"], "SystemAdmin", "{what}");
             }
         };
-        // all is linked that can be, so that there is something to take away
-        for (own, other, op, how) in &relations {
-            if *how == RelationChange::Add {
+        // link everything, so that there are links to remove
+        for (own, other, op, kind) in &relations {
+            if *kind == RelationChange::Add {
                 world.admin.post(&path(op, &used[own]), related(&[&used[other]])).await.expect(202);
             }
         }
-        for (own, other, op, how) in &relations {
-            let (here, there) = (path(op, &used[own]), path(op, &fresh[own]));
-            match how {
+        for (own, other, op, kind) in &relations {
+            let (used_path, fresh_path) = (path(op, &used[own]), path(op, &fresh[own]));
+            match kind {
                 RelationChange::Add => {
-                    judged(own, other, client.post(&here, related(&[&fresh[other]])).await, op.name);
-                    judged(own, other, client.post(&there, related(&[&used[other]])).await, op.name);
-                    client.post(&there, related(&[&fresh[other]])).await.expect(202);
+                    assert_status(own, other, client.post(&used_path, related(&[&fresh[other]])).await, op.name);
+                    assert_status(own, other, client.post(&fresh_path, related(&[&used[other]])).await, op.name);
+                    client.post(&fresh_path, related(&[&fresh[other]])).await.expect(202);
                 }
                 RelationChange::Set => {
                     let all = world.admin.get(&one(own, &used[own])).await.is(200).json();
                     let Action::Relate(relation, _) = op.action else { unreachable!() };
                     let links: Vec<&Value> = all[relation.name].as_array().unwrap().iter().collect();
-                    client.put(&here, related(&links)).await.expect(202);
-                    judged(own, other, client.put(&here, related(&[])).await, op.name);
+                    client.put(&used_path, related(&links)).await.expect(202);
+                    assert_status(own, other, client.put(&used_path, related(&[])).await, op.name);
                 }
                 RelationChange::Remove => {
-                    // an earlier operation may have taken it away
-                    world.admin.post(&here, related(&[&used[other]])).await.expect(202);
-                    judged(own, other, client.delete_with(&here, related(&[&used[other]])).await, op.name);
+                    // an earlier operation may have removed it
+                    world.admin.post(&used_path, related(&[&used[other]])).await.expect(202);
+                    assert_status(own, other, client.delete_with(&used_path, related(&[&used[other]])).await, op.name);
                 }
             }
         }
     }
 
-    /// Tokens of directories: those of a provider, and those of a store. To try a provider out changes nothing.
-    async fn a_directory_s_token_is_made_by_who_could_act_on_all(world: World) {
+    /// SCIM tokens of a provider and of a store are protected. A trial of a provider is not.
+    async fn directory_tokens_need_roles_that_cover_every_user(world: World) {
         let (store, _) = store_and_tenant(&world).await;
         let (_, client) = lower_administrators(&world).await.into_iter().next().unwrap();
-        let helper = world.client("helper", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
+        let store_admin = world.client("helper", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
         let provider = make(&world, "IdpInstance", "Partner", "OpenIdConnect").await;
         let enabled = &options_of(&world, "applyToIdpInstanceId", &provider).await["ScimEnabled"];
         client.patch(&one("Option", enabled), json!({ "value": "true", "concurrencyToken": enabled["concurrencyToken"] })).await.expect(202);
@@ -399,24 +401,24 @@ on_both_engines! {
             post(path).await.expect(204);
         }
         let tokens = world.path("/ScimToken");
-        let made = helper.post(&tokens, json!({ "name": "ours" })).await.is(201).json();
+        let created = store_admin.post(&tokens, json!({ "name": "ours" })).await.is(201).json();
 
         person(&world, "boss", Some(("SystemAdmin", json!({})))).await;
         identify(&world, &platform_user(&world, "boss").await, &provider, 1).await;
         for path in paths("scim/token").into_iter().chain(paths("scim/resume")) {
-            refused(post(path).await, "SystemAdmin", &provider);
+            assert_refused(post(path).await, "SystemAdmin", &provider);
         }
-        refused(helper.post(&tokens, json!({ "name": "theirs" })).await, "SystemAdmin", &store);
-        let token = format!("{tokens}/{}", id(&made));
-        let change = json!({ "confirmsEmail": true, "concurrencyToken": made["concurrencyToken"] });
-        refused(helper.patch(&token, change).await, "SystemAdmin", &store);
-        refused(helper.delete(&token).await, "SystemAdmin", &store);
+        assert_refused(store_admin.post(&tokens, json!({ "name": "theirs" })).await, "SystemAdmin", &store);
+        let token = format!("{tokens}/{}", id(&created));
+        let change = json!({ "confirmsEmail": true, "concurrencyToken": created["concurrencyToken"] });
+        assert_refused(store_admin.patch(&token, change).await, "SystemAdmin", &store);
+        assert_refused(store_admin.delete(&token).await, "SystemAdmin", &store);
         assert_ne!(post(format!("{}/trial", one("IdpInstance", &provider))).await.status, 403);
         world.admin.delete(&token).await.expect(204);
     }
 
-    /// Whoever signs in has the roles of all identities, so those count that a group of another store gives.
-    async fn a_role_by_a_group_of_another_store_counts(world: World) {
+    /// A sign-in has the roles of all identities, so group roles of another store count.
+    async fn a_group_role_of_another_store_counts(world: World) {
         let store = world.other_store("second").await;
         let second = world.admin.get(&format!("{BASE}/IdpInstance/{store}")).await.is(200).json();
         let client = world.client_in(&second["subscriptionId"], "lower", &[("SubscriptionAdmin", None, None)]).await;
@@ -433,7 +435,7 @@ on_both_engines! {
         set().await.expect(202);
         let members = world.path(&format!("/Group/{}/users", id(&inner)));
         world.admin.post(&members, related(&[&user])).await.expect(202);
-        refused(set().await, "SystemAdmin", &second);
+        assert_refused(set().await, "SystemAdmin", &second);
         world.admin.delete_with(&members, related(&[&user])).await.expect(202);
         set().await.expect(202);
     }
@@ -441,8 +443,8 @@ on_both_engines! {
 
 /// A certificate of the world's subscription.
 pub async fn certificate(world: &World, name: &str) -> Value {
-    let made = rcgen::generate_simple_self_signed(vec![format!("{name}.example.com")]).unwrap();
-    let input = json!({ "format": "Pem", "data": made.cert.pem() });
+    let generated = rcgen::generate_simple_self_signed(vec![format!("{name}.example.com")]).unwrap();
+    let input = json!({ "format": "Pem", "data": generated.cert.pem() });
     world
         .make(
             "CertStore",
@@ -451,10 +453,10 @@ pub async fn certificate(world: &World, name: &str) -> Value {
         .await
 }
 
-/// An operation of its own on what people sign in by is judged where its path names it by its id. These may name it by its name
-/// as well, and look for themselves, or write nothing.
+/// Custom operations on objects that users sign in by are checked by the id in the path. These accept a name
+/// instead of the id and check themselves, or write nothing.
 #[test]
-fn operations_of_their_own_on_what_people_sign_in_by_are_known() {
+fn custom_operations_on_sign_in_objects_are_listed() {
     let own = operations().filter(|(name, _, op)| {
         let is_setting = |own: &Protection| own.carried_by == CarriedBy::WhoSignsIn;
         let is_guarded = op.shape.writes.protection.is_some_and(is_setting) || op.shape.name == "Option";

@@ -1,4 +1,4 @@
-//! Those who read, and are killed between what they read and what they remember of it.
+//! Readers that are killed between reading events and storing their cursor.
 
 use std::{
     sync::{Arc, Mutex},
@@ -20,39 +20,39 @@ pub enum Way {
     Stream,
 }
 
-/// What a reader has on its disk: the numbers of events, and how far it came. One is written after the other.
+/// The stored state of a reader: the numbers of events, and its cursor. They are written one after the other.
 #[derive(Default)]
-struct Kept {
+struct StoredState {
     numbers: Vec<String>,
     cursor: Option<String>,
 }
 
-/// A reader, which goes on from what it kept when it is killed.
+/// A reader, which continues from its stored state when it is killed.
 pub struct Reading {
     way: Way,
     callers: Callers,
-    kept: Arc<Mutex<Kept>>,
+    stored: Arc<Mutex<StoredState>>,
     task: JoinHandle<()>,
 }
 
 impl Reading {
     pub fn begin(way: Way, callers: Callers) -> Self {
-        let kept = Arc::default();
-        let task = spawn(way, &callers, &kept);
-        Self { way, callers, kept, task }
+        let stored = Arc::default();
+        let task = spawn(way, &callers, &stored);
+        Self { way, callers, stored, task }
     }
 
-    /// Kills the reader, wherever it is, and starts it again.
+    /// Kills the reader at any point, and starts it again.
     pub fn kill(&mut self) {
         self.task.abort();
-        self.task = spawn(self.way, &self.callers, &self.kept);
+        self.task = spawn(self.way, &self.callers, &self.stored);
     }
 
-    /// The numbers of the events in the order in which they first came, as soon as there are so many.
+    /// The numbers of the events in the order of their first occurrence, as soon as there are so many.
     pub async fn to(self, count: usize) -> Vec<String> {
         for _ in 0..600 {
             let mut numbers: Vec<String> = Vec::new();
-            for number in &self.kept.lock().unwrap().numbers {
+            for number in &self.stored.lock().unwrap().numbers {
                 if !numbers.contains(number) {
                     numbers.push(number.clone());
                 }
@@ -63,20 +63,20 @@ impl Reading {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("the reader got {} of {count} events", self.kept.lock().unwrap().numbers.len());
+        panic!("the reader got {} of {count} events", self.stored.lock().unwrap().numbers.len());
     }
 }
 
-fn spawn(way: Way, callers: &Callers, kept: &Arc<Mutex<Kept>>) -> JoinHandle<()> {
-    let (callers, kept) = (Arc::clone(callers), Arc::clone(kept));
+fn spawn(way: Way, callers: &Callers, stored: &Arc<Mutex<StoredState>>) -> JoinHandle<()> {
+    let (callers, stored) = (Arc::clone(callers), Arc::clone(stored));
     tokio::spawn(async move {
-        for turn in 0.. {
-            // each time at another process
-            let client = callers[turn % callers.len()].borrow().clone();
-            let cursor = kept.lock().unwrap().cursor.clone();
+        for attempt in 0.. {
+            // each time with another process
+            let client = callers[attempt % callers.len()].borrow().clone();
+            let cursor = stored.lock().unwrap().cursor.clone();
             let _ = match way {
-                Way::Feed => feed(&client, cursor, &kept).await,
-                Way::Stream => stream(&client, cursor, &kept).await,
+                Way::Feed => feed(&client, cursor, &stored).await,
+                Way::Stream => stream(&client, cursor, &stored).await,
             };
             // the server is being started again
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -84,14 +84,14 @@ fn spawn(way: Way, callers: &Callers, kept: &Arc<Mutex<Kept>>) -> JoinHandle<()>
     })
 }
 
-/// Keeps what was read, and a moment later how far that is.
-async fn keep(kept: &Mutex<Kept>, events: &[Json], cursor: &str) {
-    kept.lock().unwrap().numbers.extend(events.iter().map(|event| id(event).to_owned()));
+/// Stores the events, and a moment later the cursor.
+async fn store(stored: &Mutex<StoredState>, events: &[Json], cursor: &str) {
+    stored.lock().unwrap().numbers.extend(events.iter().map(|event| id(event).to_owned()));
     tokio::task::yield_now().await;
-    kept.lock().unwrap().cursor = Some(cursor.to_owned());
+    stored.lock().unwrap().cursor = Some(cursor.to_owned());
 }
 
-async fn feed(client: &Client, cursor: Option<String>, kept: &Mutex<Kept>) -> Option<()> {
+async fn feed(client: &Client, cursor: Option<String>, stored: &Mutex<StoredState>) -> Option<()> {
     let mut after = cursor.map(|cursor| format!("&after={cursor}")).unwrap_or_default();
     loop {
         let address = format!("{STORE}/Event?count=50&wait=5{after}");
@@ -99,20 +99,20 @@ async fn feed(client: &Client, cursor: Option<String>, kept: &Mutex<Kept>) -> Op
         if answer.status == 503 {
             return None;
         }
-        let piece = answer.is(200).json();
-        let next = piece["next"].as_str().unwrap();
-        keep(kept, piece["items"].as_array().unwrap(), next).await;
+        let page = answer.is(200).json();
+        let next = page["next"].as_str().unwrap();
+        store(stored, page["items"].as_array().unwrap(), next).await;
         after = format!("&after={next}");
     }
 }
 
-async fn stream(client: &Client, cursor: Option<String>, kept: &Mutex<Kept>) -> Option<()> {
+async fn stream(client: &Client, cursor: Option<String>, stored: &Mutex<StoredState>) -> Option<()> {
     let last = cursor.unwrap_or_default();
     let headers = [("last-event-id", last.as_str())];
     let headers = if last.is_empty() { &headers[..0] } else { &headers };
     let mut stream = client.try_stream(&format!("{STORE}/Event/stream"), headers).await?;
     while let Some(event) = stream.next().await {
-        keep(kept, &[serde_json::from_str(&event.data).unwrap()], &event.id).await;
+        store(stored, &[serde_json::from_str(&event.data).unwrap()], &event.id).await;
     }
     None
 }

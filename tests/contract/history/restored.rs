@@ -1,4 +1,4 @@
-//! After a restore of an older state every cursor says so, instead of going on in silence.
+//! After a restore of an older state every cursor is rejected, instead of continuing silently.
 
 use chancery_testkit::{Database, Engine, Process, Receiver};
 use serde_json::json;
@@ -7,14 +7,15 @@ use super::{STORE, feed, now, of_feed, of_receiver, start, subscribe};
 use crate::{id, sign_in::fleet::free_address};
 
 async fn user(server: &Process, name: &str) -> String {
-    let made = server.admin.post(&format!("{STORE}/User"), json!({ "loginName": name })).await.is(201).json();
-    id(&made).to_owned()
+    let created =
+        server.admin.post(&format!("{STORE}/User"), json!({ "loginName": name })).await.is(201).json();
+    id(&created).to_owned()
 }
 
-/// Asserts that nothing goes on from a cursor: neither feed, delta nor stream.
-async fn is_refused(server: &Process, cursor: &str) {
-    for reading in ["Event?", "User/delta?", "Group/delta?", "Event/stream?"] {
-        let address = format!("{STORE}/{reading}after={cursor}");
+/// Asserts that a cursor is rejected by feed, delta and stream.
+async fn assert_rejected(server: &Process, cursor: &str) {
+    for endpoint in ["Event?", "User/delta?", "Group/delta?", "Event/stream?"] {
+        let address = format!("{STORE}/{endpoint}after={cursor}");
         server.admin.get(&address).await.problem(410, "event-history-changed");
     }
 }
@@ -25,7 +26,7 @@ async fn check(engine: Engine) {
     let mut server = start(&database, &free_address()).await;
     let subscription = subscribe(&server, &receiver).await;
     let first = user(&server, "first").await;
-    let kept = feed(&server).await;
+    let feed_before = feed(&server).await;
     let before = now(&server).await;
     receiver.until(|got| of_receiver(got).len() == 1).await;
     assert!(server.stop());
@@ -35,32 +36,32 @@ async fn check(engine: Engine) {
     for name in ["lost", "lost as well"] {
         user(&server, name).await;
     }
-    let behind = now(&server).await;
+    let undone_cursor = now(&server).await;
     let list = server.admin.get(&format!("{STORE}/User")).await.is(200);
-    let of_list = list.header("x-event-cursor").unwrap().to_owned();
+    let undone_list_cursor = list.header("x-event-cursor").unwrap().to_owned();
     receiver.until(|got| of_receiver(got).len() == 3).await;
     assert!(server.stop());
 
-    // where the restored state is behind the cursor, and where it has come as far and further by other changes
+    // both where the restored state is behind the cursor, and where it has overtaken it by other changes
     let adopt = std::process::Command::new(Process::program())
         .args(["adopt", "--public-url", "http://localhost", "--database", backup.url()])
         .env("CHANCERY_DATA_DIR", backup.folder())
         .status();
     assert!(adopt.unwrap().success());
     let server = start(&backup, &free_address()).await;
-    assert_eq!(feed(&server).await[..kept.len()], kept);
-    is_refused(&server, &behind).await;
+    assert_eq!(feed(&server).await[..feed_before.len()], feed_before);
+    assert_rejected(&server, &undone_cursor).await;
     let mut since = Vec::new();
     for number in 0..8 {
         since.push(user(&server, &format!("since {number}")).await);
         now(&server).await;
-        is_refused(&server, &behind).await;
-        is_refused(&server, &of_list).await;
+        assert_rejected(&server, &undone_cursor).await;
+        assert_rejected(&server, &undone_list_cursor).await;
     }
-    // what was read before the backup is the same history
-    let told = server.admin.get(&format!("{STORE}/User/delta?after={before}")).await.is(200).json();
-    assert_eq!(told["items"].as_array().unwrap().len(), since.len());
-    // the subscription was restored with the rest, and misses nothing of the history that is
+    // events before the backup are of the same history
+    let delta = server.admin.get(&format!("{STORE}/User/delta?after={before}")).await.is(200).json();
+    assert_eq!(delta["items"].as_array().unwrap().len(), since.len());
+    // the subscription was restored, too, and misses no event of the current history
     let got = receiver.until(|got| since.iter().all(|one| of_receiver(got).contains_key(one.as_str()))).await;
     let events = feed(&server).await;
     for (subject, numbers) in of_feed(&events) {
@@ -72,11 +73,11 @@ async fn check(engine: Engine) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restored_state_refuses_the_cursors_of_what_it_undid_sqlite() {
+async fn a_restored_state_rejects_the_cursors_of_undone_events_sqlite() {
     check(Engine::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restored_state_refuses_the_cursors_of_what_it_undid_postgres() {
+async fn a_restored_state_rejects_the_cursors_of_undone_events_postgres() {
     check(Engine::Postgres).await;
 }

@@ -1,4 +1,4 @@
-//! Many at once: whatever the order, an identity is replaced once or not at all, and nobody's
+//! Concurrent steps: in any order, an identity is replaced at most once, and no
 //! approval counts twice.
 
 use std::{collections::BTreeSet, time::Duration};
@@ -12,24 +12,27 @@ use proptest::{
 };
 use serde_json::{Value, json};
 
-use super::{body, client_id, events, new_instance, new_person, path, person, read, request, statuses, with};
+use super::{
+    body, client_id, current_user, events, merged, new_instance, new_platform_user, path, read, request,
+    statuses,
+};
 
-/// How often a race is run on each engine.
+/// Number of races on each engine.
 const RACES: usize = 16;
 const ACTORS: usize = 4;
 const STEPS: [&str; 3] = ["/approvals", "/execute", "/cancel"];
 
-/// What one of the actors does: who, which step, after how many tenths of a millisecond.
-type Act = (usize, usize, u64);
+/// An operation: the index of the actor, of the step, and the delay in tenths of a millisecond.
+type Operation = (usize, usize, u64);
 
-/// A race: how many must approve, and what is done at once. Few cancel, so that much comes to an end.
-fn races() -> impl Strategy<Value = (i64, Vec<Act>)> {
-    let act = (0..ACTORS, prop_oneof![6 => Just(0_usize), 6 => Just(1), 1 => Just(2)], 0..150_u64);
-    (1..=3_i64, prop::collection::vec(act, 8..24))
+/// A race: the required approvals, and the concurrent operations. Cancellations are rare, so that many requests complete.
+fn races() -> impl Strategy<Value = (i64, Vec<Operation>)> {
+    let operation = (0..ACTORS, prop_oneof![6 => Just(0_usize), 6 => Just(1), 1 => Just(2)], 0..150_u64);
+    (1..=3_i64, prop::collection::vec(operation, 8..24))
 }
 
-/// Takes a step, as often as the database has too much to do; the answer's status.
-async fn act(client: &Client, path: &str, wait: u64) -> u16 {
+/// Sends a step, again while the database is too busy; the status.
+async fn send_with_retry(client: &Client, path: &str, wait: u64) -> u16 {
     tokio::time::sleep(Duration::from_micros(100 * wait)).await;
     loop {
         let status = client.post(path, json!(null)).await.status.as_u16();
@@ -39,51 +42,69 @@ async fn act(client: &Client, path: &str, wait: u64) -> u16 {
     }
 }
 
-async fn race(world: &World, actors: &[(Client, Value)], user: &Value, made: &Value, acts: &[Act]) {
-    let runs = acts.iter().map(|(actor, step, wait)| {
-        let (client, path) = (actors[*actor].0.clone(), path(made, STEPS[*step]));
+async fn race(
+    world: &World,
+    actors: &[(Client, Value)],
+    user: &Value,
+    replacement: &Value,
+    operations: &[Operation],
+) {
+    let runs = operations.iter().map(|(actor, step, wait)| {
+        let (client, path) = (actors[*actor].0.clone(), path(replacement, STEPS[*step]));
         let wait = *wait;
-        tokio::spawn(async move { act(&client, &path, wait).await })
+        tokio::spawn(async move { send_with_retry(&client, &path, wait).await })
     });
     let statuses_of: Vec<u16> = join_all(runs).await.into_iter().map(Result::unwrap).collect();
-    let good: Vec<&Act> =
-        acts.iter().zip(&statuses_of).filter(|(_, status)| **status == 200).map(|(act, _)| act).collect();
-    assert!(statuses_of.iter().all(|status| [200, 409].contains(status)), "{acts:?}: {statuses_of:?}");
+    let succeeded: Vec<&Operation> = operations
+        .iter()
+        .zip(&statuses_of)
+        .filter(|(_, status)| **status == 200)
+        .map(|(operation, _)| operation)
+        .collect();
+    assert!(statuses_of.iter().all(|status| [200, 409].contains(status)), "{operations:?}: {statuses_of:?}");
 
-    let end = read(world, made).await;
-    let status = end["status"].as_str().unwrap();
-    let of = |step: usize| good.iter().filter(move |act| act.1 == step);
-    // each approval that was answered well counts, once, and no more than are needed
-    let approved: Vec<&Value> = end["approvedByActorIds"].as_array().unwrap().iter().collect();
+    let ended = read(world, replacement).await;
+    let status = ended["status"].as_str().unwrap();
+    let by_step = |step: usize| succeeded.iter().filter(move |operation| operation.1 == step);
+    // each successful approval counts once, and no more than are needed
+    let approved: Vec<&Value> = ended["approvedByActorIds"].as_array().unwrap().iter().collect();
     let unique: BTreeSet<String> = approved.iter().map(ToString::to_string).collect();
-    let told: BTreeSet<String> = of(0).map(|act| actors[act.0].1.to_string()).collect();
-    assert_eq!((unique.len(), of(0).count(), &unique), (approved.len(), approved.len(), &told), "{end}");
-    let needed = usize::try_from(end["requiredApprovals"].as_i64().unwrap()).unwrap();
-    assert!(approved.len() <= needed, "{end}");
-    assert_eq!(end["approvalSatisfiedOn"].is_string(), approved.len() == needed, "{end}");
+    let answered: BTreeSet<String> = by_step(0).map(|operation| actors[operation.0].1.to_string()).collect();
+    assert_eq!(
+        (unique.len(), by_step(0).count(), &unique),
+        (approved.len(), approved.len(), &answered),
+        "{ended}"
+    );
+    let needed = usize::try_from(ended["requiredApprovals"].as_i64().unwrap()).unwrap();
+    assert!(approved.len() <= needed, "{ended}");
+    assert_eq!(ended["approvalSatisfiedOn"].is_string(), approved.len() == needed, "{ended}");
 
-    let events = events(world, made).await;
+    let events = events(world, replacement).await;
     let count = |kind: &str| events.iter().filter(|event| *event == kind).count();
     assert_eq!(count("approved"), approved.len(), "{events:?}");
     assert_eq!(
-        (of(2).count(), status == "Cancelled"),
+        (by_step(2).count(), status == "Cancelled"),
         (count("cancelled"), count("cancelled") == 1),
         "{events:?}"
     );
     let executed = ["Executed", "Completed"].contains(&status);
-    assert_eq!((count("executed"), of(1).count() > 0), (usize::from(executed), executed), "{events:?} {end}");
+    assert_eq!(
+        (count("executed"), by_step(1).count() > 0),
+        (usize::from(executed), executed),
+        "{events:?} {ended}"
+    );
     assert!(!executed || approved.len() == needed);
-    let now = person(world, user).await;
+    let now = current_user(world, user).await;
     let expected = match status {
         "Cancelled" => &["Active"][..],
         "Executed" | "Completed" => &["Replaced", "Active"],
         _ => &["Active", "Pending"],
     };
-    assert_eq!(statuses(&now), expected, "{end}");
+    assert_eq!(statuses(&now), expected, "{ended}");
 }
 
 on_both_engines! {
-    async fn exactly_once_whatever_the_order(world: World) {
+    async fn concurrent_steps_replace_an_identity_at_most_once(world: World) {
         let instance = new_instance(&world, "work").await;
         let mut actors = Vec::new();
         for number in 0..ACTORS {
@@ -92,28 +113,28 @@ on_both_engines! {
             actors.push((client, client_id(&world, &name).await));
         }
         let seed = chancery_resource::random::<32>();
-        // shown when the test fails: put it in the place of the random one to see the same races
+        // shown when the test fails: use it in place of the random seed to repeat the races
         eprintln!("seed: {seed:?}");
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
         let mut runner = TestRunner::new_with_rng(Config::default(), random);
-        let mut ends = BTreeSet::new();
+        let mut final_statuses = BTreeSet::new();
         for number in 0..RACES {
-            let (needed, acts) = races().new_tree(&mut runner).unwrap().current();
+            let (needed, operations) = races().new_tree(&mut runner).unwrap().current();
             let name = format!("user{number}");
-            let user = new_person(&world, &name).await;
-            let asked = with(body(&user, &instance, &name), &json!({ "requiredApprovals": needed }));
-            let made = request(&world.admin, asked).await;
-            race(&world, &actors, &user, &made, &acts).await;
-            ends.insert(read(&world, &made).await["status"].as_str().unwrap().to_owned());
+            let user = new_platform_user(&world, &name).await;
+            let request_body = merged(body(&user, &instance, &name), &json!({ "requiredApprovals": needed }));
+            let replacement = request(&world.admin, request_body).await;
+            race(&world, &actors, &user, &replacement, &operations).await;
+            final_statuses.insert(read(&world, &replacement).await["status"].as_str().unwrap().to_owned());
         }
-        assert!(ends.len() > 1, "races come to different ends: {ends:?}");
+        assert!(final_statuses.len() > 1, "races come to different ends: {final_statuses:?}");
     }
 
-    /// Of two who ask at once for the same, one is heard: for the same person, or the same identity.
-    async fn one_of_two_requests_is_heard(world: World) {
+    /// Of two concurrent requests for the same user or the same identity, one succeeds.
+    async fn one_of_two_concurrent_requests_succeeds(world: World) {
         let instance = new_instance(&world, "work").await;
         for number in 0..4 {
-            let (ada, bob) = (new_person(&world, &format!("ada{number}")).await, new_person(&world, &format!("bob{number}")).await);
+            let (ada, bob) = (new_platform_user(&world, &format!("ada{number}")).await, new_platform_user(&world, &format!("bob{number}")).await);
             let (one, other) = (format!("one{number}"), format!("other{number}"));
             for (first, second) in [
                 (body(&ada, &instance, &one), body(&ada, &instance, &other)),

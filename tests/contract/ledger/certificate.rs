@@ -14,18 +14,22 @@ use serde_json::{Value as Json, json};
 use super::{append_leaves, export, findings, keys, sound};
 use crate::{
     id,
-    token::certificate::{Made, body, upload},
+    token::certificate::{UploadedCertificate, body, upload},
 };
 
-async fn for_audit(world: &World, kind: &'static rcgen::SignatureAlgorithm, until: i32) -> Made {
+async fn for_audit(
+    world: &World,
+    kind: &'static rcgen::SignatureAlgorithm,
+    until: i32,
+) -> UploadedCertificate {
     upload(world, kind, until, json!({ "certType": "AuditTrailSigning" })).await
 }
 
-fn info(made: &Made) -> Json {
-    json!(BASE64_STANDARD.encode(made.key.subject_public_key_info()))
+fn info(uploaded: &UploadedCertificate) -> Json {
+    json!(BASE64_STANDARD.encode(uploaded.key.subject_public_key_info()))
 }
 
-/// The key that signs what is done now.
+/// The public key that signs the current entries.
 async fn signer(world: &World) -> Json {
     append_leaves(world).await;
     let last = world.audit(1).await.first().map(|entry| entry["id"].to_string());
@@ -39,45 +43,45 @@ async fn published(world: &World) -> Vec<Json> {
 }
 
 on_both_engines! {
-    async fn the_certificate_for_it_that_lasts_signs_and_what_it_signed_stays(world: World) {
+    async fn the_audit_certificate_with_the_longest_validity_signs_and_its_entries_remain_valid(world: World) {
         let own = signer(&world).await;
         assert_eq!(published(&world).await.len(), 1);
-        // neither can: the one knows no signatures of the trail, the other's owner could sign checkpoints
+        // neither can sign: the one has no supported signature algorithm, the owner of the other could sign checkpoints
         for kind in [&PKCS_ECDSA_P384_SHA384, &PKCS_ED25519] {
             for_audit(&world, kind, 2090).await;
         }
         for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2021).await;
         assert_eq!(signer(&world).await, own);
-        let mut made = vec![upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await];
-        assert_eq!(signer(&world).await, info(&made[0]));
-        made.push(for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2030).await);
-        assert_eq!(signer(&world).await, info(&made[1]), "the one for it goes before everyone's");
-        made.push(for_audit(&world, &PKCS_RSA_SHA256, 2040).await);
+        let mut uploaded = vec![upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await];
+        assert_eq!(signer(&world).await, info(&uploaded[0]));
+        uploaded.push(for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2030).await);
+        assert_eq!(signer(&world).await, info(&uploaded[1]), "the one for it goes before everyone's");
+        uploaded.push(for_audit(&world, &PKCS_RSA_SHA256, 2040).await);
         for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2039).await;
-        assert_eq!(signer(&world).await, info(&made[2]), "the longest validity wins");
+        assert_eq!(signer(&world).await, info(&uploaded[2]), "the longest validity wins");
         let tokens = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
         assert_eq!(tokens["keys"].as_array().unwrap().len(), 3, "the server's own two and everyone's");
         for (at, rest) in [(2, 4), (1, 3), (0, 0)] {
             let all = world.all("CertStore").await;
-            for store in all.as_array().unwrap().iter().filter(|store| rest == 0 || store["id"] == made[at].store["id"]) {
+            for store in all.as_array().unwrap().iter().filter(|store| rest == 0 || store["id"] == uploaded[at].store["id"]) {
                 world.admin.delete(&format!("/api/management/v2/CertStore/{}", id(store))).await.expect(204);
             }
-            assert_ne!(signer(&world).await, info(&made[at]));
+            assert_ne!(signer(&world).await, info(&uploaded[at]));
         }
         assert_eq!(signer(&world).await, own);
-        // what was signed is not forgotten, and is told whole
-        let known = published(&world).await;
-        let ways: Vec<_> = known.iter().map(|key| key["alg"].as_str().unwrap()).collect();
-        assert_eq!(ways.iter().filter(|way| **way == "RS256").count(), 1, "{ways:?}");
-        assert_eq!((ways[0], ways.len()), ("EdDSA", 6));
-        assert!(known.iter().all(|key| key.get("d").is_none() && key["use"] == "sig"));
+        // former signing keys remain published, completely
+        let published_keys = published(&world).await;
+        let algorithms: Vec<_> = published_keys.iter().map(|key| key["alg"].as_str().unwrap()).collect();
+        assert_eq!(algorithms.iter().filter(|algorithm| **algorithm == "RS256").count(), 1, "{algorithms:?}");
+        assert_eq!((algorithms[0], algorithms.len()), ("EdDSA", 6));
+        assert!(published_keys.iter().all(|key| key.get("d").is_none() && key["use"] == "sig"));
         append_leaves(&world).await;
         sound(&world, "default").await;
         sound(&world, "management").await;
     }
 
-    /// The keys that are published vouch for what they signed, and for nothing else.
-    async fn an_entry_signed_by_another_key_is_found(world: World) {
+    /// The published keys verify their own entries, and no others.
+    async fn an_entry_signed_by_another_key_is_detected(world: World) {
         let before = keys(&world).await;
         for_audit(&world, &PKCS_ECDSA_P256_SHA256, 2080).await;
         signer(&world).await;
@@ -87,7 +91,7 @@ on_both_engines! {
         assert!(!findings(&text, &before, None).1.is_empty(), "by the keys of before");
     }
 
-    async fn what_is_only_tried_signs_nothing(world: World) {
+    async fn a_dry_run_does_not_change_the_signing_key(world: World) {
         let own = signer(&world).await;
         let (body, _) = body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({ "certType": "AuditTrailSigning" }));
         world.admin.post("/api/management/v2/CertStore?dryRun=true", body).await.expect(201);
@@ -96,9 +100,9 @@ on_both_engines! {
     }
 }
 
-/// D: a certificate for the trail whose private key cannot be opened, and a tenant's that cannot be read, are told
-/// once; changes go on, signed by a key that every entry names.
-async fn a_broken_certificate_is_told(engine: Engine) {
+/// D: a certificate for the trail whose private key cannot be opened, and a tenant's that cannot be read, are logged
+/// once; changes continue, signed by a key that every entry names.
+async fn a_broken_certificate_is_reported(engine: Engine) {
     let database = Arc::new(Database::create(engine));
     let mut server = Process::start(&database, &[]).await;
     let stores = "/api/management/v2/CertStore";
@@ -119,14 +123,14 @@ async fn a_broken_certificate_is_told(engine: Engine) {
     broken.await.map_err(|error: Error| error.to_string()).unwrap();
     store.close();
     let server = Process::start(&database, &[]).await;
-    let told = |id: &Json, what: &str| {
+    let log_lines = |id: &Json, what: &str| {
         let log = std::fs::read_to_string(&server.log).unwrap();
         log.lines().filter(|line| line.contains(id.as_str().unwrap()) && line.contains(what)).count()
     };
     let customers = "/api/management/v2/Customer";
     for name in ["a", "b", "c"] {
         server.admin.post(customers, json!({ "name": name })).await.expect(201);
-        // a new epoch, at which the certificates are looked at again
+        // a new epoch, at which the certificates are checked again
         let more = json!({ "name": name, "subscriptionId": tenant["subscriptionId"] });
         server.admin.post("/api/management/v2/Tenant", more).await.expect(201);
         let form = format!("grant_type=client_credentials&client_id=root&client_secret={SECRET}");
@@ -134,20 +138,20 @@ async fn a_broken_certificate_is_told(engine: Engine) {
     }
     let metrics =
         async || String::from_utf8(server.admin.get("/metrics").await.is(200).bytes.to_vec()).unwrap();
-    let looked = async || -> i64 {
+    let last_check = async || -> i64 {
         let text = metrics().await;
         let line = "chancery_job_last_success_time_seconds{job=\"certify\"} ";
         text.lines().find_map(|text| text.strip_prefix(line)).unwrap_or("0").parse().unwrap()
     };
-    // the job looks every second
-    let before = looked().await;
+    // the job runs every second
+    let before = last_check().await;
     for _ in 0..200 {
-        if looked().await > before + 1 {
+        if last_check().await > before + 1 {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    assert!(looked().await > before + 1);
+    assert!(last_check().await > before + 1);
     let entries = server
         .admin
         .get("/api/management/v2/CustomAuditTrail?sortOrder=descending&count=1")
@@ -158,21 +162,21 @@ async fn a_broken_certificate_is_told(engine: Engine) {
     assert_ne!(entries[0]["signaturePublicKeyInfo"], info);
     let metrics = metrics().await;
     assert!(metrics.contains("\nchancery_audit_certificates_broken 1\n"), "{metrics}");
-    assert_eq!(told(&trail["id"], "cannot be opened"), 1);
-    assert_eq!(told(&tokens["id"], "cannot be read"), 1);
+    assert_eq!(log_lines(&trail["id"], "cannot be opened"), 1);
+    assert_eq!(log_lines(&tokens["id"], "cannot be read"), 1);
 }
 
 #[tokio::test]
-async fn a_broken_certificate_is_told_sqlite() {
-    a_broken_certificate_is_told(Engine::Sqlite).await;
+async fn a_broken_certificate_is_reported_sqlite() {
+    a_broken_certificate_is_reported(Engine::Sqlite).await;
 }
 
 #[tokio::test]
-async fn a_broken_certificate_is_told_postgres() {
-    a_broken_certificate_is_told(Engine::Postgres).await;
+async fn a_broken_certificate_is_reported_postgres() {
+    a_broken_certificate_is_reported(Engine::Postgres).await;
 }
 
-/// A server that starts signs with the certificate from its first entry on.
+/// A server signs with the certificate from its first entry on.
 async fn signs_from_the_start(engine: Engine) {
     let database = Arc::new(Database::create(engine));
     let (body, key) = body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({ "certType": "AuditTrailSigning" }));

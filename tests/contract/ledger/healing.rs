@@ -1,5 +1,5 @@
-//! What programs before 0.2.0 do beside a newer one, or after it, is repaired. They append to the audit trees without counting
-//! the leaves in `event_trail`, and give events no positions.
+//! Data of programs before 0.2.0 that ran concurrently with a newer one, or after it, is repaired. They append to the
+//! audit trees without counting the leaves in `event_trail`, and give events no positions.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use serde_json::Value as Json;
 use super::{NOW, append_leaves, checkpoint, numbers, sound, sql};
 use crate::{id, until};
 
-/// Takes the positions of a trail's last events away: the state after an older program made those changes and appended their
+/// Deletes the positions of a trail's last events: the state after an older program made those changes and appended their
 /// entries to the tree.
-async fn forget_positions(world: &World, events: i64) {
+async fn delete_positions(world: &World, events: i64) {
     let trail = numbers(world, "SELECT max(trail) FROM event_trail").await[0];
     let last = "DELETE FROM event_place WHERE trail = ?1 AND position > (SELECT placed FROM event_trail WHERE trail = ?1) - ?2";
     let count = "UPDATE event_trail SET placed = placed - ?2, leaves = leaves - ?2 WHERE trail = ?1";
@@ -22,19 +22,19 @@ async fn forget_positions(world: &World, events: i64) {
     sql(world, vec![(last.to_owned(), parameters.clone()), (count.to_owned(), parameters)]).await;
 }
 
-/// The subjects of all events that the feed of the default store has.
+/// The subjects of all events in the feed of the default store.
 async fn subjects(world: &World) -> BTreeSet<String> {
     let feed = world.admin.get(&format!("{}?count=1000", world.path("/Event"))).await.is(200).json();
     let events = feed["items"].as_array().unwrap().iter();
     events.map(|event| event["subject"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn people(world: &World, names: &[&str]) -> BTreeSet<String> {
-    let mut people = BTreeSet::new();
+async fn create_people(world: &World, names: &[&str]) -> BTreeSet<String> {
+    let mut created = BTreeSet::new();
     for name in names {
-        people.insert(id(&world.user(name).await).to_owned());
+        created.insert(id(&world.user(name).await).to_owned());
     }
-    people
+    created
 }
 
 async fn ready(world: &World) -> Json {
@@ -42,23 +42,24 @@ async fn ready(world: &World) -> Json {
 }
 
 on_both_engines! {
-    /// New program, old program, new program again: every event gets its position, and the tree goes on.
-    async fn a_trail_that_an_older_program_wrote_goes_on(world: World) {
-        let mut people_made = people(&world, &["ann", "ben", "eve"]).await;
+    /// New program, old program, new program again: every event gets its position, and the tree continues.
+    async fn a_trail_with_entries_of_an_older_program_continues(world: World) {
+        let mut people = create_people(&world, &["ann", "ben", "eve"]).await;
         append_leaves(&world).await;
-        forget_positions(&world, 2).await;
-        people_made.append(&mut people(&world, &["ida", "kim"]).await);
+        delete_positions(&world, 2).await;
+        people.append(&mut create_people(&world, &["ida", "kim"]).await);
         append_leaves(&world).await;
-        assert_eq!(subjects(&world).await, people_made);
+        assert_eq!(subjects(&world).await, people);
         assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (5, 5));
         assert_eq!(heal(&world.app.store.with(Class::Background), &|_, _| ()).await, Ok(0), "all is repaired");
     }
 
-    /// Until the leaves that an older program appended are counted there is nothing to append, unless leaves are gone.
-    async fn a_tree_to_which_an_older_program_appended_does_not_fail(world: World) {
-        people(&world, &["ann", "ben", "eve"]).await;
+    /// Until the leaves that an older program appended are counted there is nothing to append; missing leaves are an
+    /// error.
+    async fn a_tree_with_leaves_of_an_older_program_does_not_fail(world: World) {
+        create_people(&world, &["ann", "ben", "eve"]).await;
         append_leaves(&world).await;
-        forget_positions(&world, 2).await;
+        delete_positions(&world, 2).await;
         assert_eq!(append_pending(&world.app, NOW).await, Ok(0));
         assert_eq!(checkpoint(&world).await.size, 3);
         let metrics = world.admin.get("/metrics").await.is(200);
@@ -69,11 +70,11 @@ on_both_engines! {
         assert!(refusal.contains("its leaf 3 is missing"), "{refusal}");
     }
 
-    /// Where nothing happens in the trail any more, the job finds it.
-    async fn a_quiet_trail_that_an_older_program_wrote_is_repaired(world: World) {
-        let people_made = people(&world, &["ann", "ben", "eve"]).await;
+    /// A trail without new entries is repaired by the job.
+    async fn an_idle_trail_of_an_older_program_is_repaired(world: World) {
+        let people = create_people(&world, &["ann", "ben", "eve"]).await;
         append_leaves(&world).await;
-        forget_positions(&world, 3).await;
+        delete_positions(&world, 3).await;
         assert!(subjects(&world).await.is_empty());
         let progress = |rows, done| world.app.note_backfill("healing", rows, done);
         assert_eq!(heal(&world.app.store.with(Class::Background), &progress).await, Ok(3));
@@ -82,28 +83,28 @@ on_both_engines! {
         let metrics = String::from_utf8_lossy(&metrics.bytes);
         for name in ["backfill_rows", "backfill_rows_done"] {
             let line = format!("chancery_{name}{{job=\"healing\"}} {events}");
-            assert!(metrics.lines().any(|found| found == line), "{line} in {metrics}");
+            assert!(metrics.lines().any(|present| present == line), "{line} in {metrics}");
         }
         append_leaves(&world).await;
-        assert_eq!(subjects(&world).await, people_made);
+        assert_eq!(subjects(&world).await, people);
         assert_eq!((sound(&world, "default").await.1.entries, checkpoint(&world).await.size), (3, 3));
     }
 
-    /// A trail that cannot go on holds no other back, and readiness and a metric say so until it goes on.
+    /// A stuck trail does not block others; readiness and a metric report it until it continues.
     async fn a_stuck_trail_is_reported(world: World) {
         world.user("ann").await;
         append_leaves(&world).await;
-        // its next position is taken
+        // its next position is occupied
         let trail = numbers(&world, "SELECT max(trail) FROM event_trail").await[0];
-        let take = "INSERT INTO event_place (trail, position, event) SELECT trail, placed + 1, -1 FROM event_trail WHERE trail = ?1";
-        sql(&world, vec![(take.to_owned(), vec![trail.into()])]).await;
+        let occupy = "INSERT INTO event_place (trail, position, event) SELECT trail, placed + 1, -1 FROM event_trail WHERE trail = ?1";
+        sql(&world, vec![(occupy.to_owned(), vec![trail.into()])]).await;
         world.user("ben").await;
         let warned = async || !ready(&world).await["warnings"].is_null();
         until("readiness warns", warned).await;
         assert!(ready(&world).await["warnings"][0].as_str().unwrap().contains("chancery_event_trails_stuck"));
         let metrics = world.admin.get("/metrics").await.is(200);
         assert!(String::from_utf8_lossy(&metrics.bytes).contains("\nchancery_event_trails_stuck 1\n"));
-        // the trail of the configuration goes on
+        // the trail of the configuration continues
         world.other_subscription("other").await;
         let unplaced = "SELECT count(*) FROM event_pending WHERE trail = 0";
         until("other trails go on", async || numbers(&world, unplaced).await == [0]).await;
@@ -113,7 +114,7 @@ on_both_engines! {
         assert_eq!(subjects(&world).await.len(), 2);
     }
 
-    /// The floor is raised once no older program is connected; until then everybody serves.
+    /// The floor is raised once no older program is connected; until then all programs run.
     async fn the_floor_waits_for_older_programs(world: World) {
         let store = world.app.store.with(Class::Background);
         let (floor, now) = ("SELECT floor FROM schema_floor", now().0);
@@ -122,7 +123,7 @@ on_both_engines! {
         sql(&world, vec![("UPDATE schema_floor SET floor = 0".to_owned(), vec![]), (process.to_owned(), older)]).await;
         assert_eq!(raise_floor(&store, now).await, Ok(vec!["0.1.9".to_owned()]));
         assert_eq!(numbers(&world, floor).await, [0]);
-        // it was not seen any more
+        // it is no longer seen
         assert_eq!(raise_floor(&store, now + 120_000).await, Ok(vec![]));
         assert_eq!(numbers(&world, floor).await, [FLOOR]);
     }

@@ -1,4 +1,4 @@
-//! The audit trail of a person: found by the keys of what belongs to them, gone with them and with nobody else.
+//! The audit trail of a person: found by the keys of the person's data, erased with the person and with nobody else.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{append_leaves, export, findings, keys, sound, sql};
 use crate::{each, id, identity_replacement::open_replacement, list::encode};
 
-/// Wipes contents, sees that it is found, and puts them back.
-async fn keep_and_break(world: &World, text: String) {
+/// Runs a statement that wipes contents, checks that this is detected, and restores the entries.
+async fn assert_wiping_is_detected(world: &World, text: String) {
     let keys = keys(world).await;
     let copy = "CREATE TABLE kept AS SELECT * FROM audit_entry".to_owned();
     sql(world, vec![(copy, vec![]), (text.clone(), vec![])]).await;
@@ -23,7 +23,7 @@ async fn entries(world: &World, trail: &str, key: &Value) -> Value {
     world.admin.get(&format!("{trail}?filter={filter}")).await.is(200).json()
 }
 
-/// A pass for a user.
+/// A temporary access pass for a user.
 async fn new_pass(world: &World, user: &Value) -> Value {
     let passes = world.path("/passkey-security/temporary-access-passes");
     world.admin.post(&passes, json!({ "userId": id(user) })).await.is(201).json()
@@ -32,8 +32,8 @@ async fn new_pass(world: &World, user: &Value) -> Value {
 const CONFIGURATION: &str = "/api/management/v2/CustomAuditTrail";
 
 on_both_engines! {
-    /// B8: what belongs to a person is in the trail under its own key, and says whose it is.
-    async fn what_belongs_to_a_person_is_found_by_its_own_key(world: World) {
+    /// B8: the data of a person is in the trail under its own key, with the person.
+    async fn the_data_of_a_person_is_found_by_its_own_key(world: World) {
         let (user, replacement) = open_replacement(&world).await;
         let trail = world.path("/CustomAuditTrail");
         let pass = new_pass(&world, &user).await;
@@ -50,19 +50,19 @@ on_both_engines! {
             (contact["id"].clone(), "SecurityContact", vec!["Added"]),
             (json!(format!("{}|size", id(&user))), "UserProfile", vec!["Added"]),
         ] {
-            let found = entries(&world, &trail, &key).await;
-            assert_eq!(each(&found, "action"), actions, "{area}");
-            assert!(found.as_array().unwrap().iter().all(|entry| entry["area"] == area && entry["person"] == user["id"]));
+            let entries_found = entries(&world, &trail, &key).await;
+            assert_eq!(each(&entries_found, "action"), actions, "{area}");
+            assert!(entries_found.as_array().unwrap().iter().all(|entry| entry["area"] == area && entry["person"] == user["id"]));
         }
-        let found = entries(&world, CONFIGURATION, &replacement["id"]).await;
-        assert_eq!((each(&found, "area"), each(&found, "action")), (vec!["IdentityReplacement"], vec!["Added"]));
-        assert_eq!(found[0]["person"], replacement["platformUserId"]);
+        let entries_found = entries(&world, CONFIGURATION, &replacement["id"]).await;
+        assert_eq!((each(&entries_found, "area"), each(&entries_found, "action")), (vec!["IdentityReplacement"], vec!["Added"]));
+        assert_eq!(entries_found[0]["person"], replacement["platformUserId"]);
         let identity = entries(&world, CONFIGURATION, &replacement["replacementIdentityId"]).await;
         assert_eq!(each(&identity, "area"), ["ApplicationIdentity"]);
         let group = world.group("g").await;
         assert_eq!(entries(&world, &trail, &group["id"]).await[0]["person"], json!(null));
 
-        // all of it goes with the person, and only then
+        // all of it is erased with the person, and only then
         append_leaves(&world).await;
         assert_eq!(sound(&world, "management").await.1.erased, 0);
         world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!({})).await.expect(204);
@@ -72,30 +72,30 @@ on_both_engines! {
         for entry in gone {
             assert!(entry["currentContent"].is_null() && entry["currentDigest"].is_string(), "{entry}");
         }
-        // the user and what was its: the pass twice, the contact, the profile
+        // the user and the user's data: the pass twice, the contact, the profile
         assert_eq!(sound(&world, "default").await.1.erased, 5);
         // the platform user, the request, both identities
         assert_eq!(sound(&world, "management").await.1.erased, 4);
     }
 
-    /// B8: nobody's contents are excused by the deletion of another, whatever the row says.
-    async fn contents_are_excused_by_their_own_person_alone(world: World) {
-        let (gone, there) = (world.user("eve").await, world.user("ada").await);
-        let pass = new_pass(&world, &there).await;
-        world.admin.post(&world.path(&format!("/User/{}/erase", id(&gone))), json!({})).await.expect(204);
+    /// B8: the deletion of one person does not explain missing contents of another, whatever the row says.
+    async fn missing_contents_are_explained_only_by_their_own_person(world: World) {
+        let (erased_user, existing_user) = (world.user("eve").await, world.user("ada").await);
+        let pass = new_pass(&world, &existing_user).await;
+        world.admin.post(&world.path(&format!("/User/{}/erase", id(&erased_user))), json!({})).await.expect(204);
         append_leaves(&world).await;
         assert_eq!(sound(&world, "default").await.1.erased, 1);
         let number = entries(&world, &world.path("/CustomAuditTrail"), &pass["id"]).await[0]["id"].clone();
         let wipe = "UPDATE audit_entry SET current_content = NULL, current_salt = NULL";
-        keep_and_break(&world, format!("{wipe} WHERE rid = {number}")).await;
+        assert_wiping_is_detected(&world, format!("{wipe} WHERE rid = {number}")).await;
         let other = "(SELECT person FROM kept WHERE person NOT IN (SELECT id FROM user_account))";
-        keep_and_break(&world, format!("{wipe}, person = {other} WHERE rid = {number}")).await;
-        keep_and_break(&world, format!("UPDATE audit_entry SET person = {other} WHERE rid = {number}")).await;
-        keep_and_break(&world, format!("{wipe}, person = NULL WHERE rid = {number}")).await;
+        assert_wiping_is_detected(&world, format!("{wipe}, person = {other} WHERE rid = {number}")).await;
+        assert_wiping_is_detected(&world, format!("UPDATE audit_entry SET person = {other} WHERE rid = {number}")).await;
+        assert_wiping_is_detected(&world, format!("{wipe}, person = NULL WHERE rid = {number}")).await;
         assert_eq!(sound(&world, "default").await.1.erased, 1);
     }
 
-    async fn erasing_takes_along_what_belongs_to_the_person(world: World) {
+    async fn erasing_a_person_erases_all_its_data(world: World) {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", id(&user)));
         let security = world.path("/passkey-security");
@@ -110,13 +110,13 @@ on_both_engines! {
         world.admin.send(http::Method::POST, &synchronize, &[], vec![]).await.expect(200);
         append_leaves(&world).await;
         assert_eq!((sound(&world, "default").await.1.erased, sound(&world, "management").await.1.erased), (0, 0));
-        // hidden is not erased: what is wiped then is found
+        // a hidden user is not erased: wiping is detected
         world.admin.delete(&one).await.expect(204);
         append_leaves(&world).await;
         sound(&world, "default").await;
         for area in ["UserImage", "TemporaryAccessPass", "SecurityContact"] {
             let text = format!("UPDATE audit_entry SET current_content = NULL, current_salt = NULL WHERE area = '{area}'");
-            keep_and_break(&world, text).await;
+            assert_wiping_is_detected(&world, text).await;
         }
         world.admin.post(&format!("{one}/erase"), json!({})).await.expect(204);
         append_leaves(&world).await;
@@ -124,7 +124,7 @@ on_both_engines! {
         assert!(sound(&world, "management").await.1.erased > 0);
     }
 
-    async fn erasing_a_person_leaves_the_proof_whole(world: World) {
+    async fn erasing_a_person_keeps_the_proof_valid(world: World) {
         world.set_option("UserDeletionQuarantineEnabled", "false").await;
         let mut gone = Vec::new();
         for name in ["Ada-Maria", "Eve-Marie"] {
@@ -150,7 +150,7 @@ on_both_engines! {
             assert!(purged || !entry["originalDigest"].is_null() || !entry["currentDigest"].is_null());
         }
         let (text, summary) = sound(&world, "default").await;
-        // all but that they are gone, which says nothing of them
+        // all but the deletions, which contain nothing of the persons
         assert_eq!((summary.entries, summary.erased), (8, 6));
         assert!(!text.contains("Ada-") && !text.contains("Eve-"));
     }

@@ -1,4 +1,4 @@
-//! The program: export and verification from the command line, the job in the background.
+//! The program: export and verification on the command line, sealing in the background.
 
 use std::{
     fs,
@@ -12,10 +12,10 @@ use serde_json::json;
 use super::{DAMAGE, append_leaves, export, history, note, sql};
 use crate::id;
 
-fn audit(words: &[&str], input: &str) -> Output {
+fn audit(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(Process::program())
         .arg("audit")
-        .args(words)
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -30,14 +30,14 @@ fn lines(bytes: &[u8]) -> Vec<String> {
 }
 
 on_both_engines! {
-    /// The program exports beside the running server, and verifies without any.
-    async fn from_the_command_line(world: World) {
+    /// The program exports while a server runs, and verifies without one.
+    async fn a_trail_is_exported_and_verified_on_the_command_line(world: World) {
         history(&world).await;
         let folder = world.database.folder();
         let path = |name: &str| folder.join(name).display().to_string();
-        let (file, keys, kept) = (path("trail.jsonl"), path("keys.json"), path("kept.note"));
+        let (file, keys, checkpoint) = (path("trail.jsonl"), path("keys.json"), path("kept.note"));
         fs::write(&keys, &world.anonymous.get("/.well-known/audit-keys.json").await.is(200).bytes).unwrap();
-        fs::write(&kept, note(&world).await).unwrap();
+        fs::write(&checkpoint, note(&world).await).unwrap();
         let data = folder.display().to_string();
         let reach = ["--database", world.database.url(), "--data-dir", &data];
         let done = audit(&[&["export", "--store", "default", "--output", &file], &reach[..]].concat(), "");
@@ -45,16 +45,16 @@ on_both_engines! {
         assert!(lines(&done.stderr)[0].starts_with("exported 8 entries of chancery/userstore/"), "{done:?}");
         let whole = fs::read_to_string(&file).unwrap();
         assert_eq!(audit(&[&["export", "--store", "default"], &reach[..]].concat(), "").stdout.len(), whole.len());
-        let sound = audit(&["verify", &file, "--keys", &keys, "--checkpoint", &kept], "");
+        let sound = audit(&["verify", &file, "--keys", &keys, "--checkpoint", &checkpoint], "");
         assert_eq!((sound.status.code(), sound.stdout.starts_with(b"sound: ")), (Some(0), true), "{sound:?}");
         assert!(lines(&sound.stdout)[0].contains("8 entries, a checkpoint over 8, 1 with erased contents"), "{sound:?}");
         let changed = whole.replace("\"area\":\"Group\"", "\"area\":\"group\"");
-        let found = audit(&["verify", "-", "--keys", &keys], &changed);
-        assert_eq!(found.status.code(), Some(1));
-        let told = lines(&found.stdout);
-        assert!(told[0].starts_with("wrong signature, position 3, entry "), "{told:?}");
-        assert!(told.last().unwrap().starts_with("NOT SOUND, "), "{told:?}");
-        // a trail without an entry is no proof that nothing happened
+        let verification = audit(&["verify", "-", "--keys", &keys], &changed);
+        assert_eq!(verification.status.code(), Some(1));
+        let report = lines(&verification.stdout);
+        assert!(report[0].starts_with("wrong signature, position 3, entry "), "{report:?}");
+        assert!(report.last().unwrap().starts_with("NOT SOUND, "), "{report:?}");
+        // an empty trail is no proof that nothing happened
         let empty = path("empty.jsonl");
         let head: serde_json::Value = serde_json::from_str(whole.lines().next().unwrap()).unwrap();
         let head = format!(
@@ -63,23 +63,23 @@ on_both_engines! {
         );
         for nothing in [String::new(), head] {
             fs::write(&empty, nothing).unwrap();
-            let refused = audit(&["verify", &empty, "--keys", &keys], "");
-            assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{refused:?}");
+            let rejected = audit(&["verify", &empty, "--keys", &keys], "");
+            assert_eq!((rejected.status.code(), rejected.stdout.len()), (Some(2), 0), "{rejected:?}");
         }
         for wrong in [&["verify", "no-such-file", "--keys", &keys][..], &["verify", &file, "--keys", &file], &["verify", &file], &["verify", &keys, "--keys", &keys]] {
-            let refused = audit(wrong, "");
-            assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{refused:?}");
+            let rejected = audit(wrong, "");
+            assert_eq!((rejected.status.code(), rejected.stdout.len()), (Some(2), 0), "{rejected:?}");
         }
         let none = audit(&[&["export", "--store", "none"], &reach[..]].concat(), "");
         assert!(!none.status.success() && lines(&none.stderr)[0].contains("no user store \"none\""), "{none:?}");
-        // with another master key nothing would open, and all seem erased
+        // with another master key no contents would open, and all would seem erased
         world.database.write_private("other.key", [7; 32]);
         let other = audit(&[&["export", "--store", "default", "--master-key-file", &path("other.key")], &reach[..]].concat(), "");
         assert!(!other.status.success() && lines(&other.stderr)[0].contains("master key"), "{other:?}");
     }
 
-    /// What no checkpoint covers is not in the file, and that is told.
-    async fn an_export_ends_where_its_checkpoint_does(world: World) {
+    /// Entries after the checkpoint are not exported, and that is reported.
+    async fn an_export_ends_at_its_checkpoint(world: World) {
         world.user("ada").await;
         append_leaves(&world).await;
         sql(&world, vec![(DAMAGE.to_owned(), vec![])]).await;
@@ -92,19 +92,19 @@ on_both_engines! {
 }
 
 #[test]
-fn the_command_line_teaches() {
-    for (words, expected) in [
+fn the_command_line_has_help() {
+    for (arguments, expected) in [
         (&["--help"][..], &["export", "verify"][..]),
         (&["export", "--help"], &["--store", "--output", "Examples:"]),
         (&["verify", "--help"], &["--keys", "--checkpoint", "Exit status", "Examples:"]),
     ] {
-        let help = audit(words, "");
+        let help = audit(arguments, "");
         let text = String::from_utf8(help.stdout).unwrap();
         assert!(help.status.success() && expected.iter().all(|word| text.contains(word)), "{text}");
     }
 }
 
-/// A running server seals by itself.
+/// A running server seals the trail in the background.
 #[tokio::test]
 async fn a_server_seals_in_the_background() {
     let database = Database::create(Engine::Sqlite);

@@ -1,4 +1,4 @@
-//! Whatever is done to a stored trail is found, and what it was done to is named.
+//! Any change of a stored trail is detected, and its position is named.
 
 use chancery_ledger::{Finding, FindingKind};
 use chancery_record::{Encoding, Kind, Value};
@@ -9,7 +9,7 @@ use super::{DAMAGE, NUMBER, append_leaves, export, findings, history, keys, note
 /// The tables that make up a trail.
 const TABLES: [&str; 4] = ["audit_entry", "audit_leaf", "audit_node", "audit_tree"];
 
-async fn keep(world: &World) {
+async fn back_up(world: &World) {
     let copy = |table| (format!("CREATE TABLE kept_{table} AS SELECT * FROM {table}"), vec![]);
     sql(world, TABLES.map(copy).to_vec()).await;
 }
@@ -71,9 +71,9 @@ fn others(kind: &Kind, nullable: bool, value: &Value) -> Vec<Value> {
 }
 
 on_both_engines! {
-    async fn a_changed_column_of_any_entry_is_found_and_named(world: World) {
+    async fn a_changed_column_of_any_entry_is_detected(world: World) {
         history(&world).await;
-        keep(&world).await;
+        back_up(&world).await;
         let keys = keys(&world).await;
         let (whole, _) = sound(&world, "default").await;
         let text = format!("SELECT {} FROM audit_leaf l JOIN audit_entry e ON e.rid = l.entry WHERE l.store > 0 ORDER BY l.position",
@@ -91,15 +91,15 @@ on_both_engines! {
                     let (text, _) = export(&world, "default").await;
                     restore(&world).await;
                     if text == whole {
-                        // what does not open by the person's key is not there, and was not before
+                        // contents that the person's key does not open are ignored, before and after
                         assert!(["original_content", "current_content", "original_salt", "current_salt", "person"].contains(column), "{what}");
                         assert!([0, 7].contains(&position) || value.is_null(), "{what}");
                         write_only += 1;
                         continue;
                     }
-                    let (_, found) = findings(&text, &keys, None);
+                    let (_, detected) = findings(&text, &keys, None);
                     let names = |finding: &Finding| finding.id == Some(number) || finding.position == Some(position as u64);
-                    assert!(found.iter().any(names), "{what}: {found:?}");
+                    assert!(detected.iter().any(names), "{what}: {detected:?}");
                 }
             }
         }
@@ -107,9 +107,9 @@ on_both_engines! {
         assert_eq!(sound(&world, "default").await.0, whole);
     }
 
-    async fn rows_removed_inserted_moved_or_cut_are_found_and_named(world: World) {
+    async fn removed_inserted_and_moved_rows_are_detected(world: World) {
         history(&world).await;
-        keep(&world).await;
+        back_up(&world).await;
         let keys = keys(&world).await;
         let columns = COLUMNS.map(|(column, ..)| column)[1..].join(", ");
         let (own, new) = ("store > 0".to_owned(), 1_700_000_000_000_000_i64);
@@ -122,13 +122,13 @@ on_both_engines! {
                 (vec![drop_entry(at)], FindingKind::Removed, Some(at)),
                 (vec![format!("DELETE FROM audit_leaf WHERE {own} AND position = {at}")], FindingKind::Reordered, Some(at)),
                 (vec![copy(at)], FindingKind::Inserted, None),
-                // put into the tree, in the place of the one that it is a copy of
+                // inserted into the tree, instead of the entry that it is a copy of
                 (vec![copy(at), format!("UPDATE audit_leaf SET entry = {new} WHERE {own} AND position = {at}")], FindingKind::Signature, Some(at)),
-                // behind the end of the tree
+                // after the end of the tree
                 (vec![copy(at), format!("INSERT INTO audit_leaf (store, position, entry) SELECT store, 8, {new} FROM audit_tree WHERE {own}")], FindingKind::Inserted, None),
                 (vec![format!("UPDATE audit_node SET hash = (SELECT hash FROM audit_node WHERE {own} AND level = 1 AND position = 0) WHERE {own} AND level = 0 AND position = {at}")], FindingKind::Altered, Some(at)),
                 (vec![format!("DELETE FROM audit_node WHERE {own} AND level = 0 AND position = {at}")], FindingKind::Altered, Some(at)),
-                // with all that is known of it; what follows moves up
+                // with all its tree nodes; later entries move up
                 (vec![
                     drop_entry(at),
                     format!("DELETE FROM audit_leaf WHERE {own} AND position = {at}"),
@@ -161,32 +161,32 @@ on_both_engines! {
             sql(&world, statements.iter().map(|text| (text.clone(), vec![])).collect()).await;
             let (text, _) = export(&world, "default").await;
             restore(&world).await;
-            let (_, found) = findings(&text, &keys, None);
-            let told = |finding: &Finding| finding.kind == expected && (position.is_none() || finding.position == position);
-            assert!(found.iter().any(told), "{statements:?}: {found:?}");
+            let (_, detected) = findings(&text, &keys, None);
+            let is_expected = |finding: &Finding| finding.kind == expected && (position.is_none() || finding.position == position);
+            assert!(detected.iter().any(is_expected), "{statements:?}: {detected:?}");
             if statements.len() < 3 && statements[0] == copy(0) {
-                assert!(found.iter().any(|finding| finding.id == Some(new)), "{found:?}");
+                assert!(detected.iter().any(|finding| finding.id == Some(new)), "{detected:?}");
             }
         }
     }
 
-    /// Whoever has an older checkpoint can put all back to it. A newer one that was kept shows it.
-    async fn a_trail_put_back_is_found_by_a_checkpoint_that_was_kept(world: World) {
+    /// An older backup can be restored unnoticed. A newer checkpoint that was kept detects it.
+    async fn a_restored_older_trail_is_detected_by_a_newer_checkpoint(world: World) {
         world.user("ada").await;
         append_leaves(&world).await;
-        keep(&world).await;
+        back_up(&world).await;
         world.user("eve").await;
         append_leaves(&world).await;
-        let (keys, kept) = (keys(&world).await, note(&world).await);
+        let (keys, newer_checkpoint) = (keys(&world).await, note(&world).await);
         restore(&world).await;
         sql(&world, vec![("UPDATE event_trail SET leaves = 1 WHERE trail > 0".to_owned(), vec![])]).await;
         let (text, _) = sound(&world, "default").await;
-        let (_, found) = findings(&text, &keys, Some(&kept));
-        assert_eq!((found[0].kind, found[0].position), (FindingKind::Cut, Some(1)));
-        // and what goes on from there is another history
+        let (_, detected) = findings(&text, &keys, Some(&newer_checkpoint));
+        assert_eq!((detected[0].kind, detected[0].position), (FindingKind::Cut, Some(1)));
+        // and entries added afterwards are another history
         world.user("bob").await;
         append_leaves(&world).await;
         let (text, _) = sound(&world, "default").await;
-        assert_eq!(findings(&text, &keys, Some(&kept)).1[0].kind, FindingKind::Root);
+        assert_eq!(findings(&text, &keys, Some(&newer_checkpoint)).1[0].kind, FindingKind::Root);
     }
 }

@@ -1,5 +1,5 @@
-//! What a tenant's administrator says of the client apps that the tenant has, and which claim rules are in
-//! force for whom.
+//! A TenantAdmin links the client apps of the tenant; claim rules apply by tenant, client app and
+//! instance.
 
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{BASE, one, related, type_id};
 use crate::{each, id, pointers};
 
-/// What a tenant's administrator writes of a client app: the end of the path, and the member that shows it.
+/// Relations of a client app that a TenantAdmin writes: the last path segment and the member.
 const RELATIONS: [(&str, &str); 3] = [
     ("authorizedusers", "authorizedPlatformUsers"),
     ("authorizedgroups", "authorizedPlatformGroups"),
@@ -15,7 +15,7 @@ const RELATIONS: [(&str, &str); 3] = [
 ];
 
 /// Two tenants of a subscription, each with its own user store.
-struct Ground {
+struct Fixture {
     /// The administrator of the first.
     low: Client,
     /// Its instance.
@@ -28,25 +28,25 @@ struct Ground {
     theirs: [Value; 3],
 }
 
-async fn ground(world: &World) -> Ground {
+async fn fixture(world: &World) -> Fixture {
     let (tenant, store) = (world.all("Tenant").await[0].clone(), world.all("IdpInstance").await[0].clone());
-    let home = &tenant["subscriptionId"];
-    let sales = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": home })).await;
+    let subscription = &tenant["subscriptionId"];
+    let sales = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": subscription })).await;
     let kind = type_id(world, "UserStore").await;
-    let branch = json!({ "name": "branch", "idpTypeId": kind, "subscriptionId": home });
+    let branch = json!({ "name": "branch", "idpTypeId": kind, "subscriptionId": subscription });
     let branch = world.make("IdpInstance", branch).await;
     for (instance, tenant) in [(&store, &tenant), (&branch, &sales)] {
         let relation = format!("{}/tenants", one("IdpInstance", instance));
         world.admin.put(&relation, related(&[tenant])).await.expect(202);
     }
-    let [ada, readers] = people(world, "default", "ada").await;
-    let [bob, sellers] = people(world, "branch", "bob").await;
+    let [ada, readers] = create_principals(world, "default", "ada").await;
+    let [bob, sellers] = create_principals(world, "branch", "bob").await;
     let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
-    Ground { low, store, own: [ada, readers, tenant], branch, theirs: [bob, sellers, sales] }
+    Fixture { low, store, own: [ada, readers, tenant], branch, theirs: [bob, sellers, sales] }
 }
 
 /// A platform user and a platform group of a store.
-async fn people(world: &World, store: &str, name: &str) -> [Value; 2] {
+async fn create_principals(world: &World, store: &str, name: &str) -> [Value; 2] {
     let path = |rest: &str| format!("/api/userstore/v2/{store}/administration{rest}");
     let user = world.admin.post(&path("/User"), json!({ "loginName": name })).await.is(201).json();
     world.admin.post(&path("/Group"), json!({ "name": name })).await.expect(201);
@@ -58,10 +58,11 @@ async fn people(world: &World, store: &str, name: &str) -> [Value; 2] {
     [world.all(&of_user).await[0].clone(), world.all(&of_group).await[0].clone()]
 }
 
-/// A client app that these tenants have.
+/// Creates a client app that is assigned to these tenants.
 async fn app_of(world: &World, name: &str, tenants: &[&Value]) -> Value {
-    let home = world.all("Tenant?filter=name%20eq%20%22Default%22").await[0]["subscriptionId"].clone();
-    let app = world.make("ClientApp", json!({ "name": name, "subscriptionId": home })).await;
+    let subscription =
+        world.all("Tenant?filter=name%20eq%20%22Default%22").await[0]["subscriptionId"].clone();
+    let app = world.make("ClientApp", json!({ "name": name, "subscriptionId": subscription })).await;
     let relation = format!("{}/tenants", one("ClientApp", &app));
     world.admin.put(&relation, related(tenants)).await.expect(202);
     app
@@ -79,7 +80,7 @@ fn sorted<'a>(items: &[&'a Value]) -> Vec<&'a str> {
     ids
 }
 
-/// A set of a client app as somebody sees it.
+/// An array member of a client app, as this reader sees it.
 async fn set_of(reader: &Client, app: &Value, member: &str) -> Value {
     reader.get(&one("ClientApp", app)).await.is(200).json()[member].clone()
 }
@@ -94,13 +95,13 @@ fn rule(name: &str, level: &str, more: &Value) -> Value {
     body
 }
 
-/// The names of the rules that are in force, in order of the alphabet.
-async fn fired(caller: &Client, whom: &Value) -> String {
-    let mut body = whom.clone();
+/// The names of the rules in force, sorted.
+async fn added_by_rules(caller: &Client, query: &Value) -> String {
+    let mut body = query.clone();
     body["claims"] = json!([{ "type": "x", "value": "y" }]);
-    let told = caller.post(&format!("{BASE}/ClaimRule/evaluate"), body).await.is(200).json();
-    let claims = told["claims"].as_array().unwrap();
-    assert!(claims.iter().any(|claim| claim["type"] == "x"), "rules that add take nothing away: {told}");
+    let response = caller.post(&format!("{BASE}/ClaimRule/evaluate"), body).await.is(200).json();
+    let claims = response["claims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["type"] == "x"), "rules that add take nothing away: {response}");
     let added = claims.iter().filter(|claim| claim["type"] == "fired");
     let mut names: Vec<&str> = added.map(|claim| claim["value"].as_str().unwrap()).collect();
     names.sort_unstable();
@@ -108,8 +109,8 @@ async fn fired(caller: &Client, whom: &Value) -> String {
 }
 
 on_both_engines! {
-    async fn a_tenant_s_admin_says_who_uses_what_the_tenant_has(world: World) {
-        let Ground { low, own, .. } = ground(&world).await;
+    async fn tenant_admin_sets_the_links_of_the_tenant_s_client_apps(world: World) {
+        let Fixture { low, own, .. } = fixture(&world).await;
         for ((path, member), item) in RELATIONS.into_iter().zip(&own) {
             let app = app_of(&world, path, &[&own[2]]).await;
             let relation = format!("{}/{path}", one("ClientApp", &app));
@@ -127,13 +128,13 @@ on_both_engines! {
         }
     }
 
-    async fn a_client_app_that_is_not_the_tenant_s_is_not_there(world: World) {
-        let Ground { low, own, theirs, .. } = ground(&world).await;
-        let (nobody_s, foreign) = (app_of(&world, "nobody's", &[]).await, app_of(&world, "foreign", &[&theirs[2]]).await);
-        // what is stronger is seen, and not to be changed
+    async fn a_client_app_of_another_tenant_is_not_found(world: World) {
+        let Fixture { low, own, theirs, .. } = fixture(&world).await;
+        let (unassigned, foreign) = (app_of(&world, "nobody's", &[]).await, app_of(&world, "foreign", &[&theirs[2]]).await);
+        // an app with broader roles can be read, not changed
         let root = world.all("ClientApp?filter=name%20eq%20%22root%22").await[0].clone();
         world.admin.put(&format!("{}/tenants", one("ClientApp", &root)), related(&[&own[2]])).await.expect(202);
-        for (app, status) in [(&nobody_s, 404), (&foreign, 404), (&root, 200)] {
+        for (app, status) in [(&unassigned, 404), (&foreign, 404), (&root, 200)] {
             low.get(&one("ClientApp", app)).await.expect(status);
             let before = world.admin.get(&one("ClientApp", app)).await.is(200).json();
             for ((path, _), item) in RELATIONS.into_iter().zip(&own) {
@@ -147,8 +148,8 @@ on_both_engines! {
         }
     }
 
-    async fn what_is_another_tenant_s_is_refused(world: World) {
-        let Ground { low, own, theirs, .. } = ground(&world).await;
+    async fn links_to_another_tenant_s_objects_are_refused(world: World) {
+        let Fixture { low, own, theirs, .. } = fixture(&world).await;
         let app = app_of(&world, "shop", &[&own[2]]).await;
         let before = world.admin.get(&one("ClientApp", &app)).await.is(200).json();
         for ((path, _), (item, foreign)) in RELATIONS.into_iter().zip(own.iter().zip(&theirs)) {
@@ -165,8 +166,8 @@ on_both_engines! {
         assert_eq!(world.admin.get(&one("ClientApp", &app)).await.is(200).json(), before, "nothing was done");
     }
 
-    async fn links_that_are_not_seen_stay(world: World) {
-        let Ground { low, own, theirs, .. } = ground(&world).await;
+    async fn links_outside_the_caller_s_scope_are_retained(world: World) {
+        let Fixture { low, own, theirs, .. } = fixture(&world).await;
         let app = app_of(&world, "shared", &[&own[2], &theirs[2]]).await;
         for ((path, member), (item, foreign)) in RELATIONS.into_iter().zip(own.iter().zip(&theirs)) {
             let relation = format!("{}/{path}", one("ClientApp", &app));
@@ -174,7 +175,7 @@ on_both_engines! {
             assert_eq!(ids_of(&set_of(&low, &app, member).await), [id(item)], "{path}");
             assert_eq!(ids_of(&low.put(&relation, related(&[item])).await.is(202).json()[member]), [id(item)], "{path}");
             assert_eq!(ids_of(&set_of(&world.admin, &app, member).await), sorted(&[item, foreign]), "{path}");
-            // nor are they told by being taken out
+            // nor does a removal reveal them
             let refused = low.delete_with(&relation, related(&[foreign])).await.problem(400, "invalid-request");
             assert_eq!(pointers(&refused), ["/relatedIds/0"], "{path}");
             if member != "tenants" {
@@ -184,25 +185,25 @@ on_both_engines! {
         }
     }
 
-    async fn rules_are_in_force_for_whom_their_level_names(world: World) {
-        let Ground { low, store, own, branch, theirs } = ground(&world).await;
+    async fn rules_apply_at_the_level_that_they_name(world: World) {
+        let Fixture { low, store, own, branch, theirs } = fixture(&world).await;
         let (tenant, sales) = (&own[2], &theirs[2]);
-        let home = &tenant["subscriptionId"];
+        let subscription = &tenant["subscriptionId"];
         let (shop, other) = (app_of(&world, "shop", &[tenant]).await, app_of(&world, "other", &[]).await);
         let far = world.other_subscription("Far").await;
         let beyond = world.make("Tenant", json!({ "name": "Beyond", "subscriptionId": far })).await;
         let apps = |app: &Value| json!([{ "id": app["id"] }]);
         let mut rules = Vec::new();
         for (name, level, more) in [
-            ("subscription", "Subscription", json!({ "subscriptionId": home })),
+            ("subscription", "Subscription", json!({ "subscriptionId": subscription })),
             ("tenant", "Tenant", json!({ "applyToTenantId": tenant["id"] })),
             ("sales", "Tenant", json!({ "applyToTenantId": sales["id"] })),
-            ("app", "ClientApp", json!({ "subscriptionId": home, "clientApps": apps(&shop) })),
-            ("other", "ClientApp", json!({ "subscriptionId": home, "clientApps": apps(&other) })),
-            ("nobody-s", "ClientApp", json!({ "subscriptionId": home })),
-            ("app-store", "ClientAppIdpInstance", json!({ "subscriptionId": home, "applyToIdpInstanceId": store["id"], "clientApps": apps(&shop) })),
-            ("app-branch", "ClientAppIdpInstance", json!({ "subscriptionId": home, "applyToIdpInstanceId": branch["id"], "clientApps": apps(&shop) })),
-            ("no-app-store", "ClientAppIdpInstance", json!({ "subscriptionId": home, "applyToIdpInstanceId": store["id"] })),
+            ("app", "ClientApp", json!({ "subscriptionId": subscription, "clientApps": apps(&shop) })),
+            ("other", "ClientApp", json!({ "subscriptionId": subscription, "clientApps": apps(&other) })),
+            ("nobody-s", "ClientApp", json!({ "subscriptionId": subscription })),
+            ("app-store", "ClientAppIdpInstance", json!({ "subscriptionId": subscription, "applyToIdpInstanceId": store["id"], "clientApps": apps(&shop) })),
+            ("app-branch", "ClientAppIdpInstance", json!({ "subscriptionId": subscription, "applyToIdpInstanceId": branch["id"], "clientApps": apps(&shop) })),
+            ("no-app-store", "ClientAppIdpInstance", json!({ "subscriptionId": subscription, "applyToIdpInstanceId": store["id"] })),
             ("far", "Subscription", json!({ "subscriptionId": far })),
             ("beyond", "Tenant", json!({ "applyToTenantId": beyond["id"] })),
         ] {
@@ -212,7 +213,7 @@ on_both_engines! {
             world.make("ClaimRule", off).await;
         }
         let everybody = json!({ "tenantId": tenant["id"], "clientAppId": shop["id"], "idpInstanceId": store["id"] });
-        for (whom, expected) in [
+        for (query, expected) in [
             (json!({}), ""),
             (json!({ "tenantId": tenant["id"] }), "subscription tenant"),
             (json!({ "tenantId": sales["id"] }), "sales subscription"),
@@ -228,25 +229,25 @@ on_both_engines! {
             (everybody.clone(), "app app-store subscription tenant"),
             (json!({ "tenantId": beyond["id"] }), "beyond far"),
         ] {
-            assert_eq!(fired(&world.admin, &whom).await, expected, "{whom}");
+            assert_eq!(added_by_rules(&world.admin, &query).await, expected, "{query}");
         }
-        // each claim tells the rule that added it
+        // each claim names the rule that added it
         let mut body = everybody.clone();
         body["claims"] = json!([]);
-        let told = world.admin.post(&format!("{BASE}/ClaimRule/evaluate"), body).await.is(200).json();
-        for claim in told["claims"].as_array().unwrap() {
+        let response = world.admin.post(&format!("{BASE}/ClaimRule/evaluate"), body).await.is(200).json();
+        for claim in response["claims"].as_array().unwrap() {
             let rule = rules.iter().find(|rule| rule["name"] == claim["value"]).unwrap();
             assert_eq!(claim["rules"], json!([rule["id"]]), "{claim}");
         }
-        // a rule that is switched off is so at once
+        // switching a rule off has an immediate effect
         let mut switched = rules[1].clone();
         for (is_active, expected) in [(false, "app app-store subscription"), (true, "app app-store subscription tenant")] {
             let patch = json!({ "isActive": is_active, "concurrencyToken": switched["concurrencyToken"] });
             switched = world.admin.patch(&one("ClaimRule", &switched), patch).await.is(202).json();
-            assert_eq!(fired(&world.admin, &everybody).await, expected);
+            assert_eq!(added_by_rules(&world.admin, &everybody).await, expected);
         }
-        // a tenant's administrator asks for what the tenant has, and is told all that is in force there
-        assert_eq!(fired(&low, &everybody).await, "app app-store subscription tenant");
+        // a TenantAdmin can query the tenant's objects, and sees every rule in force there
+        assert_eq!(added_by_rules(&low, &everybody).await, "app app-store subscription tenant");
         for (member, foreign) in [("tenantId", sales), ("clientAppId", &other), ("idpInstanceId", &branch), ("tenantId", &beyond)] {
             let body = json!({ "claims": [], member: foreign["id"] });
             let problem = low.post(&format!("{BASE}/ClaimRule/evaluate"), body).await.problem(400, "invalid-request");

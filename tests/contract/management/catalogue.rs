@@ -15,7 +15,7 @@ const EMAIL: &str = "EMailSenderAddress, MailServerConfig S, CodeLength (6), Cod
 const SMS: &str = "GatewayUrl, GatewayToken S, CodeLength (6), CodeLifetime (00:05:00), MaxAttempts (5), ResendInterval (00:00:30)";
 const TOTP: &str = "Digits (6), Period (00:00:30), Algorithm (SHA1), Issuer";
 
-/// What has options, its type, and the row of the table. UserStore and Tenant are in `option.rs`.
+/// The resource, the type, and the row of the table. UserStore and Tenant are in `option.rs`.
 const CATALOGUE: [(&str, &str, &str); 9] = [
     ("IdpInstance", "OpenIdConnect", OPEN_ID_CONNECT),
     ("IdpInstance", "AdfsOAuth", ADFS),
@@ -28,13 +28,12 @@ const CATALOGUE: [(&str, &str, &str); 9] = [
     ("MfaInstance", "totp", TOTP),
 ];
 
-/// A value that is text, a JSON object and no number: one that is good for whatever is mandatory or
-/// secret.
-const KEPT: &str = r#"{"Host":"kept.example.com"}"#;
+/// Text, valid JSON and no number: a valid value of every mandatory or secret option.
+const SAMPLE: &str = r#"{"Host":"kept.example.com"}"#;
 
-/// A right value of a mandatory option.
-fn kept(name: &str) -> &'static str {
-    if name == "Authority" { "https://kept.example.com" } else { KEPT }
+/// A valid value of a mandatory option.
+fn sample_value(name: &str) -> &'static str {
+    if name == "Authority" { "https://kept.example.com" } else { SAMPLE }
 }
 
 /// An option of a row.
@@ -60,7 +59,7 @@ fn entries(row: &'static str) -> Vec<Entry> {
     row.split(", ").map(read).collect()
 }
 
-/// dataType and editorType follow the default's form. From none nothing follows.
+/// dataType and editorType follow the form of the default. Without a default there are none.
 fn hints(default: &str) -> Option<(&'static str, &'static str)> {
     match default {
         "" => None,
@@ -71,13 +70,13 @@ fn hints(default: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Makes an instance of a type, which is called like it.
-async fn make(world: &World, resource: &str, kind: &str) -> Value {
+/// Creates an instance named after its type.
+async fn create(world: &World, resource: &str, kind: &str) -> Value {
     let type_id = type_id(world, kind).await;
     world.make(resource, json!({ "name": kind, "idpTypeId": type_id })).await
 }
 
-/// The options of an instance, at their own resource.
+/// The options of an instance, read at `/Option`.
 async fn options(client: &Client, resource: &str, instance: &Value) -> Value {
     let filter = encode(&format!("applyTo{resource}Id eq \"{}\"", id(instance)));
     client.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json()
@@ -85,8 +84,8 @@ async fn options(client: &Client, resource: &str, instance: &Value) -> Value {
 
 /// The option of this name.
 fn named<'a>(options: &'a Value, name: &str) -> &'a Value {
-    let found = options.as_array().unwrap().iter().find(|option| option["name"] == name);
-    found.unwrap_or_else(|| panic!("{name}"))
+    let option = options.as_array().unwrap().iter().find(|option| option["name"] == name);
+    option.unwrap_or_else(|| panic!("{name}"))
 }
 
 async fn set(world: &World, option: &Value, value: &str) -> Value {
@@ -106,90 +105,90 @@ on_both_engines! {
         assert_eq!(seeded, listed);
         for (resource, kind, row) in CATALOGUE {
             let row = entries(row);
-            let made = make(&world, resource, kind).await;
-            assert_eq!(made["hasConfigurationError"], row.iter().any(|entry| entry.is_mandatory), "{kind}");
-            let own = options(&world.admin, resource, &made).await;
-            let mut wanted: Vec<&str> = row.iter().map(|entry| entry.name).collect();
-            wanted.sort_unstable();
-            for shown in [&own, &made["options"]] {
+            let created = create(&world, resource, kind).await;
+            assert_eq!(created["hasConfigurationError"], row.iter().any(|entry| entry.is_mandatory), "{kind}");
+            let own = options(&world.admin, resource, &created).await;
+            let mut expected: Vec<&str> = row.iter().map(|entry| entry.name).collect();
+            expected.sort_unstable();
+            for shown in [&own, &created["options"]] {
                 let mut names = each(shown, "name");
                 names.sort_unstable();
-                assert_eq!(names, wanted, "{kind}");
+                assert_eq!(names, expected, "{kind}");
             }
             for entry in &row {
                 let at = format!("{kind} {}", entry.name);
                 let option = named(&own, entry.name);
                 assert_eq!(option["value"], entry.default, "{at}");
                 assert_eq!(option["hasConfigurationError"], entry.is_mandatory, "{at}");
-                assert_eq!(option[format!("applyTo{resource}Id")], made["id"], "{at}");
+                assert_eq!(option[format!("applyTo{resource}Id")], created["id"], "{at}");
                 if let Some((data_type, editor_type)) = hints(entry.default) {
                     assert_eq!(option["dataType"], data_type, "{at}");
                     assert_eq!(option["editorType"], editor_type, "{at}");
                 }
-                let nested = &named(&made["options"], entry.name)["value"];
-                // an empty secret tells nothing
+                let nested = &named(&created["options"], entry.name)["value"];
+                // an empty secret reveals nothing
                 assert!(*nested == entry.default || (entry.is_secret && nested.is_null()), "{at}: {nested}");
             }
         }
     }
 
-    async fn what_is_mandatory_is_an_error_while_it_is_empty(world: World) {
+    async fn an_empty_mandatory_option_is_a_configuration_error(world: World) {
         for (resource, kind, row) in CATALOGUE {
-            let made = make(&world, resource, kind).await;
-            let path = one(resource, &made);
-            let is_wrong =
+            let created = create(&world, resource, kind).await;
+            let path = one(resource, &created);
+            let has_error =
                 async || world.admin.get(&path).await.is(200).json()["hasConfigurationError"].clone();
             let mandatory: Vec<Entry> = entries(row).into_iter().filter(|entry| entry.is_mandatory).collect();
             for entry in &mandatory {
-                assert_eq!(is_wrong().await, true, "{kind}");
-                let given = set(&world, named(&made["options"], entry.name), kept(entry.name)).await;
+                assert_eq!(has_error().await, true, "{kind}");
+                let given = set(&world, named(&created["options"], entry.name), sample_value(entry.name)).await;
                 assert_eq!(given["hasConfigurationError"], false, "{kind} {}", entry.name);
             }
-            assert_eq!(is_wrong().await, false, "{kind}");
+            assert_eq!(has_error().await, false, "{kind}");
             for entry in &mandatory {
-                let option = named(&made["options"], entry.name);
+                let option = named(&created["options"], entry.name);
                 let emptied = set(&world, option, "").await;
                 assert_eq!(emptied["hasConfigurationError"], true, "{kind} {}", entry.name);
-                assert_eq!(is_wrong().await, true, "{kind} {}", entry.name);
-                set(&world, option, kept(entry.name)).await;
-                assert_eq!(is_wrong().await, false, "{kind} {}", entry.name);
+                assert_eq!(has_error().await, true, "{kind} {}", entry.name);
+                set(&world, option, sample_value(entry.name)).await;
+                assert_eq!(has_error().await, false, "{kind} {}", entry.name);
             }
-            // one that is deleted falls to its default, which is empty
+            // a deleted option has its default, which is empty
             for entry in &mandatory {
-                world.admin.delete(&one("Option", named(&made["options"], entry.name))).await.expect(204);
-                assert_eq!(is_wrong().await, true, "{kind} {}", entry.name);
+                world.admin.delete(&one("Option", named(&created["options"], entry.name))).await.expect(204);
+                assert_eq!(has_error().await, true, "{kind} {}", entry.name);
                 let target = format!("applyTo{resource}Id");
-                world.make("Option", json!({ "name": entry.name, "value": kept(entry.name), target: made["id"] })).await;
-                assert_eq!(is_wrong().await, false, "{kind} {}", entry.name);
+                world.make("Option", json!({ "name": entry.name, "value": sample_value(entry.name), target: created["id"] })).await;
+                assert_eq!(has_error().await, false, "{kind} {}", entry.name);
             }
         }
     }
 
     /// The value of a secret is readable at `/Option` by who may write it, and null where options are
     /// nested.
-    async fn secrets_are_seen_at_their_own_resource(world: World) {
+    async fn secrets_are_shown_at_the_option_resource_only(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
         for (resource, kind, row) in CATALOGUE {
             let row = entries(row);
-            let made = make(&world, resource, kind).await;
-            let path = one(resource, &made);
+            let created = create(&world, resource, kind).await;
+            let path = one(resource, &created);
             world.admin.post(&format!("{path}/tenants"), related(&[&tenant])).await.expect(202);
             for entry in &row {
-                let given = set(&world, named(&made["options"], entry.name), KEPT).await;
-                assert_eq!(given["value"], KEPT, "{kind} {}", entry.name);
+                let given = set(&world, named(&created["options"], entry.name), SAMPLE).await;
+                assert_eq!(given["value"], SAMPLE, "{kind} {}", entry.name);
             }
             for (client, may_write) in [(&world.admin, true), (&near, true), (&low, false)] {
-                let own = options(client, resource, &made).await;
+                let own = options(client, resource, &created).await;
                 let instance = client.get(&path).await.is(200).json();
                 let listed = client.get(&format!("{BASE}/{resource}")).await.is(200).json();
                 assert!(listed.as_array().unwrap().contains(&instance), "{kind}");
                 for entry in &row {
                     let at = format!("{kind} {}, by who may write it: {may_write}", entry.name);
-                    let seen = if entry.is_secret && !may_write { Value::Null } else { json!(KEPT) };
-                    assert_eq!(named(&own, entry.name)["value"], seen, "{at}");
-                    let nested = if entry.is_secret { Value::Null } else { json!(KEPT) };
+                    let expected = if entry.is_secret && !may_write { Value::Null } else { json!(SAMPLE) };
+                    assert_eq!(named(&own, entry.name)["value"], expected, "{at}");
+                    let nested = if entry.is_secret { Value::Null } else { json!(SAMPLE) };
                     assert_eq!(named(&instance["options"], entry.name)["value"], nested, "{at}, nested");
                 }
             }

@@ -1,4 +1,4 @@
-//! Claim rules: as data, and what they make of claims.
+//! Claim rules: their data, and their effect on claims.
 
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
@@ -14,26 +14,26 @@ fn rule(more: Value) -> Value {
 }
 
 on_both_engines! {
-    async fn the_standard_pattern(world: World) {
-        let made = world.make("ClaimRule", rule(json!({}))).await;
+    async fn crud_and_defaults(world: World) {
+        let created = world.make("ClaimRule", rule(json!({}))).await;
         for (member, value) in [
             ("filterTarget", json!("ClaimType")), ("transformTarget", json!("ClaimType")), ("destination", json!("IdTokenAndAccessToken")),
             ("inputSource", json!("All")), ("disclosureMode", json!("Always")), ("priority", json!(0)), ("isActive", json!(true)),
-            ("applyToSubscriptionId", made["subscriptionId"].clone()), ("clientApps", json!([])), ("typeEvaluationRule", json!(null)),
+            ("applyToSubscriptionId", created["subscriptionId"].clone()), ("clientApps", json!([])), ("typeEvaluationRule", json!(null)),
         ] {
-            assert_eq!(made[member], value, "{member}");
+            assert_eq!(created[member], value, "{member}");
         }
-        let path = one("ClaimRule", &made);
-        let patch = json!({ "destination": "idtoken", "typeEvaluationRule": "^role$", "concurrencyToken": made["concurrencyToken"] });
+        let path = one("ClaimRule", &created);
+        let patch = json!({ "destination": "idtoken", "typeEvaluationRule": "^role$", "concurrencyToken": created["concurrencyToken"] });
         let changed = world.admin.patch(&path, patch).await.is(202).json();
         assert_eq!((&changed["destination"], &changed["typeEvaluationRule"]), (&json!("IdToken"), &json!("^role$")));
         let put = json!({ "name": "x", "ruleType": "Remove", "ruleLevel": "Subscription", "concurrencyToken": changed["concurrencyToken"] });
         let changed = world.admin.put(&path, put).await.is(202).json();
-        assert_eq!((&changed["typeEvaluationRule"], &changed["destination"], &changed["subscriptionId"]), (&json!(null), &json!("IdToken"), &made["subscriptionId"]));
+        assert_eq!((&changed["typeEvaluationRule"], &changed["destination"], &changed["subscriptionId"]), (&json!(null), &json!("IdToken"), &created["subscriptionId"]));
         world.admin.delete(&path).await.expect(204);
     }
 
-    async fn a_level_fits_its_targets(world: World) {
+    async fn a_level_requires_its_target(world: World) {
         let (tenant, store) = (world.all("Tenant").await[0]["id"].clone(), world.all("IdpInstance").await[0]["id"].clone());
         for (more, at) in [
             (json!({ "ruleLevel": "Tenant" }), "/applyToTenantId"),
@@ -50,24 +50,24 @@ on_both_engines! {
         world.make("ClaimRule", rule(json!({ "ruleLevel": "ClientAppIdpInstance", "applyToIdpInstanceId": store }))).await;
     }
 
-    async fn client_apps_are_linked_at_once(world: World) {
+    async fn client_apps_are_linked_on_create(world: World) {
         let (one_app, other) = (world.make("ClientApp", json!({ "name": "a" })).await, world.make("ClientApp", json!({ "name": "b" })).await);
         let apps = |apps: &[&Value]| json!({ "ruleLevel": "ClientApp", "clientApps": apps.iter().map(|app| json!({ "id": app["id"] })).collect::<Vec<_>>() });
-        let made = world.make("ClaimRule", rule(apps(&[&one_app, &other, &one_app]))).await;
-        assert_eq!(each(&made["clientApps"], "name"), ["a", "b"]);
+        let created = world.make("ClaimRule", rule(apps(&[&one_app, &other, &one_app]))).await;
+        assert_eq!(each(&created["clientApps"], "name"), ["a", "b"]);
         let foreign = json!({ "ruleLevel": "ClientApp", "clientApps": [{ "id": one_app["id"] }, { "id": one_app["subscriptionId"] }] });
         let problem = world.admin.post(&format!("{BASE}/ClaimRule"), rule(foreign)).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/clientApps/1/id"]);
         assert_eq!(world.all("ClaimRule").await.as_array().unwrap().len(), 1, "nothing was made");
         let batch = json!([rule(apps(&[&other])), rule(json!({ "ruleLevel": "ClientApp" }))]);
-        let made = world.admin.post(&format!("{BASE}/ClaimRule/batch"), batch).await.is(200).json();
-        assert_eq!((each(&made[0]["clientApps"], "name"), &made[1]["clientApps"]), (vec!["b"], &json!([])));
-        let path = format!("{}/clientapps", one("ClaimRule", &made[1]));
+        let created = world.admin.post(&format!("{BASE}/ClaimRule/batch"), batch).await.is(200).json();
+        assert_eq!((each(&created[0]["clientApps"], "name"), &created[1]["clientApps"]), (vec!["b"], &json!([])));
+        let path = format!("{}/clientapps", one("ClaimRule", &created[1]));
         let set = world.admin.put(&path, related(&[&one_app])).await.is(202).json();
         assert_eq!(each(&set["clientApps"], "name"), ["a"]);
     }
 
-    async fn a_level_without_client_apps_takes_none(world: World) {
+    async fn a_level_without_client_apps_refuses_them(world: World) {
         let app = world.make("ClientApp", json!({ "name": "a" })).await;
         let linked = json!({ "clientApps": [{ "id": app["id"] }] });
         world.admin.post(&format!("{BASE}/ClaimRule"), rule(linked)).await.problem(400, "invalid-request");
@@ -84,8 +84,8 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/ruleLevel"]);
     }
 
-    /// A dry run: which rules are in force, and what they make of claims.
-    async fn claims_in_claims_out(world: World) {
+    /// A dry run: which rules are in force, and their effect on claims.
+    async fn a_dry_run_evaluates_the_rules_in_force(world: World) {
         let app = world.make("ClientApp", json!({ "name": "a" })).await;
         let tenant = world.all("Tenant").await[0].clone();
         let drop = world.make("ClaimRule", rule(json!({ "ruleType": "Remove", "typeEvaluationRule": "^secret$" }))).await;
@@ -97,18 +97,18 @@ on_both_engines! {
         world.make("ClaimRule", rule(json!({ "ruleType": "Remove", "isActive": false }))).await;
         let path = format!("{BASE}/ClaimRule/evaluate");
         let claims = json!([{ "type": "role", "value": "editor" }, { "type": "secret", "value": "x", "source": "IdentityProvider" }, { "type": "sub", "value": "1" }]);
-        let told = world.admin.post(&path, json!({ "claims": claims, "clientAppId": app["id"], "tenantId": tenant["id"] })).await.is(200).json();
-        let told = told["claims"].as_array().unwrap();
-        assert_eq!(told.len(), 2, "{told:?}");
-        let roles = told.iter().find(|claim| claim["type"] == "roles").unwrap();
+        let evaluated = world.admin.post(&path, json!({ "claims": claims, "clientAppId": app["id"], "tenantId": tenant["id"] })).await.is(200).json();
+        let evaluated = evaluated["claims"].as_array().unwrap();
+        assert_eq!(evaluated.len(), 2, "{evaluated:?}");
+        let roles = evaluated.iter().find(|claim| claim["type"] == "roles").unwrap();
         assert_eq!((&roles["value"], &roles["destination"], &roles["rules"]), (&json!("editor"), &json!("AccessToken"), &json!([drop["id"], rename["id"]])));
-        let sub = told.iter().find(|claim| claim["type"] == "sub").unwrap();
+        let sub = evaluated.iter().find(|claim| claim["type"] == "sub").unwrap();
         assert_eq!(sub["rules"], json!([]), "a protected claim passes untouched");
-        // without the client app its rule is not in force; without anybody none is
-        let told = world.admin.post(&path, json!({ "claims": claims, "tenantId": tenant["id"] })).await.is(200).json();
-        assert_eq!(each(&told["claims"], "type"), ["role", "sub"]);
-        let told = world.admin.post(&path, json!({ "claims": claims })).await.is(200).json();
-        assert_eq!(told["claims"].as_array().unwrap().len(), 3);
+        // without the client app its rule is not in force; without a tenant no rule is
+        let evaluated = world.admin.post(&path, json!({ "claims": claims, "tenantId": tenant["id"] })).await.is(200).json();
+        assert_eq!(each(&evaluated["claims"], "type"), ["role", "sub"]);
+        let evaluated = world.admin.post(&path, json!({ "claims": claims })).await.is(200).json();
+        assert_eq!(evaluated["claims"].as_array().unwrap().len(), 3);
         for (body, at) in [
             (json!({}), "/claims"), (json!({ "claims": [{ "type": "x" }] }), "/claims/0/value"), (json!({ "claims": [], "rules": 1 }), "/rules"),
             (json!({ "claims": [], "clientAppId": tenant["id"] }), "/clientAppId"), (json!({ "claims": [{ "type": "x", "value": "y", "source": "me" }] }), "/claims/0/source"),
@@ -117,21 +117,21 @@ on_both_engines! {
         }
     }
 
-    /// A rule is tried before it is saved: beside the others, or in the place of the one that it would become.
-    async fn a_draft_takes_part(world: World) {
+    /// A rule is tried before it is saved: added to the others, or as a replacement of the saved one.
+    async fn a_draft_is_evaluated_with_the_saved_rules(world: World) {
         let tenant = world.all("Tenant").await[0]["id"].clone();
         let drop = world.make("ClaimRule", rule(json!({ "ruleType": "Remove", "typeEvaluationRule": "^secret$" }))).await;
         let path = format!("{BASE}/ClaimRule/evaluate");
         let claims = json!([{ "type": "role", "value": "editor" }, { "type": "secret", "value": "x" }]);
-        let told = async |draft: Value| {
+        let evaluate = async |draft: Value| {
             let body = json!({ "claims": claims, "tenantId": tenant, "draft": draft, "trace": true });
             world.admin.post(&path, body).await.is(200).json()
         };
-        let effects = |told: &Value| -> Vec<String> {
-            let steps = told["steps"].as_array().unwrap();
+        let effects = |evaluated: &Value| -> Vec<String> {
+            let steps = evaluated["steps"].as_array().unwrap();
             steps.iter().map(|step| format!("{} {}", step["claim"]["type"].as_str().unwrap(), step["effect"].as_str().unwrap())).collect()
         };
-        let without = told(json!(null)).await;
+        let without = evaluate(json!(null)).await;
         assert_eq!((effects(&without), &without["inForce"]), (vec!["role Passed".to_owned(), "secret Dropped".to_owned()], &json!([drop["id"]])));
         let body = json!({ "claims": claims, "tenantId": tenant });
         let untraced = world.admin.post(&path, body).await.is(200).json();
@@ -140,23 +140,23 @@ on_both_engines! {
         let nil = json!("00000000-0000-0000-0000-000000000000");
         let shout = json!({ "ruleType": "Transform", "ruleLevel": "ClientApp", "priority": 5, "typeEvaluationRule": "^role$",
             "transformTarget": "ClaimValue", "valueTransformationReplacement": "EDITOR" });
-        let beside = told(rule(shout)).await;
-        assert_eq!(beside["inForce"], json!([drop["id"], nil]));
-        assert_eq!(effects(&beside), ["role Passed", "secret Dropped", "role Changed"]);
-        assert_eq!((&beside["steps"][2]["became"]["value"], &beside["steps"][2]["rule"]), (&json!("EDITOR"), &nil));
-        assert_eq!(each(&beside["claims"], "value"), ["EDITOR"]);
+        let with_draft = evaluate(rule(shout)).await;
+        assert_eq!(with_draft["inForce"], json!([drop["id"], nil]));
+        assert_eq!(effects(&with_draft), ["role Passed", "secret Dropped", "role Changed"]);
+        assert_eq!((&with_draft["steps"][2]["became"]["value"], &with_draft["steps"][2]["rule"]), (&json!("EDITOR"), &nil));
+        assert_eq!(each(&with_draft["claims"], "value"), ["EDITOR"]);
 
-        let mut instead = drop.clone();
-        instead["typeEvaluationRule"] = json!("^role$");
-        assert_eq!(each(&told(instead.clone()).await["claims"], "type"), ["secret"]);
-        instead["isActive"] = json!(false);
-        let off = told(instead).await;
+        let mut replacement = drop.clone();
+        replacement["typeEvaluationRule"] = json!("^role$");
+        assert_eq!(each(&evaluate(replacement.clone()).await["claims"], "type"), ["secret"]);
+        replacement["isActive"] = json!(false);
+        let off = evaluate(replacement).await;
         assert_eq!((each(&off["claims"], "type"), &off["inForce"]), (vec!["role", "secret"], &json!([])));
         assert_eq!(world.all("ClaimRule").await, json!([drop]), "nothing was saved");
     }
 
-    /// What is wrong with a draft is told where it is, to the character.
-    async fn a_draft_is_judged(world: World) {
+    /// Errors of a draft have a pointer, and the position of the character.
+    async fn an_invalid_draft_is_refused(world: World) {
         let path = format!("{BASE}/ClaimRule/evaluate");
         for (more, at) in [
             (json!({ "valueEvaluationRule": "a(b" }), "/draft/valueEvaluationRule"), (json!({ "ruleType": "Guess" }), "/draft/ruleType"),
@@ -172,25 +172,25 @@ on_both_engines! {
         }
     }
 
-    async fn a_tenant_s_rules_are_its_admin_s(world: World) {
+    async fn tenant_admin_manages_only_the_tenant_s_rules(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
         let path = format!("{BASE}/ClaimRule");
-        let made = low.post(&path, rule(json!({ "ruleLevel": "Tenant", "applyToTenantId": tenant["id"] }))).await.is(201).json();
-        assert_eq!(made["subscriptionId"], tenant["subscriptionId"]);
+        let created = low.post(&path, rule(json!({ "ruleLevel": "Tenant", "applyToTenantId": tenant["id"] }))).await.is(201).json();
+        assert_eq!(created["subscriptionId"], tenant["subscriptionId"]);
         low.post(&path, rule(json!({}))).await.problem(400, "invalid-request");
         low.post(&path, rule(json!({ "subscriptionId": tenant["subscriptionId"] }))).await.problem(400, "invalid-request");
         let all = world.make("ClaimRule", rule(json!({}))).await;
         low.get(&one("ClaimRule", &all)).await.problem(404, "not-found");
-        // what is its own does not become everyone's
-        let up = json!({ "ruleLevel": "Subscription", "name": "x", "ruleType": "Filter", "concurrencyToken": made["concurrencyToken"] });
-        low.put(&one("ClaimRule", &made), up).await.problem(409, "conflict");
+        // a rule of the tenant does not become one of the subscription
+        let up = json!({ "ruleLevel": "Subscription", "name": "x", "ruleType": "Filter", "concurrencyToken": created["concurrencyToken"] });
+        low.put(&one("ClaimRule", &created), up).await.problem(409, "conflict");
         assert_eq!(low.get(&path).await.is(200).json().as_array().unwrap().len(), 1);
-        low.delete(&one("ClaimRule", &made)).await.expect(204);
+        low.delete(&one("ClaimRule", &created)).await.expect(204);
     }
 
-    /// A6: what the patterns in force take together has a bound, and so has a pattern beside a long text.
-    async fn rules_in_force_have_one_budget(world: World) {
+    /// A6: the patterns in force share a memory budget, and a pattern's cost on a long text is bounded.
+    async fn rules_in_force_share_one_memory_budget(world: World) {
         let heavy = rule(json!({ "filterTarget": "ClaimValue", "valueEvaluationRule": r"^\w{100}$" }));
         let first = world.make("ClaimRule", heavy.clone()).await;
         let tenant = world.all("Tenant").await[0]["id"].clone();
@@ -201,18 +201,18 @@ on_both_engines! {
         };
         let passed = evaluate("a".repeat(100)).await.is(200).json();
         assert_eq!(passed["claims"][0]["rules"], json!([first["id"]]));
-        // compiled a moment ago, and remembered
+        // compiled before, and cached
         assert_eq!(evaluate("b".repeat(101)).await.is(200).json()["claims"], json!([]));
-        let told = evaluate("a".repeat(60_000)).await.problem(409, "conflict");
-        assert!(told["detail"].as_str().unwrap().contains("too long for the patterns"), "{told}");
+        let problem = evaluate("a".repeat(60_000)).await.problem(409, "conflict");
+        assert!(problem["detail"].as_str().unwrap().contains("too long for the patterns"), "{problem}");
         let others: Vec<Value> = (0..9).map(|_| heavy.clone()).collect();
         world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(others)).await.expect(200);
-        let told = evaluate("a".repeat(100)).await.problem(409, "conflict");
-        assert!(told["detail"].as_str().unwrap().contains("too much memory together"), "{told}");
+        let problem = evaluate("a".repeat(100)).await.problem(409, "conflict");
+        assert!(problem["detail"].as_str().unwrap().contains("too much memory together"), "{problem}");
     }
 
-    /// A6: patterns are judged outside of the transaction, as far as they are good for a call.
-    async fn patterns_of_a_call_have_an_end(world: World) {
+    /// A6: patterns are compiled outside of the transaction, up to a limit for each call.
+    async fn patterns_of_a_call_are_bounded(world: World) {
         let batch = |pattern: &str, rows: usize| {
             let row = rule(json!({ "valueEvaluationRule": pattern }));
             let (caller, rows) = (world.admin.clone(), vec![row; rows]);
@@ -220,11 +220,11 @@ on_both_engines! {
         };
         batch(r"^\w{100}$", 20).await.expect(200);
         batch(r"^\w{100}$", 60).await.problem(413, "payload-too-large");
-        let told = batch(r"\w{900}", 200).await.problem(400, "invalid-request");
-        assert_eq!(pointers(&told).len(), 100);
+        let problem = batch(r"\w{900}", 200).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem).len(), 100);
         let item = json!({ "tenantId": world.all("Tenant").await[0]["id"], "key": "k", "label": "l",
             "validationFormat": "Regex", "validationPattern": r"\w{900}" });
-        let told = world.admin.post(&format!("{BASE}/UserQuestionnaireItem"), item).await.problem(400, "invalid-request");
-        assert_eq!(pointers(&told), ["/validationPattern"]);
+        let problem = world.admin.post(&format!("{BASE}/UserQuestionnaireItem"), item).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/validationPattern"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Client apps and what belongs to them.
+//! Client apps and their child resources.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -10,36 +10,36 @@ async fn app(world: &World, name: &str) -> Value {
     world.make("ClientApp", json!({ "name": name })).await
 }
 
-/// The pointers of a body that is refused.
+/// Sends a body that is refused; its error pointers.
 async fn refused(world: &World, resource: &str, body: Value) -> Vec<String> {
     let problem = world.admin.post(&format!("{BASE}/{resource}"), body).await.problem(400, "invalid-request");
     pointers(&problem).into_iter().map(str::to_owned).collect()
 }
 
 on_both_engines! {
-    async fn the_standard_pattern(world: World) {
-        let made = app(&world, "Shop").await;
+    async fn crud_and_defaults(world: World) {
+        let created = app(&world, "Shop").await;
         for (member, value) in [
             ("enabled", json!(true)), ("allowUserLogin", json!(true)), ("isPublic", json!(false)),
             ("accessTokenEncryptionEnabledOverride", json!(null)), ("accessGrantConsent", json!("Implicit")),
             ("logoutConsent", json!("Implicit")), ("allowedResponseTypes", json!("code")), ("accessTokenType", json!("Jwt")),
             ("securityProfile", json!("None")), ("subjectType", json!("Public")), ("clientAppAuthenticationConfiguration", json!(null)),
         ] {
-            assert_eq!(made[member], value, "{member}");
+            assert_eq!(created[member], value, "{member}");
         }
         for array in ["clientAppRedirectUris", "clientAppKeySets", "clientAppResources", "clientAppSecrets", "clientAppRequestUris",
             "clientAppFederatedIdentities", "metadata", "claimRules", "clientAppScopes", "authorizedPlatformUsers", "authorizedPlatformGroups",
             "allowedTokenExchangeClientApps", "tenants", "idpInstances", "mfaInstances"] {
-            assert_eq!(made[array], json!([]), "{array}");
+            assert_eq!(created[array], json!([]), "{array}");
         }
-        let path = one("ClientApp", &made);
-        assert_eq!(world.admin.get(&path).await.is(200).json(), made);
-        let patch = json!({ "subjectType": "pairwise", "allowedResponseTypes": "token code, none", "sectorIdentifierUri": "https://a.example/s", "concurrencyToken": made["concurrencyToken"] });
+        let path = one("ClientApp", &created);
+        assert_eq!(world.admin.get(&path).await.is(200).json(), created);
+        let patch = json!({ "subjectType": "pairwise", "allowedResponseTypes": "token code, none", "sectorIdentifierUri": "https://a.example/s", "concurrencyToken": created["concurrencyToken"] });
         let changed = world.admin.patch(&path, patch).await.is(202).json();
         assert_eq!((&changed["subjectType"], &changed["allowedResponseTypes"]), (&json!("Pairwise"), &json!("code token,none")));
-        let put = json!({ "id": made["id"], "name": "Store", "concurrencyToken": changed["concurrencyToken"] });
+        let put = json!({ "id": created["id"], "name": "Store", "concurrencyToken": changed["concurrencyToken"] });
         let changed = world.admin.put(&path, put).await.is(202).json();
-        assert_eq!((&changed["sectorIdentifierUri"], &changed["enabled"], &changed["subscriptionId"]), (&json!(null), &json!(true), &made["subscriptionId"]));
+        assert_eq!((&changed["sectorIdentifierUri"], &changed["enabled"], &changed["subscriptionId"]), (&json!(null), &json!(true), &created["subscriptionId"]));
         let batch = json!([{ "name": "A" }, { "name": "B" }]);
         let batch = world.admin.post(&format!("{BASE}/ClientApp/batch"), batch).await.is(200).json();
         let puts: Vec<Value> = batch.as_array().unwrap().iter().map(|app| {
@@ -53,7 +53,7 @@ on_both_engines! {
         world.admin.delete(&path).await.expect(204);
     }
 
-    async fn fields_hold_together(world: World) {
+    async fn algorithms_and_response_types_are_validated(world: World) {
         for (more, at) in [
             (json!({ "allowedResponseTypes": "password" }), "/allowedResponseTypes"),
             (json!({ "idTokenEncryptedResponseEnc": "A128GCM" }), "/idTokenEncryptedResponseEnc"),
@@ -65,26 +65,26 @@ on_both_engines! {
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             assert_eq!(refused(&world, "ClientApp", body).await, [at]);
         }
-        let made = world.make("ClientApp", json!({ "name": "y", "userinfoEncryptedResponseAlg": "rsa-oaep-256" })).await;
-        assert_eq!((&made["userinfoEncryptedResponseAlg"], &made["userinfoEncryptedResponseEnc"]), (&json!("RSA-OAEP-256"), &json!("A128CBC-HS256")));
+        let created = world.make("ClientApp", json!({ "name": "y", "userinfoEncryptedResponseAlg": "rsa-oaep-256" })).await;
+        assert_eq!((&created["userinfoEncryptedResponseAlg"], &created["userinfoEncryptedResponseEnc"]), (&json!("RSA-OAEP-256"), &json!("A128CBC-HS256")));
     }
 
     /// A secret is returned when it is created, and never again.
-    async fn a_secret_is_told_once(world: World) {
+    async fn a_secret_is_shown_once(world: World) {
         let app = app(&world, "Shop").await;
-        let made = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "first" })).await;
-        let secret = made["secret"].as_str().unwrap().to_owned();
+        let created = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "first" })).await;
+        let secret = created["secret"].as_str().unwrap().to_owned();
         assert_eq!(secret.len(), 43);
-        let path = one("ClientAppSecret", &made);
+        let path = one("ClientAppSecret", &created);
         assert_eq!(world.admin.get(&path).await.is(200).json()["secret"], json!(null));
-        let other = json!({ "id": made["id"], "name": "renamed", "secret": "another one, quite long", "concurrencyToken": made["concurrencyToken"] });
+        let other = json!({ "id": created["id"], "name": "renamed", "secret": "another one, quite long", "concurrencyToken": created["concurrencyToken"] });
         assert_eq!(pointers(&world.admin.put(&path, other).await.problem(400, "invalid-request")), ["/secret"]);
-        let put = json!({ "id": made["id"], "name": "renamed", "expiry": "2030-01-01T00:00:00Z", "concurrencyToken": made["concurrencyToken"] });
+        let put = json!({ "id": created["id"], "name": "renamed", "expiry": "2030-01-01T00:00:00Z", "concurrencyToken": created["concurrencyToken"] });
         let changed = world.admin.put(&path, put).await.is(202).json();
         assert_eq!((&changed["secret"], &changed["name"], &changed["expiry"]), (&json!(null), &json!("renamed"), &json!("2030-01-01T00:00:00.000Z")));
         let own = "a secret of one's own making";
-        let brought = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "secret": own })).await;
-        assert_eq!(brought["secret"], own);
+        let supplied = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "secret": own })).await;
+        assert_eq!(supplied["secret"], own);
         let again = world.admin.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"], "secret": own })).await;
         assert_eq!(pointers(&again.problem(409, "conflict")), ["/secret"]);
         assert_eq!(refused(&world, "ClientAppSecret", json!({ "clientAppId": app["id"], "secret": "short" })).await, ["/secret"]);
@@ -96,11 +96,11 @@ on_both_engines! {
         let everything = world.admin.get(&one("ClientApp", &app)).await.is(200).json();
         assert_eq!(everything["clientAppSecrets"].as_array().unwrap().len(), 4);
         let trail = world.all("CustomAuditTrail?sortOrder=descending&count=20").await.to_string();
-        for told in [everything.to_string(), listed.to_string(), trail] {
-            assert!(!told.contains(&secret) && !told.contains(own), "{told}");
+        for body in [everything.to_string(), listed.to_string(), trail] {
+            assert!(!body.contains(&secret) && !body.contains(own), "{body}");
         }
         world.admin.get(&format!("{BASE}/ClientAppSecret?sortBy=secret")).await.problem(400, "invalid-request");
-        // its tokens end with the client app's being enabled
+        // its tokens are invalid once the client app is disabled
         let shop = world.client("acting", &[("SystemAdmin", None, None)]).await;
         shop.get(&format!("{BASE}/Customer")).await.expect(200);
         let acting = world.all("ClientApp?filter=name%20eq%20%22acting%22").await[0].clone();
@@ -109,11 +109,11 @@ on_both_engines! {
         shop.get(&format!("{BASE}/Customer")).await.expect(401);
     }
 
-    async fn scopes_and_resources_have_keys(world: World) {
+    async fn scope_and_resource_keys_are_unique_per_client_app(world: World) {
         let (shop, other) = (app(&world, "Shop").await, app(&world, "Other").await);
         for resource in ["ClientAppScope", "ClientAppResource"] {
-            let made = world.make(resource, json!({ "key": "orders", "clientAppId": shop["id"] })).await;
-            assert_eq!(made["name"], "orders");
+            let created = world.make(resource, json!({ "key": "orders", "clientAppId": shop["id"] })).await;
+            assert_eq!(created["name"], "orders");
             let batch = json!([{ "key": "a", "clientAppId": shop["id"] }, { "key": "a", "clientAppId": other["id"] }]);
             world.admin.post(&format!("{BASE}/{resource}/batch"), batch).await.expect(200);
             let twice = json!([{ "key": "b", "clientAppId": shop["id"] }, { "key": "orders", "clientAppId": shop["id"] }]);
@@ -126,7 +126,7 @@ on_both_engines! {
         world.admin.get(&format!("{BASE}/ClientAppScope/clientapp/{}", shop["subscriptionId"].as_str().unwrap())).await.problem(404, "not-found");
     }
 
-    async fn addresses_are_whole_and_safe(world: World) {
+    async fn redirect_and_request_uris_are_absolute_and_safe(world: World) {
         let shop = app(&world, "Shop").await;
         for uri in ["https://app.example/back", "http://localhost:5000/back", "com.example.app:/back", "myapp://cb", "http://[::1]/"] {
             world.make("ClientAppRedirectUri", json!({ "uri": uri, "clientAppId": shop["id"] })).await;
@@ -138,46 +138,46 @@ on_both_engines! {
         world.make("ClientAppRedirectUri", logout.clone()).await;
         world.admin.post(&format!("{BASE}/ClientAppRedirectUri"), logout).await.problem(409, "conflict");
         let batch = json!([{ "uri": "https://app.example/1", "clientAppId": shop["id"] }]);
-        let made = world.admin.post(&format!("{BASE}/ClientAppRequestUri/batch"), batch).await.is(200).json()[0].clone();
-        let put = json!([{ "id": made["id"], "uri": "https://app.example/2", "concurrencyToken": made["concurrencyToken"] }]);
+        let created = world.admin.post(&format!("{BASE}/ClientAppRequestUri/batch"), batch).await.is(200).json()[0].clone();
+        let put = json!([{ "id": created["id"], "uri": "https://app.example/2", "concurrencyToken": created["concurrencyToken"] }]);
         let put = world.admin.put(&format!("{BASE}/ClientAppRequestUri/batch"), put).await.is(200).json()[0].clone();
         let patch = json!({ "uri": "https://app.example/3", "concurrencyToken": put["concurrencyToken"] });
-        assert_eq!(world.admin.patch(&one("ClientAppRequestUri", &made), patch).await.is(202).json()["uri"], "https://app.example/3");
-        world.admin.delete_with(&format!("{BASE}/ClientAppRequestUri/batch"), json!([made["id"]])).await.expect(204);
+        assert_eq!(world.admin.patch(&one("ClientAppRequestUri", &created), patch).await.is(202).json()["uri"], "https://app.example/3");
+        world.admin.delete_with(&format!("{BASE}/ClientAppRequestUri/batch"), json!([created["id"]])).await.expect(204);
         assert_eq!(refused(&world, "ClientAppRequestUri", json!({ "uri": "http://app.example/", "clientAppId": shop["id"] })).await, ["/uri"]);
     }
 
-    async fn a_configuration_is_its_client_app_s(world: World) {
+    async fn a_client_app_has_one_authentication_configuration(world: World) {
         let shop = app(&world, "Shop").await;
-        let made = world.make("ClientAppAuthenticationConfiguration", json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": "client_secret_post" })).await;
-        assert_eq!((&made["clientAppId"], &made["dpopBoundAccessTokens"], made.get("id")), (&shop["id"], &json!(false), None));
+        let created = world.make("ClientAppAuthenticationConfiguration", json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": "client_secret_post" })).await;
+        assert_eq!((&created["clientAppId"], &created["dpopBoundAccessTokens"], created.get("id")), (&shop["id"], &json!(false), None));
         let path = format!("{BASE}/ClientAppAuthenticationConfiguration/{}", id(&shop));
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), json!({ "clientAppId": shop["id"] })).await.problem(409, "conflict");
         assert_eq!(refused(&world, "ClientAppAuthenticationConfiguration", json!({})).await, ["/clientAppId"]);
-        let patch = json!({ "dpopBoundAccessTokens": true, "concurrencyToken": made["concurrencyToken"] });
-        let made = world.admin.patch(&path, patch).await.is(202).json();
-        // an element of a batch carries clientAppId, or is found by its token
-        let mut named = made.clone();
+        let patch = json!({ "dpopBoundAccessTokens": true, "concurrencyToken": created["concurrencyToken"] });
+        let created = world.admin.patch(&path, patch).await.is(202).json();
+        // an element of a batch is found by clientAppId or by its concurrencyToken
+        let mut named = created.clone();
         named["requireDpopNonce"] = json!(true);
         let batch = format!("{BASE}/ClientAppAuthenticationConfiguration/batch");
-        let made = world.admin.put(&batch, json!([named])).await.is(200).json()[0].clone();
-        assert_eq!(made["requireDpopNonce"], true);
-        let by_token = json!([{ "tokenEndpointAuthMethod": "client_secret_basic", "concurrencyToken": made["concurrencyToken"] }]);
-        let made = world.admin.put(&batch, by_token).await.is(200).json()[0].clone();
-        assert_eq!((&made["tokenEndpointAuthMethod"], &made["clientAppId"]), (&json!("client_secret_basic"), &shop["id"]));
+        let created = world.admin.put(&batch, json!([named])).await.is(200).json()[0].clone();
+        assert_eq!(created["requireDpopNonce"], true);
+        let by_token = json!([{ "tokenEndpointAuthMethod": "client_secret_basic", "concurrencyToken": created["concurrencyToken"] }]);
+        let created = world.admin.put(&batch, by_token).await.is(200).json()[0].clone();
+        assert_eq!((&created["tokenEndpointAuthMethod"], &created["clientAppId"]), (&json!("client_secret_basic"), &shop["id"]));
         let problem = world.admin.put(&batch, json!([{ "concurrencyToken": "stale" }])).await.problem(409, "concurrency-conflict");
         assert_eq!(pointers(&problem), ["/0/concurrencyToken"]);
         let shown = world.admin.get(&one("ClientApp", &shop)).await.is(200).json();
         assert_eq!(shown["clientAppAuthenticationConfiguration"]["clientAppId"], shop["id"]);
         world.admin.delete_with(&batch, json!([shop["id"]])).await.expect(204);
         world.admin.get(&path).await.problem(404, "not-found");
-        // what is kept as a digest cannot sign
+        // a secret that is stored as a digest cannot sign
         world.make("ClientAppSecret", json!({ "clientAppId": shop["id"] })).await;
         let jwt = json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": "client_secret_jwt" });
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), jwt).await.problem(409, "conflict");
     }
 
-    async fn relations_of_every_kind(world: World) {
+    async fn relations_are_added_set_and_removed(world: World) {
         let (shop, other) = (app(&world, "Shop").await, app(&world, "Other").await);
         let rule = world.make("ClaimRule", json!({ "name": "r", "ruleType": "Filter", "ruleLevel": "ClientApp" })).await;
         let (tenant, store) = (world.all("Tenant").await[0].clone(), world.all("IdpInstance").await[0].clone());
@@ -196,7 +196,7 @@ on_both_engines! {
     }
 
     /// Platform users and groups come from a synchronized store.
-    async fn who_may_use_it(world: World) {
+    async fn authorized_users_and_groups_are_linked(world: World) {
         let user = world.user("ada").await;
         world.group("readers").await;
         for kind in ["user", "group"] {
@@ -215,13 +215,13 @@ on_both_engines! {
         world.admin.post(&path, json!({ "relatedIds": [user["id"]] })).await.problem(400, "invalid-request");
     }
 
-    async fn key_sets_and_others(world: World) {
+    async fn key_sets_and_other_children(world: World) {
         let shop = app(&world, "Shop").await;
         let jwks = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
-        let made = world.make("ClientAppKeySet", json!({ "clientAppId": shop["id"], "use": "Signing", "jwks": jwks })).await;
-        assert_eq!((&made["status"], &made["use"]), (&json!("Pending"), &json!("Signing")));
-        let path = one("ClientAppKeySet", &made);
-        let mut token = made["concurrencyToken"].clone();
+        let created = world.make("ClientAppKeySet", json!({ "clientAppId": shop["id"], "use": "Signing", "jwks": jwks })).await;
+        assert_eq!((&created["status"], &created["use"]), (&json!("Pending"), &json!("Signing")));
+        let path = one("ClientAppKeySet", &created);
+        let mut token = created["concurrencyToken"].clone();
         for (status, expected) in [("Retiring", 409), ("Active", 202), ("Pending", 409), ("Retiring", 202), ("Active", 409), ("Retired", 202), ("Active", 409), ("Revoked", 409)] {
             let answer = world.admin.patch(&path, json!({ "status": status, "concurrencyToken": token })).await.is(expected);
             if expected == 202 { token = answer.json()["concurrencyToken"].clone(); } else { assert_eq!(pointers(&answer.json()), ["/status"], "{status}"); }
@@ -241,7 +241,7 @@ on_both_engines! {
             let body = json!({ "clientAppId": shop["id"], "name": algorithm, "use": purpose, "algorithm": algorithm, "jwks": jwks });
             world.make("ClientAppKeySet", body).await;
         }
-        // one of old ends all the same
+        // an old, invalid key set can still be revoked
         let old = world.make("ClientAppKeySet", json!({ "clientAppId": shop["id"], "name": "old", "use": "Signing", "status": "Active", "jwks": jwks })).await;
         world.sql(vec![("UPDATE client_app_key_set SET algorithm = 'banana', kid = 'none' WHERE name = 'old'", vec![])]).await;
         let patch = |member: &str, value: &str| json!({ member: value, "concurrencyToken": old["concurrencyToken"] });

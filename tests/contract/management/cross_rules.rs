@@ -1,5 +1,5 @@
-//! What a client app, its way to prove who it is and its redirect URIs say of each other: they do not
-//! contradict, whichever of them is written.
+//! Constraints across a client app, its authentication configuration and its redirect URIs: they never
+//! contradict each other, whichever of them is written.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ const APP: &str = "ClientApp";
 const CONFIGURATION: &str = "ClientAppAuthenticationConfiguration";
 const URI: &str = "ClientAppRedirectUri";
 
-/// The members that a refusal is about: where its errors point, or what they say is contradicted.
-fn named(answer: Answer) -> BTreeSet<String> {
+/// The members of a refusal's errors: of their pointers, or the contradicted one in their details.
+fn error_members(answer: Answer) -> BTreeSet<String> {
     let problem = answer.problem(400, "invalid-request");
     let member = |error: &Value| {
         let at = error["pointer"].as_str().unwrap().rsplit('/').next().unwrap();
@@ -26,7 +26,7 @@ fn named(answer: Answer) -> BTreeSet<String> {
     problem["errors"].as_array().unwrap().iter().map(member).collect()
 }
 
-fn words(text: &str) -> BTreeSet<String> {
+fn members_of(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -34,7 +34,7 @@ async fn create(world: &World, resource: &str, body: Value) -> Answer {
     world.admin.post(&format!("{BASE}/{resource}"), body).await
 }
 
-/// Changes something as it is now; null empties.
+/// Patches with the current concurrencyToken; null clears.
 async fn change(world: &World, path: &str, mut body: Value) -> Answer {
     let now = world.admin.get(path).await.is(200).json();
     body["concurrencyToken"] = now["concurrencyToken"].clone();
@@ -42,30 +42,29 @@ async fn change(world: &World, path: &str, mut body: Value) -> Answer {
     world.admin.send(Method::PATCH, path, &headers, body.to_string().into_bytes()).await
 }
 
-/// Changes of a client app or of its configuration that are refused, each with the members that are
-/// named.
-async fn refuses(world: &World, app: &Value, changes: &[(&str, Value, &str)]) {
+/// Asserts that changes of a client app or of its configuration are refused, with these members.
+async fn assert_refused(world: &World, app: &Value, changes: &[(&str, Value, &str)]) {
     for (resource, body, members) in changes {
         let refused = change(world, &one(resource, app), body.clone()).await;
-        assert_eq!(named(refused), words(members), "{resource} {body}");
+        assert_eq!(error_members(refused), members_of(members), "{resource} {body}");
     }
 }
 
-/// Changes that are not.
-async fn accepts(world: &World, app: &Value, changes: &[(&str, Value)]) {
+/// Asserts that changes are accepted.
+async fn assert_accepted(world: &World, app: &Value, changes: &[(&str, Value)]) {
     for (resource, body) in changes {
         change(world, &one(resource, app), body.clone()).await.expect(202);
     }
 }
 
-/// A client app that keeps to a profile.
-async fn keeping_to(world: &World, profile: &str, mut app: Value, mut configuration: Value) -> Value {
+/// Creates a client app that has a security profile.
+async fn app_with_profile(world: &World, profile: &str, mut app: Value, mut configuration: Value) -> Value {
     app["name"] = json!(profile);
     let app = world.make(APP, app).await;
     configuration["clientAppId"] = app["id"].clone();
     world.make(CONFIGURATION, configuration).await;
-    let kept = change(world, &one(APP, &app), json!({ "securityProfile": profile })).await.is(202).json();
-    assert_eq!(kept["securityProfile"], profile);
+    let updated = change(world, &one(APP, &app), json!({ "securityProfile": profile })).await.is(202).json();
+    assert_eq!(updated["securityProfile"], profile);
     app
 }
 
@@ -74,7 +73,7 @@ fn redirect(app: &Value, uri: &str) -> Value {
 }
 
 on_both_engines! {
-    async fn a_client_app_fits_itself(world: World) {
+    async fn contradictory_client_app_fields_are_refused(world: World) {
         for (more, members) in [
             (json!({ "isPublic": true, "allowClientCredentialLogin": true }), "allowClientCredentialLogin"),
             (json!({ "idTokenEncryptedResponseEnc": "A128GCM" }), "idTokenEncryptedResponseEnc"),
@@ -91,11 +90,11 @@ on_both_engines! {
         ] {
             let mut body = more.clone();
             body["name"] = json!("refused");
-            assert_eq!(named(create(&world, APP, body).await), words(members), "{more}");
+            assert_eq!(error_members(create(&world, APP, body).await), members_of(members), "{more}");
         }
         assert_eq!(world.all("ClientApp?filter=name%20eq%20%22refused%22").await, json!([]));
         let app = world.make(APP, json!({ "name": "good", "idTokenEncryptedResponseAlg": "ECDH-ES" })).await;
-        refuses(
+        assert_refused(
             &world,
             &app,
             &[
@@ -109,14 +108,14 @@ on_both_engines! {
             ],
         )
         .await;
-        // a PUT without the one empties it, and the other is there
+        // a PUT without the one clears it, while the other is set
         let token = &app["concurrencyToken"];
         let put =
             json!({ "name": "good", "idTokenEncryptedResponseEnc": "A128GCM", "concurrencyToken": token });
-        assert_eq!(named(world.admin.put(&one(APP, &app), put).await), words("idTokenEncryptedResponseEnc"));
+        assert_eq!(error_members(world.admin.put(&one(APP, &app), put).await), members_of("idTokenEncryptedResponseEnc"));
         assert_eq!(world.admin.get(&one(APP, &app)).await.is(200).json(), app);
         let both = json!({ "idTokenEncryptedResponseAlg": null, "idTokenEncryptedResponseEnc": null });
-        accepts(&world, &app, &[(APP, both)]).await;
+        assert_accepted(&world, &app, &[(APP, both)]).await;
     }
 
     async fn a_public_client_app_has_no_credentials(world: World) {
@@ -124,14 +123,14 @@ on_both_engines! {
         for method in [json!(null), json!("client_secret_post"), json!("private_key_jwt")] {
             let body = json!({ "clientAppId": phone["id"], "tokenEndpointAuthMethod": method });
             assert_eq!(
-                named(create(&world, CONFIGURATION, body).await),
-                words("tokenEndpointAuthMethod"),
+                error_members(create(&world, CONFIGURATION, body).await),
+                members_of("tokenEndpointAuthMethod"),
                 "{method}"
             );
         }
         let none = json!({ "clientAppId": phone["id"], "tokenEndpointAuthMethod": "none" });
         world.make(CONFIGURATION, none).await;
-        refuses(
+        assert_refused(
             &world,
             &phone,
             &[
@@ -147,13 +146,13 @@ on_both_engines! {
         .await;
         let shop = world.make(APP, json!({ "name": "shop", "allowClientCredentialLogin": true })).await;
         let none = json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": "none" });
-        assert_eq!(named(create(&world, CONFIGURATION, none).await), words("tokenEndpointAuthMethod"));
-        refuses(&world, &shop, &[(APP, json!({ "isPublic": true }), "allowClientCredentialLogin")]).await;
+        assert_eq!(error_members(create(&world, CONFIGURATION, none).await), members_of("tokenEndpointAuthMethod"));
+        assert_refused(&world, &shop, &[(APP, json!({ "isPublic": true }), "allowClientCredentialLogin")]).await;
         let public = json!({ "isPublic": true, "allowClientCredentialLogin": false });
-        accepts(&world, &shop, &[(APP, public)]).await;
+        assert_accepted(&world, &shop, &[(APP, public)]).await;
     }
 
-    async fn a_configuration_fits_itself(world: World) {
+    async fn contradictory_configuration_fields_are_refused(world: World) {
         let shop = world.make(APP, json!({ "name": "shop" })).await;
         let tls = "tls_client_auth";
         for (more, members) in [
@@ -183,10 +182,10 @@ on_both_engines! {
         ] {
             let mut body = more.clone();
             body["clientAppId"] = shop["id"].clone();
-            assert_eq!(named(create(&world, CONFIGURATION, body).await), words(members), "{more}");
+            assert_eq!(error_members(create(&world, CONFIGURATION, body).await), members_of(members), "{more}");
         }
         assert_eq!(world.all(CONFIGURATION).await, json!([]));
-        // each of them alone will do
+        // each of them alone is accepted
         for (member, value) in [
             ("tlsClientAuthSubjectDn", "CN=a.example"),
             ("tlsClientAuthSanUri", "https://a.example"),
@@ -201,7 +200,7 @@ on_both_engines! {
             "clientAppId": shop["id"], "tokenEndpointAuthMethod": tls, "tlsClientAuthSanDns": "a.example",
         });
         world.make(CONFIGURATION, body).await;
-        refuses(
+        assert_refused(
             &world,
             &shop,
             &[
@@ -220,7 +219,7 @@ on_both_engines! {
             ],
         )
         .await;
-        accepts(
+        assert_accepted(
             &world,
             &shop,
             &[
@@ -232,7 +231,7 @@ on_both_engines! {
             ],
         )
         .await;
-        refuses(
+        assert_refused(
             &world,
             &shop,
             &[(CONFIGURATION, json!({ "dpopBoundAccessTokens": false }), "requireDpopNonce")],
@@ -240,14 +239,14 @@ on_both_engines! {
         .await;
     }
 
-    /// A configuration has no id of its own that could not be used again.
-    async fn a_configuration_of_nobody_is_refused(world: World) {
+    async fn a_configuration_without_a_client_app_is_refused(world: World) {
         let path = "ClientAppAuthenticationConfiguration/batch";
         let batch = json!([{ "tokenEndpointAuthMethod": "client_secret_post" }]);
         create(&world, path, batch).await.problem(400, "invalid-request");
     }
 
-    async fn a_configuration_is_made_anew(world: World) {
+    /// A configuration has no id of its own, so it can be created again.
+    async fn a_deleted_configuration_can_be_created_again(world: World) {
         let shop = world.make(APP, json!({ "name": "shop" })).await;
         for method in ["client_secret_post", "private_key_jwt", "client_secret_post"] {
             let body = json!({ "clientAppId": shop["id"], "tokenEndpointAuthMethod": method });
@@ -264,21 +263,21 @@ on_both_engines! {
         world.make(URI, redirect(&app, "https://a.example/one")).await;
         let second = world.make(URI, redirect(&app, "https://A.example:8443/two")).await;
         let other = "https://b.example/";
-        assert_eq!(named(create(&world, URI, redirect(&app, other)).await), words("sectorIdentifierUri"));
+        assert_eq!(error_members(create(&world, URI, redirect(&app, other)).await), members_of("sectorIdentifierUri"));
         let moved = change(&world, &one(URI, &second), json!({ "uri": other })).await;
-        assert_eq!(named(moved), words("sectorIdentifierUri"));
-        // those of one request are looked at together
+        assert_eq!(error_members(moved), members_of("sectorIdentifierUri"));
+        // the URIs of one request are checked together
         let empty = world.make(APP, json!({ "name": "empty", "subjectType": "Pairwise" })).await;
         let batch = json!([redirect(&empty, "https://a.example/"), redirect(&empty, other)]);
         let problem =
             create(&world, "ClientAppRedirectUri/batch", batch).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/1/uri"]);
         assert_eq!(world.all(URI).await.as_array().unwrap().len(), 3, "and where they are sent to at the end");
-        // with a sector they may be anywhere, while it is there
-        accepts(&world, &app, &[(APP, json!({ "sectorIdentifierUri": "https://sector.example/uris" }))])
+        // with a sector identifier, any host is accepted
+        assert_accepted(&world, &app, &[(APP, json!({ "sectorIdentifierUri": "https://sector.example/uris" }))])
             .await;
         world.make(URI, redirect(&app, other)).await;
-        refuses(&world, &app, &[(APP, json!({ "sectorIdentifierUri": null }), "sectorIdentifierUri")]).await;
+        assert_refused(&world, &app, &[(APP, json!({ "sectorIdentifierUri": null }), "sectorIdentifierUri")]).await;
     }
 
     async fn pairwise_subjects_need_a_sector(world: World) {
@@ -286,15 +285,15 @@ on_both_engines! {
         for uri in ["https://a.example/", "https://b.example/"] {
             world.make(URI, redirect(&app, uri)).await;
         }
-        refuses(&world, &app, &[(APP, json!({ "subjectType": "Pairwise" }), "sectorIdentifierUri")]).await;
+        assert_refused(&world, &app, &[(APP, json!({ "subjectType": "Pairwise" }), "sectorIdentifierUri")]).await;
         let sector = json!({ "subjectType": "Pairwise", "sectorIdentifierUri": "https://a.example/uris" });
-        accepts(&world, &app, &[(APP, sector)]).await;
+        assert_accepted(&world, &app, &[(APP, sector)]).await;
         let now = world.admin.get(&one(APP, &app)).await.is(200).json();
         assert_eq!(now["subjectType"], "Pairwise");
-        // a PUT that leaves the sector out empties it
+        // a PUT without the sector identifier clears it
         let put = json!({ "name": "public", "concurrencyToken": now["concurrencyToken"] });
-        assert_eq!(named(world.admin.put(&one(APP, &app), put).await), words("sectorIdentifierUri"));
-        // with its batch all of it is refused
+        assert_eq!(error_members(world.admin.put(&one(APP, &app), put).await), members_of("sectorIdentifierUri"));
+        // a batch is refused as a whole
         let mut batch = now.clone();
         batch["sectorIdentifierUri"] = json!(null);
         let batch = world.admin.put(&format!("{BASE}/ClientApp/batch"), json!([batch])).await;
@@ -302,7 +301,7 @@ on_both_engines! {
         assert_eq!(world.admin.get(&one(APP, &app)).await.is(200).json(), now);
     }
 
-    /// What a profile asks for is there before it is set.
+    /// A profile can be set only once its requirements are met.
     async fn a_profile_needs_its_configuration(world: World) {
         for (profile, members) in [
             (
@@ -319,10 +318,10 @@ on_both_engines! {
                  requestObjectSigningAlg",
             ),
         ] {
-            let made = create(&world, APP, json!({ "name": profile, "securityProfile": profile })).await;
-            assert_eq!(named(made), words(members), "{profile}");
+            let created = create(&world, APP, json!({ "name": profile, "securityProfile": profile })).await;
+            assert_eq!(error_members(created), members_of(members), "{profile}");
             let app = world.make(APP, json!({ "name": profile })).await;
-            refuses(&world, &app, &[(APP, json!({ "securityProfile": profile }), members)]).await;
+            assert_refused(&world, &app, &[(APP, json!({ "securityProfile": profile }), members)]).await;
         }
     }
 
@@ -331,8 +330,8 @@ on_both_engines! {
         let configuration = json!({
             "tokenEndpointAuthMethod": "private_key_jwt", "requireCertificateBoundAccessTokens": true,
         });
-        let app = keeping_to(&world, "Fapi1Advanced", app, configuration).await;
-        refuses(
+        let app = app_with_profile(&world, "Fapi1Advanced", app, configuration).await;
+        assert_refused(
             &world,
             &app,
             &[
@@ -353,7 +352,7 @@ on_both_engines! {
             ],
         )
         .await;
-        accepts(
+        assert_accepted(
             &world,
             &app,
             &[
@@ -367,8 +366,8 @@ on_both_engines! {
         world.make(URI, redirect(&app, "https://app.example/back")).await;
         for uri in ["http://localhost:5000/back", "http://127.0.0.1:5000/back"] {
             assert_eq!(
-                named(create(&world, URI, redirect(&app, uri)).await),
-                words("clientAppRedirectUris"),
+                error_members(create(&world, URI, redirect(&app, uri)).await),
+                members_of("clientAppRedirectUris"),
                 "{uri}"
             );
         }
@@ -378,8 +377,8 @@ on_both_engines! {
         let app = json!({ "requirePushedAuthorizationRequests": true });
         let configuration =
             json!({ "tokenEndpointAuthMethod": "private_key_jwt", "dpopBoundAccessTokens": true });
-        let app = keeping_to(&world, "Fapi2SecurityProfile", app, configuration).await;
-        refuses(
+        let app = app_with_profile(&world, "Fapi2SecurityProfile", app, configuration).await;
+        assert_refused(
             &world,
             &app,
             &[
@@ -403,13 +402,13 @@ on_both_engines! {
         let app_scheme = ["http://127.0.0.1:5000/back", "com.example.app:/back"];
         for uri in app_scheme {
             assert_eq!(
-                named(create(&world, URI, redirect(&app, uri)).await),
-                words("clientAppRedirectUris"),
+                error_members(create(&world, URI, redirect(&app, uri)).await),
+                members_of("clientAppRedirectUris"),
                 "{uri}"
             );
         }
-        // either of the two binds tokens; a native application has its own ways back
-        accepts(
+        // either of the two binds tokens; a native application may use other redirect URIs
+        assert_accepted(
             &world,
             &app,
             &[
@@ -425,7 +424,7 @@ on_both_engines! {
         for uri in app_scheme {
             world.make(URI, redirect(&app, uri)).await;
         }
-        refuses(&world, &app, &[(APP, json!({ "isNativeApplication": false }), "clientAppRedirectUris")])
+        assert_refused(&world, &app, &[(APP, json!({ "isNativeApplication": false }), "clientAppRedirectUris")])
             .await;
     }
 
@@ -435,8 +434,8 @@ on_both_engines! {
             "tokenEndpointAuthMethod": "tls_client_auth", "tlsClientAuthSanDns": "app.example",
             "requireCertificateBoundAccessTokens": true,
         });
-        let app = keeping_to(&world, "Fapi2MessageSigning", app, configuration).await;
-        refuses(
+        let app = app_with_profile(&world, "Fapi2MessageSigning", app, configuration).await;
+        assert_refused(
             &world,
             &app,
             &[
@@ -461,8 +460,8 @@ on_both_engines! {
             ],
         )
         .await;
-        // without request objects that are signed it is the other profile of FAPI 2.0
-        accepts(
+        // without signed request objects, the other profile of FAPI 2.0 is accepted
+        assert_accepted(
             &world,
             &app,
             &[
@@ -471,7 +470,7 @@ on_both_engines! {
             ],
         )
         .await;
-        refuses(
+        assert_refused(
             &world,
             &app,
             &[(APP, json!({ "securityProfile": "Fapi2MessageSigning" }), "requestObjectSigningAlg")],

@@ -1,4 +1,4 @@
-//! Effective permissions: what the roles of somebody cover, and through what they are held.
+//! Effective permissions: the scope of the roles of a principal, and their sources.
 
 use chancery_testkit::{RoleRow, World, on_both_engines};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{BASE, one, related};
 use crate::{each, id};
 
-/// What a role can be of, the narrowest first, and the administrator of each.
+/// Scopes of roles, the narrowest first, and the administrator role of each.
 const SCOPES: [(&str, &str); 5] = [
     ("IdpInstance", "UserStoreAdmin"),
     ("Tenant", "TenantAdmin"),
@@ -16,7 +16,7 @@ const SCOPES: [(&str, &str); 5] = [
     ("System", "SystemAdmin"),
 ];
 
-/// The id of the first of what a scope names; there is none of the system.
+/// The id of the first row of a scope; null for the system.
 async fn first(world: &World, scope: &str) -> Value {
     if scope == "System" { Value::Null } else { world.all(scope).await[0]["id"].clone() }
 }
@@ -25,7 +25,7 @@ fn as_id(id: &Value) -> Option<Uuid> {
     id.as_str().unwrap().parse().ok()
 }
 
-/// Gives a platform user or group a role of something.
+/// Assigns a role to a platform user or group, at a target.
 async fn assign(
     world: &World,
     (kind, principal): (&str, &Value),
@@ -39,8 +39,8 @@ async fn assign(
     world.make("RoleAssignment", body).await
 }
 
-/// A platform user, the platform group that they are in, and the one that this is in.
-async fn people(world: &World) -> [Value; 3] {
+/// A platform user, its platform group, and the parent of that group.
+async fn create_principals(world: &World) -> [Value; 3] {
     let ada = world.user("ada").await;
     let (inner, outer) = (world.group("inner").await, world.group("outer").await);
     let path = world.path(&format!("/Group/{}", id(&inner)));
@@ -56,7 +56,7 @@ async fn people(world: &World) -> [Value; 3] {
     ]
 }
 
-/// The id that a platform user or group has in its store.
+/// The id of a platform user or group in its user store.
 fn in_store(principal: &Value) -> &str {
     principal["identities"][0]["subject"].as_str().unwrap()
 }
@@ -66,83 +66,88 @@ async fn effective(world: &World, kind: &str, principal: &Value) -> Value {
 }
 
 /// The assignment of this role.
-fn assigned<'a>(told: &'a Value, role: &str) -> &'a Value {
-    let found = told["assignments"].as_array().unwrap().iter().find(|held| held["roleType"] == role);
-    found.unwrap_or_else(|| panic!("{role} in {told}"))
+fn assigned<'a>(permissions: &'a Value, role: &str) -> &'a Value {
+    let row = permissions["assignments"].as_array().unwrap().iter().find(|row| row["roleType"] == role);
+    row.unwrap_or_else(|| panic!("{role} in {permissions}"))
 }
 
-fn count(told: &Value) -> usize {
-    told["assignments"].as_array().unwrap().len()
+fn count(permissions: &Value) -> usize {
+    permissions["assignments"].as_array().unwrap().len()
 }
 
-/// Makes a client app with these roles, in a subscription; what it is told of itself.
-async fn told_to_itself(world: &World, home: &Value, name: &str, roles: &[RoleRow<'_>]) -> (Value, Value) {
-    let client = world.client_in(home, name, roles).await;
+/// Creates a client app with these roles, in a subscription; the app and its own effective permissions.
+async fn client_with_roles(
+    world: &World,
+    subscription: &Value,
+    name: &str,
+    roles: &[RoleRow<'_>],
+) -> (Value, Value) {
+    let client = world.client_in(subscription, name, roles).await;
     let app = world.all(&format!("ClientApp?filter=name%20eq%20%22{name}%22")).await[0].clone();
     let path = format!("{BASE}/EffectivePermissions/clientapp/{}", id(&app));
-    let told = client.get(&path).await.is(200).json();
-    assert_eq!(world.admin.get(&path).await.is(200).json(), told, "everybody is told the same");
-    (app, told)
+    let permissions = client.get(&path).await.is(200).json();
+    assert_eq!(world.admin.get(&path).await.is(200).json(), permissions, "everybody is told the same");
+    (app, permissions)
 }
 
 on_both_engines! {
-    async fn the_scope_is_the_widest(world: World) {
-        let [person, _, group] = people(&world).await;
+    async fn the_effective_scope_is_the_widest(world: World) {
+        let [person, _, group] = create_principals(&world).await;
         for (kind, path, principal) in
             [("PlatformUser", "platformuser", &person), ("PlatformGroup", "platformgroup", &group)]
         {
-            let mut made = Vec::new();
+            let mut assigned_roles = Vec::new();
             for (scope, role) in SCOPES {
                 let target = first(&world, scope).await;
-                made.push(assign(&world, (kind, principal), role, (scope, &target)).await);
-                let told = effective(&world, path, principal).await;
-                assert_eq!((&told["principalType"], &told["principalId"]), (&json!(kind), &principal["id"]));
-                assert_eq!(told["scope"], scope, "{kind}");
+                assigned_roles.push(assign(&world, (kind, principal), role, (scope, &target)).await);
+                let permissions = effective(&world, path, principal).await;
+                assert_eq!((&permissions["principalType"], &permissions["principalId"]), (&json!(kind), &principal["id"]));
+                assert_eq!(permissions["scope"], scope, "{kind}");
                 assert_eq!(
-                    *assigned(&told, role),
+                    *assigned(&permissions, role),
                     json!({
                         "roleType": role, "source": "Direct", "sourceId": principal["id"],
                         "scopeType": scope, "scopeId": target,
                     })
                 );
             }
-            // and what is left of it when roles go
-            while let Some(widest) = made.pop() {
+            // and the scope narrows when roles are removed
+            while let Some(widest) = assigned_roles.pop() {
                 world.admin.delete(&one("RoleAssignment", &widest)).await.expect(204);
-                let told = effective(&world, path, principal).await;
-                let left = made.len().checked_sub(1).map(|last| SCOPES[last].0);
-                assert_eq!((&told["scope"], count(&told)), (&json!(left), made.len()), "{kind}");
+                let permissions = effective(&world, path, principal).await;
+                let left = assigned_roles.len().checked_sub(1).map(|last| SCOPES[last].0);
+                assert_eq!((&permissions["scope"], count(&permissions)), (&json!(left), assigned_roles.len()), "{kind}");
             }
         }
     }
 
-    /// A role that can be of several things is held once for each.
-    async fn a_reader_reads_of_a_tenant_an_instance_or_all(world: World) {
-        let [person, ..] = people(&world).await;
+    /// A role with several kinds of targets is held once for each.
+    async fn a_data_reader_is_scoped_to_a_tenant_an_instance_or_all(world: World) {
+        let [person, ..] = create_principals(&world).await;
         let mut seen = Vec::new();
         for scope in ["IdpInstance", "Tenant", "System"] {
             let target = first(&world, scope).await;
             assign(&world, ("PlatformUser", &person), "ApplicationDataReader", (scope, &target)).await;
             seen.push(scope);
-            let told = effective(&world, "platformuser", &person).await;
-            assert_eq!(told["scope"], scope);
-            let mut scopes = each(&told["assignments"], "scopeType");
+            let permissions = effective(&world, "platformuser", &person).await;
+            assert_eq!(permissions["scope"], scope);
+            let mut scopes = each(&permissions["assignments"], "scopeType");
             scopes.sort_unstable();
             seen.sort_unstable();
             assert_eq!(scopes, seen);
-            assert_eq!(told["permissions"], json!(["ApplicationGroup.Read", "ApplicationUser.Read", "ApplicationUserProfile.Read"]));
+            assert_eq!(permissions["permissions"], json!(["ApplicationGroup.Read", "ApplicationUser.Read", "ApplicationUserProfile.Read"]));
         }
     }
 
-    /// What groups hold counts for who is in them, at any depth, and only while they are.
-    async fn what_groups_hold_their_members_hold(world: World) {
-        let [person, inner, outer] = people(&world).await;
+    /// Roles of groups apply to their members, at any depth, and only while they are members.
+    async fn members_inherit_the_roles_of_nested_groups(world: World) {
+        let [person, inner, outer] = create_principals(&world).await;
         let (store, tenant) = (first(&world, "IdpInstance").await, first(&world, "Tenant").await);
         let customer = first(&world, "Customer").await;
         assign(&world, ("PlatformUser", &person), "UserStoreAdmin", ("IdpInstance", &store)).await;
         assign(&world, ("PlatformGroup", &inner), "TenantAdmin", ("Tenant", &tenant)).await;
         assign(&world, ("PlatformGroup", &outer), "CustomerAdmin", ("Customer", &customer)).await;
-        for (path, principal, held) in [
+        for (path, principal, expected) in [
             (
                 "platformuser",
                 &person,
@@ -159,31 +164,31 @@ on_both_engines! {
             ),
             ("platformgroup", &outer, vec![("CustomerAdmin", "Direct", &outer)]),
         ] {
-            let told = effective(&world, path, principal).await;
-            assert_eq!((&told["scope"], count(&told)), (&json!("Customer"), held.len()), "{told}");
-            for (role, source, through) in held {
-                let row = assigned(&told, role);
-                assert_eq!((&row["source"], &row["sourceId"]), (&json!(source), &through["id"]), "{told}");
+            let permissions = effective(&world, path, principal).await;
+            assert_eq!((&permissions["scope"], count(&permissions)), (&json!("Customer"), expected.len()), "{permissions}");
+            for (role, source, through) in expected {
+                let row = assigned(&permissions, role);
+                assert_eq!((&row["source"], &row["sourceId"]), (&json!(source), &through["id"]), "{permissions}");
             }
         }
         let members = world.path(&format!("/Group/{}/users", in_store(&inner)));
         world.admin.delete_with(&members, json!({ "relatedIds": [in_store(&person)] })).await.expect(202);
-        let told = effective(&world, "platformuser", &person).await;
-        assert_eq!((&told["scope"], count(&told)), (&json!("IdpInstance"), 1));
-        assert_eq!(told["assignments"][0]["source"], "Direct");
-        let told = effective(&world, "platformgroup", &inner).await;
-        assert_eq!((&told["scope"], count(&told)), (&json!("Customer"), 2));
+        let permissions = effective(&world, "platformuser", &person).await;
+        assert_eq!((&permissions["scope"], count(&permissions)), (&json!("IdpInstance"), 1));
+        assert_eq!(permissions["assignments"][0]["source"], "Direct");
+        let permissions = effective(&world, "platformgroup", &inner).await;
+        assert_eq!((&permissions["scope"], count(&permissions)), (&json!("Customer"), 2));
     }
 
-    /// CustomerAdmin and SubscriptionAdmin of a client app are those of its own customer and
-    /// subscription; other roles are of what they name.
-    async fn a_client_app_has_roles_at_home(world: World) {
+    /// CustomerAdmin and SubscriptionAdmin of a client app apply to its own customer and
+    /// subscription; other roles apply to their target.
+    async fn client_app_roles_default_to_its_own_customer_and_subscription(world: World) {
         let (store, tenant) = (first(&world, "IdpInstance").await, first(&world, "Tenant").await);
         let far = world.other_subscription("Far").await;
-        let home =
+        let subscription =
             world.admin.get(&format!("{BASE}/Subscription/{}", far.as_str().unwrap())).await.is(200).json();
         let nothing = Value::Null;
-        let places = [&store, &tenant, &far, &home["customerId"], &nothing];
+        let targets = [&store, &tenant, &far, &subscription["customerId"], &nothing];
         let rows = [
             ("UserStoreAdmin", None, as_id(&store)),
             ("TenantAdmin", as_id(&tenant), None),
@@ -192,12 +197,12 @@ on_both_engines! {
             ("SystemAdmin", None, None),
         ];
         for number in 1..=rows.len() {
-            let (app, told) = told_to_itself(&world, &far, &format!("app{number}"), &rows[..number]).await;
-            assert_eq!((&told["principalType"], &told["principalId"]), (&json!("ClientApp"), &app["id"]));
-            assert_eq!((&told["scope"], count(&told)), (&json!(SCOPES[number - 1].0), number));
-            for ((scope, role), target) in SCOPES.into_iter().zip(places).take(number) {
+            let (app, permissions) = client_with_roles(&world, &far, &format!("app{number}"), &rows[..number]).await;
+            assert_eq!((&permissions["principalType"], &permissions["principalId"]), (&json!("ClientApp"), &app["id"]));
+            assert_eq!((&permissions["scope"], count(&permissions)), (&json!(SCOPES[number - 1].0), number));
+            for ((scope, role), target) in SCOPES.into_iter().zip(targets).take(number) {
                 assert_eq!(
-                    *assigned(&told, role),
+                    *assigned(&permissions, role),
                     json!({
                         "roleType": role, "source": "ClientApp", "sourceId": app["id"],
                         "scopeType": scope, "scopeId": target,
@@ -205,17 +210,17 @@ on_both_engines! {
                 );
             }
         }
-        let (_, told) = told_to_itself(&world, &far, "none", &[]).await;
+        let (_, permissions) = client_with_roles(&world, &far, "none", &[]).await;
         assert_eq!(
-            (&told["scope"], &told["assignments"], &told["permissions"]),
+            (&permissions["scope"], &permissions["assignments"], &permissions["permissions"]),
             (&nothing, &json!([]), &json!([]))
         );
     }
 
-    /// Permissions are those of the operations that a role may call.
+    /// Permissions are derived from the operations that a role may call.
     async fn permissions_are_those_of_the_roles(world: World) {
         let (store, tenant) = (first(&world, "IdpInstance").await, first(&world, "Tenant").await);
-        let home = first(&world, "Subscription").await;
+        let subscription = first(&world, "Subscription").await;
         for (role, allowed, others) in [
             (("SystemAdmin", None, None), "Customer.Write AuditTrail.Read User.Write", ""),
             (
@@ -240,8 +245,8 @@ on_both_engines! {
             ),
             (("AuditTrailReader", None, None), "AuditTrail.Read", "User.Read Tenant.Read"),
         ] {
-            let (_, told) = told_to_itself(&world, &home, role.0, &[role]).await;
-            let all = told["permissions"].as_array().unwrap();
+            let (_, permissions) = client_with_roles(&world, &subscription, role.0, &[role]).await;
+            let all = permissions["permissions"].as_array().unwrap();
             let names: Vec<&str> = all.iter().map(|one| one.as_str().unwrap()).collect();
             assert!(names.is_sorted(), "{names:?}");
             for name in allowed.split_whitespace() {

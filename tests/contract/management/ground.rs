@@ -1,4 +1,4 @@
-//! The ground of walks through all resources: what the bodies of their rows name.
+//! Fixtures of the tests that walk through all resources: the rows that their bodies refer to.
 
 use chancery_testkit::Client;
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{BASE, pattern::rows};
 use crate::id;
 
-/// What the ground has of each resource: roles and assignments take a tenant each, configurations a
-/// client app, and relations show two beside their own.
-const MADE: [(&str, usize); 6] = [
+/// Number of fixtures of each resource: roles and assignments need a tenant each, configurations a
+/// client app, and relations need two more than their own.
+const COUNTS: [(&str, usize); 6] = [
     ("Tenant", 7),
     ("ClientApp", 7),
     ("IdpInstance", 3),
@@ -17,10 +17,10 @@ const MADE: [(&str, usize); 6] = [
     ("ClaimRule", 3),
 ];
 
-/// The types that instances of the ground are of. They are everyone's.
+/// The types of the fixture instances. They are global.
 const TYPES: [&str; 2] = ["Google", "totp"];
 
-/// What parameters of paths stand for.
+/// The values of path parameters.
 const PARAMETERS: [(&str, &str); 5] = [
     ("tenantId", "{Tenant 1}"),
     ("refId", "{Tenant 1}"),
@@ -31,22 +31,22 @@ const PARAMETERS: [(&str, &str); 5] = [
 
 const JWKS: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
 
-/// What bodies and paths name: what is in braces, and what it stands for.
+/// Placeholders of bodies and paths, in braces, with their values.
 pub struct Ground(Vec<(String, String)>);
 
 impl Ground {
-    /// Adds what a name in braces stands for.
+    /// Adds a placeholder and its value.
     pub fn add(&mut self, name: &str, text: &str) {
         self.0.push((format!("{{{name}}}"), text.to_owned()));
     }
 
-    /// A text with its number and what it names.
+    /// A text with the number and the placeholders substituted.
     pub fn text(&self, text: &str, number: usize) -> String {
         let text = text.replace('%', &number.to_string());
-        self.0.iter().fold(text, |text, (name, known)| text.replace(name.as_str(), known))
+        self.0.iter().fold(text, |text, (name, value)| text.replace(name.as_str(), value))
     }
 
-    /// A body with its number and what it names.
+    /// A body with the number and the placeholders substituted.
     pub fn fill(&self, body: &Value, number: usize) -> Value {
         match body {
             Value::String(text) => Value::String(self.text(text, number)),
@@ -57,13 +57,13 @@ impl Ground {
         }
     }
 
-    /// The address of what has this key.
+    /// The address of the row with this key.
     pub fn address(&self, path: &str, key: &str) -> String {
         let key = format!("/{}", key.trim_start_matches('/'));
         format!("{BASE}{}", self.text(path, 0).replace("/{id}", &key).replace("/{key}", &key))
     }
 
-    /// The ids of all that is not everyone's.
+    /// The ids of all fixtures that are not global.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()
@@ -77,7 +77,7 @@ async fn all(admin: &Client, resource: &str) -> Value {
     admin.get(&format!("{BASE}/{resource}")).await.is(200).json()
 }
 
-/// Makes what the bodies of the rows name, all of it in the subscription `Default`.
+/// Creates the fixtures that the bodies of the rows refer to, all in the subscription `Default`.
 pub async fn ground(admin: &Client) -> Ground {
     let mut ground = Ground(Vec::new());
     for (name, resource) in [("customerId", "Customer"), ("subscriptionId", "Subscription")] {
@@ -91,38 +91,38 @@ pub async fn ground(admin: &Client) -> Ground {
     ground.add("certificate", &certificate);
     ground.add("private key", &private_key);
     ground.add("jwks", JWKS);
-    people(admin, &mut ground).await;
+    create_principals(admin, &mut ground).await;
     let rows = rows();
-    for (resource, count) in MADE {
+    for (resource, count) in COUNTS {
         let row = rows.iter().find(|row| row.resource == resource).unwrap();
         for number in 1..=count {
-            // other numbers than those of the walks
+            // numbers that the walks do not use
             let body = ground.fill(&row.create, 10 + number);
-            let made = admin.post(&format!("{BASE}/{resource}"), body).await.is(201).json();
-            ground.add(&format!("{resource} {number}"), id(&made));
+            let created = admin.post(&format!("{BASE}/{resource}"), body).await.is(201).json();
+            ground.add(&format!("{resource} {number}"), id(&created));
         }
     }
-    // an option that the walks make anew
+    // the walks create this option again
     let brands = all(admin, "Option?filter=name%20eq%20%22BrandName%22").await;
     for brand in brands.as_array().unwrap() {
         if ground.ids().any(|id| brand["applyToTenantId"] == id) {
             admin.delete(&format!("{BASE}/Option/{}", id(brand))).await.expect(204);
         }
     }
-    for (name, stands_for) in PARAMETERS {
-        let known = ground.text(stands_for, 0);
-        ground.add(name, &known);
+    for (name, value) in PARAMETERS {
+        let text = ground.text(value, 0);
+        ground.add(name, &text);
     }
     ground
 }
 
 fn certificate() -> (String, String) {
-    let made = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
-    (made.cert.pem(), made.signing_key.serialize_pem())
+    let generated = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
+    (generated.cert.pem(), generated.signing_key.serialize_pem())
 }
 
 /// Platform users and groups.
-async fn people(admin: &Client, ground: &mut Ground) {
+async fn create_principals(admin: &Client, ground: &mut Ground) {
     const STORE: &str = "/api/userstore/v2/default/administration";
     for name in ["ada", "bob", "eve"] {
         admin.post(&format!("{STORE}/User"), json!({ "loginName": name })).await.expect(201);
@@ -132,8 +132,8 @@ async fn people(admin: &Client, ground: &mut Ground) {
         let path = format!("{STORE}/{kind}/synchronize");
         admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
         let all = all(admin, &format!("Application{kind}")).await;
-        for (place, one) in all.as_array().unwrap().iter().enumerate() {
-            ground.add(&format!("Application{kind} {}", place + 1), id(one));
+        for (index, one) in all.as_array().unwrap().iter().enumerate() {
+            ground.add(&format!("Application{kind} {}", index + 1), id(one));
         }
     }
 }

@@ -24,32 +24,32 @@ pub async fn option(world: &World, instance: &Value, name: &str) -> Value {
 }
 
 on_both_engines! {
-    /// Creating an instance of type UserStore makes a working store at once.
+    /// Creating an instance of type UserStore creates a working store at once.
     async fn a_user_store_works_at_once(world: World) {
-        let made = make(&world, "Staff", "UserStore").await;
-        assert_eq!((&made["idpFactoryType"], &made["hasConfigurationError"]), (&json!("UserStore"), &json!(false)));
-        assert_eq!(made["options"].as_array().unwrap().len(), 52);
+        let created = make(&world, "Staff", "UserStore").await;
+        assert_eq!((&created["idpFactoryType"], &created["hasConfigurationError"]), (&json!("UserStore"), &json!(false)));
+        assert_eq!(created["options"].as_array().unwrap().len(), 52);
         let users = "/api/userstore/v2/staff/administration/User";
         let ada = world.admin.post(users, json!({ "loginName": "ada" })).await.is(201).json();
-        assert_eq!(ada["instanceId"], made["id"]);
-        let problem = world.admin.delete(&one("IdpInstance", &made)).await.problem(409, "conflict");
+        assert_eq!(ada["instanceId"], created["id"]);
+        let problem = world.admin.delete(&one("IdpInstance", &created)).await.problem(409, "conflict");
         assert!(problem["detail"].as_str().unwrap().contains("user \"ada\""), "{problem}");
         world.admin.delete(&format!("{users}/{}", id(&ada))).await.expect(204);
-        world.admin.delete(&one("IdpInstance", &made)).await.problem(409, "conflict");
+        world.admin.delete(&one("IdpInstance", &created)).await.problem(409, "conflict");
         world.admin.send(http::Method::POST, &format!("{users}/{}/erase", id(&ada)), &[], Vec::new()).await.expect(204);
-        world.admin.delete(&one("IdpInstance", &made)).await.expect(204);
+        world.admin.delete(&one("IdpInstance", &created)).await.expect(204);
         world.admin.get(users).await.problem(404, "not-found");
-        // a number is never used again: a new store has nothing of the old one
+        // store numbers are not reused: a new store has no data of the deleted one
         make(&world, "Staff", "UserStore").await;
         let trail = "/api/userstore/v2/staff/administration/CustomAuditTrail";
         assert_eq!(world.admin.get(trail).await.is(200).json(), json!([]));
-        // an inactive store is none
+        // an inactive store is not found
         let staff = world.all("IdpInstance").await.as_array().unwrap().iter().find(|one| one["name"] == "Staff").unwrap().clone();
         world.admin.patch(&one("IdpInstance", &staff), json!({ "isActive": false, "concurrencyToken": staff["concurrencyToken"] })).await.expect(202);
         world.admin.get(users).await.problem(404, "not-found");
     }
 
-    async fn a_store_s_name_stands_in_paths(world: World) {
+    async fn a_store_name_must_be_path_safe(world: World) {
         let kind = type_id(&world, "UserStore").await;
         let far = world.other_subscription("Far").await;
         let near = world.all("Subscription").await[0]["id"].clone();
@@ -59,24 +59,24 @@ on_both_engines! {
             let answer = world.admin.post(&path, body).await.is(status);
             assert_eq!(pointers(&answer.json()), ["/name"], "{name}");
         }
-        // another kind of instance may be called anything
+        // other kinds of instances may have any name
         let kind = type_id(&world, "Google").await;
         world.make("IdpInstance", json!({ "name": "my store", "idpTypeId": kind, "subscriptionId": near })).await;
         let wrong = json!({ "name": "x", "idpTypeId": type_id(&world, "totp").await, "subscriptionId": near });
         assert_eq!(pointers(&world.admin.post(&path, wrong).await.problem(400, "invalid-request")), ["/idpTypeId"]);
     }
 
-    async fn health_is_what_the_options_say(world: World) {
-        let made = make(&world, "Partner", "OpenIdConnect").await;
-        assert_eq!(made["hasConfigurationError"], true);
+    async fn health_reflects_the_options(world: World) {
+        let created = make(&world, "Partner", "OpenIdConnect").await;
+        assert_eq!(created["hasConfigurationError"], true);
         let health = format!("{BASE}/IdpInstance/partner/health");
-        let told = world.admin.get(&health).await.is(200).json();
-        assert_eq!(told, json!({ "instanceId": made["id"], "hasConfigurationError": true, "isOperational": false }));
+        let health_report = world.admin.get(&health).await.is(200).json();
+        assert_eq!(health_report, json!({ "instanceId": created["id"], "hasConfigurationError": true, "isOperational": false }));
         for (name, value) in [("Authority", "https://partner.example.com"), ("ClientId", "us"), ("ClientSecret", "quiet")] {
-            set_option(&world, &made, name, value).await;
+            set_option(&world, &created, name, value).await;
         }
-        let told = world.admin.get(&format!("{}/health", one("IdpInstance", &made))).await.is(200).json();
-        assert_eq!((&told["hasConfigurationError"], &told["isOperational"]), (&json!(false), &json!(true)));
+        let health_report = world.admin.get(&format!("{}/health", one("IdpInstance", &created))).await.is(200).json();
+        assert_eq!((&health_report["hasConfigurationError"], &health_report["isOperational"]), (&json!(false), &json!(true)));
         let list = world.all("IdpInstance?filter=hasConfigurationError%20eq%20true").await;
         assert_eq!(list, json!([]), "it can be asked for");
         world.admin.get(&format!("{BASE}/IdpInstance/nobody/health")).await.problem(404, "not-found");
@@ -100,15 +100,15 @@ on_both_engines! {
         assert!(!trail.contains(seen[1].0.as_str().unwrap()));
     }
 
-    async fn look_ups_are_by_position_then_name(world: World) {
+    async fn look_ups_are_sorted_by_position_then_name(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
         let kind = type_id(&world, "Google").await;
         for (name, position) in [("b", 1), ("a", 1), ("z", 0)] {
-            let made = world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind, "position": position })).await;
-            world.admin.post(&format!("{}/tenants", one("IdpInstance", &made)), related(&[&tenant])).await.expect(202);
+            let created = world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind, "position": position })).await;
+            world.admin.post(&format!("{}/tenants", one("IdpInstance", &created)), related(&[&tenant])).await.expect(202);
             if name != "b" {
-                world.admin.post(&format!("{}/clientapps", one("IdpInstance", &made)), related(&[&app])).await.expect(202);
+                world.admin.post(&format!("{}/clientapps", one("IdpInstance", &created)), related(&[&app])).await.expect(202);
             }
         }
         let by_tenant = world.all(&format!("IdpInstance/tenant/{}", id(&tenant))).await;
@@ -126,22 +126,22 @@ on_both_engines! {
     }
 
     async fn second_factors_have_their_options(world: World) {
-        let made = world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": type_id(&world, "totp").await })).await;
-        assert_eq!(each(&made["options"], "name"), ["Digits", "Period", "Algorithm", "Issuer"]);
-        assert_eq!(made["options"][0]["applyToMfaInstanceId"], made["id"]);
+        let created = world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": type_id(&world, "totp").await })).await;
+        assert_eq!(each(&created["options"], "name"), ["Digits", "Period", "Algorithm", "Issuer"]);
+        assert_eq!(created["options"][0]["applyToMfaInstanceId"], created["id"]);
         let store = world.all("IdpInstance").await[0].clone();
         let path = format!("{}/mfainstances", one("IdpInstance", &store));
-        let set = world.admin.put(&path, related(&[&made])).await.is(202).json();
+        let set = world.admin.put(&path, related(&[&created])).await.is(202).json();
         assert_eq!(each(&set["mfaInstances"], "name"), ["Codes"]);
-        let other = world.admin.get(&one("MfaInstance", &made)).await.is(200).json();
+        let other = world.admin.get(&one("MfaInstance", &created)).await.is(200).json();
         assert_eq!(each(&other["idpInstances"], "name"), ["default"]);
         let kinds = world.all("IdpType?filter=name%20eq%20%22totp%22").await;
         assert_eq!(each(&kinds[0]["mfaInstances"], "name"), ["Codes"]);
-        world.admin.delete(&one("MfaInstance", &made)).await.expect(204);
+        world.admin.delete(&one("MfaInstance", &created)).await.expect(204);
         assert_eq!(world.admin.get(&one("IdpInstance", &store)).await.is(200).json()["mfaInstances"], json!([]));
     }
 
-    async fn seeded_types_stay(world: World) {
+    async fn seeded_types_cannot_be_deleted(world: World) {
         assert_eq!(world.all("IdpType").await.as_array().unwrap().len(), 10);
         let google = world.all("IdpType?filter=name%20eq%20%22Google%22").await[0].clone();
         assert_eq!((&google["providerType"], &google["factoryType"]), (&json!("IdentityProvider"), &json!("Google")));
@@ -153,27 +153,27 @@ on_both_engines! {
         let body = json!({ "name": "x", "idpTypeId": google["id"] });
         assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpInstance"), body).await.problem(400, "invalid-request")), ["/idpTypeId"]);
         let own = world.make("IdpType", json!({ "name": "Partners", "providerType": "IdentityProvider", "factoryType": "OpenIdConnect" })).await;
-        let made = world.make("IdpInstance", json!({ "name": "p", "idpTypeId": own["id"] })).await;
-        assert_eq!(made["idpFactoryType"], "OpenIdConnect");
+        let created = world.make("IdpInstance", json!({ "name": "p", "idpTypeId": own["id"] })).await;
+        assert_eq!(created["idpFactoryType"], "OpenIdConnect");
         world.admin.delete(&one("IdpType", &own)).await.problem(409, "conflict");
         let other = json!({ "factoryType": "totp", "providerType": "MultiFactor", "concurrencyToken": own["concurrencyToken"] });
         let problem = world.admin.patch(&one("IdpType", &own), other.clone()).await.problem(409, "conflict");
         assert_eq!(pointers(&problem), ["/factoryType"]);
-        world.admin.delete(&one("IdpInstance", &made)).await.expect(204);
+        world.admin.delete(&one("IdpInstance", &created)).await.expect(204);
         world.admin.patch(&one("IdpType", &own), other).await.expect(202);
-        let odd = json!({ "name": "Odd", "providerType": "MultiFactor", "factoryType": "Google" });
-        assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpType"), odd).await.problem(400, "invalid-request")), ["/providerType"]);
+        let contradictory = json!({ "name": "Odd", "providerType": "MultiFactor", "factoryType": "Google" });
+        assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpType"), contradictory).await.problem(400, "invalid-request")), ["/providerType"]);
     }
 
     async fn metadata_are_entries_by_key(world: World) {
         let store = world.all("IdpInstance").await[0].clone();
         let all = format!("{}/IdpInstanceMetadata", one("IdpInstance", &store));
-        let made = world.admin.post(&all, json!({ "key": "region", "value": "north" })).await.is(201).json();
-        assert_eq!((&made["idpInstanceId"], &made["key"]), (&store["id"], &json!("region")));
+        let created = world.admin.post(&all, json!({ "key": "region", "value": "north" })).await.is(201).json();
+        assert_eq!((&created["idpInstanceId"], &created["key"]), (&store["id"], &json!("region")));
         world.admin.post(&all, json!({ "key": "region", "value": "x" })).await.problem(409, "conflict");
         world.admin.post(&all, json!({ "key": "batch", "value": "x" })).await.problem(400, "invalid-request");
         let entry = format!("{all}/region");
-        let patch = json!({ "value": "", "concurrencyToken": made["concurrencyToken"] });
+        let patch = json!({ "value": "", "concurrencyToken": created["concurrencyToken"] });
         assert_eq!(world.admin.patch(&entry, patch).await.is(202).json()["value"], "");
         let shown = world.admin.get(&one("IdpInstance", &store)).await.is(200).json();
         assert_eq!(shown["metadata"][0]["key"], "region");

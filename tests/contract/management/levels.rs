@@ -1,4 +1,4 @@
-//! Assets and views of every level: where they come to be, and whose they are to read and to write.
+//! Assets and views of every level: their locations, and who may read and write them.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use super::BASE;
 use crate::{each, id, pointers};
 
-const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
-/// What has levels: the resource, the path that makes one by its level, what its locations begin with.
+/// The resource, the path that creates one by level, the prefix of its locations.
 const KINDS: [(&str, &str, &str); 2] = [
     ("CustomAsset", "CustomAsset/create", "assets"),
     ("CustomView", "CustomView/viewtemplate/view", "views"),
 ];
 
-/// A level: its applyToType, the part of locations that says it, and the member that names whose it is.
+/// A level: its applyToType, its segment of locations, and the member with the id of its owner.
 struct Level {
     name: &'static str,
-    part: String,
+    segment: String,
     owner: Value,
 }
 
@@ -26,27 +26,27 @@ async fn levels(world: &World) -> [Level; 4] {
     let subscription = tenant["subscriptionId"].as_str().unwrap();
     let app = world.make("ClientApp", json!({ "name": "shop" })).await;
     [
-        Level { name: "Global", part: "global".to_owned(), owner: json!({}) },
+        Level { name: "Global", segment: "global".to_owned(), owner: json!({}) },
         Level {
             name: "Subscription",
-            part: format!("subscription/{subscription}"),
+            segment: format!("subscription/{subscription}"),
             owner: json!({ "subscriptionId": subscription }),
         },
         Level {
             name: "ClientApp",
-            part: format!("clientapp/{}", id(&app)),
+            segment: format!("clientapp/{}", id(&app)),
             owner: json!({ "clientAppId": app["id"] }),
         },
         Level {
             name: "Tenant",
-            part: format!("tenant/{}", id(&tenant)),
+            segment: format!("tenant/{}", id(&tenant)),
             owner: json!({ "tenantId": tenant["id"] }),
         },
     ]
 }
 
-/// A body that makes an asset or a view of a level. The name is that of a shipped view.
-fn leveled(resource: &str, level: &Level, name: &str) -> Value {
+/// A body that creates an asset or a view at a level. The name is that of a shipped view.
+fn body_at_level(resource: &str, level: &Level, name: &str) -> Value {
     let mut body = if resource == "CustomAsset" {
         json!({ "assetFileName": name, "mimetype": "text/plain", "data": "YQ==" })
     } else {
@@ -57,8 +57,8 @@ fn leveled(resource: &str, level: &Level, name: &str) -> Value {
     body
 }
 
-/// A body that makes one at a location.
-fn located(resource: &str, location: &str) -> Value {
+/// A body that creates one at a location.
+fn body_at_location(resource: &str, location: &str) -> Value {
     if resource == "CustomAsset" {
         json!({ "location": location, "mimetype": "text/plain", "data": "YQ==" })
     } else {
@@ -66,7 +66,7 @@ fn located(resource: &str, location: &str) -> Value {
     }
 }
 
-/// A change of one as it is now.
+/// A change of the current version.
 async fn patch(world: &World, resource: &str, path: &str) -> Value {
     let now = world.admin.get(path).await.is(200).json();
     let (member, value) =
@@ -75,26 +75,26 @@ async fn patch(world: &World, resource: &str, path: &str) -> Value {
 }
 
 on_both_engines! {
-    async fn a_level_says_where_it_is(world: World) {
+    async fn the_level_determines_the_location(world: World) {
         let levels = levels(&world).await;
-        for (resource, make, above) in KINDS {
-            let make = format!("{BASE}/{make}");
+        for (resource, create_path, prefix) in KINDS {
+            let create_path = format!("{BASE}/{create_path}");
             for level in &levels {
-                let location = format!("/{above}/{}/SignIn", level.part);
-                let made = world.admin.post(&make, leveled(resource, level, "SignIn")).await.is(201).json();
-                assert_eq!(made["location"], location);
+                let location = format!("/{prefix}/{}/SignIn", level.segment);
+                let created = world.admin.post(&create_path, body_at_level(resource, level, "SignIn")).await.is(201).json();
+                assert_eq!(created["location"], location);
                 assert_eq!(
                     world.admin.get(&format!("{BASE}/{resource}{location}")).await.is(200).json(),
-                    made
+                    created
                 );
-                // it is taken, however it is asked for
-                let mut explicit = leveled(resource, level, "Logout");
+                // the location is taken, on each way to create it
+                let mut explicit = body_at_level(resource, level, "Logout");
                 explicit["location"] = json!(location);
                 let direct = format!("{BASE}/{resource}");
                 for (path, body) in [
-                    (&make, leveled(resource, level, "SignIn")),
-                    (&make, explicit),
-                    (&direct, located(resource, &location)),
+                    (&create_path, body_at_level(resource, level, "SignIn")),
+                    (&create_path, explicit),
+                    (&direct, body_at_location(resource, &location)),
                 ] {
                     let problem = world.admin.post(path, body).await.problem(409, "conflict");
                     assert_eq!(pointers(&problem), ["/location"], "{path} {location}");
@@ -104,41 +104,41 @@ on_both_engines! {
         }
     }
 
-    async fn whose_it_is_must_be_said(world: World) {
+    async fn the_owner_is_required(world: World) {
         let levels = levels(&world).await;
-        for (resource, make, _) in KINDS {
-            let make = format!("{BASE}/{make}");
+        for (resource, create_path, _) in KINDS {
+            let create_path = format!("{BASE}/{create_path}");
             for level in &levels[1..] {
                 let member = level.owner.as_object().unwrap().keys().next().unwrap();
-                let mut body = leveled(resource, level, "SignIn");
+                let mut body = body_at_level(resource, level, "SignIn");
                 body[member] = json!(null);
-                let problem = world.admin.post(&make, body.clone()).await.problem(400, "invalid-request");
+                let problem = world.admin.post(&create_path, body.clone()).await.problem(400, "invalid-request");
                 assert_eq!(pointers(&problem), [format!("/{member}")]);
-                body[member] = json!(NOBODY);
-                world.admin.post(&make, body).await.problem(400, "invalid-request");
+                body[member] = json!(UNKNOWN_ID);
+                world.admin.post(&create_path, body).await.problem(400, "invalid-request");
             }
-            let mut odd = leveled(resource, &levels[0], "SignIn");
-            odd["applyToType"] = json!("Everyone");
-            let problem = world.admin.post(&make, odd).await.problem(400, "invalid-request");
+            let mut unknown_level = body_at_level(resource, &levels[0], "SignIn");
+            unknown_level["applyToType"] = json!("Everyone");
+            let problem = world.admin.post(&create_path, unknown_level).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), ["/applyToType"]);
             assert_eq!(world.all(resource).await, json!([]));
         }
     }
 
-    /// Those of a tenant are its administrators', those of a subscription and of its client apps the
-    /// subscription's, global ones are SystemAdmin's.
-    async fn a_level_says_whose_it_is(world: World) {
+    /// A TenantAdmin manages those of the tenant, a SubscriptionAdmin those of the subscription and its client
+    /// apps, a SystemAdmin global ones.
+    async fn the_level_determines_who_may_access(world: World) {
         let levels = levels(&world).await;
         let tenant = world.all("Tenant").await[0].clone();
-        let beside = json!({ "name": "Sales", "subscriptionId": tenant["subscriptionId"] });
-        let beside = world.make("Tenant", beside).await;
+        let sibling = json!({ "name": "Sales", "subscriptionId": tenant["subscriptionId"] });
+        let sibling = world.make("Tenant", sibling).await;
         let far = world.other_subscription("Far").await;
         let wide = world.client("wide", &[("CustomerAdmin", None, None)]).await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
-        let sales = world.client("sales", &[("TenantAdmin", Some(id(&beside).parse().unwrap()), None)]).await;
+        let sales = world.client("sales", &[("TenantAdmin", Some(id(&sibling).parse().unwrap()), None)]).await;
         let other = world.client_in(&far, "other", &[("SubscriptionAdmin", None, None)]).await;
-        // who it is, the levels that are theirs, and a view that nobody else begins with
+        // the client, its levels, and a view name that no other one has as a prefix
         let callers = [
             (&world.admin, "Global Subscription ClientApp Tenant", "SignIn"),
             (&wide, "Subscription ClientApp Tenant", "Consent"),
@@ -147,14 +147,14 @@ on_both_engines! {
             (&sales, "", "Layout"),
             (&other, "", "SecondFactor"),
         ];
-        for (resource, make, above) in KINDS {
-            let make = format!("{BASE}/{make}");
+        for (resource, create_path, prefix) in KINDS {
+            let create_path = format!("{BASE}/{create_path}");
             for level in &levels {
-                for (client, theirs, name) in callers {
-                    let location = format!("/{above}/{}/{name}", level.part);
+                for (client, own_levels, name) in callers {
+                    let location = format!("/{prefix}/{}/{name}", level.segment);
                     let path = format!("{BASE}/{resource}{location}");
-                    let answer = client.post(&make, leveled(resource, level, name)).await;
-                    if theirs.contains(level.name) {
+                    let answer = client.post(&create_path, body_at_level(resource, level, name)).await;
+                    if own_levels.contains(level.name) {
                         assert_eq!(answer.is(201).json()["location"], location);
                         let body = patch(&world, resource, &path).await;
                         client.patch(&path, body).await.expect(202);
@@ -169,21 +169,21 @@ on_both_engines! {
                     world.admin.get(&path).await.problem(404, "not-found");
                 }
             }
-            // what somebody else made is theirs or is not there
+            // rows of other creators are accessible or not found
             for level in &levels {
-                let location = format!("/{above}/{}/DeviceCode", level.part);
+                let location = format!("/{prefix}/{}/DeviceCode", level.segment);
                 let path = format!("{BASE}/{resource}{location}");
-                world.admin.post(&make, leveled(resource, level, "DeviceCode")).await.expect(201);
-                for (client, theirs, name) in callers {
-                    let is_theirs = theirs.contains(level.name);
+                world.admin.post(&create_path, body_at_level(resource, level, "DeviceCode")).await.expect(201);
+                for (client, own_levels, name) in callers {
+                    let may_access = own_levels.contains(level.name);
                     let at = format!("{location}, {name}");
                     let read = client.get(&path).await;
-                    assert_eq!(read.status, if is_theirs { 200 } else { 404 }, "{at}");
+                    assert_eq!(read.status, if may_access { 200 } else { 404 }, "{at}");
                     let listed = client.get(&format!("{BASE}/{resource}")).await.is(200).json();
-                    assert_eq!(each(&listed, "location").contains(&location.as_str()), is_theirs, "{at}");
+                    assert_eq!(each(&listed, "location").contains(&location.as_str()), may_access, "{at}");
                     let written = client.patch(&path, patch(&world, resource, &path).await).await;
-                    assert_eq!(written.status, if is_theirs { 202 } else { 404 }, "{at}");
-                    if !is_theirs {
+                    assert_eq!(written.status, if may_access { 202 } else { 404 }, "{at}");
+                    if !may_access {
                         client.delete(&path).await.problem(404, "not-found");
                     }
                 }
@@ -191,9 +191,9 @@ on_both_engines! {
         }
     }
 
-    /// Whoever administers no part of the configuration has none; shipped views are any
-    /// administrator's to read.
-    async fn shipped_views_are_every_administrator_s(world: World) {
+    /// Without an administrator role for the configuration, views are forbidden; shipped views are readable by
+    /// every administrator.
+    async fn shipped_views_are_readable_by_every_administrator(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let store = world.all("IdpInstance").await[0].clone();
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
@@ -212,12 +212,12 @@ on_both_engines! {
             reader.get(path).await.problem(403, "forbidden");
         }
         let levels = levels(&world).await;
-        for (resource, make, _) in KINDS {
+        for (resource, create_path, _) in KINDS {
             for client in [&keeper, &reader] {
                 client.get(&format!("{BASE}/{resource}")).await.problem(403, "forbidden");
                 for level in &levels {
-                    let body = leveled(resource, level, "SignIn");
-                    client.post(&format!("{BASE}/{make}"), body).await.problem(403, "forbidden");
+                    let body = body_at_level(resource, level, "SignIn");
+                    client.post(&format!("{BASE}/{create_path}"), body).await.problem(403, "forbidden");
                 }
             }
         }

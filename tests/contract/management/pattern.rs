@@ -1,4 +1,4 @@
-//! The standard pattern and the relations: a row a resource, one walk for all of them.
+//! CRUD, batches and relations: one row for each resource, one walk for all of them.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::each;
 
-/// Resource, body that makes one, members that a change sets. `%` is a number, so that no two are the
-/// same; what is in braces is what [`ground`] made. What a role assignment says does not change.
+/// Resource, body that creates one, members that a change sets. `%` is a number, so that no two are the
+/// same; names in braces are fixtures of [`ground`]. A role assignment cannot be changed.
 const ROWS: &[(&str, &str, &str)] = &[
     ("Customer", r#"{"name": "Customer %", "address": "Street %"}"#, r#"{"address": "Avenue %"}"#),
     (
@@ -147,7 +147,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A relation's path, the array that shows it and what is in it.
+/// The path of a relation, the member that lists it, and the resource of its items.
 const RELATIONS: &[(&str, &str, &str)] = &[
     ("/Tenant/{id}/idpinstances", "idpInstances", "IdpInstance"),
     ("/Tenant/{id}/mfainstances", "mfaInstances", "MfaInstance"),
@@ -174,7 +174,7 @@ const RELATIONS: &[(&str, &str, &str)] = &[
 pub struct Row {
     /// The resource.
     pub resource: &'static str,
-    /// The body that makes one.
+    /// The body that creates one.
     pub create: Value,
     change: Value,
 }
@@ -206,8 +206,8 @@ pub fn key_of<'a>(resource: &str, item: &'a Value) -> &'a str {
     item[member].as_str().unwrap()
 }
 
-/// The word of the pattern that an operation is; empty where it is none.
-fn word(op: &Op) -> &'static str {
+/// The name of the standard operation; empty for any other operation.
+fn kind_of(op: &Op) -> &'static str {
     match op.action {
         Action::List => "list",
         Action::Create => "create",
@@ -223,7 +223,7 @@ fn word(op: &Op) -> &'static str {
 }
 
 fn pattern_of(resource: &'static str) -> impl Iterator<Item = &'static Op> {
-    operations().filter(move |op| op.shape.name == resource && !word(op).is_empty())
+    operations().filter(move |op| op.shape.name == resource && !kind_of(op).is_empty())
 }
 
 async fn send(client: &Client, op: &Op, address: &str, body: &Value) -> Answer {
@@ -232,21 +232,21 @@ async fn send(client: &Client, op: &Op, address: &str, body: &Value) -> Answer {
     client.send(method, address, &[("content-type", "application/json")], bytes).await
 }
 
-/// Makes the one of this number of a row's resource.
+/// Creates the one with this number of a row's resource.
 pub async fn create(world: &World, ground: &Ground, row: &Row, number: usize) -> Value {
-    let op = pattern_of(row.resource).find(|op| word(op) == "create").unwrap();
+    let op = pattern_of(row.resource).find(|op| kind_of(op) == "create").unwrap();
     let body = ground.fill(&row.create, number);
     send(&world.admin, op, &ground.address(op.path, ""), &body).await.is(op.status).json()
 }
 
-/// An item with other members.
+/// An item with these members replaced.
 fn with(item: &Value, change: &Value) -> Value {
     let mut body = item.clone();
     body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
     body
 }
 
-/// Asserts that an item is a change of what it was.
+/// Asserts that an item has the change, a new concurrencyToken and the same key.
 #[track_caller]
 fn assert_changed(resource: &str, before: &Value, after: &Value, change: &Value) {
     assert_ne!(before["concurrencyToken"], after["concurrencyToken"], "{resource}");
@@ -256,7 +256,7 @@ fn assert_changed(resource: &str, before: &Value, after: &Value, change: &Value)
     }
 }
 
-/// A walk through the operations of a resource.
+/// A walk through the standard operations of a resource.
 struct Walk<'a> {
     world: &'a World,
     ground: &'a Ground,
@@ -265,13 +265,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn op(&self, wanted: &str) -> Option<&'static Op> {
-        pattern_of(self.resource).find(|op| word(op) == wanted)
+    fn op(&self, name: &str) -> Option<&'static Op> {
+        pattern_of(self.resource).find(|op| kind_of(op) == name)
     }
 
-    /// Calls the operation of this word; what it answers has its status.
-    async fn call(&mut self, wanted: &str, key: &str, body: &Value) -> Value {
-        let op = self.op(wanted).unwrap();
+    /// Calls the operation of this name, asserts its status, and returns its response.
+    async fn call(&mut self, name: &str, key: &str, body: &Value) -> Value {
+        let op = self.op(name).unwrap();
         self.called.insert(op.name);
         let address = self.ground.address(op.path, key);
         let answer = send(&self.world.admin, op, &address, body).await.is(op.status);
@@ -289,20 +289,20 @@ impl Walk<'_> {
     }
 }
 
-/// Create, read, list, PATCH, PUT of what was read, the batches, DELETE.
+/// Create, read, list, PATCH, PUT of the read item, the batches, DELETE.
 async fn walk(world: &World, ground: &Ground, row: &Row) {
     let resource = row.resource;
     let mut walk = Walk { world, ground, resource, called: BTreeSet::new() };
     let body = |number: usize| ground.fill(&row.create, number);
     let change = |number: usize| ground.fill(&row.change, number);
 
-    let made = walk.call("create", "", &body(1)).await;
-    let key = key_of(resource, &made).to_owned();
+    let created = walk.call("create", "", &body(1)).await;
+    let key = key_of(resource, &created).to_owned();
     let read = walk.read(&key).await;
-    assert_eq!(read["concurrencyToken"], made["concurrencyToken"], "{resource}");
+    assert_eq!(read["concurrencyToken"], created["concurrencyToken"], "{resource}");
     let all = walk.call("list", "", &Value::Null).await;
     let listed = all.as_array().unwrap().iter().find(|one| key_of(resource, one) == key);
-    assert_eq!(listed.unwrap()["concurrencyToken"], made["concurrencyToken"], "{resource}");
+    assert_eq!(listed.unwrap()["concurrencyToken"], created["concurrencyToken"], "{resource}");
 
     let token = json!({ "concurrencyToken": read["concurrencyToken"] });
     let patched = walk.call("patch", &key, &with(&change(2), &token)).await;
@@ -333,45 +333,45 @@ async fn walk(world: &World, ground: &Ground, row: &Row) {
     }
     walk.call("delete", &key, &Value::Null).await;
     walk.expect_gone(&key).await;
-    let there: BTreeSet<&str> = pattern_of(resource).map(|op| op.name).collect();
-    assert_eq!(walk.called, there, "{resource}: all of its operations were called");
+    let expected: BTreeSet<&str> = pattern_of(resource).map(|op| op.name).collect();
+    assert_eq!(walk.called, expected, "{resource}: all of its operations were called");
 }
 
-/// One that is set, another that is added, the first that is removed; each with what is shown then.
+/// Sets one, adds another, removes the first; asserts the listed items after each step.
 async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &str, &str)) {
     let owner = path.split('/').nth(1).unwrap();
-    let known = |resource: &str, number: usize| ground.text(&format!("{{{resource} {number}}}"), 0);
-    let (key, first, second) = (known(owner, 1), known(other, 2), known(other, 3));
+    let fixture_id = |resource: &str, number: usize| ground.text(&format!("{{{resource} {number}}}"), 0);
+    let (key, first, second) = (fixture_id(owner, 1), fixture_id(other, 2), fixture_id(other, 3));
     let (first, second) = (first.as_str(), second.as_str());
     let steps: [(RelationChange, &[&str], &[&str]); 7] = [
         (RelationChange::Set, &[first], &[first]),
         (RelationChange::Add, &[second], &[first, second]),
-        // what is there already, and what is not, are no errors
+        // adding a present item and removing an absent one are no errors
         (RelationChange::Add, &[first], &[first, second]),
         (RelationChange::Remove, &[first], &[second]),
         (RelationChange::Remove, &[first], &[second]),
         (RelationChange::Set, &[first, second], &[first, second]),
         (RelationChange::Set, &[], &[]),
     ];
-    for (how, given, then) in steps {
-        let is_it = |op: &Op| matches!(op.action, Action::Relate(relation, found) if relation.name == member && found == how);
-        let op = operations().find(|op| op.path == path && is_it(op)).unwrap();
+    for (change, related_ids, expected) in steps {
+        let matches_change = |op: &Op| matches!(op.action, Action::Relate(relation, kind) if relation.name == member && kind == change);
+        let op = operations().find(|op| op.path == path && matches_change(op)).unwrap();
         let address = ground.address(path, &key);
-        let answer = send(&world.admin, op, &address, &json!({ "relatedIds": given })).await;
+        let answer = send(&world.admin, op, &address, &json!({ "relatedIds": related_ids })).await;
         let shown = answer.is(op.status).json();
         let read = world.admin.get(&format!("{BASE}/{owner}/{key}")).await.is(200).json();
         for item in [&shown, &read] {
             let mut ids = each(&item[member], "id");
             ids.sort_unstable();
-            let mut expected = then.to_vec();
+            let mut expected = expected.to_vec();
             expected.sort_unstable();
-            assert_eq!(ids, expected, "{} {given:?}", op.name);
+            assert_eq!(ids, expected, "{} {related_ids:?}", op.name);
         }
     }
 }
 
 on_both_engines! {
-    async fn every_resource_follows_the_pattern(world: World) {
+    async fn every_resource_follows_the_crud_pattern(world: World) {
         let ground = ground(&world.admin).await;
         for row in rows() {
             walk(&world, &ground, &row).await;
@@ -386,7 +386,7 @@ on_both_engines! {
     }
 }
 
-/// A resource or a relation that comes later needs a row, too.
+/// A new resource or relation needs a row, too.
 #[test]
 fn every_resource_and_relation_has_a_row() {
     for op in operations() {

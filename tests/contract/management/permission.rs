@@ -1,4 +1,4 @@
-//! Roles: who grants which, who is left, and what they come to.
+//! Roles: who may grant them, the last administrator, and the effective permissions.
 
 use chancery_record::{Timestamp, format_timestamp};
 use chancery_testkit::{World, on_both_engines};
@@ -12,7 +12,7 @@ async fn app_named(world: &World, name: &str) -> Value {
 }
 
 on_both_engines! {
-    async fn a_role_fits_its_target(world: World) {
+    async fn a_role_requires_its_target(world: World) {
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
         let (tenant, store) = (world.all("Tenant").await[0]["id"].clone(), world.all("IdpInstance").await[0]["id"].clone());
         let path = format!("{BASE}/ClientAppRole");
@@ -32,8 +32,8 @@ on_both_engines! {
         assert!(problem["detail"].as_str().unwrap().contains("role \"TenantAdmin\""), "{problem}");
     }
 
-    /// Nobody grants what they do not hold, nor takes the rights of a client app that has more.
-    async fn nobody_becomes_more(world: World) {
+    /// Nobody grants roles that they do not hold, nor takes over a client app with broader roles.
+    async fn nobody_grants_more_than_they_hold(world: World) {
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let mine = near.post(&format!("{BASE}/ClientApp"), json!({ "name": "mine" })).await.is(201).json();
         let path = format!("{BASE}/ClientAppRole");
@@ -44,7 +44,7 @@ on_both_engines! {
         let own = near.post(&path, json!({ "clientAppId": mine["id"], "roleType": "SubscriptionAdmin" })).await.is(201).json();
         let more = json!({ "roleType": "SystemAdmin", "concurrencyToken": own["concurrencyToken"] });
         near.patch(&one("ClientAppRole", &own), more).await.problem(403, "forbidden");
-        // the root client is in the same subscription: it is seen, and not to be changed
+        // the root client is in the same subscription: it can be read, not changed
         let root = app_named(&world, "root").await;
         near.get(&one("ClientApp", &root)).await.expect(200);
         for (resource, body) in [
@@ -62,8 +62,8 @@ on_both_engines! {
         near.post(&metadata, json!({ "key": "x", "value": "y" })).await.problem(404, "not-found");
     }
 
-    /// A client app that administers something elsewhere is not its subscription's to take over.
-    async fn nobody_becomes_more_through_a_client_app(world: World) {
+    /// A SubscriptionAdmin cannot take over a client app with a role outside of the subscription.
+    async fn a_client_app_with_broader_roles_cannot_be_taken_over(world: World) {
         let far = world.other_store("far").await;
         let sister = world.make("Tenant", json!({
             "name": "Far", "subscriptionId": world.admin.get(&format!("{BASE}/IdpInstance/{far}")).await.is(200).json()["subscriptionId"],
@@ -81,15 +81,15 @@ on_both_engines! {
             assert_eq!(pointers(&problem), ["/clientAppId"], "{name}");
             near.delete(&one("ClientApp", &app)).await.problem(404, "not-found");
         }
-        // one whose roles are of the subscription is
+        // a client app with roles in the subscription only can be changed
         let own = world.all("Tenant").await.as_array().unwrap().iter().find(|one| one["id"] != sister["id"]).unwrap().clone();
         world.client("own", &[("TenantAdmin", Some(id(&own).parse().unwrap()), None)]).await;
         let app = app_named(&world, "own").await;
         near.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.expect(201);
     }
 
-    /// A reader of one tenant that becomes a reader of everything is one.
-    async fn a_role_that_loses_its_target_is_of_everything(world: World) {
+    /// A reader of one tenant whose target is removed is a reader of everything.
+    async fn a_role_without_a_target_applies_to_everything(world: World) {
         let tenant = world.all("Tenant").await[0]["id"].clone();
         let app = world.make("ClientApp", json!({ "name": "reads" })).await;
         let body = json!({ "clientAppId": app["id"], "roleType": "ApplicationDataReader" });
@@ -106,8 +106,8 @@ on_both_engines! {
         near.post(&format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app["id"] })).await.problem(400, "invalid-request");
     }
 
-    /// The `ETag` of a reading holds for a write, also where less may be changed than is seen.
-    async fn what_was_read_may_be_written(world: World) {
+    /// The `ETag` of a read is valid for a write, also where the caller may change less than it sees.
+    async fn the_etag_of_a_read_is_valid_for_a_write(world: World) {
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let store = world.all("IdpInstance").await[0].clone();
         let root = app_named(&world, "root").await;
@@ -123,7 +123,7 @@ on_both_engines! {
     }
 
     /// A write that leaves no SystemAdmin able to get a token is refused.
-    async fn an_administrator_is_left(world: World) {
+    async fn the_last_system_admin_cannot_be_removed(world: World) {
         let root = app_named(&world, "root").await;
         let secret = world.all(&format!("ClientAppSecret/clientapp/{}", id(&root))).await[0].clone();
         let role = world.all(&format!("ClientAppRole/clientapp/{}", id(&root))).await[0].clone();
@@ -134,7 +134,7 @@ on_both_engines! {
         world.admin.delete(&one("ClientAppSecret", &secret)).await.problem(409, "conflict");
         let past = json!({ "expiry": "2020-01-01T00:00:00Z", "concurrencyToken": secret["concurrencyToken"] });
         world.admin.patch(&one("ClientAppSecret", &secret), past).await.problem(409, "conflict");
-        // nor may it end so soon that nobody has made another by then; a year is enough
+        // nor may it expire before another one is likely to exist; a year is enough
         for (milliseconds, status) in [(2_000, 409), (24 * 3_600_000, 409), (365 * 24 * 3_600_000, 202)] {
             let mut end = Vec::new();
             format_timestamp(Timestamp(chancery_web::now().0 + milliseconds), &mut end);
@@ -145,14 +145,14 @@ on_both_engines! {
         let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");
         world.admin.get(&format!("{BASE}/Customer")).await.expect(200);
-        // a key that encrypts proves nothing
+        // an encryption key does not authenticate
         let jwks = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
         let set = world.make("ClientAppKeySet", json!({ "clientAppId": root["id"], "use": "Encryption", "jwks": jwks })).await;
         let active = json!({ "status": "Active", "concurrencyToken": set["concurrencyToken"] });
         world.admin.patch(&one("ClientAppKeySet", &set), active).await.expect(202);
         let keys = json!({ "clientAppId": root["id"], "tokenEndpointAuthMethod": "private_key_jwt" });
         world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), keys).await.problem(409, "conflict");
-        // nobody can show this server a certificate
+        // this server gets no client certificates
         for more in [
             json!({ "tokenEndpointAuthMethod": "tls_client_auth", "tlsClientAuthSanDns": "x.example" }),
             json!({ "requireCertificateBoundAccessTokens": true }),
@@ -161,13 +161,13 @@ on_both_engines! {
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             world.admin.post(&format!("{BASE}/ClientAppAuthenticationConfiguration"), body).await.problem(409, "conflict");
         }
-        // with a second one it can go
+        // with a second SystemAdmin it can be deleted
         let second = world.client("second", &[("SystemAdmin", None, None)]).await;
         second.delete(&one("ClientApp", &root)).await.expect(204);
         world.admin.get(&format!("{BASE}/Customer")).await.expect(401);
     }
 
-    async fn roles_come_to_permissions(world: World) {
+    async fn roles_yield_effective_permissions(world: World) {
         let ada = world.user("ada").await;
         let (inner, outer) = (world.group("inner").await, world.group("outer").await);
         let groups = |group: &Value, what: &str| world.path(&format!("/Group/{}/{what}", id(group)));
@@ -176,12 +176,12 @@ on_both_engines! {
         for kind in ["User", "Group"] {
             world.admin.send(http::Method::POST, &world.path(&format!("/{kind}/synchronize")), &[], Vec::new()).await.expect(200);
         }
-        let person = world.all("ApplicationUser").await[0].clone();
+        let user = world.all("ApplicationUser").await[0].clone();
         let group = |name: &str| format!("ApplicationGroup?filter=name%20eq%20%22{name}%22");
         let outer = world.all(&group("outer")).await[0].clone();
         let inner = world.all(&group("inner")).await[0].clone();
         let tenant = world.all("Tenant").await[0].clone();
-        let of_person = format!("EffectivePermissions/platformuser/{}", id(&person));
+        let of_person = format!("EffectivePermissions/platformuser/{}", id(&user));
         let none = world.all(&of_person).await;
         assert_eq!((&none["scope"], &none["assignments"], &none["permissions"]), (&json!(null), &json!([]), &json!([])));
         let assign = async |kind: &str, principal: &Value, role: &str, more: Value| {
@@ -190,52 +190,52 @@ on_both_engines! {
             world.admin.post(&format!("{BASE}/RoleAssignment"), body).await
         };
         assign("PlatformGroup", &outer, "TenantAdmin", json!({ "applyToTenantId": tenant["id"] })).await.expect(201);
-        assign("PlatformUser", &person, "AuditTrailReader", json!({})).await.expect(201);
-        assign("PlatformUser", &person, "AuditTrailReader", json!({})).await.problem(409, "conflict");
+        assign("PlatformUser", &user, "AuditTrailReader", json!({})).await.expect(201);
+        assign("PlatformUser", &user, "AuditTrailReader", json!({})).await.problem(409, "conflict");
         assign("PlatformUser", &outer, "AuditTrailReader", json!({})).await.problem(400, "invalid-request");
-        assign("PlatformUser", &person, "TenantAdmin", json!({})).await.problem(400, "invalid-request");
-        let told = world.all(&of_person).await;
-        assert_eq!((&told["scope"], &told["principalType"], &told["principalId"]), (&json!("System"), &json!("PlatformUser"), &person["id"]));
-        assert_eq!(told["assignments"], json!([
-            { "roleType": "AuditTrailReader", "source": "Direct", "sourceId": person["id"], "scopeType": "System", "scopeId": null },
+        assign("PlatformUser", &user, "TenantAdmin", json!({})).await.problem(400, "invalid-request");
+        let permissions = world.all(&of_person).await;
+        assert_eq!((&permissions["scope"], &permissions["principalType"], &permissions["principalId"]), (&json!("System"), &json!("PlatformUser"), &user["id"]));
+        assert_eq!(permissions["assignments"], json!([
+            { "roleType": "AuditTrailReader", "source": "Direct", "sourceId": user["id"], "scopeType": "System", "scopeId": null },
             { "roleType": "TenantAdmin", "source": "Group", "sourceId": outer["id"], "scopeType": "Tenant", "scopeId": tenant["id"] },
         ]));
-        let permissions: Vec<&str> = told["permissions"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+        let permissions: Vec<&str> = permissions["permissions"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
         assert!(permissions.is_sorted() && permissions.contains(&"AuditTrail.Read") && permissions.contains(&"ClaimRule.Write"));
         assert!(!permissions.contains(&"Customer.Read") && !permissions.contains(&"User.Read"), "{permissions:?}");
         let of_group = world.all(&format!("EffectivePermissions/platformgroup/{}", id(&inner))).await;
         assert_eq!(each(&of_group["assignments"], "source"), ["Group"]);
-        // of client apps; one sees oneself, others by scope
+        // a client app sees its own permissions, others by scope
         let low = world.client("low", &[("UserAdmin", None, None)]).await;
-        let itself = app_named(&world, "low").await;
-        let path = format!("{BASE}/EffectivePermissions/clientapp/{}", id(&itself));
-        let told = low.get(&path).await.is(200).json();
-        assert_eq!((&told["assignments"][0]["source"], &told["assignments"][0]["sourceId"], &told["scope"]), (&json!("ClientApp"), &itself["id"], &json!("System")));
+        let own_app = app_named(&world, "low").await;
+        let path = format!("{BASE}/EffectivePermissions/clientapp/{}", id(&own_app));
+        let permissions = low.get(&path).await.is(200).json();
+        assert_eq!((&permissions["assignments"][0]["source"], &permissions["assignments"][0]["sourceId"], &permissions["scope"]), (&json!("ClientApp"), &own_app["id"], &json!("System")));
         let root = app_named(&world, "root").await;
         low.get(&format!("{BASE}/EffectivePermissions/clientapp/{}", id(&root))).await.problem(404, "not-found");
         low.get(&format!("{BASE}/{of_person}")).await.problem(404, "not-found");
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         near.get(&format!("{BASE}/{of_person}")).await.expect(200);
-        let told = near.get(&path.replace(id(&itself), id(&root))).await.is(200).json();
-        assert!(told["permissions"].as_array().unwrap().len() > 60, "{told}");
+        let permissions = near.get(&path.replace(id(&own_app), id(&root))).await.is(200).json();
+        assert!(permissions["permissions"].as_array().unwrap().len() > 60, "{permissions}");
     }
 
-    async fn assignments_are_those_of_the_scope(world: World) {
+    async fn assignments_are_limited_to_the_caller_s_scope(world: World) {
         world.user("ada").await;
         world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
-        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let user = world.all("ApplicationUser").await[0]["id"].clone();
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let subscription = world.all("Subscription").await[0].clone();
         let path = format!("{BASE}/RoleAssignment");
-        let body = |role: &str, member: &str, target: &Value| json!({ "principalType": "PlatformUser", "principalId": person, "roleType": role, member: target });
+        let body = |role: &str, member: &str, target: &Value| json!({ "principalType": "PlatformUser", "principalId": user, "roleType": role, member: target });
         near.post(&path, body("SubscriptionAdmin", "applyToSubscriptionId", &subscription["id"])).await.expect(201);
         assert_eq!(pointers(&near.post(&path, body("SystemAdmin", "applyToTenantId", &json!(null))).await.problem(403, "forbidden")), ["/roleType"]);
         near.post(&path, body("CustomerAdmin", "applyToCustomerId", &subscription["customerId"])).await.problem(403, "forbidden");
-        let made = world.admin.post(&path, body("CustomerAdmin", "applyToCustomerId", &subscription["customerId"])).await.is(201).json();
+        let created = world.admin.post(&path, body("CustomerAdmin", "applyToCustomerId", &subscription["customerId"])).await.is(201).json();
         assert_eq!(each(&near.get(&path).await.is(200).json(), "roleType"), ["SubscriptionAdmin"]);
-        near.delete(&one("RoleAssignment", &made)).await.problem(404, "not-found");
-        world.admin.delete(&one("RoleAssignment", &made)).await.expect(204);
-        // who administers an instance is not for a tenant to say that only has it
+        near.delete(&one("RoleAssignment", &created)).await.problem(404, "not-found");
+        world.admin.delete(&one("RoleAssignment", &created)).await.expect(204);
+        // a TenantAdmin cannot change the administrators of an instance that is only assigned to the tenant
         let (tenant, store) = (world.all("Tenant").await[0].clone(), world.all("IdpInstance").await[0].clone());
         world.admin.put(&format!("{}/tenants", one("IdpInstance", &store)), related(&[&tenant])).await.expect(202);
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
@@ -245,12 +245,12 @@ on_both_engines! {
         near.delete(&one("RoleAssignment", &of_store)).await.expect(204);
     }
 
-    /// An administrator of a store sees what its people may do.
-    async fn a_store_s_admin_sees_what_its_people_may(world: World) {
+    /// A UserStoreAdmin sees the effective permissions of the store's users.
+    async fn user_store_admin_sees_permissions_of_the_store_s_users(world: World) {
         world.user("ada").await;
         world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
-        let person = world.all("ApplicationUser").await[0]["id"].clone();
-        let path = format!("{BASE}/EffectivePermissions/platformuser/{}", person.as_str().unwrap());
+        let user = world.all("ApplicationUser").await[0]["id"].clone();
+        let path = format!("{BASE}/EffectivePermissions/platformuser/{}", user.as_str().unwrap());
         let store = id(&world.all("IdpInstance").await[0]).parse().unwrap();
         let far = world.other_store("far").await;
         world.client("own", &[("UserStoreAdmin", None, Some(store))]).await.get(&path).await.expect(200);

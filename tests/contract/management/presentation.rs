@@ -15,18 +15,18 @@ fn png() -> String {
 }
 
 on_both_engines! {
-    async fn assets_are_found_by_their_location(world: World) {
+    async fn assets_are_addressed_by_location(world: World) {
         let body = json!({ "location": "/assets/global/site.css", "mimetype": "text/css", "data": BASE64_STANDARD.encode("p{color:red}") });
-        let made = world.make("CustomAsset", body.clone()).await;
-        assert_eq!((&made["size"], &made["fileName"], &made["data"]), (&json!(12), &json!("site.css"), &body["data"]));
+        let created = world.make("CustomAsset", body.clone()).await;
+        assert_eq!((&created["size"], &created["fileName"], &created["data"]), (&json!(12), &json!("site.css"), &body["data"]));
         for path in ["assets/global/site.css", "%2Fassets%2Fglobal%2Fsite.css", "/assets/global/site.css"] {
-            assert_eq!(world.admin.get(&format!("{BASE}/CustomAsset/{path}")).await.is(200).json(), made, "{path}");
+            assert_eq!(world.admin.get(&format!("{BASE}/CustomAsset/{path}")).await.is(200).json(), created, "{path}");
         }
         assert_eq!(pointers(&world.admin.post(&format!("{BASE}/CustomAsset"), body).await.problem(409, "conflict")), ["/location"]);
-        let patch = json!({ "data": BASE64_STANDARD.encode("a{}"), "concurrencyToken": made["concurrencyToken"] });
+        let patch = json!({ "data": BASE64_STANDARD.encode("a{}"), "concurrencyToken": created["concurrencyToken"] });
         let changed = world.admin.patch(&format!("{BASE}/CustomAsset/assets/global/site.css"), patch).await.is(202).json();
         assert_eq!(changed["size"], 3);
-        // type and content must fit each other, also after a change of either
+        // type and content must match, also after a change of either
         let patch = json!({ "mimetype": "image/png", "concurrencyToken": changed["concurrencyToken"] });
         let problem = world.admin.patch(&format!("{BASE}/CustomAsset/assets/global/site.css"), patch).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/data"]);
@@ -49,12 +49,12 @@ on_both_engines! {
         assert!(each_text(&world.all("CustomAsset/mimetypes").await).contains(&"image/png".to_owned()));
     }
 
-    async fn the_expander_makes_locations(world: World) {
+    async fn create_derives_the_location(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let path = format!("{BASE}/CustomAsset/create");
         let body = json!({ "mimetype": "image/png", "assetFileName": "logo.png", "data": png(), "applyToType": "tenant", "tenantId": tenant["id"] });
-        let made = world.admin.post(&path, body.clone()).await.is(201).json();
-        assert_eq!(made["location"], format!("/assets/tenant/{}/logo.png", id(&tenant)));
+        let created = world.admin.post(&path, body.clone()).await.is(201).json();
+        assert_eq!(created["location"], format!("/assets/tenant/{}/logo.png", id(&tenant)));
         world.admin.post(&path, body.clone()).await.problem(409, "conflict");
         let mut explicit = body.clone();
         explicit["location"] = json!("/own/logo.png");
@@ -73,19 +73,19 @@ on_both_engines! {
         let content = world.all("CustomView/viewtemplate/content/SignIn").await;
         assert!(content.as_str().unwrap().contains("<form"));
         world.admin.get(&format!("{BASE}/CustomView/viewtemplate/content/Nothing")).await.problem(404, "not-found");
-        let made = world.admin.post(&format!("{BASE}/CustomView/viewtemplate/view"), json!({ "viewName": "SignIn" })).await.is(201).json();
-        assert_eq!((&made["location"], &made["content"]), (&json!("/views/global/SignIn"), &content));
+        let created = world.admin.post(&format!("{BASE}/CustomView/viewtemplate/view"), json!({ "viewName": "SignIn" })).await.is(201).json();
+        assert_eq!((&created["location"], &created["content"]), (&json!("/views/global/SignIn"), &content));
         let problem = world.admin.post(&format!("{BASE}/CustomView/viewtemplate/view"), json!({ "viewName": "Nothing" })).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/viewName"]);
-        let patch = json!({ "content": "<p>\n{% if %}</p>", "concurrencyToken": made["concurrencyToken"] });
+        let patch = json!({ "content": "<p>\n{% if %}</p>", "concurrencyToken": created["concurrencyToken"] });
         let problem = world.admin.patch(&format!("{BASE}/CustomView/views/global/SignIn"), patch).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/content"]);
         assert!(problem["errors"][0]["detail"].as_str().unwrap().starts_with("line 2, column "), "{problem}");
         world.admin.delete_with(&format!("{BASE}/CustomView/batch"), json!(["/views/global/SignIn"])).await.expect(204);
     }
 
-    /// What a location is for says whose it is.
-    async fn levels_are_their_owners_(world: World) {
+    /// The location determines the owner.
+    async fn write_access_follows_the_level(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;

@@ -1,4 +1,4 @@
-//! The table of section 7 of the contract's decisions, typed anew: which role may call which operation.
+//! The table of section 7 of the contract's decisions, repeated here: which role may call which operation.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use chancery_testkit::{Client, World, on_both_engines};
 
 use crate::{id, permissions::call};
 
-/// Roles that may, from the lowest up.
+/// Permitted roles, from the narrowest up.
 type Roles = &'static [&'static str];
 
-const NOBODY: Roles = &[];
+const NO_ROLE: Roles = &[];
 const SYSTEM: Roles = &["SystemAdmin"];
 const CUSTOMER: Roles = &["CustomerAdmin", "SystemAdmin"];
 const SUBSCRIPTION: Roles = &["SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
@@ -30,7 +30,7 @@ const DATA: Roles = &[
 const TRAILS: Roles = &["AuditTrailReader", "SystemAdmin"];
 const RECORDS: Roles =
     &["AuditTrailReader", "TenantAdmin", "SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
-/// All there are.
+/// All roles.
 const ALL: Roles = &[
     "UserAdmin",
     "AuditTrailReader",
@@ -42,8 +42,8 @@ const ALL: Roles = &[
     "SystemAdmin",
 ];
 
-/// What a path begins with, who may write there, who may read there. The longest beginning counts. Where
-/// it depends on whose a row is, it is the lowest of them: the row itself is then out of scope for others.
+/// A path prefix, the roles that may write, the roles that may read. The longest prefix wins. Where
+/// it depends on the owner of a row, the narrowest role is listed: for others the row is out of scope.
 const TABLE: &[(&str, Roles, Roles)] = &[
     ("/Customer", SYSTEM, CUSTOMER),
     ("/Subscription", CUSTOMER, SUBSCRIPTION),
@@ -56,8 +56,8 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/ClientApp/{id}/tenants", TENANT, TENANT),
     ("/ClientApp/{id}/authorizedusers", TENANT, TENANT),
     ("/ClientApp/{id}/authorizedgroups", TENANT, TENANT),
-    // who may read the client app; the person's user store is judged besides
-    ("/ClientApp/{clientAppId}/tokens/preview", TENANT, NOBODY),
+    // requires read access to the client app; access to the user's store is checked in addition
+    ("/ClientApp/{clientAppId}/tokens/preview", TENANT, NO_ROLE),
     ("/ClientAppAuthenticationConfiguration", SUBSCRIPTION, TENANT),
     ("/ClientAppFederatedIdentity", SUBSCRIPTION, TENANT),
     ("/ClientAppKeySet", SUBSCRIPTION, TENANT),
@@ -67,37 +67,37 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/ClientAppRole", SUBSCRIPTION, TENANT),
     ("/ClientAppScope", SUBSCRIPTION, TENANT),
     ("/ClientAppSecret", SUBSCRIPTION, TENANT),
-    // of a tenant; those of an instance are of the instance
+    // options of a tenant; those of an instance follow the instance
     ("/Option", TENANT, TENANT),
     ("/UserQuestionnaireItem", TENANT, TENANT),
     ("/ClaimRule", TENANT, TENANT),
     ("/CustomAsset", TENANT, TENANT),
     ("/CustomView", TENANT, TENANT),
-    ("/CustomView/viewtemplate/names", NOBODY, ADMINISTRATORS),
-    ("/CustomView/viewtemplate/content", NOBODY, ADMINISTRATORS),
+    ("/CustomView/viewtemplate/names", NO_ROLE, ADMINISTRATORS),
+    ("/CustomView/viewtemplate/content", NO_ROLE, ADMINISTRATORS),
     ("/CertStore", TENANT, TENANT),
     // a relation of the instance, seen from its other side
     ("/CertStore/{id}/idpinstances", SUBSCRIPTION, TENANT),
-    ("/CustomAuditTrail", NOBODY, TRAILS),
-    ("/ApplicationUser", NOBODY, DATA),
+    ("/CustomAuditTrail", NO_ROLE, TRAILS),
+    ("/ApplicationUser", NO_ROLE, DATA),
     ("/ApplicationUser/{applicationUserId}/ApplicationUserProfile", SUBSCRIPTION, DATA),
-    ("/ApplicationGroup", NOBODY, DATA),
+    ("/ApplicationGroup", NO_ROLE, DATA),
     ("/ApplicationUser/{id}/signout", ADMINISTRATORS, DATA),
     ("/SignInSession", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInGrant", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInFactor", ADMINISTRATORS, ADMINISTRATORS),
     ("/SignInConsent", TENANT, TENANT),
-    ("/ClientAppRefusal", NOBODY, TENANT),
-    ("/DirectoryRefusal", NOBODY, ADMINISTRATORS),
-    ("/CredentialSetByOther", NOBODY, ADMINISTRATORS),
-    ("/SignInRecord", NOBODY, RECORDS),
-    // read by those who may read what the events are about; auditors have the trail
-    ("/Event", NOBODY, TENANT),
+    ("/ClientAppRefusal", NO_ROLE, TENANT),
+    ("/DirectoryRefusal", NO_ROLE, ADMINISTRATORS),
+    ("/CredentialSetByOther", NO_ROLE, ADMINISTRATORS),
+    ("/SignInRecord", NO_ROLE, RECORDS),
+    // readable with read access to the subjects of the events; auditors have the trail
+    ("/Event", NO_ROLE, TENANT),
     ("/EventSubscription", TENANT, TENANT),
-    ("/SignInEvent", NOBODY, TENANT),
+    ("/SignInEvent", NO_ROLE, TENANT),
     ("/RoleAssignment", TENANT, TENANT),
-    // the principal itself may be anybody
-    ("/EffectivePermissions", NOBODY, ALL),
+    // any principal may read its own
+    ("/EffectivePermissions", NO_ROLE, ALL),
     ("/passkey-trust", SYSTEM, SYSTEM),
     ("/identity-replacements", SUBSCRIPTION, SUBSCRIPTION),
     ("/identity-replacements/{id}/approvals", SUBSCRIPTION, SUBSCRIPTION),
@@ -106,37 +106,37 @@ const TABLE: &[(&str, Roles, Roles)] = &[
     ("/identity-replacements/{id}/cancel", SYSTEM, SYSTEM),
 ];
 
-/// Where section 7 can be read in two ways, and for whom: nothing is asserted.
+/// Ambiguities of section 7, and the roles concerned: nothing is asserted.
 const UNSETTLED: [(&str, Roles); 3] = [
-    // "who holds the role": whoever holds it, or the administrators among them
+    // "who holds the role": any holder, or the administrators among them
     ("/RoleAssignment", &["UserAdmin", "AuditTrailReader", "ApplicationDataReader", "UserStoreAdmin"]),
-    // what is asked about is the subscription, which a TenantAdmin does not read
+    // the query names the subscription, which a TenantAdmin does not read
     ("/IdpInstance/subscription", &["TenantAdmin"]),
     ("/CertStore/type/{type}/subscription", &["TenantAdmin"]),
 ];
 
 #[test]
-fn all_roles_are_tried() {
-    let tried: HashSet<&str> = ALL.iter().copied().collect();
-    assert_eq!(tried, ROLES.iter().map(|line| line.role.name()).collect());
+fn all_roles_are_covered() {
+    let covered: HashSet<&str> = ALL.iter().copied().collect();
+    assert_eq!(covered, ROLES.iter().map(|line| line.role.name()).collect());
 }
 
-fn begins(path: &str, start: &str) -> bool {
-    path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+fn has_prefix(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The row that counts for a path.
+/// The row for a path: the longest prefix.
 fn row_of(path: &str) -> Option<&'static (&'static str, Roles, Roles)> {
-    TABLE.iter().filter(|(start, ..)| begins(path, start)).max_by_key(|(start, ..)| start.len())
+    TABLE.iter().filter(|(prefix, ..)| has_prefix(path, prefix)).max_by_key(|(prefix, ..)| prefix.len())
 }
 
 fn is_unsettled(path: &str, role: &str) -> bool {
-    UNSETTLED.iter().any(|(start, roles)| begins(path, start) && roles.contains(&role))
+    UNSETTLED.iter().any(|(prefix, roles)| has_prefix(path, prefix) && roles.contains(&role))
 }
 
 fn service() -> &'static Service {
-    let found = services().iter().find(|service| service.name == "management" && service.version == "v2");
-    found.copied().unwrap()
+    let service = services().iter().find(|service| service.name == "management" && service.version == "v2");
+    service.copied().unwrap()
 }
 
 /// A client of each role, with that role alone.
@@ -154,7 +154,7 @@ async fn callers(world: &World) -> Vec<(&'static str, Client)> {
 }
 
 on_both_engines! {
-    async fn every_role_may_what_section_7_says(world: World) {
+    async fn every_role_may_call_what_section_7_grants(world: World) {
         let callers = callers(&world).await;
         let mut wrong = Vec::new();
         for op in service().all() {
@@ -177,14 +177,14 @@ on_both_engines! {
     }
 }
 
-/// A row that nothing is in is mistyped.
+/// A row without an operation is mistyped.
 #[test]
-fn every_row_is_of_an_operation() {
+fn every_row_matches_an_operation() {
     for row in TABLE {
-        let is_used = service().all().any(|op| row_of(op.path).is_some_and(|found| found.0 == row.0));
+        let is_used = service().all().any(|op| row_of(op.path).is_some_and(|matched| matched.0 == row.0));
         assert!(is_used, "{}", row.0);
     }
-    for (start, _) in UNSETTLED {
-        assert!(service().all().any(|op| begins(op.path, start)), "{start}");
+    for (prefix, _) in UNSETTLED {
+        assert!(service().all().any(|op| has_prefix(op.path, prefix)), "{prefix}");
     }
 }

@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 use super::{BASE, one, related, type_id};
 use crate::{each, id, pointers};
 
-/// Links a tenant with an instance of another subscription, which nobody can do any more.
+/// Links a tenant with an instance of another subscription, which the API refuses by now.
 const LINKED: &str = "INSERT INTO tenant_idp_instance (tenant_rid, idp_instance_rid) \
     SELECT t.rid, i.rid FROM tenant t CROSS JOIN idp_instance i WHERE t.id = ?1 AND i.id = ?2";
 
 /// A second customer with a subscription, a tenant, a user store and a client app in it.
-struct Elsewhere {
+struct OtherCustomer {
     tenant: Value,
     store: Value,
     app: Value,
 }
 
-async fn elsewhere(world: &World) -> Elsewhere {
+async fn create_other_customer(world: &World) -> OtherCustomer {
     let subscription = world.other_subscription("Far").await;
     let kind = type_id(world, "UserStore").await;
-    Elsewhere {
+    OtherCustomer {
         tenant: world.make("Tenant", json!({ "name": "Far", "subscriptionId": subscription })).await,
         store: world
             .make("IdpInstance", json!({ "name": "far", "idpTypeId": kind, "subscriptionId": subscription }))
@@ -43,20 +43,20 @@ async fn default_of(client: &Client, resource: &str) -> Value {
 on_both_engines! {
     async fn a_tenant_has_its_options(world: World) {
         let subscription = default_of(&world.admin, "Subscription").await;
-        let made = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": subscription["id"] })).await;
-        assert_eq!((&made["isActive"], &made["idpInstances"]), (&json!(true), &json!([])));
-        let options = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&made))).await;
+        let created = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": subscription["id"] })).await;
+        assert_eq!((&created["isActive"], &created["idpInstances"]), (&json!(true), &json!([])));
+        let options = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&created))).await;
         assert_eq!(options.as_array().unwrap().len(), 26);
         let taken = world.admin.post(&format!("{BASE}/Tenant"), json!({ "name": "sales", "subscriptionId": subscription["id"] })).await;
         assert_eq!(pointers(&taken.problem(409, "conflict")), ["/name"]);
-        world.admin.delete(&one("Tenant", &made)).await.expect(204);
-        world.admin.get(&one("Tenant", &made)).await.expect(404);
-        let left = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&made))).await;
+        world.admin.delete(&one("Tenant", &created)).await.expect(204);
+        world.admin.get(&one("Tenant", &created)).await.expect(404);
+        let left = world.all(&format!("Option?filter=applyToTenantId%20eq%20%22{}%22", id(&created))).await;
         assert_eq!(left, json!([]), "what is the tenant's own goes with it");
     }
 
-    /// A parent stays while there is something of it, and says what.
-    async fn a_parent_with_children_stays(world: World) {
+    /// A parent with children cannot be deleted; the error names the child.
+    async fn a_parent_with_children_cannot_be_deleted(world: World) {
         let subscription = world.other_subscription("Far").await;
         let tenant = world.make("Tenant", json!({ "name": "Far", "subscriptionId": subscription })).await;
         let app = world.make("ClientApp", json!({ "name": "far", "subscriptionId": subscription })).await;
@@ -65,9 +65,9 @@ on_both_engines! {
         });
         world.user("ada").await;
         world.admin.send(http::Method::POST, &world.path("/User/synchronize"), &[], Vec::new()).await.expect(200);
-        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let user = world.all("ApplicationUser").await[0]["id"].clone();
         let role = |role: &str, member: &str, target: &Value| json!({
-            "principalType": "PlatformUser", "principalId": person, "roleType": role, member: target,
+            "principalType": "PlatformUser", "principalId": user, "roleType": role, member: target,
         });
         let range = json!({ "lower": "10.0.0.1", "upper": "10.0.0.9", "tenantId": tenant["id"] });
         let item = json!({ "tenantId": tenant["id"], "key": "shoe", "label": "Shoe size", "position": 1 });
@@ -80,12 +80,12 @@ on_both_engines! {
             (one("ClientApp", &app), "CustomView", assets("clientapp", id(&app)), "view"),
             (format!("{BASE}/Customer/{}", customer.as_str().unwrap()), "RoleAssignment", role("CustomerAdmin", "applyToCustomerId", &customer), "role assignment"),
         ] {
-            let made = world.make(resource, body).await;
+            let created = world.make(resource, body).await;
             let problem = world.admin.delete(&parent).await.problem(409, "conflict");
             assert!(problem["detail"].as_str().unwrap().contains(what), "{problem}");
-            let path = match made["location"].as_str() {
+            let path = match created["location"].as_str() {
                 Some(location) => format!("{BASE}/{resource}/{}", crate::list::encode(location)),
-                None => one(resource, &made),
+                None => one(resource, &created),
             };
             world.admin.delete(&path).await.expect(204);
         }
@@ -93,7 +93,7 @@ on_both_engines! {
         world.admin.delete(&one("Tenant", &tenant)).await.expect(204);
     }
 
-    /// Names collide within their subscription only, in a batch, too.
+    /// Names are unique within their subscription, also in a batch.
     async fn names_are_unique_within_their_subscription(world: World) {
         let near = default_of(&world.admin, "Subscription").await["id"].clone();
         let far = world.other_subscription("Far").await;
@@ -107,9 +107,9 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/1/name"]);
     }
 
-    /// A TenantAdmin sees what its tenant owns or is assigned, and nothing else, at every depth.
-    async fn a_tenant_admin_sees_what_its_tenant_has(world: World) {
-        let far = elsewhere(&world).await;
+    /// A TenantAdmin sees only objects that the tenant owns or is assigned, at every depth.
+    async fn tenant_admin_sees_only_the_tenant_s_objects(world: World) {
+        let far = create_other_customer(&world).await;
         let tenant = default_of(&world.admin, "Tenant").await;
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
         assert_eq!(each(&low.get(&format!("{BASE}/Tenant")).await.is(200).json(), "name"), ["Default"]);
@@ -118,16 +118,16 @@ on_both_engines! {
         for (resource, item) in [("Tenant", &far.tenant), ("IdpInstance", &far.store), ("ClientApp", &far.app)] {
             low.get(&one(resource, item)).await.problem(404, "not-found");
         }
-        // what is not its own is not to be changed
+        // objects that are only assigned cannot be changed
         let store = default_of(&low, "IdpInstance").await;
         low.delete(&one("IdpInstance", &store)).await.problem(403, "forbidden");
-        // an instance assigned to both, as it could be once, is seen, the other tenant is not
+        // an instance assigned to both tenants, as older releases allowed, is visible, the other tenant is not
         world.sql(vec![(LINKED, [&far.tenant, &store].map(|one| Bound::Id(id(one).parse().unwrap())).to_vec())]).await;
         let seen = low.get(&one("IdpInstance", &store)).await.is(200).json();
         assert_eq!(each(&seen["tenants"], "name"), ["Default"]);
         let all = world.admin.get(&one("IdpInstance", &store)).await.is(200).json();
         assert_eq!(each(&all["tenants"], "name"), ["Default", "Far"]);
-        // secrets are shown to who may write them
+        // secrets are shown to callers with write access
         world.set_option("MailServerConfig", "{\"Host\":\"mail.example.com\"}").await;
         let filter = "Option?filter=name%20eq%20%22MailServerConfig%22";
         let options = low.get(&format!("{BASE}/{filter}")).await.is(200).json();
@@ -137,9 +137,9 @@ on_both_engines! {
         assert_eq!(nested["value"], json!(null), "never nested");
     }
 
-    /// One foreign id among many refuses the whole call, and a foreign link is neither seen nor lost.
+    /// One foreign id refuses the whole call, and a foreign link is neither shown nor removed.
     async fn relations_stay_within_the_scope(world: World) {
-        let far = elsewhere(&world).await;
+        let far = create_other_customer(&world).await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let store = default_of(&near, "IdpInstance").await;
         let tenant = default_of(&near, "Tenant").await;
@@ -159,10 +159,10 @@ on_both_engines! {
         assert_eq!(pointers(&near.post(&format!("{BASE}/ClientApp"), body).await.problem(400, "invalid-request")), ["/subscriptionId"]);
     }
 
-    /// A body without subscriptionId falls to Default while that is the only one in the scope.
+    /// A body without subscriptionId uses Default while that is the only one in the scope.
     async fn the_only_subscription_is_the_default(world: World) {
-        let made = world.make("ClientApp", json!({ "name": "one" })).await;
-        assert_eq!(made["subscriptionId"], default_of(&world.admin, "Subscription").await["id"]);
+        let created = world.make("ClientApp", json!({ "name": "one" })).await;
+        assert_eq!(created["subscriptionId"], default_of(&world.admin, "Subscription").await["id"]);
         world.other_subscription("Far").await;
         let problem = world.admin.post(&format!("{BASE}/ClientApp"), json!({ "name": "two" })).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/subscriptionId"]);
@@ -170,18 +170,18 @@ on_both_engines! {
         near.post(&format!("{BASE}/ClientApp"), json!({ "name": "two" })).await.expect(201);
     }
 
-    async fn a_range_has_two_ends(world: World) {
+    async fn an_address_range_is_validated(world: World) {
         let tenant = default_of(&world.admin, "Tenant").await;
         let range = |lower: &str, upper: &str| json!({ "lower": lower, "upper": upper, "tenantId": tenant["id"] });
-        let made = world.make("IpAddressRange", range("2001:0db8::0001", "2001:db8::ff")).await;
-        assert_eq!((&made["lower"], &made["upper"]), (&json!("2001:db8::1"), &json!("2001:db8::ff")));
+        let created = world.make("IpAddressRange", range("2001:0db8::0001", "2001:db8::ff")).await;
+        assert_eq!((&created["lower"], &created["upper"]), (&json!("2001:db8::1"), &json!("2001:db8::ff")));
         for (lower, upper, at) in [("10.0.0.2", "10.0.0.1", "/upper"), ("10.0.0.1", "::1", "/upper"), ("here", "10.0.0.1", "/lower")] {
             let problem = world.admin.post(&format!("{BASE}/IpAddressRange"), range(lower, upper)).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), [at]);
         }
     }
 
-    async fn questionnaire_items_keep_their_rules(world: World) {
+    async fn questionnaire_items_are_validated(world: World) {
         let tenant = default_of(&world.admin, "Tenant").await;
         let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
         let roles = [
@@ -195,8 +195,8 @@ on_both_engines! {
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             body
         };
-        let made = low.post(&path, item("phone", json!({ "validationFormat": "phonee164", "minLength": 3, "maxLength": 3 }))).await.is(201).json();
-        assert_eq!((&made["isRequired"], &made["validationFormat"]), (&json!(true), &json!("PhoneE164")));
+        let created = low.post(&path, item("phone", json!({ "validationFormat": "phonee164", "minLength": 3, "maxLength": 3 }))).await.is(201).json();
+        assert_eq!((&created["isRequired"], &created["validationFormat"]), (&json!(true), &json!("PhoneE164")));
         for (more, at) in [
             (json!({ "minLength": 4, "maxLength": 3 }), "/minLength"),
             (json!({ "validationFormat": "Regex" }), "/validationPattern"),
@@ -204,7 +204,7 @@ on_both_engines! {
         ] {
             assert_eq!(pointers(&low.post(&path, item("x", more)).await.problem(400, "invalid-request")), [at]);
         }
-        // a pattern is ignored where the format is another
+        // a pattern is ignored for other formats
         low.post(&path, item("y", json!({ "validationPattern": "(" }))).await.expect(201);
         assert_eq!(pointers(&low.post(&path, item("phone", json!({}))).await.problem(409, "conflict")), ["/key"]);
     }

@@ -1,4 +1,5 @@
-//! Migrations while other sessions use the database: these wait briefly at most, and a migration does not wait for them forever.
+//! Migrations while other sessions use the database: these wait briefly at most, and a migration's wait for them is
+//! limited.
 
 use std::{
     fs,
@@ -38,9 +39,9 @@ async fn is_alive_and_not_ready(listen: &str) {
     }
 }
 
-/// A migration that waits for a lock lets others pass every half second; the server says that it is alive.
+/// A migration that waits for a lock lets others pass every half second; the server reports that it is alive.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_migration_that_waits_for_a_lock_holds_nobody_up() {
+async fn a_migration_that_waits_for_a_lock_does_not_block_others() {
     let database = restored(Engine::Postgres);
     let held = Transaction::of(&database, "BEGIN; LOCK TABLE user_account IN ACCESS SHARE MODE");
     let listen = free_address();
@@ -49,9 +50,9 @@ async fn a_migration_that_waits_for_a_lock_holds_nobody_up() {
     until("it waits for the lock", || async { ask(&database, waiting) == "37" }).await;
     let (began, mut reads) = (Instant::now(), 0);
     while began.elapsed() < Duration::from_secs(4) {
-        let asked = Instant::now();
+        let started = Instant::now();
         assert_eq!(ask(&database, "SELECT count(*) > 0 FROM user_account"), "t");
-        assert!(asked.elapsed() < MOMENT, "a read waited {:?}", asked.elapsed());
+        assert!(started.elapsed() < MOMENT, "a read waited {:?}", started.elapsed());
         reads += 1;
         is_alive_and_not_ready(&listen).await;
     }
@@ -63,10 +64,10 @@ async fn a_migration_that_waits_for_a_lock_holds_nobody_up() {
     server.admin.get("/health/ready").await.expect(200);
 }
 
-/// A migration that waits too long for a lock ends with a sentence that names who holds it. What was done is kept, and the next
-/// start goes on.
+/// A migration that waits too long for a lock fails with a message that names the lock's holder. Finished statements are
+/// kept, and the next start continues.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_migration_that_waits_too_long_for_a_lock_ends_and_names_who_holds_it() {
+async fn a_migration_that_waits_too_long_fails_and_names_the_lock_holder() {
     let database = restored(Engine::Postgres);
     let held = Transaction::of(
         &database,
@@ -75,16 +76,16 @@ async fn a_migration_that_waits_too_long_for_a_lock_ends_and_names_who_holds_it(
     let target = Target::Postgres(database.url().to_owned());
     let settings = Settings { connections: 2, lock_wait: Duration::from_secs(3), ..Settings::default() };
     let began = Instant::now();
-    let refused = spawn_blocking(move || Store::migrate(&target, settings)).await.unwrap().unwrap_err();
+    let failure = spawn_blocking(move || Store::migrate(&target, settings)).await.unwrap().unwrap_err();
     assert!(began.elapsed() >= Duration::from_secs(3), "{:?}", began.elapsed());
-    let told = refused.to_string();
-    let wanted = [
+    let message = failure.to_string();
+    let expected = [
         "0023_last_entry waited 3 seconds for locks of other sessions",
         "(report). What was done until then is kept: end them, and start again",
     ];
-    assert!(wanted.iter().all(|part| told.contains(part)), "{told}");
+    assert!(expected.iter().all(|part| message.contains(part)), "{message}");
     assert_eq!(ask(&database, "SELECT done FROM schema_progress WHERE version = 23"), "37");
-    // nothing of the last try is left: others can lock the table
+    // nothing of the last attempt is left: others can lock the table
     assert_eq!(
         ask(
             &database,
@@ -122,12 +123,12 @@ async fn a_program_waits_for_the_migrations_of_another_outside_of_transactions()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_programs_that_start_at_once_one_migrates() {
+async fn of_concurrent_starts_one_migrates() {
     let database = restored(Engine::Postgres);
-    let begun = [(); 3].map(|()| tokio::spawn(with_token(Process::begin(&database, &[]))));
+    let started = [(); 3].map(|()| tokio::spawn(with_token(Process::begin(&database, &[]))));
     let mut lines = 0;
     let mut servers = Vec::new();
-    for server in begun {
+    for server in started {
         let server = server.await.unwrap();
         server.admin.get(&format!("{STORE}/User")).await.expect(200);
         lines += applied(&fs::read_to_string(&server.log).unwrap()).len();
@@ -158,9 +159,9 @@ async fn a_role_that_may_not_change_tables_serves_a_current_schema() {
     {
         let url = as_server(&database);
         let as_server = [("CHANCERY_DATABASE", url.as_str())];
-        let mut refused = Process::begin(&database, &as_server);
-        assert!(!refused.wait());
-        let log = fs::read_to_string(&refused.log).unwrap();
+        let mut without_rights = Process::begin(&database, &as_server);
+        assert!(!without_rights.wait());
+        let log = fs::read_to_string(&without_rights.log).unwrap();
         assert!(log.contains("its role may not change the schema: run chancery migrate"), "{log}");
         assert!(is_new || log.contains(FIRST), "{log}");
         let output = migrate(&database).output().unwrap();

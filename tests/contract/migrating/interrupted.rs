@@ -25,11 +25,11 @@ fn kill(mut process: Child) {
 
 /// The finished statements of a migration are not executed again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_migration_goes_on_at_the_statement_where_it_was() {
+async fn a_killed_migration_continues_at_its_statement() {
     let database = restored(Engine::Postgres);
     let reader = Transaction::of(&database, "BEGIN; LOCK TABLE user_account IN ACCESS SHARE MODE");
     let mut first = Process::begin(&database, &[]);
-    // the 38th of 42 tables is the one that is held
+    // the 38th of 42 tables is locked
     until_answered(&database, "SELECT done FROM schema_progress WHERE version = 23", "37").await;
     first.kill();
     let columns = "SELECT count(*) FROM information_schema.columns WHERE column_name = 'last_entry'";
@@ -44,7 +44,7 @@ async fn a_killed_migration_goes_on_at_the_statement_where_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_embedded_database_survives_kills_while_it_is_migrated() {
+async fn an_embedded_database_survives_kills_during_migrations() {
     let database = restored(Engine::Sqlite);
     for milliseconds in [0, 20, 40, 60, 80, 100, 120] {
         let process = migrate(&database).spawn().unwrap();
@@ -55,18 +55,18 @@ async fn an_embedded_database_survives_kills_while_it_is_migrated() {
     shows_what_was_kept(&server).await;
 }
 
-/// Many rows are changed in pieces, and committed pieces are not changed again.
+/// Many rows are changed in chunks, and committed chunks are not changed again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_change_of_many_rows_goes_on_at_the_piece_where_it_was() {
+async fn a_killed_change_of_many_rows_continues_at_its_chunk() {
     let database = restored(Engine::Postgres);
-    // in the third piece one row is changed so slowly that the program can be killed meanwhile
+    // in the third chunk one row is changed so slowly that the program can be killed meanwhile
     let events = "INSERT INTO outbox_event (id, store, envelope) \
          SELECT n, 0, '{\"type\":\"platform.signin.succeeded\"}' FROM generate_series(1, 12000) n;
          CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql \
          AS 'BEGIN PERFORM pg_sleep(600); RETURN NEW; END';
          CREATE TRIGGER slow BEFORE UPDATE ON outbox_event FOR EACH ROW WHEN (OLD.id = 11000) EXECUTE FUNCTION wait()";
     psql(&database, events.as_bytes()).unwrap();
-    // the older release knows the rest itself
+    // the older release handles the rest itself
     let without = "SELECT count(*) FROM outbox_event WHERE id NOT IN (SELECT entry FROM audit_pending)";
     let all = ask(&database, without);
     let process = migrate(&database).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -88,14 +88,14 @@ async fn a_killed_change_of_many_rows_goes_on_at_the_piece_where_it_was() {
     assert_eq!((ask(&database, waiting), ask(&database, both)), (all.clone(), all));
 }
 
-/// A snapshot that is older than an index which is built: the index waits for its end.
+/// A snapshot older than an index that is being built: the index waits for its end.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class";
-/// The process of the database that builds an index and waits for others.
+/// The backend that builds an index and waits for others.
 const BUILDING: &str = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
     AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event = 'virtualxid'";
 const UNFINISHED: &str = "SELECT count(*) FROM pg_index WHERE NOT indisvalid";
 
-/// Waits until an index is being built, and kills the program that wants it.
+/// Waits until an index is being built, and kills the program that builds it.
 async fn kill_while_building(database: &Database) -> (Transaction, String) {
     let snapshot = Transaction::of(database, SNAPSHOT);
     let process = migrate(database).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -107,7 +107,7 @@ async fn kill_while_building(database: &Database) -> (Transaction, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_was_left_unfinished_is_built_again() {
+async fn an_unfinished_index_is_built_again() {
     let database = restored(Engine::Postgres);
     let (snapshot, building) = kill_while_building(&database).await;
     ask(&database, &format!("SELECT pg_terminate_backend({building})"));
@@ -124,7 +124,7 @@ async fn an_index_that_was_left_unfinished_is_built_again() {
 
 /// PostgreSQL continues to build an index after its client is gone: the next program waits, and uses the index.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_the_database_still_builds_is_waited_for() {
+async fn a_program_waits_for_an_index_that_is_still_being_built() {
     let database = restored(Engine::Postgres);
     let (snapshot, _) = kill_while_building(&database).await;
     let next = Process::begin(&database, &[]);

@@ -1,5 +1,5 @@
-//! The SQL statements of a release work on the schema of this one, so both may run side by side, and an upgrade can be rolled back.
-//! `tests/contract/releases` has the statements, which the tests of the release executed.
+//! The SQL statements of a release work on the schema of this one, so both may run concurrently, and an upgrade can be
+//! rolled back. `tests/contract/releases` has the statements, which the tests of the release executed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use chancery_testkit::{Database, Engine};
 
 use super::{ask, kept, migrate, psql, said, start_psql, unpacked};
 
-/// The statements of each release whose programs may run beside this one, by the release.
+/// The statements of each release that may run concurrently with this one, by the release.
 fn releases(engine: Engine) -> BTreeMap<String, Vec<String>> {
     let file = match engine {
         Engine::Sqlite => "statements.sqlite.gz",
@@ -41,62 +41,64 @@ fn migrated(engine: Engine) -> Database {
     database
 }
 
-/// Why PostgreSQL refuses statements.
-fn refused(database: &Database, statements: &[String]) -> Vec<String> {
+/// The errors of statements that PostgreSQL rejects.
+fn rejections(database: &Database, statements: &[String]) -> Vec<String> {
     let prepare =
         |(number, text): (usize, &String)| format!("PREPARE s{number} AS {};\n", text.replace('?', "$"));
     let all: String = statements.iter().enumerate().map(prepare).collect();
     let mut psql = start_psql(database);
     psql.stdin.take().unwrap().write_all(format!("\\set ON_ERROR_STOP off\n{all}").as_bytes()).unwrap();
     let output = psql.wait_with_output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     // psql:<stdin>:7: ERROR: ...
-    let why = |line: &str| {
-        let (line, why) = line.strip_prefix("psql:<stdin>:")?.split_once(": ")?;
+    let error = |line: &str| {
+        let (line, error) = line.strip_prefix("psql:<stdin>:")?.split_once(": ")?;
         let statement = statements.get(line.parse::<usize>().ok()?.checked_sub(2)?)?;
-        Some(format!("{statement}: {why}"))
+        Some(format!("{statement}: {error}"))
     };
-    let found: Vec<String> = told.lines().filter_map(why).collect();
-    assert_eq!(told.matches("ERROR: ").count(), found.len(), "{told}");
-    found
+    let errors: Vec<String> = stderr.lines().filter_map(error).collect();
+    assert_eq!(stderr.matches("ERROR: ").count(), errors.len(), "{stderr}");
+    errors
 }
 
-/// The columns that every new row needs, by the table.
-fn needed(database: &Database) -> BTreeMap<String, BTreeSet<String>> {
+/// The required columns without a default, by the table.
+fn required_columns(database: &Database) -> BTreeMap<String, BTreeSet<String>> {
     let columns = "SELECT table_name || ' ' || column_name FROM information_schema.columns \
         WHERE table_schema = 'public' AND is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'";
-    let mut needed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut required: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in ask(database, columns).lines() {
         let (table, column) = line.split_once(' ').unwrap();
-        needed.entry(table.to_owned()).or_default().insert(column.to_owned());
+        required.entry(table.to_owned()).or_default().insert(column.to_owned());
     }
-    needed
+    required
 }
 
-/// The columns that an insert leaves out although every row needs them.
-fn left_out(needed: &BTreeMap<String, BTreeSet<String>>, statement: &str) -> Vec<String> {
+/// The required columns that an insert omits.
+fn omitted_columns(required_columns: &BTreeMap<String, BTreeSet<String>>, statement: &str) -> Vec<String> {
     let Some((_, insert)) = statement.split_once("INSERT INTO ") else { return Vec::new() };
     let Some((table, rest)) = insert.split_once(" (") else { return Vec::new() };
     let (columns, _) = rest.split_once(')').unwrap();
     let given: BTreeSet<&str> = columns.split(", ").collect();
-    let lacks = needed.get(table).into_iter().flatten().filter(|column| !given.contains(column.as_str()));
-    lacks.map(|column| format!("{table}.{column} is left out by {statement}")).collect()
+    let omitted =
+        required_columns.get(table).into_iter().flatten().filter(|column| !given.contains(column.as_str()));
+    omitted.map(|column| format!("{table}.{column} is left out by {statement}")).collect()
 }
 
 #[test]
-fn statements_of_a_release_are_taken_by_postgres() {
+fn statements_of_a_release_are_accepted_by_postgres() {
     let database = migrated(Engine::Postgres);
-    let needed = needed(&database);
-    assert!(needed["user_account"].contains("login_name"));
+    let required_columns = required_columns(&database);
+    assert!(required_columns["user_account"].contains("login_name"));
     for (version, statements) in releases(Engine::Postgres) {
-        assert_eq!(refused(&database, &statements), [""; 0], "{version}");
-        let left_out: Vec<String> = statements.iter().flat_map(|text| left_out(&needed, text)).collect();
-        assert_eq!(left_out, [""; 0], "{version}");
+        assert_eq!(rejections(&database, &statements), [""; 0], "{version}");
+        let omitted_columns: Vec<String> =
+            statements.iter().flat_map(|text| omitted_columns(&required_columns, text)).collect();
+        assert_eq!(omitted_columns, [""; 0], "{version}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statements_of_a_release_are_taken_by_sqlite() {
+async fn statements_of_a_release_are_accepted_by_sqlite() {
     let database = migrated(Engine::Sqlite);
     let target = Target::Sqlite(database.folder().join("chancery.sqlite"));
     let opened = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
@@ -114,9 +116,9 @@ async fn statements_of_a_release_are_taken_by_sqlite() {
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 
-/// The check itself finds what no longer fits.
+/// The check itself detects statements that no longer fit.
 #[test]
-fn statements_that_no_longer_fit_are_found() {
+fn statements_that_no_longer_fit_are_detected() {
     let database = migrated(Engine::Postgres);
     psql(
         &database,
@@ -124,12 +126,12 @@ fn statements_that_no_longer_fit_are_found() {
     )
     .unwrap();
     let (_, statements) = releases(Engine::Postgres).pop_last().unwrap();
-    assert!(refused(&database, &statements).iter().any(|why| why.contains("customer")));
-    let needed = needed(&database);
+    assert!(rejections(&database, &statements).iter().any(|why| why.contains("customer")));
+    let required_columns = required_columns(&database);
     assert!(
         statements
             .iter()
-            .flat_map(|text| left_out(&needed, text))
+            .flat_map(|text| omitted_columns(&required_columns, text))
             .any(|why| why.starts_with("user_image.later"))
     );
 }

@@ -1,4 +1,4 @@
-//! An authenticator of the tests, which can lie.
+//! A test authenticator, which can send invalid data.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 
 use crate::id;
 
-/// Flags of what an authenticator says (WebAuthn Level 3, section 6.1).
+/// Flags of authenticator data (WebAuthn Level 3, section 6.1).
 pub const PRESENT: u8 = 0x01;
 pub const VERIFIED: u8 = 0x04;
 pub const BACKED_UP: u8 = 0x10;
 const ATTESTED: u8 = 0x40;
 
-/// One passkey, and how it speaks.
+/// One passkey, and the data that it sends.
 pub struct Authenticator {
     pub key: EcdsaKeyPair,
     pub id: u8,
     pub make: uuid::Uuid,
     pub flags: u8,
-    /// How often it was used, as it says.
+    /// The reported signature counter.
     pub uses: u8,
     pub relying_party: &'static str,
-    /// Members of the client data in place of the honest ones.
+    /// Members of the client data that replace the valid ones.
     pub lies: Value,
-    /// How many bytes of its data it sends.
+    /// How many bytes of the authenticator data it sends.
     pub sent: usize,
     pub signs: bool,
 }
@@ -38,7 +38,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 impl Authenticator {
-    /// An honest one.
+    /// A valid one.
     pub fn new(id: u8) -> Self {
         Self {
             key: EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).unwrap(),
@@ -53,9 +53,9 @@ impl Authenticator {
         }
     }
 
-    fn client_data(&self, kind: &str, begun: &Value) -> Vec<u8> {
+    fn client_data(&self, kind: &str, ceremony: &Value) -> Vec<u8> {
         let mut data = json!({
-            "type": kind, "challenge": begun["publicKey"]["challenge"], "origin": "https://example.org",
+            "type": kind, "challenge": ceremony["publicKey"]["challenge"], "origin": "https://example.org",
             "crossOrigin": false,
         });
         data.as_object_mut().unwrap().extend(self.lies.as_object().unwrap().clone());
@@ -77,8 +77,8 @@ impl Authenticator {
         data.into_iter().take(self.sent).collect()
     }
 
-    /// Makes a passkey as it is asked to.
-    pub fn make_passkey(&self, begun: &Value) -> Value {
+    /// Creates a passkey for a registration.
+    pub fn make_passkey(&self, ceremony: &Value) -> Value {
         let mut data = self.head(self.flags | ATTESTED);
         data.extend(self.make.as_bytes());
         data.extend([0, 1, self.id]);
@@ -92,7 +92,7 @@ impl Authenticator {
         let length = u8::try_from(data.len()).unwrap();
         let object = [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[length][..], &data].concat();
         self.answer(&json!({
-            "clientDataJSON": text(&self.client_data("webauthn.create", begun)), "attestationObject": text(&object),
+            "clientDataJSON": text(&self.client_data("webauthn.create", ceremony)), "attestationObject": text(&object),
         }))
     }
 
@@ -101,17 +101,18 @@ impl Authenticator {
         self.register_by(&world.admin, world, user).await
     }
 
-    /// Has somebody register it with a user.
+    /// Registers it with a user, by another client.
     pub async fn register_by(&self, client: &Client, world: &World, user: &Value) -> Answer {
         let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
-        let begun = client.post(&path, json!({})).await.is(200).json();
-        let answer = self.make_passkey(&begun);
-        client.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+        let ceremony = client.post(&path, json!({})).await.is(200).json();
+        let answer = self.make_passkey(&ceremony);
+        client.put(&format!("{path}/{}", ceremony["ceremonyId"].as_str().unwrap()), answer).await
     }
 
-    /// Shows its passkey as it is asked to, of this user if it says so.
-    pub fn show(&self, begun: &Value, user: Option<uuid::Uuid>) -> Value {
-        let (client_data, data) = (self.client_data("webauthn.get", begun), self.cut(self.head(self.flags)));
+    /// Signs with its passkey for an authentication, with this user handle if there is one.
+    pub fn show(&self, ceremony: &Value, user: Option<uuid::Uuid>) -> Value {
+        let (client_data, data) =
+            (self.client_data("webauthn.get", ceremony), self.cut(self.head(self.flags)));
         let mut message = [&data, digest(&SHA256, &client_data).as_ref()].concat();
         message.extend((!self.signs).then_some(0));
         let signature = self.key.sign(&SystemRandom::new(), &message).unwrap();
@@ -124,13 +125,14 @@ impl Authenticator {
     /// Signs in.
     pub async fn sign_in(&self, world: &World, user: &Value) -> Answer {
         let path = world.path("/PasskeyCredential/authentication");
-        let begun = world.admin.post(&path, json!({ "loginName": user["loginName"] })).await.is(200).json();
-        let answer = self.show(&begun, None);
-        world.admin.put(&format!("{path}/{}", begun["ceremonyId"].as_str().unwrap()), answer).await
+        let ceremony =
+            world.admin.post(&path, json!({ "loginName": user["loginName"] })).await.is(200).json();
+        let answer = self.show(&ceremony, None);
+        world.admin.put(&format!("{path}/{}", ceremony["ceremonyId"].as_str().unwrap()), answer).await
     }
 }
 
-/// A store that authenticators of the tests belong to.
+/// Sets the relying party of the test authenticators.
 pub async fn allow(world: &World) {
     world.set_option("PasskeyRelyingPartyId", "example.org").await;
     world.set_option("PasskeyAllowedOrigins", "https://example.org").await;

@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{id, pointers, signing::millis};
 
-/// What a registration for this user begins with.
+/// The options of a registration for this user.
 async fn begin(world: &World, user: &Value) -> Value {
     let path = world.path(&format!("/PasskeyCredential/user/{}/registration", id(user)));
     world.admin.post(&path, json!({})).await.is(200).json()["publicKey"].clone()
 }
 
-/// Whether an old enough passkey is what keeps the user's password from removal.
+/// Whether the missing mature passkey prevents the removal of the user's password.
 async fn lacks_mature_passkey(world: &World, user: &Value) -> bool {
     let overview = world.admin.get(&security(world, &format!("/users/{}", id(user)))).await.is(200).json();
     overview["readiness"]["blockingReasons"]
@@ -26,8 +26,8 @@ async fn lacks_mature_passkey(world: &World, user: &Value) -> bool {
 }
 
 on_both_engines! {
-    /// PasskeyRelyingPartyName is what authenticators show; without one they show the relying party's id.
-    async fn authenticators_show_the_name_of_the_relying_party(world: World) {
+    /// PasskeyRelyingPartyName is shown by authenticators; without it they show the relying party's id.
+    async fn registration_options_have_the_name_of_the_relying_party(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
         assert_eq!(begin(&world, &user).await["rp"], json!({ "id": "example.org", "name": "example.org" }));
@@ -35,21 +35,22 @@ on_both_engines! {
         assert_eq!(begin(&world, &user).await["rp"], json!({ "id": "example.org", "name": "Harbour Office" }));
     }
 
-    /// PasskeyUserVerification: authenticators are asked for it, and where it is required one that did none is refused.
-    async fn a_passkey_verifies_its_user_as_the_store_says(world: World) {
+    /// PasskeyUserVerification: it is requested from authenticators, and if it is required, a registration without it is
+    /// rejected.
+    async fn user_verification_is_requested_as_configured(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
         let unverified = |number| Authenticator { flags: PRESENT, ..Authenticator::new(number) };
-        for (number, wanted, status) in [(1, "required", 400), (2, "preferred", 201), (3, "discouraged", 201)] {
-            world.set_option("PasskeyUserVerification", wanted).await;
-            let asked = begin(&world, &user).await;
-            assert_eq!(asked["authenticatorSelection"]["userVerification"], json!(wanted));
+        for (number, setting, status) in [(1, "required", 400), (2, "preferred", 201), (3, "discouraged", 201)] {
+            world.set_option("PasskeyUserVerification", setting).await;
+            let options_of_registration = begin(&world, &user).await;
+            assert_eq!(options_of_registration["authenticatorSelection"]["userVerification"], json!(setting));
             unverified(number).register(&world, &user).await.expect(status);
         }
     }
 
-    /// PasskeyAllowedOrigins: an authenticator answers from a page of one of them, or is refused.
-    async fn passkeys_come_from_pages_of_the_allowed_origins(world: World) {
+    /// PasskeyAllowedOrigins: the ceremony must come from a page of one of them.
+    async fn passkeys_are_accepted_only_from_allowed_origins(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
         for (number, origins, status) in [
@@ -61,18 +62,18 @@ on_both_engines! {
         }
     }
 
-    /// PasskeyAttestation is what authenticators are asked for; they may prove nothing, as long as no list of models wants proof.
-    async fn authenticators_are_asked_for_attestation_as_the_store_says(world: World) {
+    /// PasskeyAttestation is requested from authenticators; they may send none, as long as no list of models requires it.
+    async fn attestation_is_requested_as_configured(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
-        for (number, wanted) in [(1, "none"), (2, "indirect"), (3, "direct"), (4, "enterprise")] {
-            world.set_option("PasskeyAttestation", wanted).await;
-            assert_eq!(begin(&world, &user).await["attestation"], json!(wanted));
+        for (number, setting) in [(1, "none"), (2, "indirect"), (3, "direct"), (4, "enterprise")] {
+            world.set_option("PasskeyAttestation", setting).await;
+            assert_eq!(begin(&world, &user).await["attestation"], json!(setting));
             Authenticator::new(number).register(&world, &user).await.expect(201);
         }
     }
 
-    /// PasskeyBlockedAaguids refuses the models that it lists, and no others.
+    /// PasskeyBlockedAaguids rejects the listed models, and no others.
     async fn a_blocked_model_is_not_registered(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -86,8 +87,8 @@ on_both_engines! {
         of_make(4, uuid::Uuid::from_u128(2)).register(&world, &user).await.expect(201);
     }
 
-    /// PasskeyBindingMaturity: a passkey that was used counts for the removal of the password once it is this old.
-    async fn a_passkey_matures_as_the_store_says(world: World) {
+    /// PasskeyBindingMaturity: a used passkey counts for the removal of the password from this age on.
+    async fn a_passkey_matures_as_configured(world: World) {
         allow(&world).await;
         world.set_option("PasskeyBindingMaturity", "2.00:00:00").await;
         let user = world.user("ada").await;
@@ -118,7 +119,7 @@ on_both_engines! {
         }
     }
 
-    /// PasskeyRequiredCredentialCount: so many passkeys, and a user has what the removal of the password needs.
+    /// PasskeyRequiredCredentialCount: the number of passkeys required for the removal of the password.
     async fn passkeys_count_for_the_removal_of_the_password(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -132,7 +133,7 @@ on_both_engines! {
     }
 
     /// TemporaryAccessPassDefaultLifetime, TemporaryAccessPassMaxLifetime and TemporaryAccessPassOneTimeUse.
-    async fn access_passes_last_as_the_store_says(world: World) {
+    async fn lifetimes_of_access_passes_are_as_configured(world: World) {
         let user = world.user("ada").await;
         let passes = security(&world, "/temporary-access-passes");
         world.set_option("TemporaryAccessPassDefaultLifetime", "00:30:00").await;
@@ -151,9 +152,9 @@ on_both_engines! {
         for (once, second) in [("true", 400), ("false", 200)] {
             world.set_option("TemporaryAccessPassOneTimeUse", once).await;
             let pass = world.admin.post(&passes, json!({ "userId": id(&user) })).await.is(201).json();
-            let shown = json!({ "loginName": "ada", "value": pass["value"] });
-            world.admin.post(&redemption, shown.clone()).await.expect(200);
-            world.admin.post(&redemption, shown).await.expect(second);
+            let credentials = json!({ "loginName": "ada", "value": pass["value"] });
+            world.admin.post(&redemption, credentials.clone()).await.expect(200);
+            world.admin.post(&redemption, credentials).await.expect(second);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a refused ceremony says.
+//! Error messages of passkey ceremonies.
 
 use chancery::append_pending;
 use chancery_testkit::on_both_engines;
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::authenticator::{Authenticator, BACKED_UP, PRESENT, VERIFIED, allow};
 
-type Lie = fn(&mut Authenticator);
+type Fault = fn(&mut Authenticator);
 
-/// What is wrong in both ceremonies alike, and how it is told. The library tells each in other words.
-const LIES: [(Lie, &str); 8] = [
+/// Faults of both ceremonies, with their messages. The library reports each in other words.
+const FAULTS: [(Fault, &str); 8] = [
     (
         |one| one.lies = json!({ "challenge": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }),
         "The answer is to another challenge. Begin the ceremony again.",
@@ -28,8 +28,8 @@ const LIES: [(Lie, &str); 8] = [
 ];
 
 on_both_engines! {
-    /// D: a passkey that cannot be read is our fault, not the caller's.
-    async fn a_kept_passkey_that_cannot_be_read_is_told_as_ours(world: World) {
+    /// D: a stored passkey that cannot be read is a server error, not the caller's.
+    async fn a_stored_passkey_that_cannot_be_read_is_a_server_error(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
         let device = Authenticator::new(1);
@@ -39,15 +39,15 @@ on_both_engines! {
         world.admin.post(&path, json!({})).await.problem(500, "internal");
     }
 
-    /// B10: a refused registration or sign-in is told in our words, never a library's.
-    async fn ceremonies_are_refused_in_our_words(world: World) {
+    /// B10: a failed registration or sign-in has our own message, never a library's.
+    async fn failed_ceremonies_have_our_own_messages(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
-        for (lie, words) in LIES {
+        for (fault, message) in FAULTS {
             let mut device = Authenticator::new(1);
-            lie(&mut device);
+            fault(&mut device);
             let problem = device.register(&world, &user).await.problem(400, "invalid-request");
-            assert_eq!(problem["detail"], words);
+            assert_eq!(problem["detail"], message);
         }
         let mut device = Authenticator::new(1);
         device.register(&world, &user).await.expect(201);
@@ -58,18 +58,18 @@ on_both_engines! {
         let again = device.sign_in(&world, &user).await.problem(400, "invalid-request");
         assert_eq!(again["detail"], "The passkey's count of uses did not grow: there may be a copy of it.");
         append_pending(&world.app, now()).await.unwrap();
-        let suspected = world.path("/Event?type=platform.userstore.passkeycredential.clone-suspected");
-        let told = world.admin.get(&suspected).await.is(200).json();
+        let events_of_clones = world.path("/Event?type=platform.userstore.passkeycredential.clone-suspected");
+        let events = world.admin.get(&events_of_clones).await.is(200).json();
         let passkeys = world.admin.get(&world.path(&format!("/PasskeyCredential/user/{}", crate::id(&user)))).await.is(200).json();
-        assert_eq!((told["items"].as_array().unwrap().len(), &told["items"][0]["subject"]), (1, &passkeys[0]["id"]));
+        assert_eq!((events["items"].as_array().unwrap().len(), &events["items"][0]["subject"]), (1, &passkeys[0]["id"]));
         device.uses = 2;
-        for (lie, words) in LIES {
-            let mut lying = device;
-            lie(&mut lying);
-            let problem = lying.sign_in(&world, &user).await.problem(400, "invalid-request");
-            assert_eq!(problem["detail"], words);
+        for (fault, message) in FAULTS {
+            let mut faulty = device;
+            fault(&mut faulty);
+            let problem = faulty.sign_in(&world, &user).await.problem(400, "invalid-request");
+            assert_eq!(problem["detail"], message);
             device = Authenticator {
-                flags: PRESENT | VERIFIED, relying_party: "example.org", lies: json!({}), sent: usize::MAX, ..lying
+                flags: PRESENT | VERIFIED, relying_party: "example.org", lies: json!({}), sent: usize::MAX, ..faulty
             };
         }
         device.signs = false;

@@ -1,4 +1,4 @@
-//! An identity provider on this machine, which does right, and wrong as a test says.
+//! A stub identity provider on this machine, with faults as a test requires.
 
 mod social;
 
@@ -55,29 +55,29 @@ pub fn fields(text: &str) -> HashMap<String, String> {
     pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
 }
 
-/// How the provider behaves: what is said in the place of what is right.
+/// The behaviour of the provider: replacements of its correct responses.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fault of its own")]
 pub struct Behaviour {
-    /// Members of the discovery document; null leaves one out.
+    /// Members of the discovery document; null removes one.
     pub document: Value,
     /// Claims of the ID token.
     pub claims: Value,
     /// Members of its header. By `alg` `none` it is not signed, by `HS256` by the secret.
     pub header: Value,
-    /// What the published key is for.
+    /// The `use` of the published key.
     pub key_use: Option<&'static str>,
     /// Whether another key signs.
     pub signs_by_another: bool,
-    /// Whether that key is published in the place of the first, as `k2`.
+    /// Whether that key is published instead of the first, as `k2`.
     pub publishes_another: bool,
-    /// The answer of the token endpoint.
+    /// The response of the token endpoint.
     pub tokens: Option<(u16, Value)>,
-    /// The answer of UserInfo.
+    /// The response of UserInfo.
     pub user_info: Value,
     /// The public key of a certificate that ID tokens are encrypted to.
     pub encrypted_to: Option<Vec<u8>>,
-    /// The public key by which the client's assertions are verified, in the place of its secret.
+    /// The public key for the client's assertions, instead of its secret.
     pub asserted_by: Option<Vec<u8>>,
     /// The access token.
     pub access_token: Option<String>,
@@ -85,9 +85,9 @@ pub struct Behaviour {
     pub hangs: bool,
     /// Whether each connection is closed at once.
     pub is_down: bool,
-    /// Members of the profile, at a provider that has no ID tokens.
+    /// Members of the profile, for providers without ID tokens.
     pub profile: Value,
-    /// What the last authorization request asked.
+    /// The parameters of the last authorization request.
     pub asked: HashMap<String, String>,
 }
 
@@ -109,8 +109,8 @@ fn with(mut base: Value, more: &Value) -> Value {
 }
 
 impl Behaviour {
-    /// `iss` of the answer: that of the discovery document.
-    fn names_itself_as(&self, issuer: &str) -> String {
+    /// `iss` of the authorization response: that of the discovery document.
+    fn iss_parameter(&self, issuer: &str) -> String {
         if self.document["authorization_response_iss_parameter_supported"] == false {
             return String::new();
         }
@@ -123,7 +123,7 @@ impl StandIn {
         Self::serve_at(TcpListener::bind("127.0.0.1:0").await.unwrap())
     }
 
-    /// The provider whose addresses nobody sets, in the place of Google, Microsoft and the others.
+    /// A provider with fixed public addresses, instead of Google, Microsoft and others.
     pub fn in_place_of_the_public_ones(world: &World) -> Arc<Self> {
         let listener = world.take_public_providers();
         listener.set_nonblocking(true).unwrap();
@@ -155,36 +155,36 @@ impl StandIn {
         self.behaviour.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Behaves so from now on.
+    /// Sets the behaviour from now on.
     pub fn behave(&self, behaviour: Behaviour) {
         *self.behaviour() = behaviour;
     }
 
-    /// Somebody signs in at the address that a trial leads to: the query of the callback.
+    /// Signs in at the address of a trial; returns the query of the callback.
     pub fn sign_in(&self, url: &str) -> String {
         let (before, query) = url.split_once('?').unwrap();
         assert!(before.starts_with(&format!("{}/", self.issuer)), "{url}");
-        let asked = fields(query);
+        let request = fields(query);
         assert_eq!(
-            (asked["response_type"].as_str(), asked["code_challenge_method"].as_str()),
+            (request["response_type"].as_str(), request["code_challenge_method"].as_str()),
             ("code", "S256")
         );
         let mut behaviour = self.behaviour();
-        // a provider that has no ID tokens does not name itself, either
-        let named =
-            if asked.contains_key("nonce") { behaviour.names_itself_as(&self.issuer) } else { String::new() };
-        let query = format!("code=the+code&state={}{named}", asked["state"]);
-        behaviour.asked = asked;
+        // providers without ID tokens send no `iss`, either
+        let iss =
+            if request.contains_key("nonce") { behaviour.iss_parameter(&self.issuer) } else { String::new() };
+        let query = format!("code=the+code&state={}{iss}", request["state"]);
+        behaviour.asked = request;
         drop(behaviour);
         query
     }
 
-    /// What the last sign-in asked for.
+    /// A parameter of the last authorization request.
     pub fn asked(&self, name: &str) -> String {
         self.behaviour().asked[name].clone()
     }
 
-    /// Whether the last sign-in asked for it.
+    /// Whether the last authorization request had the parameter.
     pub fn asked_at_all(&self, name: &str) -> bool {
         self.behaviour().asked.contains_key(name)
     }
@@ -264,7 +264,7 @@ impl StandIn {
                 let is_bound = behaviour.asked.get("code_challenge") == Some(&challenge)
                     && behaviour.asked.get("redirect_uri") == form.get("redirect_uri")
                     && form["code"] == "the code";
-                if !self.is_proven(&behaviour, head, &form) {
+                if !self.is_client_authenticated(&behaviour, head, &form) {
                     return (401, json!({ "error": "invalid_client" }));
                 }
                 if !is_bound {
@@ -283,8 +283,13 @@ impl StandIn {
         }
     }
 
-    /// Whether the client proves itself: by its secret, or by an assertion.
-    fn is_proven(&self, behaviour: &Behaviour, head: &str, form: &HashMap<String, String>) -> bool {
+    /// Whether the client authenticates, by its secret or by an assertion.
+    fn is_client_authenticated(
+        &self,
+        behaviour: &Behaviour,
+        head: &str,
+        form: &HashMap<String, String>,
+    ) -> bool {
         let Some(key) = &behaviour.asserted_by else {
             return head.contains(&format!("Basic {}", BASE64_STANDARD.encode("us:quiet")));
         };

@@ -1,4 +1,4 @@
-//! Tokens: who is let in, what they reach, and how they end.
+//! Tokens: authentication, rights, reach and expiry.
 
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
@@ -6,20 +6,22 @@ use serde_json::{Value, json};
 use super::{at, directory, error, group, ids, of_provider, one, operations, own, user};
 use crate::{id, management::instance::set_option, permissions::callers, pointers};
 
-const NOBODY: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
+const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 const RIGHTS: [&str; 4] = ["Read", "WriteUsers", "WriteGroups", "Delete"];
 
 /// Every operation of a directory: method, path, the right that a token needs.
-fn walk() -> Vec<(&'static str, String, &'static str)> {
+fn all_operations() -> Vec<(&'static str, String, &'static str)> {
     let mut all = vec![("POST", "/.search".to_owned(), "Read")];
     for document in ["/Schemas", "/ResourceTypes", "/Schemas/none", "/ResourceTypes/none"] {
         all.push(("GET", document.to_owned(), "Read"));
     }
-    for (of, writes) in [("/Users", "WriteUsers"), ("/Groups", "WriteGroups")] {
-        all.extend([("GET", of.to_owned(), "Read"), ("POST", of.to_owned(), writes)]);
+    for (of, write_right) in [("/Users", "WriteUsers"), ("/Groups", "WriteGroups")] {
+        all.extend([("GET", of.to_owned(), "Read"), ("POST", of.to_owned(), write_right)]);
         all.push(("POST", format!("{of}/.search"), "Read"));
-        let one = format!("{of}/{NOBODY}");
-        for (method, right) in [("GET", "Read"), ("PUT", writes), ("PATCH", writes), ("DELETE", "Delete")] {
+        let one = format!("{of}/{UNKNOWN_ID}");
+        for (method, right) in
+            [("GET", "Read"), ("PUT", write_right), ("PATCH", write_right), ("DELETE", "Delete")]
+        {
             all.push((method, one.clone(), right));
         }
     }
@@ -33,20 +35,20 @@ async fn call(client: &chancery_testkit::Client, method: &str, path: &str) -> u1
 }
 
 on_both_engines! {
-    /// Every operation refuses who may not, and lets in who may; what they are about does not matter for that.
-    async fn every_operation_asks_for_its_right(world: World) {
+    /// Every operation rejects callers without its right, and accepts those with it, whatever the body is.
+    async fn every_operation_requires_its_right(world: World) {
         let partner = of_provider(&world, "partner").await.0;
-        let (good, wrong, elsewhere) = callers(&world).await;
+        let (good, without_role, out_of_scope) = callers(&world).await;
         let (_, others) = directory(&world, json!({})).await;
         let mut tokens = Vec::new();
         for right in RIGHTS {
             tokens.push((right, directory(&world, json!({ "rights": [right] })).await.0));
         }
         let ended = world.admin.with_token(&others["token"].as_str().unwrap().to_lowercase());
-        for (method, path, needed) in walk() {
+        for (method, path, needed) in all_operations() {
             let what = format!("{method} {path}");
-            for (nobody, status) in [(&world.anonymous, 401), (&partner, 401), (&ended, 401), (&wrong, 403), (&elsewhere, 404)] {
-                assert_eq!(call(nobody, method, &path).await, status, "{what}");
+            for (client, status) in [(&world.anonymous, 401), (&partner, 401), (&ended, 401), (&without_role, 403), (&out_of_scope, 404)] {
+                assert_eq!(call(client, method, &path).await, status, "{what}");
             }
             for role in ["AuditTrailReader", "TenantAdmin", "ApplicationDataReader"] {
                 assert_eq!(call(&good[role], method, &path).await, 403, "{what}: {role}");
@@ -57,40 +59,40 @@ on_both_engines! {
             }
             for (right, client) in &tokens {
                 let status = call(client, method, &path).await;
-                let is_let_in = ![401, 403, 405].contains(&status) && status < 500;
-                assert!(if *right == needed { is_let_in } else { status == 403 }, "{what}: {right} answered {status}");
+                let is_accepted = ![401, 403, 405].contains(&status) && status < 500;
+                assert!(if *right == needed { is_accepted } else { status == 403 }, "{what}: {right} answered {status}");
             }
         }
-        // of many operations each asks for its own
-        for (method, path, needed) in walk() {
+        // each operation of a bulk request requires its own right
+        for (method, path, needed) in all_operations() {
             if method == "GET" || path.ends_with(".search") {
                 continue;
             }
             let body = json!({ "Operations": [{ "method": method, "path": path, "bulkId": "a", "data": {} }] });
             for (right, client) in &tokens {
-                let told = client.post(&at("/Bulk"), body.clone()).await.is(200).json();
-                let is_refused = told["Operations"][0]["status"] == "403";
-                assert_eq!(is_refused, *right != needed, "{method} {path} of many: {right}, {told}");
+                let response = client.post(&at("/Bulk"), body.clone()).await.is(200).json();
+                let is_rejected = response["Operations"][0]["status"] == "403";
+                assert_eq!(is_rejected, *right != needed, "{method} {path} of many: {right}, {response}");
             }
         }
     }
 
     async fn a_token_is_shown_once(world: World) {
-        let (client, made) = directory(&world, json!({})).await;
-        let path = world.path(&format!("/ScimToken/{}", id(&made)));
+        let (client, created) = directory(&world, json!({})).await;
+        let path = world.path(&format!("/ScimToken/{}", id(&created)));
         let row = world.admin.get(&path).await.is(200).json();
-        assert_eq!((&row["token"], &row["hint"]), (&json!(null), &made["token"].as_str().unwrap()[..12].into()));
+        assert_eq!((&row["token"], &row["hint"]), (&json!(null), &created["token"].as_str().unwrap()[..12].into()));
         assert_eq!(row["rights"], json!(["Read", "WriteUsers", "WriteGroups", "Delete"]));
         let trail = world.admin.get(&world.path("/CustomAuditTrail?count=5&sortOrder=descending")).await.is(200);
-        assert!(!String::from_utf8_lossy(&trail.bytes).contains(made["token"].as_str().unwrap()));
+        assert!(!String::from_utf8_lossy(&trail.bytes).contains(created["token"].as_str().unwrap()));
         client.get(&at("/Users")).await.expect(200);
         crate::token::uses::write_uses(&world).await;
         assert!(world.admin.get(&path).await.is(200).json()["lastUsedOn"].is_string());
         let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
         world.admin.patch(&path, off).await.expect(202);
-        let refused = client.get(&at("/Users")).await;
-        error(&refused, 401);
-        assert!(refused.header("www-authenticate").is_some());
+        let rejected = client.get(&at("/Users")).await;
+        error(&rejected, 401);
+        assert!(rejected.header("www-authenticate").is_some());
         world.admin.delete(&path).await.expect(204);
         error(&client.get(&at("/Users")).await, 401);
         let late = json!({ "name": "late", "expiresOn": "2099-01-01T00:00:00Z" });
@@ -99,14 +101,14 @@ on_both_engines! {
         error(&past.get(&at("/Users")).await, 401);
     }
 
-    async fn rights_and_networks_bound_a_token(world: World) {
-        let (reads, _) = directory(&world, json!({ "rights": ["Read"] })).await;
-        reads.get(&at("/Users")).await.expect(200);
-        error(&reads.post(&at("/Users"), json!({ "userName": "x" })).await, 403);
-        let (writes, _) = directory(&world, json!({ "rights": ["Read", "WriteUsers"] })).await;
-        let made = user(&writes, "ada").await;
-        error(&writes.delete(&one("Users", &made)).await, 403);
-        error(&writes.post(&at("/Groups"), json!({ "displayName": "g" })).await, 403);
+    async fn rights_and_networks_limit_a_token(world: World) {
+        let (reader, _) = directory(&world, json!({ "rights": ["Read"] })).await;
+        reader.get(&at("/Users")).await.expect(200);
+        error(&reader.post(&at("/Users"), json!({ "userName": "x" })).await, 403);
+        let (writer, _) = directory(&world, json!({ "rights": ["Read", "WriteUsers"] })).await;
+        let created = user(&writer, "ada").await;
+        error(&writer.delete(&one("Users", &created)).await, 403);
+        error(&writer.post(&at("/Groups"), json!({ "displayName": "g" })).await, 403);
         let (far, _) = directory(&world, json!({ "networks": ["192.0.2.0/24"] })).await;
         error(&far.get(&at("/Users")).await, 401);
         let (near, _) = directory(&world, json!({ "networks": ["192.0.2.0/24", "127.0.0.0/8"] })).await;
@@ -124,48 +126,48 @@ on_both_engines! {
         }
     }
 
-    /// Who may write and not read is told what the write is known by, and nothing else.
-    async fn who_does_not_read_is_not_told(world: World) {
-        let (writes, _) = directory(&world, json!({ "rights": ["WriteUsers", "WriteGroups"], "reach": "All" })).await;
+    /// A client that may write and not read gets only the id and the version.
+    async fn a_client_without_read_gets_only_id_and_version(world: World) {
+        let (writer, _) = directory(&world, json!({ "rights": ["WriteUsers", "WriteGroups"], "reach": "All" })).await;
         let ada = world.admin.post(&world.path("/User"), json!({ "loginName": "ada", "phoneNumber": "+49 30 1" })).await.is(201).json();
         let staff = world.group("staff").await;
-        let told = |answer: chancery_testkit::Answer| {
-            let told = answer.json();
-            assert!(answer.status.is_success(), "{told}");
-            told.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        let members = |answer: chancery_testkit::Answer| {
+            let members = answer.json();
+            assert!(answer.status.is_success(), "{members}");
+            members.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
         };
         let title = operations(&json!([{ "op": "replace", "path": "title", "value": "Dr." }]));
         let name = operations(&json!([{ "op": "replace", "path": "externalId", "value": "x" }]));
         let (user, group) = (one("Users", &ada), one("Groups", &staff));
         for answer in [
-            writes.patch(&user, title.clone()).await,
-            writes.patch(&format!("{user}?attributes=userName,phoneNumbers"), title).await,
-            writes.put(&user, json!({ "userName": "ada" })).await,
-            writes.post(&at("/Users"), json!({ "userName": "bob" })).await,
-            writes.post(&at("/Groups"), json!({ "displayName": "g" })).await,
+            writer.patch(&user, title.clone()).await,
+            writer.patch(&format!("{user}?attributes=userName,phoneNumbers"), title).await,
+            writer.put(&user, json!({ "userName": "ada" })).await,
+            writer.post(&at("/Users"), json!({ "userName": "bob" })).await,
+            writer.post(&at("/Groups"), json!({ "displayName": "g" })).await,
         ] {
-            assert_eq!(told(answer), "id meta schemas");
+            assert_eq!(members(answer), "id meta schemas");
         }
-        let answer = writes.patch(&group, name).await;
+        let answer = writer.patch(&group, name).await;
         assert!(answer.status.is_success() && !String::from_utf8_lossy(&answer.bytes).contains("staff"), "{answer:?}");
-        error(&writes.get(&user).await, 403);
+        error(&writer.get(&user).await, 403);
     }
 
-    /// A key for repetitions is refused: whoever sends one counts on it.
-    async fn keys_for_repetitions_are_refused(world: World) {
+    /// An idempotency key is rejected: a client that sends one relies on it.
+    async fn idempotency_keys_are_rejected(world: World) {
         let client = own(&world).await;
         let body = |value: Value| value.to_string().into_bytes();
         let headers = [("content-type", "application/scim+json"), ("idempotency-key", "k")];
         let bulk = json!({ "Operations": [{ "method": "POST", "path": "/Users", "bulkId": "a", "data": { "userName": "ada" } }] });
         for (path, sent) in [("/Users", json!({ "userName": "ada" })), ("/Groups", json!({ "displayName": "ada" })), ("/Bulk", bulk)] {
             let answer = client.send(http::Method::POST, &at(path), &headers, body(sent)).await;
-            let (word, told) = error(&answer, 400);
-            assert!(word == "invalidValue" && told.contains("Idempotency-Key"), "{word} {told}");
+            let (word, detail) = error(&answer, 400);
+            assert!(word == "invalidValue" && detail.contains("Idempotency-Key"), "{word} {detail}");
         }
         assert_eq!(client.get(&at("/Users")).await.is(200).json()["totalResults"], 0);
     }
 
-    /// Two directories of one store see and harm nothing of each other's.
+    /// Two directories of one store do not see or change each other's resources.
     async fn directories_do_not_see_each_other(world: World) {
         let (one_client, first) = directory(&world, json!({})).await;
         let two = own(&world).await;
@@ -190,16 +192,16 @@ on_both_engines! {
 
         let (next, _) = directory(&world, json!({ "successorOf": first["id"] })).await;
         next.get(&one("Users", &ada)).await.expect(200);
-        let told = world.admin.get(&world.path(&format!("/ScimToken/{}", id(&first)))).await.is(200).json();
-        assert_eq!((&told["ownedUsers"], &told["ownedGroups"]), (&json!(2), &json!(1)));
+        let token_row = world.admin.get(&world.path(&format!("/ScimToken/{}", id(&first)))).await.is(200).json();
+        assert_eq!((&token_row["ownedUsers"], &token_row["ownedGroups"]), (&json!(2), &json!(1)));
         let (all, _) = directory(&world, json!({ "reach": "All" })).await;
-        let seen = ids(&all.get(&at("/Users")).await.is(200).json());
-        assert!(seen.contains(&id(&ada).to_owned()) && seen.contains(&id(&other).to_owned()) && seen.len() == 4, "{seen:?}");
+        let visible = ids(&all.get(&at("/Users")).await.is(200).json());
+        assert!(visible.contains(&id(&ada).to_owned()) && visible.contains(&id(&other).to_owned()) && visible.len() == 4, "{visible:?}");
         let by_hand = world.user("zoe").await;
         all.get(&one("Users", &by_hand)).await.expect(200);
     }
 
-    async fn a_token_is_good_at_its_instance_alone(world: World) {
+    async fn a_token_is_valid_only_at_its_instance(world: World) {
         let store = own(&world).await;
         let (provider, base) = of_provider(&world, "partner").await;
         error(&store.get(&format!("{base}/Users")).await, 401);
@@ -209,21 +211,21 @@ on_both_engines! {
         error(&world.anonymous.with_token("chscim_nobody").get(&at("/Users")).await, 401);
         provider.get(&format!("{base}/Users")).await.expect(200);
         // a client app that administers the store reaches all of it
-        let made = user(&store, "ada").await;
-        world.admin.get(&one("Users", &made)).await.expect(200);
+        let created = user(&store, "ada").await;
+        world.admin.get(&one("Users", &created)).await.expect(200);
         world.admin.post(&at("/Users"), json!({ "userName": "bob" })).await.expect(201);
-        let nobody = world.client("nobody", &[]).await;
-        error(&nobody.get(&at("/Users")).await, 403);
+        let without_roles = world.client("nobody", &[]).await;
+        error(&without_roles.get(&at("/Users")).await, 403);
         // a new token of the provider ends the one before
         let path = "/api/management/v2/IdpInstance/partner/scim/token";
         world.admin.send(http::Method::POST, path, &[], Vec::new()).await.expect(204);
         error(&provider.get(&format!("{base}/Users")).await, 401);
     }
 
-    async fn a_provider_s_directory_has_so_many_requests(world: World) {
+    async fn a_provider_s_directory_has_a_rate_limit(world: World) {
         let (client, base) = of_provider(&world, "partner").await;
         let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
-        let is_turned_away = async |times: usize| {
+        let is_rate_limited = async |times: usize| {
             for _ in 0..times {
                 if client.get(&format!("{base}/Users")).await.status == 429 {
                     return true;
@@ -231,31 +233,31 @@ on_both_engines! {
             }
             false
         };
-        assert!(!is_turned_away(20).await);
+        assert!(!is_rate_limited(20).await);
         set_option(&world, &instance, "ScimRateLimit", "1").await;
-        assert!(is_turned_away(20).await);
+        assert!(is_rate_limited(20).await);
     }
 
-    async fn a_token_has_so_many_requests(world: World) {
+    async fn a_token_has_a_rate_limit(world: World) {
         world.set_option("ScimRateLimit", "1").await;
         let client = own(&world).await;
-        let mut refused = None;
+        let mut limited = None;
         for _ in 0..10 {
             let answer = client.get(&at("/ServiceProviderConfig")).await;
             answer.expect(200);
             let answer = client.get(&at("/Users")).await;
             if answer.status == 429 {
-                refused = Some(answer);
+                limited = Some(answer);
                 break;
             }
         }
-        let refused = refused.unwrap();
-        error(&refused, 429);
-        assert_eq!(refused.header("retry-after"), Some("1"));
+        let limited = limited.unwrap();
+        error(&limited, 429);
+        assert_eq!(limited.header("retry-after"), Some("1"));
     }
 
-    /// A directory would be administrator if it could write who is.
-    async fn administrators_are_not_provisioned(world: World) {
+    /// A directory that could write administrators would be one itself.
+    async fn administrators_cannot_be_provisioned(world: World) {
         let (client, _) = directory(&world, json!({ "reach": "All" })).await;
         let (ada, bob) = (user(&client, "ada").await, user(&client, "bob").await);
         let team = group(&client, "admins", &[&bob]).await;
@@ -286,7 +288,7 @@ on_both_engines! {
         error(&client.delete(&one("Groups", &team)).await, 403);
     }
 
-    /// A directory learns that its instance is closed, and goes on when it is open again.
+    /// A directory gets 404 while its instance is closed, and continues when it is open again.
     async fn a_closed_instance_is_not_found(world: World) {
         let (partner, base) = of_provider(&world, "partner").await;
         let store = own(&world).await;

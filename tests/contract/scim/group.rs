@@ -13,7 +13,7 @@ fn members(group: &Json) -> Vec<String> {
 }
 
 on_both_engines! {
-    async fn members_come_and_go(world: World) {
+    async fn members_are_added_replaced_and_removed(world: World) {
         let client = own(&world).await;
         let (ada, bob, carl) = (user(&client, "ada").await, user(&client, "bob").await, user(&client, "carl").await);
         let inner = group(&client, "inner", &[]).await;
@@ -21,8 +21,8 @@ on_both_engines! {
         let path = one("Groups", &outer);
         assert_eq!(members(&outer), [id(&ada), id(&inner)]);
         assert_eq!(outer["members"][1], json!({ "value": inner["id"], "type": "Group", "$ref": inner["meta"]["location"] }));
-        let shown = client.get(&format!("{path}?attributes=members,members.display")).await.is(200).json();
-        assert_eq!(shown["members"][0]["display"], "ada");
+        let rendered = client.get(&format!("{path}?attributes=members,members.display")).await.is(200).json();
+        assert_eq!(rendered["members"][0]["display"], "ada");
         let member = |who: &Json| json!([{ "value": who["id"] }]);
         for (operation, expected) in [
             (json!({ "op": "Add", "path": "members", "value": [{ "value": bob["id"] }, { "value": bob["id"] }] }), vec![&ada, &bob, &inner]),
@@ -33,18 +33,18 @@ on_both_engines! {
             (json!({ "op": "replace", "path": "members", "value": member(&carl) }), vec![&carl]),
             (json!({ "op": "remove", "path": "members" }), vec![]),
         ] {
-            let told = client.patch(&path, operations(&json!([operation]))).await.is(200).json();
-            assert_eq!(members(&told), expected.iter().map(|who| id(who).to_owned()).collect::<Vec<_>>(), "{operation}");
+            let updated = client.patch(&path, operations(&json!([operation]))).await.is(200).json();
+            assert_eq!(members(&updated), expected.iter().map(|who| id(who).to_owned()).collect::<Vec<_>>(), "{operation}");
         }
-        let told = client.put(&path, json!({ "displayName": "outer", "members": member(&ada) })).await.is(200).json();
-        assert_eq!(members(&told), [id(&ada)]);
+        let updated = client.put(&path, json!({ "displayName": "outer", "members": member(&ada) })).await.is(200).json();
+        assert_eq!(members(&updated), [id(&ada)]);
         let of = client.get(&one("Users", &ada)).await.is(200).json();
         assert_eq!(of["groups"], json!([{ "value": outer["id"], "display": "outer", "type": "direct", "$ref": outer["meta"]["location"] }]));
         let list = client.get(&at(&format!("/Groups?excludedAttributes=members&filter=members.value%20eq%20%22{}%22", id(&ada)))).await.is(200).json();
         assert_eq!((&list["totalResults"], list["Resources"][0].get("members")), (&json!(1), None));
     }
 
-    async fn what_cannot_be_a_member_is_refused(world: World) {
+    async fn invalid_members_are_rejected(world: World) {
         let client = own(&world).await;
         let ada = user(&client, "ada").await;
         let inner = group(&client, "inner", &[]).await;
@@ -53,28 +53,28 @@ on_both_engines! {
             let client = client.clone();
             async move { client.patch(&path, operations(&json!([{ "op": "add", "path": "members", "value": [member] }]))).await }
         };
-        let circle = add(one("Groups", &inner), json!({ "value": outer["id"] })).await;
-        error(&circle, 409);
+        let cycle = add(one("Groups", &inner), json!({ "value": outer["id"] })).await;
+        error(&cycle, 409);
         assert_eq!(error(&add(one("Groups", &outer), json!({ "value": ada["id"], "type": "Group" })).await, 400).0, "invalidValue");
-        for nobody in ["0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f", "x"] {
-            assert_eq!(error(&add(one("Groups", &outer), json!({ "value": nobody })).await, 400).0, "invalidValue");
+        for unknown_id in ["0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f", "x"] {
+            assert_eq!(error(&add(one("Groups", &outer), json!({ "value": unknown_id })).await, 400).0, "invalidValue");
         }
         let null = operations(&json!([{ "op": "replace", "path": "members", "value": null }]));
         assert_eq!(error(&client.patch(&one("Groups", &outer), null).await, 400).0, "invalidValue");
         assert_eq!(error(&client.post(&at("/Groups"), json!({ "displayName": "OUTER" })).await, 409).0, "uniqueness");
     }
 
-    /// A value array that got lost must not empty a company.
-    async fn many_members_are_not_emptied_by_mistake(world: World) {
+    /// A value array that got lost must not remove all members of a company's group.
+    async fn removing_many_members_needs_if_match(world: World) {
         let client = own(&world).await;
         let users: Vec<Json> = (0..1001).map(|number| json!({ "loginName": format!("u{number}") })).collect();
         world.admin.post(&world.path("/User/batch"), json!(users)).await.expect(200);
-        let made = group(&client, "all", &[]).await;
-        // an administrator fills it: the directory does not see them, and counts them all the same
+        let created = group(&client, "all", &[]).await;
+        // an administrator adds the members: the directory does not see them, but counts them
         let list = world.admin.get(&world.path("/User")).await.is(200).json();
         let ids: Vec<&str> = list.as_array().unwrap().iter().map(id).collect();
-        world.admin.post(&world.path(&format!("/Group/{}/users", id(&made))), json!({ "relatedIds": ids })).await.expect(202);
-        let path = one("Groups", &made);
+        world.admin.post(&world.path(&format!("/Group/{}/users", id(&created))), json!({ "relatedIds": ids })).await.expect(202);
+        let path = one("Groups", &created);
         let empty = operations(&json!([{ "op": "remove", "path": "members" }])).to_string().into_bytes();
         let send = |tag: Option<&'static str>| {
             let (client, path, body) = (client.clone(), path.clone(), empty.clone());
@@ -88,8 +88,8 @@ on_both_engines! {
         assert!(word == "invalidValue" && detail.contains("1001"), "{detail}");
         let answer = send(Some("*")).await.is(204);
         assert!(answer.header("etag").is_some(), "a large group is not answered");
-        let kept = world.admin.get(&world.path(&format!("/Group/{}", id(&made)))).await.is(200).json();
-        assert_eq!(kept["memberUsers"].as_array().unwrap().len(), 1001, "whom it does not see stays");
+        let remaining = world.admin.get(&world.path(&format!("/Group/{}", id(&created)))).await.is(200).json();
+        assert_eq!(remaining["memberUsers"].as_array().unwrap().len(), 1001, "whom it does not see stays");
         let (all, _) = directory(&world, json!({ "reach": "All" })).await;
         let answer = all.send(http::Method::PATCH, &path, &[("content-type", "application/json"), ("if-match", "*")], empty.clone()).await;
         assert_eq!(members(&answer.is(200).json()), [""; 0]);
@@ -99,16 +99,16 @@ on_both_engines! {
         let (client, base) = of_provider(&world, "partner").await;
         let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();
         let body = json!({ "displayName": "All", "externalId": "g-1", "members": [{ "value": ada["id"] }] });
-        let made = client.post(&format!("{base}/Groups"), body).await.is(201).json();
-        assert_eq!((members(&made), &made["externalId"]), (vec![id(&ada).to_owned()], &json!("g-1")));
+        let created = client.post(&format!("{base}/Groups"), body).await.is(201).json();
+        assert_eq!((members(&created), &created["externalId"]), (vec![id(&ada).to_owned()], &json!("g-1")));
         error(&client.post(&format!("{base}/Groups"), json!({ "displayName": "all" })).await, 409);
         let of = client.get(&format!("{base}/Users/{}", id(&ada))).await.is(200).json();
         assert_eq!(of["groups"][0]["display"], "All");
-        let row = world.admin.get(&format!("/api/management/v2/ApplicationGroup/{}", id(&made))).await.is(200).json();
+        let row = world.admin.get(&format!("/api/management/v2/ApplicationGroup/{}", id(&created))).await.is(200).json();
         assert_eq!(row["name"], "All");
         let wrong = operations(&json!([{ "op": "add", "path": "members", "value": [{ "value": ada["id"], "type": "Group" }] }]));
-        assert_eq!(error(&client.patch(&format!("{base}/Groups/{}", id(&made)), wrong).await, 400).0, "invalidValue");
-        client.delete(&format!("{base}/Groups/{}", id(&made))).await.expect(204);
+        assert_eq!(error(&client.patch(&format!("{base}/Groups/{}", id(&created)), wrong).await, 400).0, "invalidValue");
+        client.delete(&format!("{base}/Groups/{}", id(&created))).await.expect(204);
         assert_eq!(client.get(&format!("{base}/Users/{}", id(&ada))).await.is(200).json().get("groups"), None);
     }
 }

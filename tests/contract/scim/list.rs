@@ -1,4 +1,4 @@
-//! Lists: filters, orders, pages by position and by cursor, searches.
+//! Lists: filters, sort order, pages by index and by cursor, searches.
 
 use chancery_testkit::{Client, on_both_engines};
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{at, error, group, ids, of_provider, one, operations, own, user};
 use crate::{each, id, list::encode};
 
-async fn found(client: &Client, filter: &str) -> Vec<String> {
+async fn matches_of(client: &Client, filter: &str) -> Vec<String> {
     let list = client
         .get(&at(&format!("/Users?attributes=userName&filter={}", encode(filter))))
         .await
@@ -16,7 +16,7 @@ async fn found(client: &Client, filter: &str) -> Vec<String> {
 }
 
 on_both_engines! {
-    async fn filters_find(world: World) {
+    async fn filters_select_users(world: World) {
         let client = own(&world).await;
         for (name, more) in [
             ("ada", json!({ "externalId": "x1", "emails": [{ "value": "a@example.com", "type": "work" }], "name": { "familyName": "Lovelace" } })),
@@ -41,7 +41,7 @@ on_both_engines! {
             (format!("groups.value eq \"{}\"", id(&team)), vec!["ada"]), (format!("id eq \"{}\"", id(&ada)), vec!["ada"]),
             ("urn:ietf:params:scim:schemas:core:2.0:User:userName eq \"bob\"".to_owned(), vec!["bob"]),
         ] {
-            assert_eq!(found(&client, &filter).await, names, "{filter}");
+            assert_eq!(matches_of(&client, &filter).await, names, "{filter}");
         }
         for filter in ["userName is \"x\"", "nobody eq 1", "roles.value eq \"x\"", "(userName pr", "active gt true"] {
             let answer = client.get(&at(&format!("/Users?filter={}", encode(filter)))).await;
@@ -53,7 +53,7 @@ on_both_engines! {
         assert_eq!(each(&ordered["Resources"], "userName"), ["bob", "ada", "Carl"], "who has none comes last");
     }
 
-    async fn pages_have_everybody_once(world: World) {
+    async fn pages_have_each_user_once(world: World) {
         let client = own(&world).await;
         let mut all = Vec::new();
         for number in 0..7 {
@@ -64,17 +64,17 @@ on_both_engines! {
             all.push(id(&client.post(&at("/Users"), body).await.is(201).json()).to_owned());
         }
         for order in ["", "&sortBy=userName", "&sortBy=name.familyName", "&sortBy=name.familyName&sortOrder=descending"] {
-            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            let (mut by_cursor, mut cursor) = (Vec::new(), String::new());
             loop {
                 let page = client.get(&at(&format!("/Users?count=2{order}&cursor={cursor}"))).await.is(200).json();
                 assert_eq!(page.get("totalResults"), None);
-                seen.extend(ids(&page));
+                by_cursor.extend(ids(&page));
                 match page["nextCursor"].as_str() {
                     Some(next) => next.clone_into(&mut cursor),
                     None => break,
                 }
             }
-            let mut sorted = seen.clone();
+            let mut sorted = by_cursor.clone();
             sorted.sort();
             assert_eq!(sorted, all, "by cursor {order}");
             let mut by_index = Vec::new();
@@ -83,12 +83,12 @@ on_both_engines! {
                 assert_eq!((&page["totalResults"], &page["startIndex"]), (&json!(7), &json!(start)));
                 by_index.extend(ids(&page));
             }
-            assert_eq!(by_index, seen, "by index {order}");
+            assert_eq!(by_index, by_cursor, "by index {order}");
         }
         let counted = client.get(&at("/Users?count=0")).await.is(200).json();
         assert_eq!((&counted["totalResults"], ids(&counted).len()), (&json!(7), 0));
-        let begun = client.get(&at("/Users?startIndex=-4&count=-1")).await.is(200).json();
-        assert_eq!((&begun["startIndex"], ids(&begun).len()), (&json!(1), 0));
+        let from_start = client.get(&at("/Users?startIndex=-4&count=-1")).await.is(200).json();
+        assert_eq!((&from_start["startIndex"], ids(&from_start).len()), (&json!(1), 0));
         let next = client.get(&at("/Users?count=2&cursor=")).await.is(200).json();
         let next = next["nextCursor"].as_str().unwrap();
         for path in [format!("/Users?filter=userName%20pr&cursor={next}"), "/Users?cursor=x".to_owned(), format!("/Groups?cursor={next}")] {
@@ -98,7 +98,7 @@ on_both_engines! {
         assert_eq!(error(&another.get(&at(&format!("/Users?cursor={next}"))).await, 400).0, "invalidCursor");
     }
 
-    async fn bodies_search(world: World) {
+    async fn search_by_post(world: World) {
         let client = own(&world).await;
         let ada = user(&client, "ada").await;
         let team = group(&client, "ada", &[]).await;
@@ -112,7 +112,7 @@ on_both_engines! {
         assert_eq!(error(&client.post(&at("/.search"), json!({ "filter": "nobody pr" })).await, 400).0, "invalidFilter");
     }
 
-    async fn documents_tell_what_there_is(world: World) {
+    async fn discovery_documents_are_served(world: World) {
         let client = own(&world).await;
         let config = world.anonymous.get(&at("/ServiceProviderConfig")).await.is(200);
         assert_eq!(config.header("content-type"), Some("application/scim+json"));
@@ -134,7 +134,7 @@ on_both_engines! {
         let _: Json = plain.json();
     }
 
-    /// A link to what a directory does not see is found by no filter, whichever way it asks.
+    /// A link to a resource outside of the directory's reach is found by no filter.
     async fn links_outside_the_reach_are_not_found(world: World) {
         let client = own(&world).await;
         let ada = user(&client, "ada").await;
@@ -144,11 +144,11 @@ on_both_engines! {
         let team = group(&client, "team", &[]).await;
         world.admin.post(&world.path(&format!("/Group/{}/users", id(&team))), json!({ "relatedIds": [by_hand["id"]] })).await.expect(202);
         let count = |client: Client, path: String| async move { client.get(&at(&path)).await.is(200).json()["totalResults"].clone() };
-        let nobody = "00000000-0000-0000-0000-000000000000";
+        let lowest_id = "00000000-0000-0000-0000-000000000000";
         for (of, filter, others) in [
-            ("Users", format!("groups.value eq \"{}\"", id(&hidden)), 1), ("Users", format!("groups.value gt \"{nobody}\""), 2),
+            ("Users", format!("groups.value eq \"{}\"", id(&hidden)), 1), ("Users", format!("groups.value gt \"{lowest_id}\""), 2),
             ("Users", "groups pr".to_owned(), 2), ("Users", format!("groups[value eq \"{}\"]", id(&hidden)), 1),
-            ("Groups", format!("members.value eq \"{}\"", id(&by_hand)), 1), ("Groups", format!("members.value gt \"{nobody}\""), 2),
+            ("Groups", format!("members.value eq \"{}\"", id(&by_hand)), 1), ("Groups", format!("members.value gt \"{lowest_id}\""), 2),
             ("Groups", "members pr".to_owned(), 2), ("Groups", "members.type eq \"User\"".to_owned(), 2),
         ] {
             let path = format!("/{of}?filter={}", encode(&filter));
@@ -161,23 +161,23 @@ on_both_engines! {
         assert_eq!(count(client.clone(), without).await, 1);
     }
 
-    /// A person of a provider may be in groups that an administrator made.
+    /// A person of a provider may be in groups that an administrator created.
     async fn links_outside_a_provider_are_not_found(world: World) {
         let (client, base) = of_provider(&world, "partner").await;
         let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();
         let body = json!({ "displayName": "own", "members": [{ "value": ada["id"] }] });
         let own = client.post(&format!("{base}/Groups"), body).await.is(201).json();
-        for (of, filter, found) in [
+        for (of, filter, count) in [
             ("Users", format!("groups.value eq \"{}\"", id(&own)), 1), ("Users", "groups pr".to_owned(), 1),
             ("Groups", format!("members.value eq \"{}\"", id(&ada)), 1), ("Groups", "members pr".to_owned(), 1),
             ("Users", format!("groups.value eq \"{}\"", id(&ada)), 0),
         ] {
             let list = client.get(&format!("{base}/{of}?filter={}", encode(&filter))).await.is(200).json();
-            assert_eq!(list["totalResults"], found, "{filter}");
+            assert_eq!(list["totalResults"], count, "{filter}");
         }
     }
 
-    async fn lists_come_in_the_order_of_the_last_change(world: World) {
+    async fn lists_are_sorted_by_the_last_change(world: World) {
         let client = own(&world).await;
         let mut users = Vec::new();
         for name in ["ada", "bob", "carl"] {
@@ -189,16 +189,16 @@ on_both_engines! {
             let path = format!("/Users?sortBy=meta.lastModified&attributes=userName{order}");
             let list = client.get(&at(&path)).await.is(200).json();
             assert_eq!(each(&list["Resources"], "userName"), names, "{order}");
-            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            let (mut by_cursor, mut cursor) = (Vec::new(), String::new());
             loop {
                 let page = client.get(&at(&format!("{path}&count=1&cursor={cursor}"))).await.is(200).json();
-                seen.extend(each(&page["Resources"], "userName").into_iter().map(str::to_owned));
+                by_cursor.extend(each(&page["Resources"], "userName").into_iter().map(str::to_owned));
                 match page["nextCursor"].as_str() {
                     Some(next) => next.clone_into(&mut cursor),
                     None => break,
                 }
             }
-            assert_eq!(seen, names, "by cursor {order}");
+            assert_eq!(by_cursor, names, "by cursor {order}");
         }
         for (start, name) in [(1, "bob"), (2, "carl"), (3, "ada")] {
             let list = client.get(&at(&format!("/Users?sortBy=meta.lastModified&count=1&startIndex={start}"))).await.is(200).json();
@@ -208,7 +208,7 @@ on_both_engines! {
         client.get(&at("/Groups?sortBy=meta.lastModified")).await.expect(200);
     }
 
-    async fn refusals_of_filters_name_scims_attributes(world: World) {
+    async fn filter_errors_name_scims_attributes(world: World) {
         let client = own(&world).await;
         let (partner, base) = of_provider(&world, "partner").await;
         for (client, base) in [(client, at("")), (partner, base)] {

@@ -1,4 +1,4 @@
-//! Rows that strangers can cause: each table that has some is in the documents, with its bounds.
+//! Rows that unauthenticated callers can create: each table that has some is in the documents, with its limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use crate::{id, signing::set_mail_server};
 
 /// The tables that the documents name, each with what bounds its rows.
 fn documented() -> BTreeSet<String> {
-    let text = include_str!("../../../docs/operating.md");
-    let (_, section) = text.split_once("### Rows that strangers can cause").unwrap();
+    let text = include_str!("../../../docs/operating/limits.md");
+    let (_, section) = text.split_once("## Rows that unauthenticated callers can create").unwrap();
     let section = section.split("\n#").next().unwrap();
     let firsts = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
     firsts.flat_map(|cell| cell.split("`, `").map(|name| name.trim_end_matches('`').to_owned())).collect()

@@ -1,4 +1,4 @@
-//! How clients prove themselves: by the one method that they are set to.
+//! Client authentication, by the one configured method.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -44,7 +44,7 @@ pub async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Val
 }
 
 on_both_engines! {
-    async fn secrets_by_the_configured_way_alone(world: World) {
+    async fn secrets_are_accepted_only_by_the_configured_method(world: World) {
         let free = app(&world, "free", json!({})).await;
         let value = secret(&world, &free).await;
         basic(&world, &free, &value).await.expect(200);
@@ -64,8 +64,8 @@ on_both_engines! {
         refused(post(&world, "/connect/token", &[("authorization", &header)], &both).await, 400, "invalid_request");
     }
 
-    /// ClientAppFederatedIdentity: a token of its issuer does not stand for the app, whatever key signed it.
-    async fn a_federated_identity_proves_nobody(world: World) {
+    /// ClientAppFederatedIdentity: a token of its issuer does not authenticate the app, whatever key signed it.
+    async fn a_federated_identity_does_not_authenticate_the_app(world: World) {
         let federated = app(&world, "federated", json!({})).await;
         let (issuer, subject) = ("https://issuer.example", "repo:harbour/ledger");
         let identity = json!({
@@ -75,9 +75,9 @@ on_both_engines! {
         world.make("ClientAppFederatedIdentity", identity).await;
         let foreign = Signer::new("foreign");
         let token = foreign.assert(&claims(&world, &federated, json!({ "iss": issuer, "sub": subject })));
-        let told = present(&world, &token).await.is(401).json();
-        assert_eq!(told["error"], "invalid_client");
-        assert!(told["error_description"].as_str().unwrap().contains("tokens of other issuers"), "{told}");
+        let response = present(&world, &token).await.is(401).json();
+        assert_eq!(response["error"], "invalid_client");
+        assert!(response["error_description"].as_str().unwrap().contains("tokens of other issuers"), "{response}");
         let form = [
             ("grant_type", "client_credentials"),
             ("client_id", id(&federated)),
@@ -97,14 +97,14 @@ on_both_engines! {
         post(&world, "/connect/introspect", &[], &[("client_id", id(&public)), ("token", "x")]).await.expect(401);
     }
 
-    async fn an_assertion_signed_with_the_secret(world: World) {
+    async fn an_assertion_may_be_signed_with_the_secret(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "client_secret_jwt", json!({})).await;
         let value = secret(&world, &signing).await;
         let good = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
         present(&world, &good).await.expect(200);
         refused(present(&world, &good).await, 401, "invalid_client");
-        // the secret itself is not taken any more, nor another's
+        // the secret itself is no longer accepted, nor another's
         refused(ask(&world, &signing, &value, &[]).await, 401, "invalid_client");
         for (key, more) in [
             (&b"another secret that is as long as it has to be"[..], json!({})),
@@ -116,25 +116,25 @@ on_both_engines! {
             let assertion = assert_with_secret(key, &claims(&world, &signing, more));
             refused(present(&world, &assertion).await, 401, "invalid_client");
         }
-        let ended = json!({ "expiry": "2020-01-01T00:00:00Z" });
-        let found = world.all(&format!("ClientAppSecret/clientapp/{}", id(&signing))).await;
-        let mut patch = ended;
-        patch["concurrencyToken"] = found[0]["concurrencyToken"].clone();
-        world.admin.patch(&format!("/api/management/v2/ClientAppSecret/{}", id(&found[0])), patch).await.expect(202);
-        let late = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
-        refused(present(&world, &late).await, 401, "invalid_client");
+        let expiry = json!({ "expiry": "2020-01-01T00:00:00Z" });
+        let secrets_of_app = world.all(&format!("ClientAppSecret/clientapp/{}", id(&signing))).await;
+        let mut patch = expiry;
+        patch["concurrencyToken"] = secrets_of_app[0]["concurrencyToken"].clone();
+        world.admin.patch(&format!("/api/management/v2/ClientAppSecret/{}", id(&secrets_of_app[0])), patch).await.expect(202);
+        let expired = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
+        refused(present(&world, &expired).await, 401, "invalid_client");
     }
 
     /// `aud` is the issuer, its token endpoint, or the endpoint that the assertion is sent to (RFC 7523, section 3; RFC 9126,
     /// section 2).
-    async fn an_assertion_is_for_the_endpoint_that_it_is_sent_to(world: World) {
+    async fn an_assertion_is_accepted_only_for_its_audience(world: World) {
         let signing = app(&world, "signing", json!({ "allowDeviceAuthorizationGrant": true, "allowUserLogin": true })).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
         let own = Signer::new("own");
         key_set(&world, &signing, "own", json!({ "jwks": own.jwks() })).await;
         let paths = ["/connect/token", "/connect/deviceauthorization", "/connect/introspect", "/connect/revoke"];
         for path in paths {
-            let show = async |audience: Value| {
+            let is_accepted = async |audience: Value| {
                 let assertion = own.assert(&claims(&world, &signing, json!({ "aud": audience })));
                 let form = [
                     ("grant_type", "client_credentials"),
@@ -143,21 +143,21 @@ on_both_engines! {
                     ("client_assertion", assertion.as_str()),
                 ];
                 let answer = post(&world, path, &[], &form).await;
-                // the app serves at no tenant, so that devices are refused after the proof
+                // the app is not assigned to a tenant, so that device authorization fails after the authentication
                 answer.status != 401
             };
             let at = |path: &str| format!("{}{path}", world.base);
             for good in [json!(world.base), json!(at("/connect/token")), json!(at(path)), json!([at(path)])] {
-                assert!(show(good.clone()).await, "{good} at {path}");
+                assert!(is_accepted(good.clone()).await, "{good} at {path}");
             }
             for other in paths.into_iter().filter(|other| *other != path && *other != "/connect/token") {
-                assert!(!show(json!(at(other))).await, "{other} at {path}");
+                assert!(!is_accepted(json!(at(other))).await, "{other} at {path}");
             }
-            assert!(!show(json!(at("/connect"))).await && !show(json!(at(&format!("{path}/")))).await, "{path}");
+            assert!(!is_accepted(json!(at("/connect"))).await && !is_accepted(json!(at(&format!("{path}/")))).await, "{path}");
         }
     }
 
-    async fn an_assertion_signed_with_a_key(world: World) {
+    async fn an_assertion_may_be_signed_with_a_key(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
         let (own, other) = (Signer::new("own"), Signer::new("own"));
@@ -165,13 +165,13 @@ on_both_engines! {
         let good = own.assert(&claims(&world, &signing, json!({})));
         present(&world, &good).await.expect(200);
         refused(present(&world, &good).await, 401, "invalid_client");
-        // to the issuer, but not by its name
+        // the issuer is an audience, but names are no client ids
         let to_the_issuer = json!({ "aud": [world.base] });
         present(&world, &own.assert(&claims(&world, &signing, to_the_issuer))).await.expect(200);
         let by_name = json!({ "iss": "signing", "sub": "signing" });
         refused(present(&world, &own.assert(&claims(&world, &signing, by_name))).await, 401, "invalid_client");
         refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
-        // the public key is no secret to sign with, and a signature must be there
+        // the public key is no HMAC secret, and an unsigned assertion is rejected
         let public = own.jwks();
         let confused = assert_with_secret(public.as_bytes(), &claims(&world, &signing, json!({})));
         refused(present(&world, &confused).await, 401, "invalid_client");
@@ -197,7 +197,7 @@ on_both_engines! {
         present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
     }
 
-    async fn key_sets_serve_in_their_window_and_as_they_say(world: World) {
+    async fn key_sets_are_used_by_their_status_and_validity(world: World) {
         let own = Signer::new("own");
         for (name, members, answer) in [
             ("pending", json!({ "status": "Pending" }), 401),
@@ -219,17 +219,17 @@ on_both_engines! {
                 body["jwks"] = json!(own.jwks());
             }
             key_set(&world, &signing, name, body).await;
-            let answered = present(&world, &own.assert(&claims(&world, &signing, json!({})))).await;
-            assert_eq!(answered.status.as_u16(), answer, "{name}");
+            let response = present(&world, &own.assert(&claims(&world, &signing, json!({})))).await;
+            assert_eq!(response.status.as_u16(), answer, "{name}");
         }
-        // addresses in the server's own network are not asked
+        // addresses in the server's own network are not requested
         let far = app(&world, "far", json!({})).await;
         configure(&world, &far, "private_key_jwt", json!({})).await;
         key_set(&world, &far, "far", json!({ "jwksUri": "https://127.0.0.1:9/jwks" })).await;
         refused(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
     }
 
-    async fn an_assertion_by_the_key_of_a_certificate(world: World) {
+    async fn an_assertion_may_be_signed_with_the_key_of_a_certificate(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
         let key = rcgen::KeyPair::generate().unwrap();
@@ -244,8 +244,8 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    /// Section 15, calls to elsewhere: keys at an address in the server's own network are not asked for, whatever
-    /// its form, and the token endpoint says no more than of a wrong key.
+    /// Section 15, outbound calls: keys at an address in the server's own network are not fetched, whatever its form, and
+    /// the token endpoint says no more than for a wrong key.
     async fn keys_at_a_private_address_are_not_fetched(world: World) {
         let own = Signer::new("own");
         let wrong = app(&world, "wrong", json!({})).await;
@@ -262,8 +262,8 @@ on_both_engines! {
             let answer = present(&world, &own.assert(&claims(&world, &far, json!({})))).await.is(401).json();
             assert_eq!(answer, expected, "{host}");
         }
-        let nobody = std::time::Duration::ZERO;
-        assert!(tokio::time::timeout(nobody, listener.accept()).await.is_err(), "nobody was connected to");
+        let no_wait = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(no_wait, listener.accept()).await.is_err(), "nobody was connected to");
     }
 }
 
@@ -271,26 +271,26 @@ on_both_engines! {
     [crate::mail::calling_this_machine]
     /// FAPI 2.0 Security Profile, section 5.3.2.1: the issuer, as a text. Another server that takes assertions by their token
     /// endpoint cannot use them here.
-    async fn an_assertion_of_a_fapi_2_app_is_for_the_issuer_alone(world: World) {
+    async fn an_assertion_of_a_fapi_2_app_must_name_only_the_issuer(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
         let own = Signer::new("own");
         key_set(&world, &signing, "own", json!({ "jwks": own.jwks() })).await;
-        let show = async |audience: Value| {
+        let present_for = async |audience: Value| {
             present(&world, &own.assert(&claims(&world, &signing, json!({ "aud": audience })))).await
         };
         let token_endpoint = json!(format!("{}/connect/token", world.base));
-        show(token_endpoint.clone()).await.expect(200);
+        present_for(token_endpoint.clone()).await.expect(200);
         let profile = "UPDATE client_app SET security_profile = 'Fapi2SecurityProfile' WHERE name = 'signing'";
         world.sql(vec![(profile, vec![])]).await;
         for audience in [token_endpoint, json!([world.base])] {
-            refused(show(audience).await, 401, "invalid_client");
+            refused(present_for(audience).await, 401, "invalid_client");
         }
-        show(json!(world.base)).await.expect(200);
+        present_for(json!(world.base)).await.expect(200);
     }
 
-    /// "Also": `jwksUri` is fetched only for an assertion whose `aud`, `iss` and `exp` are good.
-    async fn keys_are_fetched_for_what_is_meant_for_this_server(world: World) {
+    /// "Also": `jwksUri` is fetched only for an assertion with a valid `aud`, `iss` and `exp`.
+    async fn keys_are_fetched_only_for_assertions_for_this_server(world: World) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let far = app(&world, "far", json!({})).await;
@@ -305,8 +305,8 @@ on_both_engines! {
         ] {
             refused(present(&world, &own.assert(&claims(&world, &far, wrong))).await, 401, "invalid_client");
         }
-        let nobody = std::time::Duration::ZERO;
-        assert!(tokio::time::timeout(nobody, listener.accept()).await.is_err(), "nobody asked for keys");
+        let no_wait = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(no_wait, listener.accept()).await.is_err(), "nobody asked for keys");
         let accepted = tokio::spawn(async move { listener.accept().await.map(drop) });
         refused(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
         tokio::time::timeout(chancery_testkit::PATIENCE, accepted).await.unwrap().unwrap().unwrap();

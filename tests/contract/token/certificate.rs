@@ -1,4 +1,4 @@
-//! Tokens are signed by certificates of the cert store, chosen by whom they are for.
+//! Tokens are signed by certificates of the cert store, selected by their issuer.
 
 use chancery_testkit::{Client, World, on_both_engines};
 use rcgen::{
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{USERS, app, ask, crown, post, read, secret, signer::Signer, token};
 use crate::id;
 
-pub struct Made {
+pub struct UploadedCertificate {
     pub store: Value,
     pub key: KeyPair,
 }
@@ -31,13 +31,18 @@ pub fn body(kind: &'static SignatureAlgorithm, until: i32, more: &Value) -> (Val
 }
 
 /// Uploads such a certificate.
-pub async fn upload(world: &World, kind: &'static SignatureAlgorithm, until: i32, more: Value) -> Made {
+pub async fn upload(
+    world: &World,
+    kind: &'static SignatureAlgorithm,
+    until: i32,
+    more: Value,
+) -> UploadedCertificate {
     let (body, key) = body(kind, until, &more);
-    Made { store: world.make("CertStore", body).await, key }
+    UploadedCertificate { store: world.make("CertStore", body).await, key }
 }
 
-async fn drop_store(world: &World, made: &Made) {
-    world.admin.delete(&format!("/api/management/v2/CertStore/{}", id(&made.store))).await.expect(204);
+async fn drop_store(world: &World, uploaded: &UploadedCertificate) {
+    world.admin.delete(&format!("/api/management/v2/CertStore/{}", id(&uploaded.store))).await.expect(204);
 }
 
 /// The key set of an issuer, by the path that its URL ends with.
@@ -60,26 +65,26 @@ fn caller(world: &World, token: &str) -> Client {
 }
 
 on_both_engines! {
-    async fn the_nearest_certificate_signs_and_of_several_the_one_that_lasts(world: World) {
+    async fn the_most_specific_and_longest_valid_certificate_signs(world: World) {
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
         crown(&world, &own).await;
         let tenants = world.all("Tenant").await;
         let path = format!("/t/{}", id(&tenants[0]));
-        let ask = async || {
+        let request_token = async || {
             let form = [("grant_type", "client_credentials"), ("client_id", id(&own)), ("client_secret", &key)];
             token(&post(&world, &format!("{path}/connect/token"), &[], &form).await.is(200))
         };
         let relation = format!("/api/management/v2/ClientApp/{}/tenants", id(&own));
         world.admin.post(&relation, json!({ "relatedIds": [tenants[0]["id"]] })).await.expect(202);
-        let first = ask().await;
+        let first = request_token().await;
         assert!(header(&first).get("x5t#S256").is_none());
         let default = json!({ "certType": "Default" });
         let of = |member: &str, id: &Value| json!({ "certType": "OidcTokenSigning", member: id });
         let subscription = of("applyToSubscriptionId", &own["subscriptionId"]);
         let tenant = of("applyToTenantId", &tenants[0]["id"]);
         upload(&world, &PKCS_ECDSA_P256_SHA256, 2021, default.clone()).await;
-        assert_eq!(header(&ask().await)["kid"], header(&first)["kid"], "one that is over signs nothing");
+        assert_eq!(header(&request_token().await)["kid"], header(&first)["kid"], "one that is over signs nothing");
         let mut before = Vec::new();
         for (kind, algorithm, until, target) in [
             (&PKCS_ECDSA_P256_SHA256, "ES256", 2080, &default),
@@ -89,33 +94,33 @@ on_both_engines! {
             (&PKCS_ECDSA_P256_SHA256, "ES256", 2030, &tenant),
             (&PKCS_ED25519, "EdDSA", 2031, &tenant),
         ] {
-            let made = upload(&world, kind, until, target.clone()).await;
-            let made_by_it = ask().await;
-            let public = published(&world, &path, &made_by_it).await.unwrap();
-            assert_eq!((&public["alg"], &header(&made_by_it)["alg"]), (&json!(algorithm), &json!(algorithm)));
-            assert_eq!(public["x5t#S256"], header(&made_by_it)["x5t#S256"]);
+            let uploaded = upload(&world, kind, until, target.clone()).await;
+            let signed = request_token().await;
+            let public = published(&world, &path, &signed).await.unwrap();
+            assert_eq!((&public["alg"], &header(&signed)["alg"]), (&json!(algorithm), &json!(algorithm)));
+            assert_eq!(public["x5t#S256"], header(&signed)["x5t#S256"]);
             assert!(public["x5t#S256"].is_string() && public.get("d").is_none());
-            before.push((made, made_by_it));
+            before.push((uploaded, signed));
         }
         let last = header(&before[5].1)["kid"].clone();
         upload(&world, &PKCS_ECDSA_P256_SHA256, 2030, tenant).await;
-        assert_eq!(header(&ask().await)["kid"], last, "the longest validity wins");
-        // nothing that was signed before has ended
+        assert_eq!(header(&request_token().await)["kid"], last, "the longest validity wins");
+        // tokens that were signed before remain valid
         caller(&world, &first).get(USERS).await.expect(200);
         for (_, token) in &before {
             caller(&world, token).get(USERS).await.expect(200);
         }
-        // another client app, of no tenant and no subscription of theirs, has everyone's
-        let elsewhere = world.other_subscription("elsewhere").await;
-        let far = app(&world, "far", json!({ "subscriptionId": elsewhere })).await;
+        // another client app, of other tenants and subscriptions, gets the default certificate
+        let other_subscription = world.other_subscription("elsewhere").await;
+        let far = app(&world, "far", json!({ "subscriptionId": other_subscription })).await;
         let far_key = secret(&world, &far).await;
         let far_token = token(&super::ask(&world, &far, &far_key, &[]).await.is(200));
         assert_eq!(header(&far_token)["kid"], header(&before[1].1)["kid"]);
-        // with the certificate goes what it signed, at once
+        // deleting a certificate invalidates its tokens at once
         drop_store(&world, &before[5].0).await;
         caller(&world, &before[5].1).get(USERS).await.expect(401);
         assert!(published(&world, &path, &before[5].1).await.is_none());
-        assert_ne!(header(&ask().await)["kid"], last);
+        assert_ne!(header(&request_token().await)["kid"], last);
         let metrics = world.admin.get("/metrics").await.is(200);
         let text = String::from_utf8_lossy(&metrics.bytes).into_owned();
         let end = text.lines().find(|line| line.starts_with("chancery_signing_certificate_end_time_seconds")).unwrap();
@@ -124,16 +129,16 @@ on_both_engines! {
     }
 
     /// B5, section 15: a certificate that ends in 9999 ends in 9999, and signs until then.
-    async fn a_certificate_without_an_end_signs(world: World) {
+    async fn a_certificate_that_never_expires_signs(world: World) {
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
         crown(&world, &own).await;
-        let made = upload(&world, &PKCS_ECDSA_P256_SHA256, 9999, json!({ "certType": "Default" })).await;
-        assert_eq!(made.store["validTo"], "9999-12-31T23:59:59.000Z");
-        let path = format!("/api/management/v2/CertStore/{}", id(&made.store));
-        assert_eq!(world.admin.get(&path).await.is(200).json(), made.store);
+        let uploaded = upload(&world, &PKCS_ECDSA_P256_SHA256, 9999, json!({ "certType": "Default" })).await;
+        assert_eq!(uploaded.store["validTo"], "9999-12-31T23:59:59.000Z");
+        let path = format!("/api/management/v2/CertStore/{}", id(&uploaded.store));
+        assert_eq!(world.admin.get(&path).await.is(200).json(), uploaded.store);
         let filter = crate::list::encode("validTo eq \"9999-12-31T23:59:59Z\"");
-        assert_eq!(world.all(&format!("CertStore?filter={filter}")).await[0]["id"], made.store["id"]);
+        assert_eq!(world.all(&format!("CertStore?filter={filter}")).await[0]["id"], uploaded.store["id"]);
         let signed = token(&ask(&world, &own, &key, &[]).await.is(200));
         assert!(header(&signed)["x5t#S256"].is_string());
         assert!(published(&world, "", &signed).await.is_some());
@@ -141,7 +146,7 @@ on_both_engines! {
     }
 
     /// However many certificates one tenant has, those of others sign.
-    async fn nobody_crowds_out_another_s_certificate(world: World) {
+    async fn many_certificates_of_one_tenant_do_not_displace_others(world: World) {
         let own = app(&world, "own", json!({})).await;
         crown(&world, &own).await;
         let key = secret(&world, &own).await;
@@ -158,14 +163,14 @@ on_both_engines! {
         assert!(keys(&world, &format!("/t/{}", tenant.as_str().unwrap())).await.len() <= 23);
     }
 
-    /// The private key of a certificate is known to whoever uploaded it.
-    async fn a_certificate_does_not_make_its_owner_a_token(world: World) {
-        let made = upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
+    /// The owner of an uploaded certificate knows its private key.
+    async fn the_owner_of_a_certificate_cannot_forge_tokens(world: World) {
+        let uploaded = upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
         let real = token(&ask(&world, &own, &key, &[]).await.is(200));
         let (header, mut claims) = read(&real);
-        let forger = Signer::from_pkcs8(&made.key.serialize_der());
+        let forger = Signer::from_pkcs8(&uploaded.key.serialize_der());
         let forge = |claims: &Map<String, Value>| forger.sign(&header.clone().into(), &claims.clone().into());
         caller(&world, &forge(&claims)).get(USERS).await.expect(403);
         let root = world.all(&format!("ClientApp?filter={}", crate::list::encode("name eq \"root\""))).await;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::id;
 
-async fn ask(world: &World, app: &Value, secret: &str, proofs: &[&str]) -> Answer {
+async fn request_token(world: &World, app: &Value, secret: &str, proofs: &[&str]) -> Answer {
     let headers: Vec<(&str, &str)> = proofs.iter().map(|proof| ("dpop", *proof)).collect();
     let form = [("grant_type", "client_credentials"), ("client_id", id(app)), ("client_secret", secret)];
     post(world, "/connect/token", &headers, &form).await
@@ -34,23 +34,23 @@ fn challenged(answer: Answer, error: &str) {
 }
 
 on_both_engines! {
-    async fn a_bound_token_is_of_use_to_its_key_alone(world: World) {
+    async fn a_bound_token_is_usable_only_with_its_key(world: World) {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;
         configure(&world, &bound, "client_secret_post", json!({ "dpopBoundAccessTokens": true })).await;
         crown(&world, &bound).await;
         let (own, thief) = (Signer::new(""), Signer::new(""));
         let endpoint = format!("{}/connect/token", world.base);
-        refused(ask(&world, &bound, &value, &[]).await, 400, "invalid_dpop_proof");
+        refused(request_token(&world, &bound, &value, &[]).await, 400, "invalid_dpop_proof");
         let proof = own.prove("POST", &endpoint, json!({}));
-        let answer = ask(&world, &bound, &value, &[&proof]).await.is(200);
+        let answer = request_token(&world, &bound, &value, &[&proof]).await.is(200);
         assert_eq!(answer.json()["token_type"], "DPoP");
         let token = token(&answer);
         assert_eq!(read(&token).1["cnf"]["jkt"], own.thumbprint());
-        // what does not prove it at the token endpoint
-        refused(ask(&world, &bound, &value, &[&proof]).await, 400, "invalid_dpop_proof");
-        let fine = || own.prove("POST", &endpoint, json!({}));
-        refused(ask(&world, &bound, &value, &[&fine(), &fine()]).await, 400, "invalid_dpop_proof");
+        // invalid proofs at the token endpoint
+        refused(request_token(&world, &bound, &value, &[&proof]).await, 400, "invalid_dpop_proof");
+        let valid = || own.prove("POST", &endpoint, json!({}));
+        refused(request_token(&world, &bound, &value, &[&valid(), &valid()]).await, 400, "invalid_dpop_proof");
         for wrong in [
             own.prove("GET", &endpoint, json!({})),
             own.prove("POST", &world.base, json!({})),
@@ -59,7 +59,7 @@ on_both_engines! {
                 &json!({ "jti": fresh(), "htm": "POST", "htu": endpoint, "iat": crate::token::now() })),
             "x".to_owned(),
         ] {
-            refused(ask(&world, &bound, &value, &[&wrong]).await, 400, "invalid_dpop_proof");
+            refused(request_token(&world, &bound, &value, &[&wrong]).await, 400, "invalid_dpop_proof");
         }
         // and at the services
         let url = format!("{}{USERS}", world.base);
@@ -74,36 +74,36 @@ on_both_engines! {
         challenged(users(&world, &scheme, &[&own.prove_with("GET", &url, "another")]).await, "invalid_dpop_proof");
         challenged(users(&world, &scheme, &[&own.prove("GET", &url, json!({}))]).await, "invalid_dpop_proof");
         challenged(users(&world, &scheme, &[&own.prove_with("POST", &url, &token)]).await, "invalid_dpop_proof");
-        // rights that change meanwhile do not use the proof up
+        // a change of rights during the request does not consume the proof twice
         world.make("Customer", json!({ "name": "another" })).await;
         world.client("other", &[]).await;
         users(&world, &scheme, &[&own.prove_with("GET", &format!("{url}?count=1"), &token)]).await.expect(200);
-        let free = super::ask(&world, &app(&world, "free", json!({})).await, "x", &[]).await;
+        let free = super::request_token(&world, &app(&world, "free", json!({})).await, "x", &[]).await;
         free.expect(401);
     }
 
-    async fn a_proof_binds_without_being_asked_for_and_free_tokens_are_no_dpop(world: World) {
+    async fn an_optional_proof_binds_and_unbound_tokens_are_bearer_tokens(world: World) {
         let free = app(&world, "free", json!({})).await;
         let value = secret(&world, &free).await;
         crown(&world, &free).await;
         let own = Signer::new("");
         let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
-        assert_eq!(ask(&world, &free, &value, &[&proof]).await.is(200).json()["token_type"], "DPoP");
-        let unbound = token(&ask(&world, &free, &value, &[]).await.is(200));
+        assert_eq!(request_token(&world, &free, &value, &[&proof]).await.is(200).json()["token_type"], "DPoP");
+        let unbound = token(&request_token(&world, &free, &value, &[]).await.is(200));
         let proof = own.prove_with("GET", &format!("{}{USERS}", world.base), &unbound);
         challenged(users(&world, &format!("DPoP {unbound}"), &[&proof]).await, "invalid_token");
         users(&world, &format!("Bearer {unbound}"), &[]).await.expect(200);
     }
 
-    /// A nonce is asked for as soon as it is required, also of tokens that are known.
-    async fn nonces_are_asked_for_at_once(world: World) {
+    /// A nonce is required as soon as it is configured, also for cached tokens.
+    async fn a_required_nonce_takes_effect_at_once(world: World) {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;
         configure(&world, &bound, "client_secret_post", json!({ "dpopBoundAccessTokens": true })).await;
         crown(&world, &bound).await;
         let own = Signer::new("");
         let endpoint = format!("{}/connect/token", world.base);
-        let token = token(&ask(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(200));
+        let token = token(&request_token(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(200));
         let (url, scheme) = (format!("{}{USERS}", world.base), format!("DPoP {token}"));
         users(&world, &scheme, &[&own.prove_with("GET", &url, &token)]).await.expect(200);
         let requires = "UPDATE client_app_authentication_configuration SET require_dpop_nonce = TRUE";
@@ -116,7 +116,7 @@ on_both_engines! {
         users(&world, &scheme, &[&own.prove("GET", &url, more)]).await.expect(200);
     }
 
-    async fn nonces_are_asked_for(world: World) {
+    async fn a_nonce_can_be_required(world: World) {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;
         let members = json!({ "dpopBoundAccessTokens": true, "requireDpopNonce": true });
@@ -124,12 +124,12 @@ on_both_engines! {
         crown(&world, &bound).await;
         let own = Signer::new("");
         let endpoint = format!("{}/connect/token", world.base);
-        let answer = ask(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(400);
+        let answer = request_token(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(400);
         assert_eq!(answer.json()["error"], "use_dpop_nonce");
         let nonce = answer.header("dpop-nonce").unwrap().to_owned();
         let wrong = own.prove("POST", &endpoint, json!({ "nonce": "made up" }));
-        refused(ask(&world, &bound, &value, &[&wrong]).await, 400, "use_dpop_nonce");
-        let answer = ask(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({ "nonce": nonce }))]).await.is(200);
+        refused(request_token(&world, &bound, &value, &[&wrong]).await, 400, "use_dpop_nonce");
+        let answer = request_token(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({ "nonce": nonce }))]).await.is(200);
         assert_eq!(answer.header("dpop-nonce"), Some(nonce.as_str()));
         let token = token(&answer);
         let (url, scheme) = (format!("{}{USERS}", world.base), format!("DPoP {token}"));

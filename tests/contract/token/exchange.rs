@@ -1,4 +1,4 @@
-//! A token in the place of another's (RFC 8693).
+//! Token exchange (RFC 8693).
 
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn allow(world: &World, app: &Value, other: &Value) {
 }
 
 on_both_engines! {
-    async fn tokens_are_exchanged_by_those_who_may(world: World) {
+    async fn tokens_are_exchanged_by_allowed_client_apps(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
         crown(&world, &front).await;
@@ -40,21 +40,21 @@ on_both_engines! {
         let more = [("scope", "read write"), ("resource", "PlatformUserStoreService")];
         let subject = token(&ask(&world, &front, &front_key, &more).await.is(200));
         refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "unauthorized_client");
-        // not the other way round
+        // not in the other direction
         allow(&world, &back, &front).await;
         refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "unauthorized_client");
         allow(&world, &front, &back).await;
         let answer = exchange(&world, &back, &back_key, &subject, &[("scope", "read")]).await.is(200);
         let body = answer.json();
         assert_eq!((&body["issued_token_type"], &body["scope"]), (&json!(ACCESS), &json!("read")));
-        let made = token(&answer);
-        let claims = read(&made).1;
+        let exchanged = token(&answer);
+        let claims = read(&exchanged).1;
         assert_eq!((&claims["sub"], &claims["client_id"]), (&front["id"], &back["id"]));
         assert_eq!(claims["act"], json!({ "sub": back["id"] }));
         assert_eq!(claims["aud"], json!(["PlatformUserStoreService"]));
         assert!(claims["exp"].as_i64() <= read(&subject).1["exp"].as_i64());
-        // it carries the rights of whose token it was
-        let caller = world.anonymous.with_token(&made);
+        // it carries the rights of the subject token
+        let caller = world.anonymous.with_token(&exchanged);
         caller.get(USERS).await.expect(200);
         caller.get("/api/management/v2/Customer").await.expect(401);
         for (more, error) in [
@@ -68,11 +68,11 @@ on_both_engines! {
         }
         refused(exchange(&world, &back, &back_key, "nonsense", &[]).await, 400, "invalid_request");
         refused(exchange(&world, &back, "wrong", &subject, &[]).await, 401, "invalid_client");
-        // once more: who acts for whom is kept
+        // a second exchange: the chain of actors is kept
         allow(&world, &back, &front).await;
-        let again = token(&exchange(&world, &front, &front_key, &made, &[]).await.is(200));
+        let again = token(&exchange(&world, &front, &front_key, &exchanged, &[]).await.is(200));
         assert_eq!(read(&again).1["act"], json!({ "sub": front["id"], "act": { "sub": back["id"] } }));
-        // a revoked token is exchanged no more; nor does it count when who holds it is disabled
+        // a revoked token cannot be exchanged; nor is an exchanged token valid once its holder is disabled
         let form = [("client_id", id(&front)), ("client_secret", front_key.as_str()), ("token", subject.as_str())];
         post(&world, "/connect/revoke", &[], &form).await.expect(200);
         refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "invalid_request");
@@ -84,9 +84,8 @@ on_both_engines! {
         caller.get(USERS).await.expect(401);
     }
 
-    /// A13 and section 15: an exchanged token of a bound token needs the proof of its key, or is bound to the
-    /// same key.
-    async fn what_a_token_is_bound_to_goes_over(world: World) {
+    /// A13 and section 15: a token exchanged for a bound token needs the proof of its key, or is bound to the same key.
+    async fn an_exchanged_token_inherits_the_binding(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
         crown(&world, &front).await;
@@ -96,11 +95,11 @@ on_both_engines! {
         let own = [("grant_type", "client_credentials"), ("client_id", id(&front)), ("client_secret", front_key.as_str())];
         let proof = holder.prove("POST", &url, json!({}));
         let subject = token(&post(&world, "/connect/token", &[("dpop", &proof)], &own).await.is(200));
-        // without the key: bound to it all the same
-        let made = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
-        assert_eq!(read(&made).1["cnf"]["jkt"], holder.thumbprint());
-        world.anonymous.with_token(&made).get(USERS).await.expect(401);
-        // under another key: refused, under the same: taken
+        // without the key: bound to it nevertheless
+        let exchanged = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
+        assert_eq!(read(&exchanged).1["cnf"]["jkt"], holder.thumbprint());
+        world.anonymous.with_token(&exchanged).get(USERS).await.expect(401);
+        // with another key: rejected, with the same: accepted
         for (signer, status) in [(&other, 400), (&holder, 200)] {
             let proof = signer.prove("POST", &url, json!({}));
             let form = [
@@ -116,13 +115,13 @@ on_both_engines! {
                 assert_eq!(read(&token(&answer)).1["cnf"]["jkt"], holder.thumbprint());
             }
         }
-        // a free one may be bound by who exchanges it
+        // an unbound one stays unbound without a proof
         let free = token(&ask(&world, &front, &front_key, &[]).await.is(200));
         assert!(read(&token(&exchange(&world, &back, &back_key, &free, &[]).await.is(200))).1.get("cnf").is_none());
     }
 
-    /// Section 15: revoking a token ends what was exchanged for it, signed or a reference, at any depth.
-    async fn with_a_token_ends_what_was_exchanged_for_it(world: World) {
+    /// Section 15: revoking a token revokes all tokens exchanged for it, signed or reference, at any depth.
+    async fn revoking_a_token_revokes_all_exchanged_for_it(world: World) {
         for kind in ["Jwt", "Reference"] {
             let named = |name: &str| format!("{name} {kind}");
             let front = app(&world, &named("front"), json!({ "accessTokenType": kind })).await;
@@ -156,21 +155,21 @@ on_both_engines! {
     }
 
     /// Section 15: the audit trail names subject and acting app.
-    async fn the_trail_names_whose_token_it_was_and_who_acted(world: World) {
+    async fn the_audit_trail_names_subject_and_actor(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
         crown(&world, &front).await;
         allow(&world, &front, &back).await;
         let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
-        let made = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
-        for (token, user) in [(&subject, id(&front).to_owned()), (&made, format!("{}|{}", id(&front), id(&back)))] {
+        let exchanged = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
+        for (token, user) in [(&subject, id(&front).to_owned()), (&exchanged, format!("{}|{}", id(&front), id(&back)))] {
             let body = json!({ "loginName": fresh() });
             world.anonymous.with_token(token).post(USERS, body).await.expect(201);
             assert_eq!(world.audit(1).await[0]["user"], user);
         }
     }
 
-    async fn what_is_exchanged_is_filtered_as_what_is_asked_for(world: World) {
+    async fn filters_apply_to_exchanged_tokens(world: World) {
         let filters = json!({ "resourceFilterEnabled": true, "scopeFilterEnabled": true });
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", filters).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
@@ -191,8 +190,8 @@ on_both_engines! {
         let all = subject(&["urn:orders", "urn:stock", "PlatformUserStoreService"]).await;
         refused(exchange(&world, &back, &back_key, &all, &[("resource", "urn:orders")]).await, 400, "invalid_target");
         refused(exchange(&world, &back, &back_key, &all, &[("scope", "write")]).await, 400, "invalid_scope");
-        let made = read(&token(&exchange(&world, &back, &back_key, &all, &[]).await.is(200))).1;
-        assert_eq!(made["aud"], json!(["PlatformUserStoreService", "urn:stock"]));
-        assert_eq!(made["scope"], "read");
+        let exchanged = read(&token(&exchange(&world, &back, &back_key, &all, &[]).await.is(200))).1;
+        assert_eq!(exchanged["aud"], json!(["PlatformUserStoreService", "urn:stock"]));
+        assert_eq!(exchanged["scope"], "read");
     }
 }

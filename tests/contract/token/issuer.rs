@@ -1,4 +1,4 @@
-//! Each tenant is an issuer of its own, beside the installation.
+//! Each tenant is an issuer of its own, besides the installation.
 
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -19,8 +19,8 @@ const BASE: &str = "/api/management/v2";
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
 
-/// A tenant that serves a client app of its own.
-struct Home {
+/// A tenant with a client app that is assigned to it.
+struct TenantClient {
     tenant: Value,
     app: Value,
     secret: String,
@@ -34,22 +34,22 @@ async fn assign(world: &World, app: &Value, tenants: &[&Value]) {
     world.admin.put(&path, json!({ "relatedIds": ids })).await.expect(202);
 }
 
-async fn home_in(world: &World, subscription: &Value, name: &str) -> Home {
+async fn tenant_client_in(world: &World, subscription: &Value, name: &str) -> TenantClient {
     let tenant = world.make("Tenant", json!({ "name": name, "subscriptionId": subscription })).await;
     let app = app(world, name, json!({ "subscriptionId": subscription })).await;
     assign(world, &app, &[&tenant]).await;
     let (secret, path) = (secret(world, &app).await, format!("/t/{}", id(&tenant)));
-    Home { tenant, app, secret, path }
+    TenantClient { tenant, app, secret, path }
 }
 
-impl Home {
+impl TenantClient {
     async fn post(&self, world: &World, path: &str, more: &[(&str, &str)]) -> Answer {
         let own = [("client_id", id(&self.app)), ("client_secret", self.secret.as_str())];
         let all: Vec<(&str, &str)> = own.into_iter().chain(more.iter().copied()).collect();
         post(world, &format!("{}{path}", self.path), &[], &all).await
     }
 
-    async fn ask(&self, world: &World, more: &[(&str, &str)]) -> Answer {
+    async fn request_token(&self, world: &World, more: &[(&str, &str)]) -> Answer {
         let all: Vec<_> =
             [("grant_type", "client_credentials")].into_iter().chain(more.iter().copied()).collect();
         self.post(world, "/connect/token", &all).await
@@ -61,8 +61,8 @@ impl Home {
     }
 }
 
-/// What a resource server does that trusts one issuer: discovery, its keys, then signature, issuer, audience
-/// and time (RFC 9068, section 4).
+/// A resource server that trusts one issuer: it reads discovery and keys, then checks signature, issuer, audience and
+/// time (RFC 9068, section 4).
 struct Validator {
     issuer: String,
     /// The points of its keys, which are on P-256 in these tests.
@@ -121,44 +121,49 @@ async fn patch(world: &World, resource: &str, row: &Value, body: Value) -> Answe
 }
 
 on_both_engines! {
-    /// Discovery tells exactly what is served: what is added or taken away is seen here.
-    async fn discovery_tells_what_it_did(world: World) {
-        let told = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
-        let told = serde_json::to_string_pretty(&told).unwrap().replace(&world.base, "https://id.example");
-        insta::assert_snapshot!("discovery", told);
+    /// Discovery lists exactly the supported features: additions and removals change the snapshot.
+    async fn discovery_lists_exactly_the_supported_features(world: World) {
+        let document = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        let document = serde_json::to_string_pretty(&document).unwrap().replace(&world.base, "https://id.example");
+        insta::assert_snapshot!("discovery", document);
     }
 
     /// A4 and section 15: issuers and signing keys are those of `5-sign-in.md`, section 2, for
     /// client_credentials too.
     async fn a_tenant_is_an_issuer_of_its_own(world: World) {
         let default = default_subscription(&world).await;
-        let (one, two) = (home_in(&world, &default, "one").await, home_in(&world, &default, "two").await);
+        let (one, two) = (tenant_client_in(&world, &default, "one").await, tenant_client_in(&world, &default, "two").await);
         let url = format!("{}{}", world.base, one.path);
         for path in [
             format!("{}/.well-known/openid-configuration", one.path),
             format!("/.well-known/openid-configuration{}", one.path),
             format!("/.well-known/oauth-authorization-server{}", one.path),
         ] {
-            let told = world.anonymous.get(&path).await.is(200).json();
-            assert_eq!(told["issuer"], url);
+            let discovery = world.anonymous.get(&path).await.is(200).json();
+            assert_eq!(discovery["issuer"], url);
             for (member, rest) in [
                 ("token_endpoint", "/connect/token"),
                 ("introspection_endpoint", "/connect/introspect"),
                 ("revocation_endpoint", "/connect/revoke"),
                 ("jwks_uri", "/.well-known/jwks.json"),
             ] {
-                assert_eq!(told[member], format!("{url}{rest}"), "{path}");
+                assert_eq!(discovery[member], format!("{url}{rest}"), "{path}");
             }
         }
-        let made = token(&one.ask(&world, &[]).await.is(200));
-        let claims = read(&made).1;
+        let issued = token(&one.request_token(&world, &[]).await.is(200));
+        let claims = read(&issued).1;
         assert_eq!((&claims["iss"], &claims["tid"]), (&json!(url), &one.tenant["id"]));
-        let at_home = token(&ask(&world, &one.app, &one.secret, &[]).await.is(200));
-        assert_eq!((&read(&at_home).1["iss"], read(&at_home).1.get("tid")), (&json!(world.base), None));
-        // only a client app that the tenant has gets tokens there
-        let stranger = Home { path: two.path.clone(), app: one.app.clone(), secret: one.secret.clone(), tenant: two.tenant.clone() };
-        refused(stranger.ask(&world, &[]).await, 401, "invalid_client");
-        // no other is an issuer, nor is the same written otherwise
+        let at_installation = token(&ask(&world, &one.app, &one.secret, &[]).await.is(200));
+        assert_eq!((&read(&at_installation).1["iss"], read(&at_installation).1.get("tid")), (&json!(world.base), None));
+        // only client apps assigned to the tenant get tokens there
+        let foreign_app = TenantClient {
+            path: two.path.clone(),
+            app: one.app.clone(),
+            secret: one.secret.clone(),
+            tenant: two.tenant.clone(),
+        };
+        refused(foreign_app.request_token(&world, &[]).await, 401, "invalid_client");
+        // other ids, and other spellings of the same, are no issuers
         for path in ["/t/nobody".to_owned(), format!("/t/{}", uuid::Uuid::nil()), one.path.to_uppercase().replace("/T/", "/t/")] {
             world.anonymous.get(&format!("{path}/.well-known/openid-configuration")).await.problem(404, "not-found");
             world.anonymous.get(&format!("{path}/.well-known/jwks.json")).await.problem(404, "not-found");
@@ -166,32 +171,32 @@ on_both_engines! {
         }
     }
 
-    /// A4: at a tenant's issuer sign the tenant's certificate, else its subscription's, else a Default one,
-    /// else the installation; its key set holds these and no others.
-    async fn an_issuer_has_the_keys_that_may_sign_there(world: World) {
+    /// A4: at a tenant's issuer the tenant's certificate signs, else its subscription's, else a Default one, else the
+    /// installation's key; its key set holds these and no others.
+    async fn an_issuer_publishes_exactly_the_keys_that_may_sign_there(world: World) {
         let default = default_subscription(&world).await;
-        let (one, two) = (home_in(&world, &default, "one").await, home_in(&world, &default, "two").await);
+        let (one, two) = (tenant_client_in(&world, &default, "one").await, tenant_client_in(&world, &default, "two").await);
         let far = world.other_subscription("far").await;
-        let far = home_in(&world, &far, "far").await;
+        let far = tenant_client_in(&world, &far, "far").await;
         let kid = |token: &str| read(token).0["kid"].clone();
-        let signs = async |home: &Home| kid(&token(&home.ask(&world, &[]).await.is(200)));
-        let at_home = async || kid(&token(&ask(&world, &one.app, &one.secret, &[]).await.is(200)));
-        let own = at_home().await;
-        assert_eq!(signs(&one).await, own);
+        let signing_kid = async |client: &TenantClient| kid(&token(&client.request_token(&world, &[]).await.is(200)));
+        let at_installation = async || kid(&token(&ask(&world, &one.app, &one.secret, &[]).await.is(200)));
+        let installation_kid = at_installation().await;
+        assert_eq!(signing_kid(&one).await, installation_kid);
         upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
-        let everyones = at_home().await;
-        assert_ne!(everyones, own);
-        assert_eq!([signs(&one).await, signs(&far).await], [everyones.clone(), everyones.clone()]);
+        let default_kid = at_installation().await;
+        assert_ne!(default_kid, installation_kid);
+        assert_eq!([signing_kid(&one).await, signing_kid(&far).await], [default_kid.clone(), default_kid.clone()]);
         let target = json!({ "certType": "OidcTokenSigning", "applyToSubscriptionId": default });
         upload(&world, &PKCS_ECDSA_P256_SHA256, 2040, target).await;
-        let subscriptions = signs(&one).await;
-        assert_eq!((signs(&two).await, signs(&far).await), (subscriptions.clone(), everyones.clone()));
+        let subscription_kid = signing_kid(&one).await;
+        assert_eq!((signing_kid(&two).await, signing_kid(&far).await), (subscription_kid.clone(), default_kid.clone()));
         one.certify(&world).await;
-        let tenants = signs(&one).await;
-        assert_eq!((signs(&two).await, at_home().await), (subscriptions.clone(), everyones.clone()));
-        assert_eq!(kids(&world, "").await, [&own, &everyones].map(Value::clone));
+        let tenant_kid = signing_kid(&one).await;
+        assert_eq!((signing_kid(&two).await, at_installation().await), (subscription_kid.clone(), default_kid.clone()));
+        assert_eq!(kids(&world, "").await, [&installation_kid, &default_kid].map(Value::clone));
         let mut published = kids(&world, &one.path).await;
-        let mut expected = vec![own.clone(), everyones.clone(), subscriptions.clone(), tenants];
+        let mut expected = vec![installation_kid.clone(), default_kid.clone(), subscription_kid.clone(), tenant_kid];
         published.sort_by_key(Value::to_string);
         expected.sort_by_key(Value::to_string);
         assert_eq!(published, expected);
@@ -199,45 +204,45 @@ on_both_engines! {
         assert_eq!(kids(&world, &far.path).await.len(), 2);
     }
 
-    /// A4: tokens of a tenant's issuer are known where they were issued alone: introspected, exchanged. The
-    /// platform's own services take them, while they are what this server issued.
-    async fn a_token_is_known_at_its_own_issuer(world: World) {
+    /// A4: tokens of a tenant's issuer can be introspected and exchanged only there. The platform's own services accept
+    /// them, as this server issued them.
+    async fn a_token_is_introspected_and_exchanged_only_at_its_issuer(world: World) {
         let default = default_subscription(&world).await;
-        let home = home_in(&world, &default, "home").await;
-        crown(&world, &home.app).await;
-        let made = token(&home.ask(&world, &[]).await.is(200));
-        world.anonymous.with_token(&made).get(USERS).await.expect(200);
-        let told = home.post(&world, "/connect/introspect", &[("token", &made)]).await.is(200).json();
-        assert_eq!((&told["active"], &told["tid"]), (&json!(true), &home.tenant["id"]));
-        let own = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("token", made.as_str())];
+        let client = tenant_client_in(&world, &default, "home").await;
+        crown(&world, &client.app).await;
+        let issued = token(&client.request_token(&world, &[]).await.is(200));
+        world.anonymous.with_token(&issued).get(USERS).await.expect(200);
+        let introspection = client.post(&world, "/connect/introspect", &[("token", &issued)]).await.is(200).json();
+        assert_eq!((&introspection["active"], &introspection["tid"]), (&json!(true), &client.tenant["id"]));
+        let own = [("client_id", id(&client.app)), ("client_secret", client.secret.as_str()), ("token", issued.as_str())];
         assert_eq!(post(&world, "/connect/introspect", &[], &own).await.is(200).json(), json!({ "active": false }));
-        let relation = format!("{BASE}/ClientApp/{}/allowedtokenexchangeclientapps", id(&home.app));
-        world.admin.post(&relation, json!({ "relatedIds": [home.app["id"]] })).await.expect(202);
-        let exchange = [("grant_type", EXCHANGE), ("subject_token", made.as_str()), ("subject_token_type", ACCESS)];
-        let exchanged = read(&token(&home.post(&world, "/connect/token", &exchange).await.is(200))).1;
-        assert_eq!(exchanged["tid"], home.tenant["id"]);
+        let relation = format!("{BASE}/ClientApp/{}/allowedtokenexchangeclientapps", id(&client.app));
+        world.admin.post(&relation, json!({ "relatedIds": [client.app["id"]] })).await.expect(202);
+        let exchange = [("grant_type", EXCHANGE), ("subject_token", issued.as_str()), ("subject_token_type", ACCESS)];
+        let exchanged = read(&token(&client.post(&world, "/connect/token", &exchange).await.is(200))).1;
+        assert_eq!(exchanged["tid"], client.tenant["id"]);
         let all: Vec<_> = own[..2].iter().copied().chain(exchange).collect();
         refused(post(&world, "/connect/token", &[], &all).await, 400, "invalid_request");
-        // it is revoked wherever its client asks for it
+        // it can be revoked at any issuer
         post(&world, "/connect/revoke", &[], &own).await.expect(200);
-        world.anonymous.with_token(&made).get(USERS).await.expect(401);
+        world.anonymous.with_token(&issued).get(USERS).await.expect(401);
     }
 
-    /// A4: `aud` of an assertion and `htu` of a proof are of the issuer that is asked.
-    async fn proofs_are_for_the_issuer_that_is_asked(world: World) {
+    /// A4: `aud` of an assertion and `htu` of a proof must name the issuer of the request.
+    async fn proofs_must_name_the_issuer_of_the_request(world: World) {
         let default = default_subscription(&world).await;
-        let home = home_in(&world, &default, "home").await;
+        let client = tenant_client_in(&world, &default, "home").await;
         let signer = Signer::new("key");
-        configure(&world, &home.app, "private_key_jwt", json!({ "dpopBoundAccessTokens": true })).await;
-        let set = json!({ "clientAppId": home.app["id"], "name": "key", "use": "Signing", "status": "Active", "jwks": signer.jwks() });
+        configure(&world, &client.app, "private_key_jwt", json!({ "dpopBoundAccessTokens": true })).await;
+        let set = json!({ "clientAppId": client.app["id"], "name": "key", "use": "Signing", "status": "Active", "jwks": signer.jwks() });
         world.make("ClientAppKeySet", set).await;
-        let at_home = format!("{}/connect/token", world.base);
-        let at_tenant = format!("{}{}/connect/token", world.base, home.path);
+        let at_installation = format!("{}/connect/token", world.base);
+        let at_tenant = format!("{}{}/connect/token", world.base, client.path);
         for (audience, url, status) in [
-            (&at_home, &at_home, 401), (&at_tenant, &at_home, 400), (&at_home, &at_tenant, 401), (&at_tenant, &at_tenant, 200),
+            (&at_installation, &at_installation, 401), (&at_tenant, &at_installation, 400), (&at_installation, &at_tenant, 401), (&at_tenant, &at_tenant, 200),
         ] {
             let claims = json!({
-                "iss": home.app["id"], "sub": home.app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
+                "iss": client.app["id"], "sub": client.app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
             });
             let (assertion, proof) = (signer.assert(&claims), signer.prove("POST", url, json!({})));
             let form = [
@@ -245,79 +250,79 @@ on_both_engines! {
                 ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
                 ("client_assertion", assertion.as_str()),
             ];
-            post(&world, &format!("{}/connect/token", home.path), &[("dpop", &proof)], &form).await.expect(status);
+            post(&world, &format!("{}/connect/token", client.path), &[("dpop", &proof)], &form).await.expect(status);
         }
     }
 
-    /// Section 15: an inactive subscription or tenant: no tokens, those there are end; administration by
-    /// those above goes on.
-    async fn what_is_not_active_does_not_serve(world: World) {
+    /// Section 15: an inactive subscription or tenant gets no tokens, and existing ones become invalid; administrators
+    /// above it continue.
+    async fn inactive_tenants_and_subscriptions_get_no_tokens(world: World) {
         let far = world.other_subscription("far").await;
-        let home = home_in(&world, &far, "home").await;
+        let client = tenant_client_in(&world, &far, "home").await;
         let above = app(&world, "above", json!({ "subscriptionId": far })).await;
-        assign(&world, &above, &[&home.tenant]).await;
+        assign(&world, &above, &[&client.tenant]).await;
         world.make("ClientAppRole", json!({ "clientAppId": above["id"], "roleType": "SubscriptionAdmin" })).await;
         let above_secret = secret(&world, &above).await;
-        world.make("ClientAppRole", json!({ "clientAppId": home.app["id"], "roleType": "TenantAdmin", "applyToTenantId": home.tenant["id"] })).await;
-        let at_tenant = token(&home.ask(&world, &[]).await.is(200));
-        let at_home = token(&ask(&world, &home.app, &home.secret, &[]).await.is(200));
+        world.make("ClientAppRole", json!({ "clientAppId": client.app["id"], "roleType": "TenantAdmin", "applyToTenantId": client.tenant["id"] })).await;
+        let at_tenant = token(&client.request_token(&world, &[]).await.is(200));
+        let at_installation = token(&ask(&world, &client.app, &client.secret, &[]).await.is(200));
         let tenants = format!("{BASE}/Tenant");
         let read = async |token: &str| world.anonymous.with_token(token).get(&tenants).await.status.as_u16();
-        assert_eq!((read(&at_tenant).await, read(&at_home).await), (200, 200));
-        patch(&world, "Tenant", &home.tenant, json!({ "isActive": false })).await.expect(202);
-        assert_eq!((read(&at_tenant).await, read(&at_home).await), (401, 401));
-        home.ask(&world, &[]).await.problem(404, "not-found");
-        world.anonymous.get(&format!("{}/.well-known/jwks.json", home.path)).await.problem(404, "not-found");
-        refused(ask(&world, &home.app, &home.secret, &[]).await, 401, "invalid_client");
+        assert_eq!((read(&at_tenant).await, read(&at_installation).await), (200, 200));
+        patch(&world, "Tenant", &client.tenant, json!({ "isActive": false })).await.expect(202);
+        assert_eq!((read(&at_tenant).await, read(&at_installation).await), (401, 401));
+        client.request_token(&world, &[]).await.problem(404, "not-found");
+        world.anonymous.get(&format!("{}/.well-known/jwks.json", client.path)).await.problem(404, "not-found");
+        refused(ask(&world, &client.app, &client.secret, &[]).await, 401, "invalid_client");
         let caller = token(&ask(&world, &above, &above_secret, &[]).await.is(200));
         assert_eq!(read(&caller).await, 200, "who administers the subscription goes on");
-        patch(&world, "Tenant", &home.tenant, json!({ "isActive": true })).await.expect(202);
-        assert_eq!((read(&at_tenant).await, read(&at_home).await), (200, 200));
+        patch(&world, "Tenant", &client.tenant, json!({ "isActive": true })).await.expect(202);
+        assert_eq!((read(&at_tenant).await, read(&at_installation).await), (200, 200));
         let subscription = json!({ "id": far });
         patch(&world, "Subscription", &subscription, json!({ "status": "Inactive" })).await.expect(202);
         assert_eq!((read(&at_tenant).await, read(&caller).await), (401, 401));
-        home.ask(&world, &[]).await.problem(404, "not-found");
+        client.request_token(&world, &[]).await.problem(404, "not-found");
         refused(ask(&world, &above, &above_secret, &[]).await, 401, "invalid_client");
-        world.admin.get(&format!("{tenants}/{}", id(&home.tenant))).await.expect(200);
+        world.admin.get(&format!("{tenants}/{}", id(&client.tenant))).await.expect(200);
         // the last SystemAdmin's subscription stays
         let default = json!({ "id": default_subscription(&world).await });
         patch(&world, "Subscription", &default, json!({ "status": "Inactive" })).await.problem(409, "conflict");
     }
 
-    /// Section 15: `allowCrossSubscription` is needed for any link between two subscriptions: without it a
-    /// client app gets no token at a tenant of another subscription, and those it has there are over.
-    async fn who_no_longer_crosses_subscriptions_does_not_serve_there(world: World) {
+    /// Section 15: `allowCrossSubscription` is needed for any link between two subscriptions: without it a client app
+    /// gets no token at a tenant of another subscription, and existing ones there become invalid.
+    async fn without_allow_cross_subscription_foreign_tenants_are_closed(world: World) {
         let far = world.other_subscription("far").await;
-        let home = home_in(&world, &far, "home").await;
+        let client = tenant_client_in(&world, &far, "home").await;
         let guest = app(&world, "guest", json!({ "allowCrossSubscription": true })).await;
-        assign(&world, &guest, &[&home.tenant]).await;
+        assign(&world, &guest, &[&client.tenant]).await;
         world.make("ClientAppRole", json!({ "clientAppId": guest["id"], "roleType": "SystemAdmin" })).await;
-        let guest = Home { secret: secret(&world, &guest).await, app: guest, ..home };
-        let there = token(&guest.ask(&world, &[]).await.is(200));
-        let here = token(&ask(&world, &guest.app, &guest.secret, &[]).await.is(200));
+        let guest = TenantClient { secret: secret(&world, &guest).await, app: guest, ..client };
+        let at_tenant = token(&guest.request_token(&world, &[]).await.is(200));
+        let at_installation = token(&ask(&world, &guest.app, &guest.secret, &[]).await.is(200));
         let read = async |token: &str| world.anonymous.with_token(token).get(&format!("{BASE}/Tenant")).await.status.as_u16();
-        assert_eq!((read(&there).await, read(&here).await), (200, 200));
-        let ends = "UPDATE client_app SET allow_cross_subscription = FALSE WHERE name = 'guest'";
-        world.sql(vec![(ends, Vec::new())]).await;
-        assert_eq!((read(&there).await, read(&here).await), (401, 200));
-        refused(guest.ask(&world, &[]).await, 401, "invalid_client");
+        assert_eq!((read(&at_tenant).await, read(&at_installation).await), (200, 200));
+        let disallow = "UPDATE client_app SET allow_cross_subscription = FALSE WHERE name = 'guest'";
+        world.sql(vec![(disallow, Vec::new())]).await;
+        assert_eq!((read(&at_tenant).await, read(&at_installation).await), (401, 200));
+        refused(guest.request_token(&world, &[]).await, 401, "invalid_client");
     }
 
-    /// A4, proof: who trusts one tenant's issuer accepts no token that the administrator of another tenant can
-    /// make by any operation, in the same subscription or in another; nor does this server.
-    async fn no_tenant_speaks_for_another(world: World) {
+    /// A4, proof: a verifier that trusts one tenant's issuer accepts no token that the administrator of another tenant
+    /// can obtain by any operation, in the same subscription or in another; nor does this server.
+    async fn no_tenant_can_forge_tokens_of_another(world: World) {
         let default = default_subscription(&world).await;
         let far = world.other_subscription("far").await;
-        let victim = home_in(&world, &default, "victim").await;
+        let victim = tenant_client_in(&world, &default, "victim").await;
         victim.certify(&world).await;
         let api = "https://orders.example.com";
         let resource = |app: &Value| json!({ "clientAppId": app["id"], "key": api });
         world.make("ClientAppResource", resource(&victim.app)).await;
-        let genuine = token(&victim.ask(&world, &[("resource", api)]).await.is(200));
+        let genuine = token(&victim.request_token(&world, &[("resource", api)]).await.is(200));
         let root = world.all(&format!("ClientApp?filter={}", crate::list::encode("name eq \"root\""))).await[0].clone();
-        let (before, at_home) = (kids(&world, &victim.path).await, kids(&world, "").await);
+        let (before, at_installation) = (kids(&world, &victim.path).await, kids(&world, "").await);
         for (name, subscription) in [("neighbour", &default), ("stranger", &far)] {
-            let attacker = home_in(&world, subscription, name).await;
+            let attacker = tenant_client_in(&world, subscription, name).await;
             let mut callers = vec![
                 world.client_in(subscription, &format!("{name}-tenant"), &[("TenantAdmin", attacker.tenant["id"].as_str().unwrap().parse().ok(), None)]).await,
             ];
@@ -334,34 +339,39 @@ on_both_engines! {
                 let exchange = format!("{BASE}/ClientApp/{}/allowedtokenexchangeclientapps", id(&victim.app));
                 assert_ne!(caller.post(&exchange, json!({ "relatedIds": [attacker.app["id"]] })).await.status, 202);
             }
-            assert_eq!((kids(&world, &victim.path).await, kids(&world, "").await), (before.clone(), at_home.clone()));
+            assert_eq!((kids(&world, &victim.path).await, kids(&world, "").await), (before.clone(), at_installation.clone()));
             let validator = Validator::of(&world, &victim.path).await;
             assert!(validator.accepts(&genuine, api));
-            // what the server issues to the attacker, wherever it is asked
-            let mut made = Vec::new();
+            // tokens that the server issues to the attacker, at any issuer
+            let mut issued = Vec::new();
             for path in ["", attacker.path.as_str(), victim.path.as_str()] {
                 for resources in [&[][..], &[("resource", api)], &[("resource", "PlatformUserStoreService")]] {
-                    let asked = Home { path: path.to_owned(), tenant: json!(null), app: attacker.app.clone(), secret: attacker.secret.clone() };
-                    let answer = asked.ask(&world, resources).await;
-                    made.extend((answer.status == 200).then(|| token(&answer)));
+                    let request = TenantClient {
+                        path: path.to_owned(),
+                        tenant: json!(null),
+                        app: attacker.app.clone(),
+                        secret: attacker.secret.clone(),
+                    };
+                    let answer = request.request_token(&world, resources).await;
+                    issued.extend((answer.status == 200).then(|| token(&answer)));
                     let own = [("grant_type", EXCHANGE), ("subject_token", genuine.as_str()), ("subject_token_type", ACCESS)];
-                    let answer = asked.post(&world, "/connect/token", &own).await;
-                    made.extend((answer.status == 200).then(|| token(&answer)));
+                    let answer = request.post(&world, "/connect/token", &own).await;
+                    issued.extend((answer.status == 200).then(|| token(&answer)));
                 }
             }
-            assert!(!made.is_empty());
+            assert!(!issued.is_empty());
             let audiences = |token: &str| read(token).1["aud"].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect::<Vec<_>>();
-            for token in &made {
+            for token in &issued {
                 assert!(audiences(token).iter().all(|audience| !validator.accepts(token, audience)), "{token}");
                 assert!(!validator.accepts(token, api));
             }
-            // what the attacker signs, with every key and every name of a key
-            let mut bodies: Vec<Map<String, Value>> = made.iter().map(|token| read(token).1).collect();
+            // tokens that the attacker signs, with every key and every key id
+            let mut bodies: Vec<Map<String, Value>> = issued.iter().map(|token| read(token).1).collect();
             bodies.push(read(&genuine).1);
             let issuers = [world.base.clone(), validator.issuer.clone(), format!("{}{}", world.base, attacker.path)];
             for key in &keys {
                 let forger = Signer::from_pkcs8(&key.serialize_der());
-                let names = before.iter().chain(&at_home).cloned().chain([json!(forger.thumbprint())]);
+                let names = before.iter().chain(&at_installation).cloned().chain([json!(forger.thumbprint())]);
                 for (kid, claims) in names.flat_map(|kid| bodies.iter().map(move |claims| (kid.clone(), claims))) {
                     for issuer in &issuers {
                         let mut claims = claims.clone();
@@ -381,7 +391,7 @@ on_both_engines! {
     }
 }
 
-/// Uploads certificates of every type and target by every caller; the keys of those that were taken.
+/// Uploads certificates of every type and target by every caller; the keys of the accepted ones.
 async fn certificates(callers: &[Client], tenants: &[&Value], subscriptions: &[&Value]) -> Vec<KeyPair> {
     let kinds =
         ["Default", "OidcTokenSigning", "OidcTokenEncryption", "AdfsOAuthTokenSigning", "AuditTrailSigning"];

@@ -1,4 +1,4 @@
-//! A client app with as many secrets, scopes and key sets as there can be: all of them count.
+//! A client app with the most secrets, scopes and key sets: all of them are used.
 
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use super::{
 use crate::each;
 
 on_both_engines! {
-    /// Nothing is passed over in silence: what the token endpoint would not read cannot be made.
-    async fn the_last_one_counts_and_there_is_no_more(world: World) {
+    /// No entry is ignored silently: more than the token endpoint would read cannot be created.
+    async fn the_limit_can_be_reached_and_all_entries_are_used(world: World) {
         let own = app(&world, "own", json!({})).await;
         let (last, others) = (Signer::new("last"), Signer::new("other").jwks());
         let value = |number: usize| format!("the secret of the number {number:05}");
@@ -34,15 +34,15 @@ on_both_engines! {
                 world.admin.post(&path, one(most - 1)).await.expect(201);
             }
             let problem = world.admin.post(&path, one(most)).await.problem(400, "invalid-request");
-            let told = problem["errors"][0]["detail"].as_str().unwrap();
+            let detail = problem["errors"][0]["detail"].as_str().unwrap();
             assert_eq!(each(&problem["errors"], "pointer"), ["/clientAppId"]);
-            assert!(told.contains(&format!("has {most} of these")), "{told}");
+            assert!(detail.contains(&format!("has {most} of these")), "{detail}");
         }
         let granted = ask(&world, &own, &value(999), &[("scope", "scope:00999")]).await.is(200).json();
         assert_eq!(granted["scope"], "scope:00999");
         configure(&world, &own, "private_key_jwt", json!({})).await;
         present(&world, &last.assert(&claims(&world, &own, json!({})))).await.expect(200);
-        // another client app has its own, and one that goes makes room
+        // another client app has limits of its own, and a deletion makes room
         let other = app(&world, "other", json!({})).await;
         world.make("ClientAppSecret", json!({ "clientAppId": other["id"] })).await;
         let all = world.all(&format!("ClientAppSecret/clientapp/{}", own["id"].as_str().unwrap())).await;

@@ -1,4 +1,4 @@
-//! Tokens that are references, introspection and revocation.
+//! Reference tokens, introspection and revocation.
 
 use chancery_testkit::{Answer, World, on_both_engines};
 use futures_util::future::join_all;
@@ -16,7 +16,7 @@ async fn introspect(world: &World, app: &Value, secret: &str, token: &str) -> Va
 }
 
 on_both_engines! {
-    async fn a_reference_says_nothing_and_works_like_a_token(world: World) {
+    async fn a_reference_token_is_opaque_and_usable(world: World) {
         let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
         let value = secret(&world, &referring).await;
         crown(&world, &referring).await;
@@ -27,24 +27,27 @@ on_both_engines! {
         caller.get(USERS).await.expect(200);
         let other = if token.starts_with('A') { 'B' } else { 'A' };
         world.anonymous.with_token(&format!("{other}{}", &token[1..])).get(USERS).await.expect(401);
-        let kept = world.app.store.run("Test", chancery_store::Mode::Long, None, |tx| {
-            let mut kept = String::new();
+        let stored_claims = world.app.store.run("Test", chancery_store::Mode::Long, None, |tx| {
+            let mut stored_claims = String::new();
             tx.query("SELECT claims FROM reference_token", &[], |row| {
-                kept.push_str(row.text(0)?);
+                stored_claims.push_str(row.text(0)?);
                 Ok(())
             })?;
-            Ok::<_, chancery_store::Error>(kept)
+            Ok::<_, chancery_store::Error>(stored_claims)
         });
-        assert!(!kept.await.unwrap().contains(&token));
-        let told = introspect(&world, &referring, &value, &token).await;
-        assert_eq!((&told["active"], &told["client_id"], &told["sub"]), (&json!(true), &referring["id"], &referring["id"]));
-        assert_eq!((&told["iss"], &told["token_type"]), (&json!(world.base), &json!("Bearer")));
+        assert!(!stored_claims.await.unwrap().contains(&token));
+        let introspection = introspect(&world, &referring, &value, &token).await;
+        assert_eq!(
+            (&introspection["active"], &introspection["client_id"], &introspection["sub"]),
+            (&json!(true), &referring["id"], &referring["id"])
+        );
+        assert_eq!((&introspection["iss"], &introspection["token_type"]), (&json!(world.base), &json!("Bearer")));
         endpoint(&world, "/connect/revoke", &referring, &value, &token).await.expect(200);
         caller.get(USERS).await.problem(401, "unauthorized");
         assert_eq!(introspect(&world, &referring, &value, &token).await, json!({ "active": false }));
     }
 
-    async fn a_revoked_token_is_refused_at_once(world: World) {
+    async fn a_revoked_token_is_rejected_at_once(world: World) {
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
         crown(&world, &own).await;
@@ -67,8 +70,8 @@ on_both_engines! {
         world.anonymous.with_token(&other).get(USERS).await.expect(200);
     }
 
-    /// A9: who revokes tokens, without any role, turns nobody's writes away.
-    async fn revocations_turn_nobody_away(world: World) {
+    /// A9: revocations by a client without any role do not make other writes fail.
+    async fn revocations_do_not_block_other_writes(world: World) {
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
         let mut tokens = Vec::new();
@@ -82,7 +85,7 @@ on_both_engines! {
         assert!(written.iter().all(|answer| answer.status == 201), "{written:?}");
     }
 
-    async fn introspection_tells_who_may_know(world: World) {
+    async fn introspection_is_limited_to_authorized_clients(world: World) {
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
         let resource = app(&world, "resource", json!({ "allowClientCredentialLogin": false })).await;
@@ -93,16 +96,17 @@ on_both_engines! {
         let token = token(&ask(&world, &own, &value, &more).await.is(200));
         world.anonymous.with_token(&token).get(USERS).await.expect(401);
         for (app, secret) in [(&own, &value), (&resource, &key)] {
-            let told = introspect(&world, app, secret, &token).await;
-            assert_eq!((&told["active"], &told["scope"]), (&json!(true), &json!("read")));
-            assert_eq!(told["aud"], json!(["https://api.example.com"]));
+            let introspection = introspect(&world, app, secret, &token).await;
+            assert_eq!((&introspection["active"], &introspection["scope"]), (&json!(true), &json!("read")));
+            assert_eq!(introspection["aud"], json!(["https://api.example.com"]));
         }
-        let stranger = app(&world, "stranger", json!({})).await;
-        let other = secret(&world, &stranger).await;
-        assert_eq!(introspect(&world, &stranger, &other, &token).await, json!({ "active": false }));
-        // nobody in another subscription has the same resource, but administers all
-        let elsewhere = world.other_subscription("elsewhere").await;
-        let far = app(&world, "far", json!({ "subscriptionId": elsewhere })).await;
+        let unrelated = app(&world, "stranger", json!({})).await;
+        let other = secret(&world, &unrelated).await;
+        assert_eq!(introspect(&world, &unrelated, &other, &token).await, json!({ "active": false }));
+        // no client app of another subscription can have the same resource, but one that administers everything is
+        // allowed
+        let other_subscription = world.other_subscription("elsewhere").await;
+        let far = app(&world, "far", json!({ "subscriptionId": other_subscription })).await;
         let far_key = secret(&world, &far).await;
         assert_eq!(introspect(&world, &far, &far_key, &token).await, json!({ "active": false }));
         crown(&world, &far).await;

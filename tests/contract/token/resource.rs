@@ -1,4 +1,4 @@
-//! Whose a resource is.
+//! Ownership of resources.
 
 use chancery_management::client_app::resource_key;
 use chancery_record::Value as Bound;
@@ -25,9 +25,9 @@ async fn apps(world: &World) -> [Value; 3] {
 }
 
 on_both_engines! {
-    /// A5 and section 15: a resource key belongs to the subscription whose app named it first, for as long as
-    /// one of its apps has it; another subscription gets 409.
-    async fn a_resource_belongs_to_who_named_it_first(world: World) {
+    /// A5 and section 15: a resource key belongs to the subscription whose app registered it first, as long as one of its
+    /// apps has it; another subscription gets 409.
+    async fn a_resource_belongs_to_the_first_subscription(world: World) {
         let [one, two, far] = apps(&world).await;
         let first = world.make("ClientAppResource", body(&one, ORDERS)).await;
         let second = world.make("ClientAppResource", body(&two, ORDERS)).await;
@@ -44,7 +44,7 @@ on_both_engines! {
         assert_eq!(problem["errors"][0]["pointer"], "/1/key");
         let key = secret(&world, &far).await;
         assert_eq!(ask(&world, &far, &key, &[("resource", ORDERS)]).await.status, 400);
-        // one of two is left, then none
+        // one of two remains, then none
         world.admin.delete(&format!("{PATH}/{}", id(&first))).await.expect(204);
         world.admin.post(PATH, body(&far, ORDERS)).await.problem(409, "conflict");
         let move_on = json!({ "key": "urn:moved", "concurrencyToken": second["concurrencyToken"] });
@@ -52,16 +52,16 @@ on_both_engines! {
         world.make("ClientAppResource", body(&far, ORDERS)).await;
         ask(&world, &far, &key, &[("resource", ORDERS)]).await.expect(200);
         world.admin.post(PATH, body(&one, ORDERS)).await.problem(409, "conflict");
-        // a resource goes with its client app
+        // a resource is deleted with its client app
         world.admin.delete(&format!("/api/management/v2/ClientApp/{}", id(&far))).await.expect(204);
         world.make("ClientAppResource", body(&one, ORDERS)).await;
     }
 
-    /// Addresses are the same after RFC 3986, sections 6.2.2 and 6.2.3, and `aud` is the one that is registered.
-    async fn an_address_is_found_in_another_spelling(world: World) {
+    /// Addresses are compared as in RFC 3986, sections 6.2.2 and 6.2.3, and `aud` is the registered one.
+    async fn resources_match_in_normalized_form(world: World) {
         let [one, two, far] = apps(&world).await;
         let registered = "https://mcp.example.com";
-        let made = world.make("ClientAppResource", body(&one, registered)).await;
+        let resource_row = world.make("ClientAppResource", body(&one, registered)).await;
         world.make("ClientAppResource", body(&two, "https://api.example.com/~v1/Orders?x=1")).await;
         world.make("ClientAppResource", body(&two, "urn:orders")).await;
         let (key, far_key) = (secret(&world, &one).await, secret(&world, &far).await);
@@ -83,11 +83,11 @@ on_both_engines! {
         ] {
             assert_eq!(aud(other).await, None, "{other}");
         }
-        // twice the same is one
+        // the same resource twice is one
         let both = [("resource", registered), ("resource", "https://mcp.example.com/")];
         let answer = ask(&world, &one, &key, &both).await.is(200);
         assert_eq!(read(&token(&answer)).1["aud"], json!([registered]));
-        // nobody registers another spelling of it, beside it or elsewhere
+        // other spellings of it cannot be registered, by its subscription or another
         for app in [&one, &two, &far] {
             let problem = world.admin.post(PATH, body(app, "https://MCP.example.com/")).await.problem(409, "conflict");
             assert_eq!(problem["errors"][0]["pointer"], "/key");
@@ -97,9 +97,12 @@ on_both_engines! {
         assert_eq!(problem["errors"][0]["pointer"], "/1/key");
         world.make("ClientAppResource", body(&two, registered)).await;
         assert_eq!(ask(&world, &far, &far_key, &[("resource", "https://mcp.example.com/")]).await.status, 400);
-        // what is spelled in two ways since before stays, and each is found as it is spelled
+        // keys stored earlier in two spellings remain, and each is found by its spelling
         world.sql(vec![
-            ("UPDATE client_app_resource SET key = 'https://mcp.example.com/' WHERE id = ?1", vec![Bound::Id(id(&made).parse().unwrap())]),
+            (
+                "UPDATE client_app_resource SET key = 'https://mcp.example.com/' WHERE id = ?1",
+                vec![Bound::Id(id(&resource_row).parse().unwrap())],
+            ),
             ("UPDATE resource_owner SET normal_key = NULL", vec![]),
         ]).await;
         assert_eq!(aud("https://mcp.example.com:443").await, None, "a release before notes no normal form");
@@ -108,14 +111,14 @@ on_both_engines! {
         assert_eq!(aud(registered).await, Some(json!([registered])));
         assert!(aud("https://mcp.example.com:443").await.is_some());
         let patch = json!({ "name": "still here", "key": "https://mcp.example.com/" });
-        let now = world.admin.get(&format!("{PATH}/{}", id(&made))).await.is(200).json();
+        let now = world.admin.get(&format!("{PATH}/{}", id(&resource_row))).await.is(200).json();
         let mut patch = patch;
         patch["concurrencyToken"] = now["concurrencyToken"].clone();
-        world.admin.patch(&format!("{PATH}/{}", id(&made)), patch).await.expect(202);
+        world.admin.patch(&format!("{PATH}/{}", id(&resource_row)), patch).await.expect(202);
     }
 
-    /// A5: of two who name a resource at once, one gets it.
-    async fn of_two_at_once_one_gets_it(world: World) {
+    /// A5: of two concurrent registrations of a resource one succeeds.
+    async fn of_concurrent_registrations_one_succeeds(world: World) {
         let [one, _, far] = apps(&world).await;
         for round in 0..8 {
             let key = format!("urn:round:{round}");
@@ -129,8 +132,8 @@ on_both_engines! {
         }
     }
 
-    /// A5: who had a resource before that was another's gets no tokens for it.
-    async fn what_was_named_twice_before_is_the_first_ones(world: World) {
+    /// A5: an app with a resource that belongs to another subscription gets no tokens for it.
+    async fn a_resource_registered_twice_belongs_to_the_first(world: World) {
         let [one, _, far] = apps(&world).await;
         world.make("ClientAppResource", body(&one, ORDERS)).await;
         world.make("ClientAppResource", body(&far, "urn:far")).await;
@@ -140,9 +143,8 @@ on_both_engines! {
         assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
     }
 
-    /// A program of the release before makes resources beside this one, and knows of no owners: the next start finds
-    /// them.
-    async fn what_has_no_owner_is_adopted(world: World) {
+    /// A process of the previous release creates resources without owners: the next start assigns them.
+    async fn resources_without_an_owner_are_adopted(world: World) {
         let [one, _, far] = apps(&world).await;
         world.make("ClientAppResource", body(&one, ORDERS)).await;
         world.make("ClientAppResource", body(&far, "urn:far")).await;
@@ -159,9 +161,9 @@ on_both_engines! {
         assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
     }
 
-    /// Section 15, by `5-sign-in.md`, section 5: the two resources of the platform are given by SystemAdmin
-    /// only, in any subscription.
-    async fn the_platforms_resources_are_given_by_its_administrator(world: World) {
+    /// Section 15, by `5-sign-in.md`, section 5: only SystemAdmin may register the two resources of the platform, in any
+    /// subscription.
+    async fn the_platforms_resources_are_reserved_for_system_admins(world: World) {
         let [one, other, far] = apps(&world).await;
         let caller = world.client("admin", &[("SubscriptionAdmin", None, None)]).await;
         for name in ["PlatformManagementService", "PlatformUserStoreService"] {
@@ -178,13 +180,13 @@ on_both_engines! {
         answer.problem(403, "forbidden");
     }
 
-    /// A7 and section 15: only `root`, the installation's own app, may be named at the token endpoint; its
-    /// name, folded, is reserved everywhere. Every other app is its id.
-    async fn only_root_may_be_named(world: World) {
+    /// A7 and section 15: only `root`, the installation's own app, has a name at the token endpoint; the name, folded, is
+    /// reserved everywhere. Every other app is identified by its id.
+    async fn only_root_has_a_name_as_client_id(world: World) {
         let far = world.other_subscription("far").await;
-        let home = app(&world, "one", json!({})).await["subscriptionId"].clone();
+        let own_subscription = app(&world, "one", json!({})).await["subscriptionId"].clone();
         for name in ["root", "ROOT", "Root", "ｒｏｏｔ"] {
-            for subscription in [&far, &home] {
+            for subscription in [&far, &own_subscription] {
                 let named = json!({ "name": name, "subscriptionId": subscription });
                 let path = "/api/management/v2/ClientApp";
                 world.admin.post(path, named.clone()).await.problem(409, "conflict");
@@ -195,7 +197,7 @@ on_both_engines! {
         let path = format!("/api/management/v2/ClientApp/{}", id(&other));
         let patch = json!({ "name": "rOOt", "concurrencyToken": other["concurrencyToken"] });
         world.admin.patch(&path, patch).await.problem(409, "conflict");
-        // one that was named so before does not take away the name
+        // an app that has the name already does not take it over
         world.sql(vec![("UPDATE client_app SET name = 'root', name_key = 'root' WHERE name = 'other'", vec![])]).await;
         let form = |client: &str, secret: &str| format!("grant_type=client_credentials&client_id={client}&client_secret={secret}");
         let secret_of_root = "the+root+secret+of+the+tests";

@@ -1,5 +1,4 @@
-//! What a request costs on PostgreSQL: the statements and round trips that it waits for, counted where they
-//! leave.
+//! The cost of a request on PostgreSQL: the statements and round trips that it waits for, counted where they are sent.
 
 use std::sync::{
     Arc, Condvar, Mutex,
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{id, until};
 
-/// How often a request is made. Each connection prepares its statements once; the cheapest counts.
+/// How often a request is sent. Each connection prepares its statements once; the cheapest request counts.
 const TIMES: usize = 8;
 
 /// Statements and round trips so far.
@@ -28,7 +27,7 @@ fn counted(world: &World) -> (u64, u64) {
     (figures.statements, figures.round_trips)
 }
 
-/// What the cheapest of some requests cost, each after something that is not counted.
+/// The cost of the cheapest of some requests, each after a preparation that is not counted.
 async fn cost<P: Future<Output = ()>, R: Future<Output = ()>>(
     world: &World,
     prepare: impl Fn() -> P,
@@ -55,7 +54,7 @@ fn two_connections(_: &std::path::Path) -> Vec<String> {
 on_both_engines! {
     [two_connections]
 
-    async fn a_read_waits_once(world: World) {
+    async fn a_read_takes_one_round_trip(world: World) {
         if world.engine == Engine::Sqlite {
             return;
         }
@@ -67,43 +66,43 @@ on_both_engines! {
         let forget = || async { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
         // before that the epoch, what revokes the token, its caller, the store, the store's options
         assert_eq!(cost(&world, forget, read).await, (7, 2));
-        let nobody = world.path(&format!("/User/{}", uuid::Uuid::nil()));
-        let miss = || async { world.admin.get(&nobody).await.expect(404) };
+        let unknown_path = world.path(&format!("/User/{}", uuid::Uuid::nil()));
+        let miss = || async { world.admin.get(&unknown_path).await.expect(404) };
         assert_eq!(cost(&world, nothing, miss).await, (2, 1));
     }
 
-    async fn a_token_waits_once_and_once_more_where_something_is_good_once(world: World) {
+    async fn a_token_takes_one_round_trip_and_one_more_for_writes(world: World) {
         if world.engine == Engine::Sqlite {
             return;
         }
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
-        let wants = || async { ask(&world, &own, &value, &[]).await.expect(200) };
-        assert_eq!(cost(&world, nothing, wants).await, (1, 1), "the epoch");
+        let request = || async { ask(&world, &own, &value, &[]).await.expect(200) };
+        assert_eq!(cost(&world, nothing, request).await, (1, 1), "the epoch");
         world.make("ClientAppScope", json!({ "clientAppId": own["id"], "key": "read" })).await;
-        let wants = || async { ask(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
-        assert_eq!(cost(&world, nothing, wants).await, (2, 1), "scopes and resources");
+        let request = || async { ask(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
+        assert_eq!(cost(&world, nothing, request).await, (2, 1), "scopes and resources");
         let wrong = || async { ask(&world, &own, "wrong", &[]).await.expect(401) };
-        let nobody = json!({ "id": uuid::Uuid::from_u128(7) });
-        let unknown = || async { ask(&world, &nobody, "wrong", &[]).await.expect(401) };
-        let refusing = cost(&world, nothing, wrong).await;
-        assert_eq!(refusing, (7, 1), "the epoch and the client app whole");
-        assert_eq!(cost(&world, nothing, unknown).await, refusing, "it is read as if it was there");
+        let unknown_app = json!({ "id": uuid::Uuid::from_u128(7) });
+        let unknown = || async { ask(&world, &unknown_app, "wrong", &[]).await.expect(401) };
+        let rejection_cost = cost(&world, nothing, wrong).await;
+        assert_eq!(rejection_cost, (7, 1), "the epoch and the client app whole");
+        assert_eq!(cost(&world, nothing, unknown).await, rejection_cost, "it is read as if it was there");
 
         let signer = Signer::new("one");
         let signing = app(&world, "signing", json!({})).await;
         key_set(&world, &signing, "one", json!({ "jwks": signer.jwks() })).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
-        let wants = || async { present(&world, &signer.assert(&claims(&world, &signing, json!({})))).await.expect(200) };
-        assert_eq!(cost(&world, nothing, wants).await, (11, 2), "and the assertion, with its transaction");
+        let request = || async { present(&world, &signer.assert(&claims(&world, &signing, json!({})))).await.expect(200) };
+        assert_eq!(cost(&world, nothing, request).await, (11, 2), "and the assertion, with its transaction");
         let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
         let value = secret(&world, &referring).await;
-        let wants = || async { ask(&world, &referring, &value, &[]).await.expect(200) };
-        assert_eq!(cost(&world, nothing, wants).await, (5, 2), "the epoch, and the token");
+        let request = || async { ask(&world, &referring, &value, &[]).await.expect(200) };
+        assert_eq!(cost(&world, nothing, request).await, (5, 2), "the epoch, and the token");
     }
 
-    /// Who asks for the epoch while others do is answered by one look, which began after all of them asked.
-    async fn many_who_ask_for_the_epoch_share_a_look(world: World) {
+    /// Concurrent reads of the epoch share one query, which begins after all of them.
+    async fn concurrent_reads_of_the_epoch_share_a_query(world: World) {
         if world.engine == Engine::Sqlite {
             return;
         }
@@ -121,16 +120,16 @@ on_both_engines! {
         }
         until("both connections are held", || async { held.load(Ordering::SeqCst) == 2 }).await;
         let before = counted(&world);
-        let asking = join_all((0..100).map(|_| world.app.store.epoch()));
+        let reads = join_all((0..100).map(|_| world.app.store.epoch()));
         let open = async {
             *gate.0.lock().unwrap() = true;
             gate.1.notify_all();
         };
-        let (epochs, ()) = tokio::join!(asking, open);
+        let (epochs, ()) = tokio::join!(reads, open);
         let epoch = epochs[0].clone().unwrap();
-        assert!(epochs.iter().all(|told| *told == Ok(epoch)), "{epochs:?}");
-        let looks = counted(&world).0 - before.0;
-        assert!(looks < 50, "100 who asked cost {looks} statements, with what the server asks by itself");
+        assert!(epochs.iter().all(|read| *read == Ok(epoch)), "{epochs:?}");
+        let queries = counted(&world).0 - before.0;
+        assert!(queries < 50, "100 who asked cost {queries} statements, with what the server asks by itself");
         world.sql(Vec::new()).await;
         assert_eq!(world.app.store.epoch().await, Ok(epoch + 1));
     }

@@ -1,4 +1,4 @@
-//! A client that signs.
+//! A client that signs assertions and proofs.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// A key on P-256.
 pub struct Signer {
     pair: EcdsaKeyPair,
-    /// Its name.
+    /// The key id.
     pub kid: &'static str,
 }
 
@@ -20,7 +20,7 @@ pub fn encode(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// An id that was never used.
+/// An unused id.
 pub fn fresh() -> String {
     encode(&chancery_resource::random::<16>())
 }
@@ -44,7 +44,7 @@ impl Signer {
         json!({ "kty": "EC", "crv": "P-256", "x": encode(&point[1..33]), "y": encode(&point[33..]) })
     }
 
-    /// A key set of it, as text.
+    /// Its key set, as text.
     pub fn jwks(&self) -> String {
         let mut jwk = self.jwk();
         jwk["kid"] = json!(self.kid);

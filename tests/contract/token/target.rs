@@ -1,4 +1,4 @@
-//! What a token is for: resources, scopes, how long.
+//! Scope, audience and lifetime of tokens.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{app, ask, read, refused, secret, token};
 
 on_both_engines! {
-    async fn scopes_are_the_client_apps_own(world: World) {
-        for (filtered, asked, granted) in [
+    async fn scopes_are_limited_to_the_client_apps_own(world: World) {
+        for (filtered, requested, granted) in [
             (false, "read write", Some("read write")),
             (false, "write other", Some("write")),
             (false, "other", None),
@@ -15,12 +15,12 @@ on_both_engines! {
             (true, "read other", None),
             (true, "a  b", None),
         ] {
-            let app = app(&world, &format!("{filtered} {}", asked.replace(' ', "-")), json!({ "scopeFilterEnabled": filtered })).await;
+            let app = app(&world, &format!("{filtered} {}", requested.replace(' ', "-")), json!({ "scopeFilterEnabled": filtered })).await;
             let secret = secret(&world, &app).await;
             for key in ["read", "write"] {
                 world.make("ClientAppScope", json!({ "clientAppId": app["id"], "key": key })).await;
             }
-            let answer = ask(&world, &app, &secret, &[("scope", asked)]).await;
+            let answer = ask(&world, &app, &secret, &[("scope", requested)]).await;
             let Some(granted) = granted else {
                 refused(answer, 400, "invalid_scope");
                 continue;
@@ -32,7 +32,7 @@ on_both_engines! {
         }
     }
 
-    async fn resources_are_those_of_the_subscription_or_its_own(world: World) {
+    async fn resources_are_limited_to_the_subscription_or_the_app(world: World) {
         let open = app(&world, "open", json!({})).await;
         let open_secret = secret(&world, &open).await;
         let filtered = app(&world, "filtered", json!({ "resourceFilterEnabled": true })).await;
@@ -62,7 +62,7 @@ on_both_engines! {
         assert_eq!(read(&token(&answer)).1["aud"], json!(["PlatformManagementService", "urn:open"]));
     }
 
-    async fn tokens_live_as_long_as_their_tenant_says(world: World) {
+    async fn the_tenant_sets_the_lifetime_of_tokens(world: World) {
         let own = app(&world, "own", json!({})).await;
         let secret = secret(&world, &own).await;
         let tenants = world.all("Tenant").await;
@@ -79,7 +79,7 @@ on_both_engines! {
         assert_eq!(answer.json()["expires_in"], 600);
         let claims = read(&token(&answer)).1;
         assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 600);
-        // of two, neither says
+        // with two tenants, neither decides
         let second = world.make("Tenant", json!({ "name": "second", "subscriptionId": own["subscriptionId"] })).await;
         world.admin.post(&path, relate(&second)).await.expect(202);
         assert_eq!(ask(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);

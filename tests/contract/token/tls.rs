@@ -1,4 +1,4 @@
-//! Clients that prove themselves by their certificate (RFC 8705).
+//! Client authentication by certificates (RFC 8705).
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
@@ -11,14 +11,14 @@ use super::read;
 use crate::id;
 
 /// A certificate with its key, as files.
-struct Shown {
+struct CertificateFiles {
     folder: std::path::PathBuf,
     name: &'static str,
     der: Vec<u8>,
 }
 
-impl Shown {
-    fn keep(folder: &Path, name: &'static str, certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
+impl CertificateFiles {
+    fn write(folder: &Path, name: &'static str, certificate: &rcgen::Certificate, key: &KeyPair) -> Self {
         std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).unwrap();
         let private = folder.join(format!("{name}.key"));
         std::fs::write(&private, key.serialize_pem()).unwrap();
@@ -26,13 +26,13 @@ impl Shown {
         Self { folder: folder.to_owned(), name, der: certificate.der().to_vec() }
     }
 
-    fn words(&self) -> Vec<String> {
+    fn arguments(&self) -> Vec<String> {
         let file = |end: &str| self.folder.join(format!("{}.{end}", self.name)).display().to_string();
         vec!["--cert".into(), file("pem"), "--key".into(), file("key")]
     }
 }
 
-/// The names of a certificate beside its subject, one of each kind.
+/// The alternative names of a certificate, one of each type.
 fn names(host: &str, name: &str) -> Vec<SanType> {
     let (uri, email) = (format!("https://{host}/"), format!("{name}@example.com"));
     vec![
@@ -43,12 +43,12 @@ fn names(host: &str, name: &str) -> Vec<SanType> {
     ]
 }
 
-/// Calls with curl, which speaks TLS; the status and the body.
-fn call(shown: Option<&Shown>, words: &[&str]) -> (u16, Value) {
+/// Sends a request by curl, which speaks TLS; returns the status and the body.
+fn call(certificate: Option<&CertificateFiles>, arguments: &[&str]) -> (u16, Value) {
     let mut command = Command::new("curl");
-    command.args(["-sk", "-w", "\n%{http_code}"]).args(words);
-    if let Some(shown) = shown {
-        command.args(shown.words());
+    command.args(["-sk", "-w", "\n%{http_code}"]).args(arguments);
+    if let Some(certificate) = certificate {
+        command.args(certificate.arguments());
     }
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -57,17 +57,18 @@ fn call(shown: Option<&Shown>, words: &[&str]) -> (u16, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_prove_themselves_by_certificates() {
+async fn clients_authenticate_by_certificates() {
     let database = Database::create(Engine::Sqlite);
     let folder = database.folder();
     let server_key = KeyPair::generate().unwrap();
     let server =
         CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&server_key).unwrap();
-    Shown::keep(&folder, "server", &server, &server_key);
+    CertificateFiles::write(&folder, "server", &server, &server_key);
     let mut authority = CertificateParams::new(vec![]).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     authority.distinguished_name.push(DnType::CommonName, "the authority");
-    let stranger = CertifiedIssuer::self_signed(authority.clone(), KeyPair::generate().unwrap()).unwrap();
+    let other_authority =
+        CertifiedIssuer::self_signed(authority.clone(), KeyPair::generate().unwrap()).unwrap();
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
     std::fs::write(folder.join("authority.pem"), authority.pem()).unwrap();
     let issue = |name: &'static str, host: &str, issuer: &CertifiedIssuer<'_, KeyPair>| {
@@ -77,31 +78,30 @@ async fn clients_prove_themselves_by_certificates() {
         parameters.subject_alt_names = names(host, name);
         parameters.extended_key_usages.push(rcgen::ExtendedKeyUsagePurpose::ClientAuth);
         let certificate = parameters.signed_by(&key, issuer).unwrap();
-        Shown::keep(&folder, name, &certificate, &key)
+        CertificateFiles::write(&folder, name, &certificate, &key)
     };
     let good = issue("good", "client.example.com", &authority);
     let other = issue("other", "other.example.com", &authority);
-    let forged = issue("forged", "client.example.com", &stranger);
+    let forged = issue("forged", "client.example.com", &other_authority);
     let file = |name: &str| folder.join(name).display().to_string();
     let environment = [
         ("CHANCERY_TLS_CERTIFICATE", file("server.pem")),
         ("CHANCERY_TLS_KEY", file("server.key")),
         ("CHANCERY_TLS_CLIENT_CA", file("authority.pem")),
     ];
-    let environment: Vec<(&str, &str)> =
-        environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
     let server = Process::start_unready(&database, &environment);
     let base = server.base.as_str();
     let endpoint = format!("{base}/connect/token");
-    let basic = format!("root:{}", "a-secret-for-processes");
-    let (_, root) = call(None, &["-u", &basic, "-d", "grant_type=client_credentials", &endpoint]);
+    let (_, root) =
+        call(None, &["-u", "root:a-secret-for-processes", "-d", "grant_type=client_credentials", &endpoint]);
     let bearer = format!("Authorization: Bearer {}", root["access_token"].as_str().unwrap());
     let make = |resource: &str, body: Value| {
         let url = format!("{base}/api/management/v2/{resource}");
         let json = "Content-Type: application/json";
-        let (status, made) = call(None, &["-H", &bearer, "-H", json, "-d", &body.to_string(), &url]);
-        assert_eq!(status, 201, "{made}");
-        made
+        let (status, created) = call(None, &["-H", &bearer, "-H", json, "-d", &body.to_string(), &url]);
+        assert_eq!(status, 201, "{created}");
+        created
     };
     let (_, discovery) = call(None, &[&format!("{base}/.well-known/openid-configuration")]);
     assert_eq!(discovery["tls_client_certificate_bound_access_tokens"], true);
@@ -113,9 +113,9 @@ async fn clients_prove_themselves_by_certificates() {
         make("ClientAppRole", json!({ "clientAppId": app["id"], "roleType": "SystemAdmin" }));
         app
     };
-    let ask = |shown: Option<&Shown>, app: &Value| {
+    let ask = |certificate: Option<&CertificateFiles>, app: &Value| {
         let form = format!("grant_type=client_credentials&client_id={}", id(app));
-        call(shown, &["-d", &form, &endpoint])
+        call(certificate, &["-d", &form, &endpoint])
     };
     let named = app(
         "named",
@@ -124,10 +124,11 @@ async fn clients_prove_themselves_by_certificates() {
             "requireCertificateBoundAccessTokens": true,
         }),
     );
-    for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (Some(&forged), 401), (None, 401)] {
-        assert_eq!(ask(shown, &named).0, status);
+    for (certificate, status) in [(Some(&good), 200), (Some(&other), 401), (Some(&forged), 401), (None, 401)]
+    {
+        assert_eq!(ask(certificate, &named).0, status);
     }
-    // each kind of name is one by which a certificate is known
+    // each type of name identifies a certificate
     for (member, value) in [
         ("tlsClientAuthSubjectDn", "CN=client.example.com"),
         ("tlsClientAuthSanUri", "https://client.example.com/"),
@@ -135,18 +136,18 @@ async fn clients_prove_themselves_by_certificates() {
         ("tlsClientAuthSanEmail", "good@example.com"),
     ] {
         let by_name = app(member, json!({ "tokenEndpointAuthMethod": "tls_client_auth", (member): value }));
-        for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (None, 401)] {
-            assert_eq!(ask(shown, &by_name).0, status, "{member}");
+        for (certificate, status) in [(Some(&good), 200), (Some(&other), 401), (None, 401)] {
+            assert_eq!(ask(certificate, &by_name).0, status, "{member}");
         }
     }
-    // a token that is bound to a certificate is of no use with another, or without one
+    // a certificate-bound token is not usable with another certificate, or without one
     let (_, grant) = ask(Some(&good), &named);
     let token = grant["access_token"].as_str().unwrap();
     assert!(read(token).1["cnf"]["x5t#S256"].is_string());
     let bearer_of = format!("Authorization: Bearer {token}");
     let users = format!("{base}{}", super::USERS);
-    for (shown, status) in [(Some(&good), 200), (Some(&other), 401), (None, 401)] {
-        assert_eq!(call(shown, &["-H", &bearer_of, &users]).0, status);
+    for (certificate, status) in [(Some(&good), 200), (Some(&other), 401), (None, 401)] {
+        assert_eq!(call(certificate, &["-H", &bearer_of, &users]).0, status);
     }
     // a client app's own certificate, whoever signed it
     let own = app("own", json!({ "tokenEndpointAuthMethod": "self_signed_tls_client_auth" }));
@@ -158,7 +159,7 @@ async fn clients_prove_themselves_by_certificates() {
             "certificate": BASE64_STANDARD.encode(&forged.der),
         }),
     );
-    for (shown, status) in [(Some(&forged), 200), (Some(&good), 401), (None, 401)] {
-        assert_eq!(ask(shown, &own).0, status);
+    for (certificate, status) in [(Some(&forged), 200), (Some(&good), 401), (None, 401)] {
+        assert_eq!(ask(certificate, &own).0, status);
     }
 }

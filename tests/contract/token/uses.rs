@@ -1,4 +1,4 @@
-//! When secrets and keys were last used is noted by what they prove, and written by a job.
+//! The last use of secrets and keys is recorded when they authenticate, and written by a job.
 
 use chancery::{Job, MailSettings, jobs};
 use chancery_store::{Error, Mode};
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{id, until};
 
-/// Writes the uses that were noted, as the job does.
+/// Writes the recorded uses, as the job does.
 pub async fn write_uses(world: &World) {
     let post = MailSettings {
         master: world.app.context.master.clone(),
@@ -25,7 +25,7 @@ pub async fn write_uses(world: &World) {
     (job.unwrap().work)().await.unwrap();
 }
 
-/// The secrets and key sets of an app that were used, as far as that is written.
+/// The used secrets and key sets of an app, as far as written.
 async fn used(world: &World, app: &Value) -> Vec<Uuid> {
     write_uses(world).await;
     let app = Uuid::try_parse(id(app)).unwrap();
@@ -49,8 +49,8 @@ async fn only(world: &World, app: &Value) -> Uuid {
 }
 
 on_both_engines! {
-    /// Each way of proving a client tells what it was proven by; what proves nothing tells nothing.
-    async fn what_proved_a_client_is_known(world: World) {
+    /// Each method of client authentication records its credential; a failed one records nothing.
+    async fn the_credential_of_each_authentication_is_recorded(world: World) {
         let plain = app(&world, "plain", json!({})).await;
         let value = secret(&world, &plain).await;
         refused(ask(&world, &plain, "not the secret of this app", &[]).await, 401, "invalid_client");
@@ -63,7 +63,7 @@ on_both_engines! {
         configure(&world, &signing, "client_secret_jwt", json!({})).await;
         let value = secret(&world, &signing).await;
         let own = only(&world, &signing).await;
-        // another one is beside it
+        // a second secret exists
         secret(&world, &signing).await;
         present(&world, &assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})))).await.expect(200);
         until("the secret that signed is told", async || used(&world, &signing).await == [own]).await;

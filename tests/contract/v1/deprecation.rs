@@ -1,4 +1,4 @@
-//! Version 1 is on its way out, and says so; its odd bodies and its GET that changes something.
+//! Deprecation headers of version 1; its special bodies and its GET with side effects.
 
 use std::path::Path;
 
@@ -6,38 +6,38 @@ use chancery_testkit::{Answer, on_both_engines};
 use http::Method;
 use serde_json::json;
 
-use super::{BASE, NOBODY, at};
+use super::{BASE, UNKNOWN_ID, at};
 use crate::{
     id,
     signing::{FIRST, Person, SECOND, set_mail_server, wrong},
 };
 
-fn ending(_: &Path) -> Vec<String> {
+fn with_sunset(_: &Path) -> Vec<String> {
     ["--version-1-sunset", "2027-01-01T00:00:00Z"].map(str::to_owned).to_vec()
 }
 
-fn off(_: &Path) -> Vec<String> {
+fn switched_off(_: &Path) -> Vec<String> {
     ["--version-1", "off"].map(str::to_owned).to_vec()
 }
 
-/// Asserts that an answer tells since when it is deprecated, and what comes instead.
+/// Asserts the `Deprecation` header and the link to the successor.
 #[track_caller]
-fn assert_told(answer: &Answer, successor: &str) {
+fn assert_deprecated(answer: &Answer, successor: &str) {
     assert_eq!(answer.header("deprecation"), Some("@1767225600"), "{answer:?}");
-    let wanted = format!("<{successor}>; rel=\"successor-version\"");
+    let expected = format!("<{successor}>; rel=\"successor-version\"");
     let links: Vec<&str> = answer.headers.get_all("link").iter().map(|link| link.to_str().unwrap()).collect();
-    assert!(links.contains(&wanted.as_str()), "{wanted} in {links:?}");
+    assert!(links.contains(&expected.as_str()), "{expected} in {links:?}");
 }
 
 on_both_engines! {
-    async fn every_answer_says_so(world: World) {
+    async fn every_response_has_a_deprecation_header(world: World) {
         let ada = world.user("ada").await;
         let (old, new) = (at(&format!("/User/{}", id(&ada))), world.path(&format!("/User/{}", id(&ada))));
         let (all, now) = (at("/User"), world.path("/User"));
         let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
-        let (unread, instead) = (format!("{all}/%FF"), format!("{now}/%FF"));
+        let (invalid_id, invalid_id_successor) = (format!("{all}/%FF"), format!("{now}/%FF"));
         let answers = [
-            (world.admin.get(&unread).await.is(400), &instead),
+            (world.admin.get(&invalid_id).await.is(400), &invalid_id_successor),
             (reader.get(&old).await.is(403), &new),
             (world.admin.send(Method::DELETE, &all, &[], Vec::new()).await.is(405), &now),
             (world.admin.send(Method::PUT, &old, &[("content-type", "text/plain")], b"x".to_vec()).await.is(415), &new),
@@ -55,22 +55,22 @@ on_both_engines! {
             (world.admin.get(&old).await.is(404), &new),
         ];
         for (answer, successor) in &answers {
-            assert_told(answer, successor);
+            assert_deprecated(answer, successor);
             assert!(answer.header("sunset").is_none());
         }
-        let gone = world.admin.get(&format!("{BASE}/Customer/{NOBODY}")).await.is(404);
-        assert_told(&gone, &format!("/api/management/v2/Customer/{NOBODY}"));
+        let gone = world.admin.get(&format!("{BASE}/Customer/{UNKNOWN_ID}")).await.is(404);
+        assert_deprecated(&gone, &format!("/api/management/v2/Customer/{UNKNOWN_ID}"));
         for answer in [world.admin.get(&now).await, world.admin.get(&new).await, world.anonymous.get(&now).await] {
             assert!(answer.header("deprecation").is_none() && answer.header("link").is_none(), "{answer:?}");
         }
-        // a page tells of the next one as well
+        // a page links to the next one as well
         world.user("eve").await;
         let page = world.admin.get(&format!("{all}?count=1")).await.is(200);
-        assert_told(&page, &now);
+        assert_deprecated(&page, &now);
         assert!(page.headers.get_all("link").iter().any(|link| link.to_str().unwrap().contains("rel=\"next\"")));
     }
 
-    async fn who_still_calls_is_counted(world: World) {
+    async fn deprecated_calls_are_counted(world: World) {
         world.admin.get(&at("/User")).await.expect(200);
         world.admin.get(&at("/User")).await.expect(200);
         world.admin.get(&world.path("/User")).await.expect(200);
@@ -83,7 +83,7 @@ on_both_engines! {
         }
     }
 
-    async fn synchronizing_is_a_get_that_says_nothing(world: World) {
+    async fn synchronize_is_a_get_without_a_response_body(world: World) {
         world.user("ada").await;
         world.group("g").await;
         let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
@@ -98,12 +98,12 @@ on_both_engines! {
             let answer = world.admin.get(&path).await.is(200);
             assert!(answer.bytes.is_empty(), "{answer:?}");
             assert_eq!(answer.header("cache-control"), Some("no-store"));
-            assert_told(&answer, &world.path(&format!("/{resource}/synchronize")));
+            assert_deprecated(&answer, &world.path(&format!("/{resource}/synchronize")));
             assert_eq!(world.all(&mirrored).await.as_array().unwrap().len(), 1);
         }
     }
 
-    async fn passwords_have_their_old_names(world: World) {
+    async fn password_operations_use_the_version_1_names(world: World) {
         let ada = Person::new(&world, json!({ "loginName": "ada", "emailAddress": "ada@example.com" })).await;
         let post = async |rest: &str, body| world.admin.post(&at(&format!("/User/{}/password/{rest}", ada.id)), body).await;
         let user = post("initial", json!({ "expiration": "2099-01-01T00:00:00Z", "password": FIRST, "more": 1 })).await.is(200).json();
@@ -141,7 +141,7 @@ on_both_engines! {
         assert!(ada.has(SECOND).await);
     }
 
-    async fn a_state_that_says_nothing_changes_nothing(world: World) {
+    async fn an_empty_state_changes_nothing(world: World) {
         let ada = Person::named(&world, "ada").await;
         let path = at(&format!("/User/{}/state", ada.id));
         let before = (ada.read().await, ada.entries().await.len());
@@ -158,29 +158,29 @@ on_both_engines! {
         for body in [json!([null, null]), json!("x"), json!(false), json!(7)] {
             assert_eq!(wrong(world.admin.post(&path, body).await), [""]);
         }
-        let nobody = at(&format!("/User/{NOBODY}/state"));
-        world.admin.send(Method::POST, &nobody, &[], Vec::new()).await.problem(404, "not-found");
+        let unknown_user = at(&format!("/User/{UNKNOWN_ID}/state"));
+        world.admin.send(Method::POST, &unknown_user, &[], Vec::new()).await.problem(404, "not-found");
     }
 
-    async fn its_documents_are_served(world: World) {
+    async fn openapi_documents_are_served(world: World) {
         for name in ["userstore-v1", "management-v1"] {
             let document = world.anonymous.get(&format!("/openapi/{name}.json")).await.is(200).json();
             let paths = document["paths"].as_object().unwrap();
             let operations = paths.values().flat_map(|path| path.as_object().unwrap().values());
-            let told = operations.filter(|operation| operation.get("responses").is_some());
-            assert!(told.clone().count() > 60 && told.clone().all(|operation| operation["deprecated"] == true), "{name}");
+            let documented = operations.filter(|operation| operation.get("responses").is_some());
+            assert!(documented.clone().count() > 60 && documented.clone().all(|operation| operation["deprecated"] == true), "{name}");
         }
     }
 }
 
 on_both_engines! {
-    [ending]
-    async fn its_end_is_told_when_it_is_known(world: World) {
+    [with_sunset]
+    async fn the_sunset_header_is_sent_when_configured(world: World) {
         let end = Some("Fri, 01 Jan 2027 00:00:00 GMT");
         let answers = [
             world.admin.get(&at("/User")).await.is(200),
             world.anonymous.get(&at("/User")).await.is(401),
-            world.admin.get(&at(&format!("/Group/{NOBODY}"))).await.is(404),
+            world.admin.get(&at(&format!("/Group/{UNKNOWN_ID}"))).await.is(404),
             world.admin.get(&format!("{BASE}/Customer")).await.is(200),
         ];
         for answer in &answers {
@@ -191,8 +191,8 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    [off]
-    async fn it_can_be_switched_off(world: World) {
+    [switched_off]
+    async fn version_1_can_be_switched_off(world: World) {
         for path in [at("/User"), at("/Group/synchronize"), format!("{BASE}/Customer"), format!("{BASE}/IdpType/name/Google")] {
             let answer = world.admin.get(&path).await;
             assert!(answer.header("deprecation").is_none());

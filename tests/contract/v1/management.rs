@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::{BASE, ids, names};
 use crate::{each, id, management::type_id, pointers};
 
-/// One of a resource, in version 1.
+/// The path of a row, in version 1.
 fn one(resource: &str, item: &Value) -> String {
     format!("{BASE}/{resource}/{}", id(item))
 }
 
 on_both_engines! {
     /// Version 1 has no member for the format of a file.
-    async fn a_certificate_is_read_as_what_it_is(world: World) {
+    async fn the_certificate_format_is_detected(world: World) {
         let (body, key) = crate::token::certificate::body(&rcgen::PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
         assert!(!key.serialize_pem().is_empty());
         let pem = body["certificateInput"]["data"].as_str().unwrap();
@@ -22,20 +22,20 @@ on_both_engines! {
         let pfx = include_bytes!("../../../crates/certificate/testdata/modern-p256.p12");
         let files = [BASE64_STANDARD.encode(pem), der, BASE64_STANDARD.encode(pfx)];
         let path = format!("{BASE}/CertStore");
-        for (place, (file, format)) in files.iter().zip(["Pem", "Der", "Pkcs12"]).enumerate() {
-            let upload = json!({ "name": format!("c{place}"), "certType": 0, "certificate": file, "password": "secret" });
-            let made = world.admin.post(&path, upload).await.is(201).json();
-            assert_eq!((&made["certType"], &made["applyToType"], &made["password"]), (&json!(0), &json!(0), &json!(null)));
-            let whole = world.admin.get(&crate::management::one("CertStore", &made)).await.is(200).json();
+        for (index, (file, format)) in files.iter().zip(["Pem", "Der", "Pkcs12"]).enumerate() {
+            let upload = json!({ "name": format!("c{index}"), "certType": 0, "certificate": file, "password": "secret" });
+            let created = world.admin.post(&path, upload).await.is(201).json();
+            assert_eq!((&created["certType"], &created["applyToType"], &created["password"]), (&json!(0), &json!(0), &json!(null)));
+            let whole = world.admin.get(&crate::management::one("CertStore", &created)).await.is(200).json();
             assert_eq!(whole["certificateStorageFormat"], format);
-            // what is sent back changes nothing
-            world.admin.put(&one("CertStore", &made), made.clone()).await.expect(202);
+            // sending the read body back changes nothing
+            world.admin.put(&one("CertStore", &created), created.clone()).await.expect(202);
         }
     }
 
-    /// B10: an upload without a target, where there are several subscriptions, is refused without naming a
+    /// B10: an upload without a target, with several subscriptions, is refused without naming a
     /// member that version 1 does not have.
-    async fn an_upload_without_a_target_is_told_what_to_name(world: World) {
+    async fn an_upload_without_a_target_gets_an_error_in_version_1_terms(world: World) {
         world.other_subscription("elsewhere").await;
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(vec!["a".into()]).unwrap().self_signed(&key).unwrap();
@@ -49,11 +49,11 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/subscriptionId"]);
     }
 
-    /// B10: the successor of a path with a number names what version 2 takes.
-    async fn successors_are_named_as_version_2_takes_them(world: World) {
+    /// B10: the successor of a path with a number has the name that version 2 accepts.
+    async fn successor_links_use_version_2_names(world: World) {
         let instance = world.all("IdpInstance").await[0].clone();
-        for given in ["0", "IdpInstance"] {
-            let path = format!("{BASE}/Option/type/{given}/ref/{}", crate::id(&instance));
+        for type_name in ["0", "IdpInstance"] {
+            let path = format!("{BASE}/Option/type/{type_name}/ref/{}", crate::id(&instance));
             let answer = world.admin.get(&path).await.is(200);
             let link = answer.header("link").unwrap();
             let next = link.trim_start_matches('<').split('>').next().unwrap();
@@ -65,60 +65,60 @@ on_both_engines! {
         assert!(link.contains("/type/OidcTokenSigning>"), "{link}");
     }
 
-    async fn choices_are_numbers(world: World) {
+    async fn enumerations_are_numbers(world: World) {
         let all = format!("{BASE}/ClaimRule");
         let body = json!({ "name": "r", "ruleType": 1, "ruleLevel": "subscription", "destination": 2, "transformTarget": "ClaimValue" });
-        let made = world.admin.post(&all, body).await.is(201).json();
+        let created = world.admin.post(&all, body).await.is(201).json();
         for (member, value) in [("ruleType", 1), ("ruleLevel", 0), ("destination", 2), ("filterTarget", 0), ("transformTarget", 1), ("priority", 0)] {
-            assert_eq!(made[member], value, "{member}");
+            assert_eq!(created[member], value, "{member}");
         }
         for hidden in ["inputSource", "disclosureMode", "concurrencyToken"] {
-            assert!(made.get(hidden).is_none(), "{hidden} in {made}");
+            assert!(created.get(hidden).is_none(), "{hidden} in {created}");
         }
-        let new = world.admin.get(&crate::management::one("ClaimRule", &made)).await.is(200).json();
+        let new = world.admin.get(&crate::management::one("ClaimRule", &created)).await.is(200).json();
         assert_eq!((&new["ruleType"], &new["destination"], &new["inputSource"]), (&json!("Transform"), &json!("AccessToken"), &json!("All")));
         for wrong in [json!(4), json!(-1), json!("Guess"), json!(true), json!("1")] {
             let body = json!({ "name": "r", "ruleType": wrong, "ruleLevel": 0 });
             assert_eq!(pointers(&world.admin.post(&all, body).await.problem(400, "invalid-request")), ["/ruleType"], "{wrong}");
         }
         let patch = json!([{ "op": "test", "path": "/destination", "value": 2 }, { "op": "replace", "path": "/destination", "value": "None" }]);
-        assert_eq!(world.admin.patch(&one("ClaimRule", &made), patch).await.is(202).json()["destination"], 0);
+        assert_eq!(world.admin.patch(&one("ClaimRule", &created), patch).await.is(202).json()["destination"], 0);
         assert_eq!(world.admin.get(&all).await.is(200).json()[0]["destination"], 0);
     }
 
     async fn rules_list_their_client_apps(world: World) {
         let (a, b) = (world.make("ClientApp", json!({ "name": "a" })).await, world.make("ClientApp", json!({ "name": "b" })).await);
         let body = json!({ "name": "r", "ruleType": 0, "ruleLevel": 2, "clientApps": ids(&[&a, &b]) });
-        let made = world.admin.post(&format!("{BASE}/ClaimRule"), body).await.is(201).json();
-        assert_eq!(names(&made["clientApps"]), ["a", "b"]);
-        let path = one("ClaimRule", &made);
+        let created = world.admin.post(&format!("{BASE}/ClaimRule"), body).await.is(201).json();
+        assert_eq!(names(&created["clientApps"]), ["a", "b"]);
+        let path = one("ClaimRule", &created);
         let put = json!({ "name": "r", "ruleType": 0, "ruleLevel": 2, "clientApps": ids(&[&b]) });
         assert_eq!(names(&world.admin.put(&path, put).await.is(202).json()["clientApps"]), ["b"]);
         assert_eq!(names(&world.admin.put(&path, json!({ "name": "s" })).await.is(202).json()["clientApps"]), ["b"]);
     }
 
-    async fn cert_stores_are_found_by_number_or_name(world: World) {
-        let made = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
-        let input = json!({ "format": "Pem", "data": made.cert.pem(), "privateKey": made.signing_key.serialize_pem() });
+    async fn cert_stores_are_looked_up_by_type_number_or_name(world: World) {
+        let generated = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
+        let input = json!({ "format": "Pem", "data": generated.cert.pem(), "privateKey": generated.signing_key.serialize_pem() });
         let store = world.make("CertStore", json!({ "name": "signing", "certType": "OidcTokenSigning", "certificateInput": input })).await;
-        let seen = world.admin.get(&one("CertStore", &store)).await.is(200).json();
-        assert_eq!((&seen["certType"], &seen["applyToType"], &seen["password"]), (&json!(1), &json!(0), &json!(null)));
-        assert!(seen.get("certificateStorageFormat").is_none() && seen.get("subscriptionId").is_none());
+        let shown = world.admin.get(&one("CertStore", &store)).await.is(200).json();
+        assert_eq!((&shown["certType"], &shown["applyToType"], &shown["password"]), (&json!(1), &json!(0), &json!(null)));
+        assert!(shown.get("certificateStorageFormat").is_none() && shown.get("subscriptionId").is_none());
         for kind in ["1", "OidcTokenSigning", "oidctokensigning"] {
-            let found = world.admin.get(&format!("{BASE}/CertStore/type/{kind}")).await.is(200).json();
-            assert!(found.as_array().unwrap().contains(&seen), "{kind}: {found}");
+            let matches = world.admin.get(&format!("{BASE}/CertStore/type/{kind}")).await.is(200).json();
+            assert!(matches.as_array().unwrap().contains(&shown), "{kind}: {matches}");
         }
         let other = world.admin.get(&format!("{BASE}/CertStore/type/2")).await.is(200).json();
-        assert!(!other.as_array().unwrap().contains(&seen));
+        assert!(!other.as_array().unwrap().contains(&shown));
         world.admin.get(&format!("{BASE}/CertStore/type/9")).await.problem(400, "invalid-request");
-        // the key is not seen here, and stays
+        // the key is not shown here, and is retained
         let put = world.admin.put(&one("CertStore", &store), json!({ "name": "other", "certType": 1 })).await.is(202).json();
-        assert_eq!((&put["name"], &put["thumbprint"]), (&json!("other"), &seen["thumbprint"]));
+        assert_eq!((&put["name"], &put["thumbprint"]), (&json!("other"), &shown["thumbprint"]));
         let new = world.admin.get(&crate::management::one("CertStore", &store)).await.is(200).json();
         assert_eq!((&new["certificateHasPrivateKey"], &new["certificateStorageFormat"]), (&json!(true), &json!("Pem")));
     }
 
-    async fn types_are_found_by_name(world: World) {
+    async fn types_are_looked_up_by_name(world: World) {
         for (name, number) in [("Google", 0), ("totp", 1)] {
             let kind = world.admin.get(&format!("{BASE}/IdpType/name/{name}")).await.is(200).json();
             assert_eq!((&kind["name"], &kind["providerType"], &kind["twoFactorInstances"]), (&json!(name), &json!(number), &json!([])));
@@ -133,36 +133,36 @@ on_both_engines! {
         assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpType"), body).await.problem(400, "invalid-request")), ["/providerType"]);
     }
 
-    async fn instances_keep_their_icon_and_their_sets(world: World) {
+    async fn instances_retain_icon_and_links(world: World) {
         let (kind, tenant) = (type_id(&world, "Google").await, world.all("Tenant").await[0].clone());
         let factor = world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": type_id(&world, "totp").await })).await;
         let body = json!({
             "name": "g", "idpTypeId": kind, "icon": "google.png", "treatSecondFactorClaimsAsConfirmed": true,
             "tenants": ids(&[&tenant]), "twoFactorInstances": ids(&[&factor]), "metadata": [{ "key": "x", "value": "y" }],
         });
-        let made = world.admin.post(&format!("{BASE}/IdpInstance"), body).await.is(201).json();
-        assert_eq!((&made["icon"], &made["treatSecondFactorClaimsAsConfirmed"]), (&json!("google.png"), &json!(true)));
-        assert_eq!((each(&made["twoFactorInstances"], "name"), &made["metadata"]), (vec!["Codes"], &json!([])));
-        assert_eq!(made["tenants"], json!([{ "id": tenant["id"], "name": tenant["name"] }]));
-        assert!(made.get("mfaInstances").is_none() && made.get("concurrencyToken").is_none());
-        let (old, new) = (one("IdpInstance", &made), crate::management::one("IdpInstance", &made));
-        let seen = world.admin.get(&new).await.is(200).json();
-        assert_eq!(seen["icon"], "google.png");
-        assert_eq!((&seen["treatMfaFactorClaimsAsConfirmed"], each(&seen["mfaInstances"], "name")), (&json!(true), vec!["Codes"]));
-        world.admin.put(&new, json!({ "name": "h", "concurrencyToken": seen["concurrencyToken"] })).await.expect(202);
-        let kept = world.admin.get(&old).await.is(200).json();
-        assert_eq!((&kept["name"], &kept["icon"], &kept["tenants"]), (&json!("h"), &json!("google.png"), &made["tenants"]));
+        let created = world.admin.post(&format!("{BASE}/IdpInstance"), body).await.is(201).json();
+        assert_eq!((&created["icon"], &created["treatSecondFactorClaimsAsConfirmed"]), (&json!("google.png"), &json!(true)));
+        assert_eq!((each(&created["twoFactorInstances"], "name"), &created["metadata"]), (vec!["Codes"], &json!([])));
+        assert_eq!(created["tenants"], json!([{ "id": tenant["id"], "name": tenant["name"] }]));
+        assert!(created.get("mfaInstances").is_none() && created.get("concurrencyToken").is_none());
+        let (old, new) = (one("IdpInstance", &created), crate::management::one("IdpInstance", &created));
+        let shown = world.admin.get(&new).await.is(200).json();
+        assert_eq!(shown["icon"], "google.png");
+        assert_eq!((&shown["treatMfaFactorClaimsAsConfirmed"], each(&shown["mfaInstances"], "name")), (&json!(true), vec!["Codes"]));
+        world.admin.put(&new, json!({ "name": "h", "concurrencyToken": shown["concurrencyToken"] })).await.expect(202);
+        let reread = world.admin.get(&old).await.is(200).json();
+        assert_eq!((&reread["name"], &reread["icon"], &reread["tenants"]), (&json!("h"), &json!("google.png"), &created["tenants"]));
         let put = world.admin.put(&old, json!({ "name": "h", "icon": "other.png", "tenants": [] })).await.is(202).json();
         assert_eq!((&put["icon"], &put["tenants"], each(&put["twoFactorInstances"], "name")), (&json!("other.png"), &json!([]), vec!["Codes"]));
         let patch = json!([{ "op": "add", "path": "/tenants/-", "value": { "id": tenant["id"] } }, { "op": "remove", "path": "/icon" }]);
         let patched = world.admin.patch(&old, patch).await.is(202).json();
-        assert_eq!((&patched["icon"], &patched["tenants"]), (&json!(null), &made["tenants"]));
+        assert_eq!((&patched["icon"], &patched["tenants"]), (&json!(null), &created["tenants"]));
         let secret = patched["options"].as_array().unwrap().iter().find(|option| option["name"] == "ClientSecret").unwrap();
         assert_eq!((&secret["value"], &secret["applyToTwoFactorInstanceId"]), (&json!(""), &json!(null)), "it is empty");
         assert!(secret.get("dataType").is_none() && secret.get("applyToMfaInstanceId").is_none(), "{secret}");
     }
 
-    async fn options_are_found_by_what_they_are_of(world: World) {
+    async fn options_are_looked_up_by_target(world: World) {
         let factor = world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": type_id(&world, "totp").await })).await;
         for kind in ["1", "TwoFactorInstance"] {
             let of = format!("{BASE}/Option/type/{kind}/ref/{}", id(&factor));
@@ -197,23 +197,23 @@ on_both_engines! {
         world.admin.delete(&one("Option", &own)).await.expect(204);
     }
 
-    async fn assets_and_views_go_by_location(world: World) {
+    async fn assets_and_views_are_addressed_by_location(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
         let create = format!("{BASE}/CustomAsset/create");
         let body = json!({ "mimetype": "text/css", "assetFileName": "a.css", "data": BASE64_STANDARD.encode("p{}"), "applyToType": 3, "tenantId": tenant["id"], "more": 1 });
-        let made = world.admin.post(&create, body.clone()).await.is(201).json();
-        assert_eq!(made["location"], format!("/assets/tenant/{}/a.css", id(&tenant)));
-        assert_eq!(made.as_object().unwrap().len(), 5, "{made}");
+        let created = world.admin.post(&create, body.clone()).await.is(201).json();
+        assert_eq!(created["location"], format!("/assets/tenant/{}/a.css", id(&tenant)));
+        assert_eq!(created.as_object().unwrap().len(), 5, "{created}");
         let mut wrong = body;
         wrong["applyToType"] = json!(9);
         assert_eq!(pointers(&world.admin.post(&create, wrong).await.problem(400, "invalid-request")), ["/applyToType"]);
-        let path = format!("{BASE}/CustomAsset{}", made["location"].as_str().unwrap());
-        assert_eq!(world.admin.get(&path).await.is(200).json(), made);
-        let again = json!({ "location": made["location"], "mimetype": "text/css", "data": BASE64_STANDARD.encode("b{1}") });
+        let path = format!("{BASE}/CustomAsset{}", created["location"].as_str().unwrap());
+        assert_eq!(world.admin.get(&path).await.is(200).json(), created);
+        let again = json!({ "location": created["location"], "mimetype": "text/css", "data": BASE64_STANDARD.encode("b{1}") });
         assert_eq!(world.admin.post(&format!("{BASE}/CustomAsset/createorupdate"), again).await.is(201).json()["size"], 4);
         let patch = json!([{ "op": "replace", "path": "/data", "value": BASE64_STANDARD.encode("b{12}") }]);
         assert_eq!(world.admin.patch(&path, patch.clone()).await.is(202).json()["size"], 5);
-        let batch = json!([{ "ids": [made["location"]], "patch": patch }]);
+        let batch = json!([{ "ids": [created["location"]], "patch": patch }]);
         assert_eq!(world.admin.patch(&format!("{BASE}/CustomAsset/batch"), batch).await.is(202).json()[0]["size"], 5);
 
         let template = json!({ "viewName": "SignIn", "applyToType": 0 });
@@ -236,12 +236,12 @@ on_both_engines! {
 
     async fn customers_ranges_and_metadata(world: World) {
         let all = format!("{BASE}/Customer");
-        let made = world.admin.post(&format!("{all}/createorupdate"), json!({ "name": "c", "address": "here" })).await.is(201).json();
-        assert_eq!(made.as_object().unwrap().len(), 3, "{made}");
-        let put = json!({ "id": made["id"], "name": "d" });
+        let created = world.admin.post(&format!("{all}/createorupdate"), json!({ "name": "c", "address": "here" })).await.is(201).json();
+        assert_eq!(created.as_object().unwrap().len(), 3, "{created}");
+        let put = json!({ "id": created["id"], "name": "d" });
         let put = world.admin.post(&format!("{all}/createorupdate"), put).await.is(201).json();
-        assert_eq!(put, json!({ "id": made["id"], "name": "d", "address": null }));
-        world.admin.delete(&one("Customer", &made)).await.expect(204);
+        assert_eq!(put, json!({ "id": created["id"], "name": "d", "address": null }));
+        world.admin.delete(&one("Customer", &created)).await.expect(204);
 
         let tenant = world.all("Tenant").await[0].clone();
         let range = json!({ "lower": "10.0.0.1", "upper": "10.0.0.9", "tenantId": tenant["id"] });

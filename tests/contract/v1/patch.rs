@@ -4,11 +4,11 @@ use chancery_testkit::on_both_engines;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{NOBODY, at, ids, names};
+use super::{UNKNOWN_ID, at, ids, names};
 use crate::{each, id, pointers};
 
 on_both_engines! {
-    async fn every_operation_in_any_case(world: World) {
+    async fn every_operation_in_any_letter_case(world: World) {
         let user = world.admin.post(&at("/User"), json!({ "loginName": "ada", "firstName": "A" })).await.is(201).json();
         let one = at(&format!("/User/{}", id(&user)));
         for (patch, first, last) in [
@@ -32,10 +32,10 @@ on_both_engines! {
         let patch = json!([{ "op": "test", "path": "/NAME", "value": "g" }, { "op": "replace", "path": "/Name", "value": "h" }]);
         let path = at(&format!("/Group/{}", id(&group)));
         assert_eq!(world.admin.patch(&path, patch).await.is(202).json()["name"], "h");
-        world.admin.patch(&at(&format!("/User/{NOBODY}")), json!([])).await.problem(404, "not-found");
+        world.admin.patch(&at(&format!("/User/{UNKNOWN_ID}")), json!([])).await.problem(404, "not-found");
     }
 
-    /// A set is an array of the form; the row beside it stays what it was.
+    /// A set is an array in the body; patching it leaves the row itself unchanged.
     async fn sets_are_patched(world: World) {
         let (a, b) = (world.group("a").await, world.group("b").await);
         let user = world.user("ada").await;
@@ -47,7 +47,7 @@ on_both_engines! {
         let patched = world.admin.patch(&one, json!([{ "op": "remove", "path": "/MemberOfGroups/0" }])).await.is(202).json();
         assert_eq!(patched["memberOfGroups"], json!([rest]));
         assert_eq!(world.admin.get(&new).await.is(200).json()["concurrencyToken"], user["concurrencyToken"]);
-        world.admin.patch(&one, json!([{ "op": "add", "path": "/memberOfGroups/-", "value": { "id": NOBODY } }])).await.problem(400, "invalid-request");
+        world.admin.patch(&one, json!([{ "op": "add", "path": "/memberOfGroups/-", "value": { "id": UNKNOWN_ID } }])).await.problem(400, "invalid-request");
         let problem = world.admin.patch(&one, json!([{ "op": "remove", "path": "/memberOfGroups/7" }])).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/0/path"]);
         assert_eq!(world.admin.get(&one).await.is(200).json(), patched);
@@ -67,7 +67,7 @@ on_both_engines! {
         assert_eq!((&patched["parentGroups"], names(&patched["memberGroups"])), (&json!([]), vec!["a"]));
     }
 
-    async fn two_media_types_are_read(world: World) {
+    async fn both_patch_media_types_are_accepted(world: World) {
         let user = world.user("ada").await;
         let one = at(&format!("/User/{}", id(&user)));
         let patch = json!([{ "op": "replace", "path": "/firstName", "value": "A" }]).to_string().into_bytes();
@@ -81,7 +81,7 @@ on_both_engines! {
         }
     }
 
-    async fn what_cannot_be_done_is_not_done_at_all(world: World) {
+    async fn a_failed_patch_changes_nothing(world: World) {
         let user = world.admin.post(&at("/User"), json!({ "loginName": "ada", "firstName": "A" })).await.is(201).json();
         let one = at(&format!("/User/{}", id(&user)));
         let good = json!({ "op": "replace", "path": "/firstName", "value": "B" });
@@ -112,7 +112,7 @@ on_both_engines! {
         assert_eq!(world.admin.get(&one).await.is(200).json(), user);
     }
 
-    /// What is left alone is not said again: another address is not as confirmed as the one before.
+    /// A changed address is not confirmed, even if the previous one was.
     async fn a_new_address_is_not_confirmed(world: World) {
         let body = json!({ "loginName": "ada", "emailAddress": "a@example.com", "emailAddressConfirmed": true });
         let user = world.admin.post(&at("/User"), body).await.is(201).json();
@@ -127,7 +127,7 @@ on_both_engines! {
         assert_eq!(world.admin.patch(&at("/User/batch"), batch).await.is(202).json()[0]["emailAddressConfirmed"], false);
     }
 
-    async fn many_are_patched_or_none(world: World) {
+    async fn a_batch_patch_is_atomic(world: World) {
         let (a, b, c) = (world.user("a").await, world.user("b").await, world.user("c").await);
         let (batch, all) = (at("/User/batch"), at("/User"));
         let name = |name: &str| json!({ "op": "add", "path": "/firstName", "value": name });
@@ -136,7 +136,7 @@ on_both_engines! {
         assert_eq!((each(&patched, "loginName"), each(&patched, "firstName")), (vec!["c", "a", "b"], vec!["x", "x", "y"]));
         let before = world.admin.get(&all).await.is(200).json();
         for (second, status, kind, expected) in [
-            (json!({ "ids": [b["id"], NOBODY], "patch": [name("z")] }), 404, "not-found", "/1/ids/1"),
+            (json!({ "ids": [b["id"], UNKNOWN_ID], "patch": [name("z")] }), 404, "not-found", "/1/ids/1"),
             (json!({ "ids": [b["id"], a["id"]], "patch": [name("z")] }), 400, "invalid-request", "/1/ids/1"),
             (json!({ "ids": ["x"], "patch": [name("z")] }), 400, "invalid-request", "/1/ids/0"),
             (json!({ "ids": [b["id"]] }), 400, "invalid-request", "/1"),
@@ -157,7 +157,7 @@ on_both_engines! {
         assert_eq!(world.admin.patch(&batch, json!([])).await.is(202).json(), json!([]));
     }
 
-    async fn a_patch_has_bounds(world: World) {
+    async fn patches_have_size_limits(world: World) {
         let user = world.user("ada").await;
         let one = at(&format!("/User/{}", id(&user)));
         let tests = |count: usize| -> Value { (0..count).map(|_| json!({ "op": "test", "path": "/loginName", "value": "ada" })).collect() };
@@ -167,7 +167,7 @@ on_both_engines! {
         world.admin.patch(&at("/User/batch"), batch).await.problem(413, "payload-too-large");
         let ids: Vec<&Value> = (0..10_001).map(|_| &user["id"]).collect();
         world.admin.patch(&at("/User/batch"), json!([{ "ids": ids, "patch": [] }])).await.problem(413, "payload-too-large");
-        // what is named often or put into many is not there often
+        // repeated ids and large values in many rows are refused
         let twice = json!([{ "ids": [user["id"]], "patch": [] }, { "ids": [user["id"]], "patch": [] }]);
         let problem = world.admin.patch(&at("/User/batch"), twice).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/1/ids/0"]);

@@ -1,4 +1,4 @@
-//! Who may write what in version 1: what version 2 allows them, and nothing beside it.
+//! Write access in version 1 equals that of version 2.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Answer, Client, World, on_both_engines};
@@ -12,63 +12,63 @@ use crate::{
     pointers,
 };
 
-/// One of a resource, in version 1.
+/// The path of a row, in version 1.
 fn one(resource: &str, item: &Value) -> String {
     format!("{BASE}/{resource}/{}", id(item))
 }
 
-/// The body with these members, too.
-fn with(mut body: Value, more: &Value) -> Value {
+/// The body with these members added.
+fn merged(mut body: Value, more: &Value) -> Value {
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     body
 }
 
 fn named(body: &Value, name: &str) -> Value {
-    with(body.clone(), &json!({ "name": name }))
+    merged(body.clone(), &json!({ "name": name }))
 }
 
-/// The body as one of what is there.
-fn of(item: &Value, body: &Value) -> Value {
-    with(body.clone(), &json!({ "id": item["id"] }))
+/// The body with the id of an existing row.
+fn keyed(item: &Value, body: &Value) -> Value {
+    merged(body.clone(), &json!({ "id": item["id"] }))
 }
 
-fn renaming(name: &str) -> Value {
+fn rename_patch(name: &str) -> Value {
     json!([{ "op": "replace", "path": "/name", "value": name }])
 }
 
-/// A patch that puts something into a set.
-fn adding(set: &str, item: &Value) -> Value {
+/// A patch that adds an item to a set.
+fn add_patch(set: &str, item: &Value) -> Value {
     json!([{ "op": "add", "path": format!("/{set}/-"), "value": { "id": item["id"] } }])
 }
 
-/// A file that a cert store takes.
+/// A certificate file for a cert store.
 fn certificate() -> String {
-    let made = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
-    BASE64_STANDARD.encode(made.cert.pem())
+    let generated = rcgen::generate_simple_self_signed(vec!["signing.example.com".to_owned()]).unwrap();
+    BASE64_STANDARD.encode(generated.cert.pem())
 }
 
 async fn root(world: &World) -> Value {
     world.all("ClientApp?filter=name%20eq%20%22root%22").await[0].clone()
 }
 
-/// Every write of the pattern, on what the body makes; nothing is left of it.
-async fn writes_all(caller: &Client, resource: &str, body: &Value) {
+/// Calls every standard write on rows of this body, and deletes them.
+async fn assert_all_writes(caller: &Client, resource: &str, body: &Value) {
     let all = format!("{BASE}/{resource}");
     let (batch, upsert) = (format!("{all}/batch"), format!("{all}/createorupdate"));
     let before = caller.get(&all).await.is(200).json();
-    let made = caller.post(&all, named(body, "a")).await.is(201).json();
-    let own = one(resource, &made);
+    let created = caller.post(&all, named(body, "a")).await.is(201).json();
+    let own = one(resource, &created);
     assert_eq!(caller.put(&own, named(body, "b")).await.is(202).json()["name"], "b");
-    assert_eq!(caller.patch(&own, renaming("c")).await.is(202).json()["name"], "c");
-    let again = caller.post(&upsert, of(&made, &named(body, "d"))).await.is(201).json();
-    assert_eq!((&again["id"], &again["name"]), (&made["id"], &json!("d")));
+    assert_eq!(caller.patch(&own, rename_patch("c")).await.is(202).json()["name"], "c");
+    let again = caller.post(&upsert, keyed(&created, &named(body, "d"))).await.is(201).json();
+    assert_eq!((&again["id"], &again["name"]), (&created["id"], &json!("d")));
     let fresh = caller.post(&upsert, named(body, "e")).await.is(201).json();
     let two = caller.post(&batch, json!([named(body, "f"), named(body, "g")])).await.is(200).json();
-    let put = json!([of(&two[1], &named(body, "h")), of(&two[0], &named(body, "i"))]);
+    let put = json!([keyed(&two[1], &named(body, "h")), keyed(&two[0], &named(body, "i"))]);
     assert_eq!(each(&caller.put(&batch, put).await.is(200).json(), "name"), ["h", "i"]);
-    let patch = json!([{ "ids": [two[0]["id"]], "patch": renaming("j") }]);
+    let patch = json!([{ "ids": [two[0]["id"]], "patch": rename_patch("j") }]);
     assert_eq!(each(&caller.patch(&batch, patch).await.is(202).json(), "name"), ["j"]);
-    let either = json!([named(body, "k"), of(&two[1], &named(body, "l"))]);
+    let either = json!([named(body, "k"), keyed(&two[1], &named(body, "l"))]);
     let either = caller.post(&format!("{upsert}/batch"), either).await.is(200).json();
     assert_eq!((each(&either, "name"), &either[1]["id"]), (vec!["k", "l"], &two[1]["id"]));
     let gone = json!([two[0]["id"], two[1]["id"], either[0]["id"], fresh["id"]]);
@@ -77,59 +77,62 @@ async fn writes_all(caller: &Client, resource: &str, body: &Value) {
     assert_eq!(caller.get(&all).await.is(200).json(), before);
 }
 
-/// What these members put elsewhere is not there for the caller, and the caller puts nothing there.
-/// The member at `at` is what is wrong with a body that does.
-async fn writes_nothing_there(
+/// Asserts that rows with the members `outside` are not found by the caller, and that the caller cannot create them.
+/// `at` is the pointer of the refused member.
+async fn assert_no_write_outside(
     world: &World,
     caller: &Client,
     (resource, body): (&str, &Value),
-    (there, at): (&Value, &str),
+    (outside, at): (&Value, &str),
 ) {
     let all = format!("{BASE}/{resource}");
     let (batch, upsert) = (format!("{all}/batch"), format!("{all}/createorupdate"));
-    let theirs = world.admin.post(&all, with(named(body, "theirs"), there)).await.is(201).json();
+    let theirs = world.admin.post(&all, merged(named(body, "theirs"), outside)).await.is(201).json();
     let mine = caller.post(&all, named(body, "mine")).await.is(201).json();
     let before = world.admin.get(&all).await.is(200).json();
     let path = one(resource, &theirs);
     caller.get(&path).await.problem(404, "not-found");
     caller.put(&path, named(body, "x")).await.problem(404, "not-found");
-    caller.patch(&path, renaming("x")).await.problem(404, "not-found");
+    caller.patch(&path, rename_patch("x")).await.problem(404, "not-found");
     caller.delete(&path).await.problem(404, "not-found");
     let both = [&mine["id"], &theirs["id"]];
-    let put = json!([of(&mine, &named(body, "x")), of(&theirs, &named(body, "y"))]);
+    let put = json!([keyed(&mine, &named(body, "x")), keyed(&theirs, &named(body, "y"))]);
     for (answer, at) in [
         (caller.put(&batch, put).await, "/1/id"),
-        (caller.patch(&batch, json!([{ "ids": both, "patch": renaming("x") }])).await, "/0/ids/1"),
+        (caller.patch(&batch, json!([{ "ids": both, "patch": rename_patch("x") }])).await, "/0/ids/1"),
         (caller.delete_with(&batch, json!(both)).await, "/1"),
     ] {
         assert_eq!(pointers(&answer.problem(404, "not-found")), [at], "{resource}");
     }
-    // an id that somebody else has is no key to it
-    let taken = of(&theirs, &named(body, "x"));
+    // the id of another owner's row gives no access to it
+    let taken = keyed(&theirs, &named(body, "x"));
     for answer in [
         caller.post(&upsert, taken.clone()).await,
-        caller.post(&format!("{upsert}/batch"), json!([of(&mine, &named(body, "y")), taken])).await,
+        caller.post(&format!("{upsert}/batch"), json!([keyed(&mine, &named(body, "y")), taken])).await,
     ] {
         assert!([400, 404, 409].contains(&answer.status.as_u16()), "{resource}: {answer:?}");
     }
-    let wrong = with(named(body, "new"), there);
+    let wrong = merged(named(body, "new"), outside);
     for (base, answer) in [
         ("", caller.post(&all, wrong.clone()).await),
         ("", caller.post(&upsert, wrong.clone()).await),
         ("/1", caller.post(&batch, json!([named(body, "other"), wrong])).await),
-        ("/1", caller.post(&format!("{upsert}/batch"), json!([of(&mine, &named(body, "x")), wrong])).await),
+        (
+            "/1",
+            caller.post(&format!("{upsert}/batch"), json!([keyed(&mine, &named(body, "x")), wrong])).await,
+        ),
     ] {
         let problem = answer.problem(400, "invalid-request");
-        let told = pointers(&problem);
-        let is_it = |told: &&str| *told == base || *told == format!("{base}{at}");
-        assert!(!told.is_empty() && told.iter().all(is_it), "{resource}: {problem}");
+        let shown = pointers(&problem);
+        let is_expected = |pointer: &&str| *pointer == base || *pointer == format!("{base}{at}");
+        assert!(!shown.is_empty() && shown.iter().all(is_expected), "{resource}: {problem}");
     }
     assert_eq!(world.admin.get(&all).await.is(200).json(), before, "{resource}: nothing was done");
 }
 
-/// What is linked to the root client app is read and sent back by who must not touch that, who adds and
-/// takes out another.
-async fn keeps_the_root(world: &World, near: &Client, path: &str, shop: &Value) {
+/// A caller without access to the linked root client app reads the row, sends it back, and adds and
+/// removes another link; the link to the root client app is retained.
+async fn assert_root_link_retained(world: &World, near: &Client, path: &str, shop: &Value) {
     let (all, _) = path.rsplit_once('/').unwrap();
     let read = near.get(path).await.is(200).json();
     assert_eq!(names(&read["clientApps"]), ["root"]);
@@ -141,25 +144,25 @@ async fn keeps_the_root(world: &World, near: &Client, path: &str, shop: &Value) 
     ] {
         assert_eq!(answer.is(200).json(), json!([read]));
     }
-    let patched = near.patch(path, adding("clientApps", shop)).await.is(202).json();
+    let patched = near.patch(path, add_patch("clientApps", shop)).await.is(202).json();
     assert_eq!(names(&patched["clientApps"]), ["root", "shop"]);
     assert_eq!(near.put(path, patched.clone()).await.is(202).json(), patched);
-    let emptied = with(patched, &json!({ "clientApps": [] }));
+    let emptied = merged(patched, &json!({ "clientApps": [] }));
     near.put(path, emptied).await.expect(202);
     for reader in [near, &world.admin] {
         assert_eq!(names(&reader.get(path).await.is(200).json()["clientApps"]), ["root"]);
     }
-    let batch = json!([{ "ids": [read["id"]], "patch": adding("clientApps", shop) }]);
+    let batch = json!([{ "ids": [read["id"]], "patch": add_patch("clientApps", shop) }]);
     let patched = near.patch(&format!("{all}/batch"), batch).await.is(202).json();
     assert_eq!(names(&patched[0]["clientApps"]), ["root", "shop"]);
-    let own = with(read, &json!({ "clientApps": ids(&[shop]) }));
+    let own = merged(read, &json!({ "clientApps": ids(&[shop]) }));
     near.put(path, own).await.expect(202);
-    let kept = world.admin.get(path).await.is(200).json();
-    assert_eq!(names(&kept["clientApps"]), ["root", "shop"], "what is not theirs to change stays");
+    let linked_to_both = world.admin.get(path).await.is(200).json();
+    assert_eq!(names(&linked_to_both["clientApps"]), ["root", "shop"], "what is not theirs to change stays");
 }
 
-/// Every write on one of a user store, in this order, with what it answers to who may.
-fn writes(resource: &str, item: &Value, name: &str) -> Vec<(Method, String, Value, u16)> {
+/// Every write on a row of a user store, in this order, with the status for a permitted caller.
+fn write_requests(resource: &str, item: &Value, name: &str) -> Vec<(Method, String, Value, u16)> {
     let all = at(&format!("/{resource}"));
     let (item_path, batch) = (format!("{all}/{}", id(item)), format!("{all}/batch"));
     let upsert = format!("{all}/createorupdate");
@@ -176,7 +179,7 @@ fn writes(resource: &str, item: &Value, name: &str) -> Vec<(Method, String, Valu
         (Method::PATCH, item_path.clone(), patch.clone(), 202),
         (Method::PATCH, batch.clone(), json!([{ "ids": [item["id"]], "patch": patch }]), 202),
         (Method::DELETE, item_path, json!(null), 204),
-        // it is gone by now
+        // deleted by now
         (Method::DELETE, batch, json!([item["id"]]), 404),
     ]
 }
@@ -190,7 +193,7 @@ async fn send(caller: &Client, method: &Method, path: &str, body: &Value) -> Ans
 }
 
 on_both_engines! {
-    async fn a_subscription_s_admin_writes_what_is_in_it_alone(world: World) {
+    async fn subscription_admin_writes_only_within_the_subscription(world: World) {
         let far = world.other_subscription("Far").await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         for (resource, body, member) in [
@@ -198,14 +201,14 @@ on_both_engines! {
             ("IdpInstance", json!({ "idpTypeId": type_id(&world, "Google").await }), "subscriptionId"),
             ("CertStore", json!({ "certType": 1, "certificate": certificate() }), "applyToSubscriptionId"),
         ] {
-            writes_all(&near, resource, &body).await;
-            let (there, at) = (json!({ member: far }), format!("/{member}"));
-            writes_nothing_there(&world, &near, (resource, &body), (&there, at.as_str())).await;
+            assert_all_writes(&near, resource, &body).await;
+            let (outside, at) = (json!({ member: far }), format!("/{member}"));
+            assert_no_write_outside(&world, &near, (resource, &body), (&outside, at.as_str())).await;
         }
     }
 
-    async fn a_set_names_nothing_of_another_subscription(world: World) {
-        let home = world.all("Subscription").await[0]["id"].clone();
+    async fn links_to_another_subscription_are_refused(world: World) {
+        let subscription = world.all("Subscription").await[0]["id"].clone();
         let far = world.other_subscription("Far").await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let (google, totp) = (type_id(&world, "Google").await, type_id(&world, "totp").await);
@@ -218,8 +221,8 @@ on_both_engines! {
             ("IdpInstance", "certStores", "CertStore", json!({ "certType": "OidcTokenSigning", "certificate": certificate, "certificateStorageFormat": "Pem" })),
             ("ClaimRule", "clientApps", "ClientApp", json!({})),
         ] {
-            let item = |subscription: &Value| with(named(&body, &format!("{resource}-{target}")), &json!({ "subscriptionId": subscription }));
-            let (own, theirs) = (world.make(target, item(&home)).await, world.make(target, item(&far)).await);
+            let item = |subscription: &Value| merged(named(&body, &format!("{resource}-{target}")), &json!({ "subscriptionId": subscription }));
+            let (own, theirs) = (world.make(target, item(&subscription)).await, world.make(target, item(&far)).await);
             cases.push((resource, set, own, theirs));
         }
         for (resource, set, own, theirs) in cases {
@@ -227,14 +230,14 @@ on_both_engines! {
             let (batch, upsert) = (format!("{all}/batch"), format!("{all}/createorupdate"));
             let body = if resource == "ClaimRule" { json!({ "ruleType": 0, "ruleLevel": 2 }) } else { json!({ "idpTypeId": google }) };
             let body = named(&body, set);
-            let made = near.post(&all, with(body.clone(), &json!({ set: ids(&[&own]) }))).await.is(201).json();
-            assert_eq!(each(&made[set], "id"), [id(&own)]);
+            let created = near.post(&all, merged(body.clone(), &json!({ set: ids(&[&own]) }))).await.is(201).json();
+            assert_eq!(each(&created[set], "id"), [id(&own)]);
             let before = world.admin.get(&all).await.is(200).json();
-            let path = one(resource, &made);
-            let new = with(named(&body, "new"), &json!({ set: ids(&[&theirs]) }));
-            let mixed = with(of(&made, &body), &json!({ set: ids(&[&own, &theirs]) }));
-            let alone = with(of(&made, &body), &json!({ set: ids(&[&theirs]) }));
-            let add = adding(set, &theirs);
+            let path = one(resource, &created);
+            let new = merged(named(&body, "new"), &json!({ set: ids(&[&theirs]) }));
+            let mixed = merged(keyed(&created, &body), &json!({ set: ids(&[&own, &theirs]) }));
+            let alone = merged(keyed(&created, &body), &json!({ set: ids(&[&theirs]) }));
+            let add = add_patch(set, &theirs);
             let (first, second) = (format!("/{set}/0/id"), format!("/{set}/1/id"));
             for (answer, expected) in [
                 (near.post(&all, new.clone()).await, vec![first.clone()]),
@@ -245,7 +248,7 @@ on_both_engines! {
                 (near.post(&upsert, mixed.clone()).await, vec![second.clone()]),
                 (near.post(&batch, json!([new])).await, vec![format!("/0{first}")]),
                 (near.put(&batch, json!([mixed])).await, vec![format!("/0{second}")]),
-                (near.patch(&batch, json!([{ "ids": [made["id"]], "patch": add }])).await, vec!["/0/patch/0/value".to_owned()]),
+                (near.patch(&batch, json!([{ "ids": [created["id"]], "patch": add }])).await, vec!["/0/patch/0/value".to_owned()]),
                 (near.post(&format!("{upsert}/batch"), json!([alone, new])).await, vec![format!("/0{first}"), format!("/1{first}")]),
             ] {
                 assert_eq!(pointers(&answer.problem(400, "invalid-request")), expected, "{resource} {set}");
@@ -254,34 +257,34 @@ on_both_engines! {
         }
     }
 
-    async fn a_tenant_s_admin_writes_what_is_the_tenant_s_alone(world: World) {
+    async fn tenant_admin_writes_only_within_the_tenant(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
-        let beside = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": tenant["subscriptionId"] })).await;
+        let sibling = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": tenant["subscriptionId"] })).await;
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
         let target = |tenant: &Value| json!({ "applyToTenantId": tenant["id"] });
         for (resource, body) in [
             ("ClaimRule", json!({ "ruleType": 0, "ruleLevel": 1 })),
             ("CertStore", json!({ "certType": 1, "certificate": certificate() })),
         ] {
-            let body = with(body, &target(&tenant));
-            writes_all(&low, resource, &body).await;
-            writes_nothing_there(&world, &low, (resource, &body), (&target(&beside), "/applyToTenantId")).await;
+            let body = merged(body, &target(&tenant));
+            assert_all_writes(&low, resource, &body).await;
+            assert_no_write_outside(&world, &low, (resource, &body), (&target(&sibling), "/applyToTenantId")).await;
             let whole = json!({ "ruleLevel": 0, "applyToTenantId": null });
-            writes_nothing_there(&world, &low, (resource, &body), (&whole, "/subscriptionId")).await;
-            // nor does what is the tenant's become another's
-            let made = low.post(&format!("{BASE}/{resource}"), named(&body, "stays")).await.is(201).json();
-            let path = one(resource, &made);
-            low.put(&path, with(named(&body, "moved"), &target(&beside))).await.problem(400, "invalid-request");
-            low.put(&path, with(named(&body, "moved"), &whole)).await.problem(409, "conflict");
-            let patch = json!([{ "op": "replace", "path": "/applyToTenantId", "value": beside["id"] }]);
+            assert_no_write_outside(&world, &low, (resource, &body), (&whole, "/subscriptionId")).await;
+            // nor does a row of the tenant move to another owner
+            let created = low.post(&format!("{BASE}/{resource}"), named(&body, "stays")).await.is(201).json();
+            let path = one(resource, &created);
+            low.put(&path, merged(named(&body, "moved"), &target(&sibling))).await.problem(400, "invalid-request");
+            low.put(&path, merged(named(&body, "moved"), &whole)).await.problem(409, "conflict");
+            let patch = json!([{ "op": "replace", "path": "/applyToTenantId", "value": sibling["id"] }]);
             assert_eq!(pointers(&low.patch(&path, patch).await.problem(400, "invalid-request")), ["/0/value"]);
-            assert_eq!(low.get(&path).await.is(200).json(), made);
+            assert_eq!(low.get(&path).await.is(200).json(), created);
         }
-        // instances are the subscription's to write
+        // instances need a SubscriptionAdmin
         let (store, all) = (world.all("IdpInstance").await[0].clone(), format!("{BASE}/IdpInstance"));
         let body = low.get(&one("IdpInstance", &store)).await.is(200).json();
         low.put(&one("IdpInstance", &store), body.clone()).await.problem(403, "forbidden");
-        low.patch(&one("IdpInstance", &store), renaming("x")).await.problem(403, "forbidden");
+        low.patch(&one("IdpInstance", &store), rename_patch("x")).await.problem(403, "forbidden");
         low.delete(&one("IdpInstance", &store)).await.problem(403, "forbidden");
         for path in [all.clone(), format!("{all}/createorupdate")] {
             low.post(&path, body.clone()).await.problem(403, "forbidden");
@@ -289,11 +292,11 @@ on_both_engines! {
         }
     }
 
-    async fn a_tenant_s_admin_writes_its_assets_and_views_alone(world: World) {
+    async fn tenant_admin_writes_only_the_tenant_s_assets_and_views(world: World) {
         let tenant = world.all("Tenant").await[0].clone();
-        let beside = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": tenant["subscriptionId"] })).await;
+        let sibling = world.make("Tenant", json!({ "name": "Sales", "subscriptionId": tenant["subscriptionId"] })).await;
         let low = world.client("low", &[("TenantAdmin", Some(id(&tenant).parse().unwrap()), None)]).await;
-        for (resource, above, member, make, named) in [
+        for (resource, prefix, member, create_path, name_member) in [
             ("CustomAsset", "assets", "data", "create", "assetFileName"), ("CustomView", "views", "content", "viewtemplate/view", "viewName"),
         ] {
             let all = format!("{BASE}/{resource}");
@@ -301,22 +304,22 @@ on_both_engines! {
             // texts that are base64 and views at once
             let body = |location: &str, value: &str| json!({ "location": location, "mimetype": "text/plain", member: value });
             let patch = json!([{ "op": "replace", "path": format!("/{member}"), "value": "Y2Nj" }]);
-            let expand = |tenant: &Value| json!({ "applyToType": 3, "tenantId": tenant["id"], named: "SignIn", "mimetype": "text/plain", "data": "YQ==" });
-            let own = format!("/{above}/tenant/{}/Own", id(&tenant));
+            let expand = |tenant: &Value| json!({ "applyToType": 3, "tenantId": tenant["id"], name_member: "SignIn", "mimetype": "text/plain", "data": "YQ==" });
+            let own = format!("/{prefix}/tenant/{}/Own", id(&tenant));
             let path = format!("{all}{own}");
             low.post(&all, body(&own, "YWFh")).await.expect(201);
             assert_eq!(low.put(&path, body(&own, "YmJi")).await.is(202).json()[member], "YmJi");
             assert_eq!(low.patch(&path, patch.clone()).await.is(202).json()[member], "Y2Nj");
             assert_eq!(low.post(&upsert, body(&own, "ZGRk")).await.is(201).json()[member], "ZGRk");
             assert_eq!(low.patch(&batch, json!([{ "ids": [own], "patch": patch }])).await.is(202).json()[0][member], "Y2Nj");
-            let made = low.post(&format!("{all}/{make}"), expand(&tenant)).await.is(201).json();
-            assert_eq!(made["location"], format!("/{above}/tenant/{}/SignIn", id(&tenant)));
-            low.delete_with(&batch, json!([made["location"]])).await.expect(204);
-            low.post(&format!("{all}/{make}"), expand(&beside)).await.problem(400, "invalid-request");
+            let created = low.post(&format!("{all}/{create_path}"), expand(&tenant)).await.is(201).json();
+            assert_eq!(created["location"], format!("/{prefix}/tenant/{}/SignIn", id(&tenant)));
+            low.delete_with(&batch, json!([created["location"]])).await.expect(204);
+            low.post(&format!("{all}/{create_path}"), expand(&sibling)).await.problem(400, "invalid-request");
 
             let subscription = tenant["subscriptionId"].as_str().unwrap();
-            for level in [format!("tenant/{}", id(&beside)), format!("subscription/{subscription}"), "global".to_owned()] {
-                let (theirs, new) = (format!("/{above}/{level}/Theirs"), format!("/{above}/{level}/New"));
+            for level in [format!("tenant/{}", id(&sibling)), format!("subscription/{subscription}"), "global".to_owned()] {
+                let (theirs, new) = (format!("/{prefix}/{level}/Theirs"), format!("/{prefix}/{level}/New"));
                 world.admin.post(&all, body(&theirs, "YWFh")).await.expect(201);
                 let before = world.admin.get(&all).await.is(200).json();
                 let path = format!("{all}{theirs}");
@@ -341,39 +344,39 @@ on_both_engines! {
         }
     }
 
-    /// Version 2 asks for the subscription of the certificate, and so does the set in a body.
-    async fn a_certificate_is_linked_by_who_may_write_the_relation(world: World) {
-        let home = world.all("Subscription").await[0]["id"].clone();
+    /// A link needs access to the subscription of the certificate: in version 2, and in the set of a body.
+    async fn certificate_links_need_write_access_to_the_relation(world: World) {
+        let subscription = world.all("Subscription").await[0]["id"].clone();
         let far = world.other_subscription("Far").await;
         let tenant = world.make("Tenant", json!({ "name": "T", "subscriptionId": far })).await;
         let google = type_id(&world, "Google").await;
         let instance = async |name: &str, subscription: &Value| {
             world.make("IdpInstance", json!({ "name": name, "idpTypeId": google, "subscriptionId": subscription })).await
         };
-        let (ours, theirs) = (instance("ours", &home).await, instance("theirs", &far).await);
+        let (ours, theirs) = (instance("ours", &subscription).await, instance("theirs", &far).await);
         let at_tenant = ("TenantAdmin", Some(id(&tenant).parse().unwrap()), None);
         let both = world.client("both", &[("SubscriptionAdmin", None, None), at_tenant]).await;
         let low = world.client_in(&far, "low", &[at_tenant]).await;
         let all = format!("{BASE}/CertStore");
         let (batch, upsert) = (format!("{all}/batch"), format!("{all}/createorupdate"));
         let body = json!({ "name": "c", "certType": 1, "certificate": certificate(), "applyToTenantId": tenant["id"] });
-        let made = both.post(&all, body.clone()).await.is(201).json();
-        let path = one("CertStore", &made);
-        both.post(&format!("{}/idpinstances", management::one("CertStore", &made)), related(&[&ours])).await.problem(404, "not-found");
-        both.post(&format!("{}/certstores", management::one("IdpInstance", &ours)), related(&[&made])).await.problem(400, "invalid-request");
+        let created = both.post(&all, body.clone()).await.is(201).json();
+        let path = one("CertStore", &created);
+        both.post(&format!("{}/idpinstances", management::one("CertStore", &created)), related(&[&ours])).await.problem(404, "not-found");
+        both.post(&format!("{}/certstores", management::one("IdpInstance", &ours)), related(&[&created])).await.problem(400, "invalid-request");
         for (caller, target) in [(&both, &ours), (&both, &theirs), (&low, &theirs)] {
-            let new = with(body.clone(), &json!({ "idpInstances": ids(&[target]) }));
-            let (there, add) = (of(&made, &new), adding("idpInstances", target));
+            let new = merged(body.clone(), &json!({ "idpInstances": ids(&[target]) }));
+            let (existing, add) = (keyed(&created, &new), add_patch("idpInstances", target));
             for (answer, at) in [
                 (caller.post(&all, new.clone()).await, "/idpInstances/0/id"),
                 (caller.put(&path, new.clone()).await, "/idpInstances/0/id"),
                 (caller.patch(&path, add.clone()).await, "/0/value"),
                 (caller.post(&upsert, new.clone()).await, "/idpInstances/0/id"),
-                (caller.post(&upsert, there.clone()).await, "/idpInstances/0/id"),
+                (caller.post(&upsert, existing.clone()).await, "/idpInstances/0/id"),
                 (caller.post(&batch, json!([new])).await, "/0/idpInstances/0/id"),
-                (caller.put(&batch, json!([there])).await, "/0/idpInstances/0/id"),
-                (caller.patch(&batch, json!([{ "ids": [made["id"]], "patch": add }])).await, "/0/patch/0/value"),
-                (caller.post(&format!("{upsert}/batch"), json!([there])).await, "/0/idpInstances/0/id"),
+                (caller.put(&batch, json!([existing])).await, "/0/idpInstances/0/id"),
+                (caller.patch(&batch, json!([{ "ids": [created["id"]], "patch": add }])).await, "/0/patch/0/value"),
+                (caller.post(&format!("{upsert}/batch"), json!([existing])).await, "/0/idpInstances/0/id"),
             ] {
                 if answer.status == 403 {
                     answer.problem(403, "forbidden");
@@ -381,67 +384,67 @@ on_both_engines! {
                     assert_eq!(pointers(&answer.problem(400, "invalid-request")), [at]);
                 }
             }
-            assert_eq!(world.admin.get(&all).await.is(200).json(), json!([made]), "nothing was done");
+            assert_eq!(world.admin.get(&all).await.is(200).json(), json!([created]), "nothing was done");
             for one in [&ours, &theirs] {
                 assert_eq!(world.admin.get(&management::one("IdpInstance", one)).await.is(200).json()["certStores"], json!([]));
             }
         }
-        // who administers the whole subscription may
+        // a SubscriptionAdmin of the whole subscription may
         let whole = world.client_in(&far, "whole", &[("SubscriptionAdmin", None, None)]).await;
-        let linking = with(body.clone(), &json!({ "idpInstances": ids(&[&theirs]) }));
+        let linking = merged(body.clone(), &json!({ "idpInstances": ids(&[&theirs]) }));
         for path in [&all, &upsert] {
             assert_eq!(names(&whole.post(path, linking.clone()).await.is(201).json()["idpInstances"]), ["theirs"]);
         }
-        assert_eq!(names(&whole.patch(&path, adding("idpInstances", &theirs)).await.is(202).json()["idpInstances"]), ["theirs"]);
-        let emptied = with(body, &json!({ "idpInstances": [] }));
-        assert_eq!(whole.post(&upsert, of(&made, &emptied)).await.is(201).json()["idpInstances"], json!([]));
+        assert_eq!(names(&whole.patch(&path, add_patch("idpInstances", &theirs)).await.is(202).json()["idpInstances"]), ["theirs"]);
+        let emptied = merged(body, &json!({ "idpInstances": [] }));
+        assert_eq!(whole.post(&upsert, keyed(&created, &emptied)).await.is(201).json()["idpInstances"], json!([]));
         assert_eq!(names(&whole.put(&path, linking.clone()).await.is(202).json()["idpInstances"]), ["theirs"]);
-        let elsewhere = with(linking, &json!({ "idpInstances": ids(&[&theirs, &ours]) }));
-        assert_eq!(pointers(&whole.put(&path, elsewhere).await.problem(400, "invalid-request")), ["/idpInstances/1/id"]);
-        // what was read is sent back, and what was not seen stays
+        let with_foreign_instance = merged(linking, &json!({ "idpInstances": ids(&[&theirs, &ours]) }));
+        assert_eq!(pointers(&whole.put(&path, with_foreign_instance).await.problem(400, "invalid-request")), ["/idpInstances/1/id"]);
+        // the read body can be sent back, and hidden links are retained
         for caller in [&both, &low] {
             let read = caller.get(&path).await.is(200).json();
             assert_eq!(caller.put(&path, read.clone()).await.is(202).json(), read);
-            caller.patch(&path, renaming("renamed")).await.expect(202);
+            caller.patch(&path, rename_patch("renamed")).await.expect(202);
             assert_eq!(names(&whole.get(&path).await.is(200).json()["idpInstances"]), ["theirs"]);
         }
     }
 
-    async fn what_was_read_is_sent_back(world: World) {
+    async fn a_read_body_can_be_sent_back(world: World) {
         let (root, shop) = (root(&world).await, world.make("ClientApp", json!({ "name": "shop" })).await);
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let store = world.all("IdpInstance").await[0].clone();
         world.admin.put(&format!("{}/clientapps", management::one("IdpInstance", &store)), related(&[&root])).await.expect(202);
         let rule = json!({ "name": "r", "ruleType": "Filter", "ruleLevel": "ClientApp", "clientApps": ids(&[&root]) });
         let rule = world.make("ClaimRule", rule).await;
-        keeps_the_root(&world, &near, &one("IdpInstance", &store), &shop).await;
-        keeps_the_root(&world, &near, &one("ClaimRule", &rule), &shop).await;
+        assert_root_link_retained(&world, &near, &one("IdpInstance", &store), &shop).await;
+        assert_root_link_retained(&world, &near, &one("ClaimRule", &rule), &shop).await;
     }
 
-    /// What may stay may not be put where it is not.
-    async fn what_is_stronger_is_not_linked(world: World) {
+    /// A link that may be retained may not be added.
+    async fn a_client_app_with_broader_roles_is_not_linked(world: World) {
         let root = root(&world).await;
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         for (resource, body) in [
             ("IdpInstance", json!({ "name": "g", "idpTypeId": type_id(&world, "Google").await })), ("ClaimRule", json!({ "name": "r", "ruleType": 0, "ruleLevel": 2 })),
         ] {
             let all = format!("{BASE}/{resource}");
-            let made = near.post(&all, body.clone()).await.is(201).json();
-            let (path, linking) = (one(resource, &made), with(body, &json!({ "clientApps": ids(&[&root]) })));
+            let created = near.post(&all, body.clone()).await.is(201).json();
+            let (path, linking) = (one(resource, &created), merged(body, &json!({ "clientApps": ids(&[&root]) })));
             for (answer, at) in [
                 (near.post(&all, named(&linking, "new")).await, "/clientApps/0/id"),
                 (near.put(&path, linking.clone()).await, "/clientApps/0/id"),
-                (near.post(&format!("{all}/createorupdate"), of(&made, &linking)).await, "/clientApps/0/id"),
-                (near.put(&format!("{all}/batch"), json!([of(&made, &linking)])).await, "/0/clientApps/0/id"),
-                (near.patch(&path, adding("clientApps", &root)).await, "/0/value"),
+                (near.post(&format!("{all}/createorupdate"), keyed(&created, &linking)).await, "/clientApps/0/id"),
+                (near.put(&format!("{all}/batch"), json!([keyed(&created, &linking)])).await, "/0/clientApps/0/id"),
+                (near.patch(&path, add_patch("clientApps", &root)).await, "/0/value"),
             ] {
                 assert_eq!(pointers(&answer.problem(400, "invalid-request")), [at], "{resource}");
             }
-            assert_eq!(world.admin.get(&path).await.is(200).json(), made);
+            assert_eq!(world.admin.get(&path).await.is(200).json(), created);
         }
     }
 
-    async fn who_only_reads_writes_nothing_in_a_store(world: World) {
+    async fn read_only_roles_write_nothing_in_a_store(world: World) {
         let (ada, group) = (world.user("ada").await, world.group("g").await);
         let store = ada["instanceId"].as_str().unwrap().parse().unwrap();
         let tenant = id(&world.all("Tenant").await[0]).parse().unwrap();
@@ -451,9 +454,9 @@ on_both_engines! {
         let data = world.client("data", &[("ApplicationDataReader", None, None), ("ApplicationDataReader", None, Some(store))]).await;
         let users = world.client("users", &[("UserAdmin", None, None)]).await;
         let low = world.client("low", &[("TenantAdmin", Some(tenant), None)]).await;
-        let elsewhere = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
-        let beyond = world.client_in(&far, "beyond", &[("SubscriptionAdmin", None, None)]).await;
-        let keeper = world.client("keeper", &[("UserStoreAdmin", None, Some(store))]).await;
+        let other_store_admin = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
+        let other_subscription_admin = world.client_in(&far, "beyond", &[("SubscriptionAdmin", None, None)]).await;
+        let store_admin = world.client("keeper", &[("UserStoreAdmin", None, Some(store))]).await;
         let mut more = Vec::new();
         for (path, body) in [("state", json!({ "isUserLocked": true })), ("lockout/reset", json!(null)), ("password/reset", json!({ "password": "a long new one, 7!" }))] {
             more.push((Method::POST, at(&format!("/User/{}/{path}", id(&ada))), body));
@@ -470,10 +473,10 @@ on_both_engines! {
         let before = [world.admin.get(&at("/User")).await.is(200).json(), world.admin.get(&at("/Group")).await.is(200).json()];
         for (caller, status, kind) in [
             (&trail, 403, "forbidden"), (&data, 403, "forbidden"), (&users, 403, "forbidden"), (&low, 403, "forbidden"),
-            (&elsewhere, 404, "not-found"), (&beyond, 404, "not-found"),
+            (&other_store_admin, 404, "not-found"), (&other_subscription_admin, 404, "not-found"),
         ] {
             for (resource, item, name) in [("User", &ada, "loginName"), ("Group", &group, "name")] {
-                for (method, path, body, _) in writes(resource, item, name) {
+                for (method, path, body, _) in write_requests(resource, item, name) {
                     send(caller, &method, &path, &body).await.problem(status, kind);
                 }
             }
@@ -483,13 +486,13 @@ on_both_engines! {
         }
         assert_eq!([world.admin.get(&at("/User")).await.is(200).json(), world.admin.get(&at("/Group")).await.is(200).json()], before);
         assert_eq!(world.all("ApplicationUser").await, json!([]), "nothing was synchronized");
-        // what they may read they read, and the store's own administrator writes
+        // they read within their roles, and the store's own administrator writes
         trail.get(&at("/CustomAuditTrail")).await.expect(200);
         data.get("/api/management/v2/ApplicationUser").await.expect(200);
         for (resource, item, name) in [("User", &ada, "loginName"), ("Group", &group, "name")] {
-            keeper.get(&at(&format!("/{resource}/{}", id(item)))).await.expect(200);
-            for (method, path, body, status) in writes(resource, item, name) {
-                send(&keeper, &method, &path, &body).await.expect(status);
+            store_admin.get(&at(&format!("/{resource}/{}", id(item)))).await.expect(200);
+            for (method, path, body, status) in write_requests(resource, item, name) {
+                send(&store_admin, &method, &path, &body).await.expect(status);
             }
         }
     }

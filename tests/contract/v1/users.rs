@@ -3,27 +3,27 @@
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
 
-use super::{NOBODY, at, ids, names};
+use super::{UNKNOWN_ID, at, ids, names};
 use crate::{each, id, pointers};
 
 on_both_engines! {
-    async fn the_pattern(world: World) {
+    async fn crud_and_batches(world: World) {
         for (resource, name) in [("User", "loginName"), ("Group", "name")] {
             let (all, admin) = (at(&format!("/{resource}")), &world.admin);
-            let made = admin.post(&all, json!({ name: "a", "nonsense": 1 })).await.is(201).json();
-            assert!(made.get("concurrencyToken").is_none(), "{made}");
-            let one = format!("{all}/{}", id(&made));
-            assert_eq!(admin.get(&one).await.is(200).json(), made);
-            assert_eq!(admin.get(&all).await.is(200).json(), json!([made]));
-            let put = admin.put(&one, json!({ "id": made["id"], name: "b", "nonsense": {} })).await.is(202).json();
-            assert_eq!((&put["id"], &put[name]), (&made["id"], &json!("b")));
+            let created_first = admin.post(&all, json!({ name: "a", "nonsense": 1 })).await.is(201).json();
+            assert!(created_first.get("concurrencyToken").is_none(), "{created_first}");
+            let one = format!("{all}/{}", id(&created_first));
+            assert_eq!(admin.get(&one).await.is(200).json(), created_first);
+            assert_eq!(admin.get(&all).await.is(200).json(), json!([created_first]));
+            let put = admin.put(&one, json!({ "id": created_first["id"], name: "b", "nonsense": {} })).await.is(202).json();
+            assert_eq!((&put["id"], &put[name]), (&created_first["id"], &json!("b")));
             let replace = json!([{ "op": "replace", "path": format!("/{name}"), "value": "c" }]);
             assert_eq!(admin.patch(&one, replace).await.is(202).json()[name], "c");
             let upsert = format!("{all}/createorupdate");
-            let updated = admin.post(&upsert, json!({ "id": made["id"], name: "d" })).await.is(201).json();
-            assert_eq!((&updated["id"], &updated[name]), (&made["id"], &json!("d")));
+            let updated = admin.post(&upsert, json!({ "id": created_first["id"], name: "d" })).await.is(201).json();
+            assert_eq!((&updated["id"], &updated[name]), (&created_first["id"], &json!("d")));
             let created = admin.post(&upsert, json!({ name: "e" })).await.is(201).json();
-            assert_ne!(created["id"], made["id"]);
+            assert_ne!(created["id"], created_first["id"]);
             let batch = format!("{all}/batch");
             let two = admin.post(&batch, json!([{ name: "f" }, { name: "g" }])).await.is(200).json();
             assert_eq!(each(&two, name), ["f", "g"]);
@@ -42,8 +42,8 @@ on_both_engines! {
         }
     }
 
-    /// Lock state and counters come and go unheard, and so does what nobody knows.
-    async fn what_is_not_written_is_ignored(world: World) {
+    /// Lock state, counters and unknown members of a body are ignored.
+    async fn read_only_and_unknown_members_are_ignored(world: World) {
         let body = json!({
             "loginName": "ada", "isUserLocked": true, "failedUserLoginAttempts": 7, "lockedUntil": "2099-01-01T00:00:00Z",
             "isInitialPassword": true, "externalUniqueIdentifier": "x", "userProfiles": [{ "key": "k", "value": "v" }],
@@ -69,11 +69,11 @@ on_both_engines! {
             let user = if answer.is_array() { &answer[0] } else { &answer };
             assert_eq!(user["isUserLocked"], true, "{path}: {answer}");
         }
-        let elsewhere = json!({ "id": NOBODY, "loginName": "ada" });
-        assert_eq!(pointers(&world.admin.put(&one, elsewhere).await.problem(400, "invalid-request")), ["/id"]);
+        let with_other_id = json!({ "id": UNKNOWN_ID, "loginName": "ada" });
+        assert_eq!(pointers(&world.admin.put(&one, with_other_id).await.problem(400, "invalid-request")), ["/id"]);
     }
 
-    async fn a_put_keeps_what_is_not_seen(world: World) {
+    async fn a_put_retains_members_of_version_2(world: World) {
         let body = json!({ "loginName": "ada", "firstName": "Ada", "phoneNumber": "+49301234567", "locale": "de-DE", "nickname": "A", "isUserActive": false });
         let before = world.admin.post(&world.path("/User"), body).await.is(201).json();
         let (one, new) = (at(&format!("/User/{}", id(&before))), world.path(&format!("/User/{}", id(&before))));
@@ -88,14 +88,14 @@ on_both_engines! {
         world.admin.post(&at("/User/createorupdate/batch"), json!([element])).await.expect(200);
         world.admin.patch(&one, json!([{ "op": "add", "path": "/lastName", "value": "M" }])).await.expect(202);
         let after = world.admin.get(&new).await.is(200).json();
-        for kept in ["phoneNumber", "locale", "nickname", "isUserActive"] {
-            assert_eq!(after[kept], before[kept], "{kept}");
+        for retained in ["phoneNumber", "locale", "nickname", "isUserActive"] {
+            assert_eq!(after[retained], before[retained], "{retained}");
         }
         assert_eq!((&after["firstName"], &after["lastName"]), (&json!(null), &json!("M")));
         assert_ne!(after["concurrencyToken"], before["concurrencyToken"]);
     }
 
-    async fn sets_are_replaced_when_they_are_said(world: World) {
+    async fn links_are_replaced_only_when_present(world: World) {
         let (a, b) = (world.group("a").await, world.group("b").await);
         let user = json!({ "loginName": "ada", "memberOfGroups": ids(&[&a, &b]) });
         let user = world.admin.post(&at("/User"), user).await.is(201).json();
@@ -111,13 +111,13 @@ on_both_engines! {
             let user = world.admin.put(&one, body.clone()).await.is(202).json();
             assert_eq!(names(&user["memberOfGroups"]), expected, "{body}");
         }
-        let unknown = json!({ "loginName": "x", "memberOfGroups": [{ "id": a["id"] }, { "id": NOBODY }] });
+        let unknown = json!({ "loginName": "x", "memberOfGroups": [{ "id": a["id"] }, { "id": UNKNOWN_ID }] });
         for answer in [world.admin.put(&one, unknown.clone()).await, world.admin.post(&at("/User"), unknown.clone()).await] {
             assert_eq!(pointers(&answer.problem(400, "invalid-request")), ["/memberOfGroups/1/id"]);
         }
         let mut element = unknown;
         element["id"] = user["id"].clone();
-        let new = json!({ "loginName": "y", "memberOfGroups": [{ "id": NOBODY }, { "id": a["id"] }, { "id": NOBODY }] });
+        let new = json!({ "loginName": "y", "memberOfGroups": [{ "id": UNKNOWN_ID }, { "id": a["id"] }, { "id": UNKNOWN_ID }] });
         for (path, elements) in [("/User/batch", json!([element])), ("/User/createorupdate/batch", json!([element, new]))] {
             let answer = if path == "/User/batch" { world.admin.put(&at(path), elements).await } else { world.admin.post(&at(path), elements).await };
             let expected = ["/0/memberOfGroups/1/id", "/1/memberOfGroups/0/id"];
@@ -142,26 +142,26 @@ on_both_engines! {
         assert_eq!(each(&shown["memberUsers"], "loginName"), ["ada"]);
         assert_eq!((names(&shown["parentGroups"]), &shown["memberGroups"]), (vec!["other"], &json!([])));
         assert_eq!(put(json!({})).await.is(202).json(), shown);
-        // what moves from one side to the other is on neither in between
-        for (from, to) in [("parentGroups", "memberGroups"), ("memberGroups", "parentGroups")] {
-            let shown = put(json!({ from: [], to: ids(&[&other]) })).await.is(202).json();
-            assert_eq!((&shown[from], names(&shown[to])), (&json!([]), vec!["other"]));
+        // a group can move from one set to the other in one request
+        for (source, to) in [("parentGroups", "memberGroups"), ("memberGroups", "parentGroups")] {
+            let shown = put(json!({ source: [], to: ids(&[&other]) })).await.is(202).json();
+            assert_eq!((&shown[source], names(&shown[to])), (&json!([]), vec!["other"]));
         }
         put(json!({ "parentGroups": ids(&[&other]), "memberGroups": ids(&[&other]) })).await.problem(409, "conflict");
         for set in ["memberUsers", "parentGroups", "memberGroups"] {
-            let problem = put(json!({ set: [{ "id": NOBODY }] })).await.problem(400, "invalid-request");
+            let problem = put(json!({ set: [{ "id": UNKNOWN_ID }] })).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), [format!("/{set}/0/id")]);
         }
         let emptied = put(json!({ "memberUsers": [], "parentGroups": [] })).await.is(202).json();
         assert_eq!((&emptied["memberUsers"], &emptied["parentGroups"]), (&json!([]), &json!([])));
     }
 
-    async fn createorupdate_goes_by_the_key(world: World) {
+    async fn createorupdate_matches_by_key(world: World) {
         let (one, many) = (at("/User/createorupdate"), at("/User/createorupdate/batch"));
-        let own = json!({ "id": NOBODY, "loginName": "own" });
+        let own = json!({ "id": UNKNOWN_ID, "loginName": "own" });
         for name in ["own", "changed"] {
-            let made = world.admin.post(&one, json!({ "id": NOBODY, "loginName": name })).await.is(201).json();
-            assert_eq!((&made["id"], &made["loginName"]), (&own["id"], &json!(name)));
+            let row = world.admin.post(&one, json!({ "id": UNKNOWN_ID, "loginName": name })).await.is(201).json();
+            assert_eq!((&row["id"], &row["loginName"]), (&own["id"], &json!(name)));
         }
         assert_eq!(world.admin.get(&at("/User")).await.is(200).json().as_array().unwrap().len(), 1);
         let created = world.admin.post(&many, json!([{ "loginName": "b" }, { "loginName": "c" }])).await.is(200).json();
@@ -174,9 +174,9 @@ on_both_engines! {
         assert_eq!(pointers(&world.admin.post(&many, twice).await.problem(400, "invalid-request")), ["/1/id"]);
         assert_eq!(pointers(&world.admin.post(&many, json!([{ "firstName": "x" }])).await.problem(400, "invalid-request")), ["/0/loginName"]);
         assert_eq!(pointers(&world.admin.post(&one, json!({ "id": "x", "loginName": "x" })).await.problem(400, "invalid-request")), ["/id"]);
-        // who was deleted does not come again
-        world.admin.delete(&at(&format!("/User/{NOBODY}"))).await.expect(204);
-        let again = json!({ "id": NOBODY, "loginName": "again" });
+        // a deleted row cannot be created again with its id
+        world.admin.delete(&at(&format!("/User/{UNKNOWN_ID}"))).await.expect(204);
+        let again = json!({ "id": UNKNOWN_ID, "loginName": "again" });
         assert_eq!(pointers(&world.admin.post(&one, again.clone()).await.problem(409, "conflict")), ["/id"]);
         assert_eq!(pointers(&world.admin.post(&many, json!([{ "loginName": "e" }, again])).await.problem(409, "conflict")), ["/1/id"]);
         let group = world.group("g").await;
@@ -186,7 +186,7 @@ on_both_engines! {
         assert_eq!(world.admin.get(&at("/User")).await.is(200).json().as_array().unwrap().len(), 3);
     }
 
-    async fn entries_have_keys_of_two_parts(world: World) {
+    async fn metadata_entries_have_compound_keys(world: World) {
         let (group, other) = (world.group("g").await, world.group("h").await);
         let (ada, bob) = (world.user("ada").await, world.user("bob").await);
         let metadata = |group: &Value| at(&format!("/Group/{}/GroupMetadata", id(group)));
@@ -194,16 +194,16 @@ on_both_engines! {
         let admin = &world.admin;
         for (mine, theirs, owner) in [(metadata(&group), metadata(&other), "groupId"), (profiles(&ada), profiles(&bob), "userId")] {
             let entry = |key: &str, value: &str| json!({ "key": key, "value": value });
-            let kept = json!([admin.post(&theirs, entry("k", "theirs")).await.is(201).json(), admin.post(&theirs, entry("a", "theirs")).await.is(201).json()]);
-            let made = admin.post(&mine, json!({ "key": "k", "value": "v", "unknown": 1 })).await.is(201).json();
-            let members: Vec<&String> = made.as_object().unwrap().keys().collect();
+            let others_before = json!([admin.post(&theirs, entry("k", "theirs")).await.is(201).json(), admin.post(&theirs, entry("a", "theirs")).await.is(201).json()]);
+            let created = admin.post(&mine, json!({ "key": "k", "value": "v", "unknown": 1 })).await.is(201).json();
+            let members: Vec<&String> = created.as_object().unwrap().keys().collect();
             assert_eq!(members.len(), 4, "{members:?}");
-            assert_eq!((&made["key"], &made["value"], &made["instanceId"]), (&json!("k"), &json!("v"), &group["instanceId"]));
-            assert_ne!(made[owner], kept[0][owner]);
+            assert_eq!((&created["key"], &created["value"], &created["instanceId"]), (&json!("k"), &json!("v"), &group["instanceId"]));
+            assert_ne!(created[owner], others_before[0][owner]);
             let one = format!("{mine}/k");
-            assert_eq!(admin.get(&one).await.is(200).json(), made);
+            assert_eq!(admin.get(&one).await.is(200).json(), created);
             for list in [mine.clone(), format!("{mine}/{owner}")] {
-                assert_eq!(admin.get(&list).await.is(200).json(), json!([made]), "{list}");
+                assert_eq!(admin.get(&list).await.is(200).json(), json!([created]), "{list}");
             }
             assert_eq!(pointers(&admin.post(&mine, entry("k", "x")).await.problem(409, "conflict")), ["/key"]);
             assert_eq!(admin.put(&one, json!({ "value": "w" })).await.is(202).json()["value"], "w");
@@ -230,7 +230,7 @@ on_both_engines! {
             assert!(admin.delete(&format!("{mine}/n")).await.is(204).bytes.is_empty());
             assert_eq!(each(&admin.get(&mine).await.is(200).json(), "value"), ["y"]);
             let left = admin.get(&theirs).await.is(200).json();
-            for entry in kept.as_array().unwrap() {
+            for entry in others_before.as_array().unwrap() {
                 assert!(left.as_array().unwrap().contains(entry), "{entry} in {left}");
             }
             assert_eq!(left.as_array().unwrap().len(), 2);
@@ -239,7 +239,7 @@ on_both_engines! {
         assert_eq!(admin.get(&at(&format!("/Group/{}", id(&group)))).await.is(200).json()["metadata"], shown);
         let user = admin.get(&at(&format!("/User/{}", id(&ada)))).await.is(200).json();
         assert_eq!(user["userProfiles"], shown);
-        // what is sent back with the user changes none of them
+        // entries in a body of the user are ignored
         let mut sent = user.clone();
         sent["userProfiles"] = json!([]);
         assert_eq!(admin.put(&at(&format!("/User/{}", id(&ada))), sent).await.is(202).json()["userProfiles"], shown);

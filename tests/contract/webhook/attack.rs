@@ -1,4 +1,5 @@
-//! Receivers that hang, lie, redirect or point into the server's own network harm nobody (`8-events.md`, sections 5 and 9).
+//! Receivers that hang, send wrong responses, redirect or point into the server's own network (`8-events.md`, sections 5
+//! and 9).
 
 use chancery_testkit::{Receiver, on_both_engines};
 use serde_json::json;
@@ -7,8 +8,8 @@ use super::{subscribed, subscriptions, to_this_machine, until};
 use crate::id;
 
 on_both_engines! {
-    /// Addresses in every writing: without a word of the operator none of this machine or its network is called.
-    async fn the_inside_is_out_of_reach(world: World) {
+    /// Addresses in every notation: unless the operator allows it, no address of this machine or its network is called.
+    async fn internal_addresses_cannot_be_called(world: World) {
         let receiver = Receiver::start().await;
         let port = receiver.url.rsplit(':').next().unwrap().split('/').next().unwrap().to_owned();
         for host in [
@@ -17,15 +18,15 @@ on_both_engines! {
             "[fd00::1]", "[fe80::1]", "0.0.0.0", "[::]",
         ] {
             let body = json!({ "name": host, "url": format!("https://{host}:{port}/hook") });
-            let made = world.admin.post(&subscriptions(&world), body).await;
-            if made.status == 400 {
+            let creation = world.admin.post(&subscriptions(&world), body).await;
+            if creation.status == 400 {
                 continue;
             }
-            let path = format!("{}/{}", subscriptions(&world), id(&made.is(201).json()));
+            let path = format!("{}/{}", subscriptions(&world), id(&creation.is(201).json()));
             let tested = world.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
             assert_eq!((tested["delivered"].clone(), tested["status"].clone()), (json!(false), json!(null)), "{host}");
-            let why = tested["problem"].as_str().unwrap();
-            assert!(why.contains("public internet") || why.contains("no address"), "{host}: {why}");
+            let problem = tested["problem"].as_str().unwrap();
+            assert!(problem.contains("public internet") || problem.contains("no address"), "{host}: {problem}");
         }
         assert!(receiver.got().is_empty());
     }
@@ -33,7 +34,7 @@ on_both_engines! {
 
 on_both_engines! {
     [to_this_machine]
-    /// A redirect is a failure, and is not followed; nothing of what was answered is told.
+    /// A redirect is a failure, and is not followed; nothing of the response is revealed.
     async fn redirects_are_failures(world: World) {
         let (inner, mut outer) = (Receiver::start().await, Receiver::start().await);
         let (path, _) = subscribed(&world, &outer, json!({ "types": ["platform.userstore.user.created"] })).await;
@@ -45,8 +46,8 @@ on_both_engines! {
         assert!(inner.got().is_empty());
     }
 
-    /// One that hangs holds up nobody else.
-    async fn a_receiver_that_hangs_holds_up_nobody(world: World) {
+    /// A hanging receiver does not delay others.
+    async fn a_hanging_receiver_does_not_delay_others(world: World) {
         let (silent, mut quick) = (Receiver::start().await, Receiver::start().await);
         let created = json!({ "types": ["platform.userstore.user.created"] });
         subscribed(&world, &silent, created.clone()).await;
@@ -56,12 +57,12 @@ on_both_engines! {
             world.user(&format!("u{number}")).await;
         }
         quick.until(|got| got.len() == 21).await;
-        // who has not answered gets one request at a time: what waits for it holds no place that others could have
+        // an unresponsive receiver gets one request at a time: its waiting deliveries occupy no slots
         assert!(silent.got().len() <= 1 + 1, "{}", silent.got().len());
     }
 
-    /// After ten failures in a row a receiver is asked once a minute, and told so.
-    async fn a_receiver_that_fails_is_left_alone_for_a_while(world: World) {
+    /// After ten failures in a row a receiver is called once a minute, and its status says so.
+    async fn a_failing_receiver_is_paused(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"], "ordering": "None" })).await;
         receiver.answer("503 No");
@@ -79,9 +80,9 @@ on_both_engines! {
         assert!(receiver.got().len() <= 1 + 10 + 8, "{}", receiver.got().len());
     }
 
-    /// A receiver that wants to be asked later is asked later, and one that wants to be asked sooner not before its time: the
-    /// tries would be over before it is there again.
-    async fn retry_after_makes_tries_later_and_never_sooner(world: World) {
+    /// `Retry-After` delays the next attempt, but does not bring it forward: the attempts would be used up before the
+    /// receiver is available.
+    async fn retry_after_only_delays_attempts(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
         receiver.answer("429 Slow\r\nretry-after: 1");
@@ -90,13 +91,13 @@ on_both_engines! {
         receiver.answer("200 OK");
         let got = receiver.until(|got| got.len() == 3).await;
         assert_eq!(got[1].header("webhook-id"), got[2].header("webhook-id"));
-        let tried_on = |index: usize| got[index].header("webhook-timestamp").parse::<i64>().unwrap();
-        assert!(tried_on(2) - tried_on(1) >= 5, "{} s", tried_on(2) - tried_on(1));
+        let attempted_on = |index: usize| got[index].header("webhook-timestamp").parse::<i64>().unwrap();
+        assert!(attempted_on(2) - attempted_on(1) >= 5, "{} s", attempted_on(2) - attempted_on(1));
         until(&world, &path, |row| row["waiting"] == 0).await;
     }
 
-    /// What was put off while the clock was ahead does not wait until the clock is there again.
-    async fn a_clock_that_was_ahead_pauses_no_deliveries(world: World) {
+    /// Deliveries that were postponed while the clock was ahead do not wait until that time.
+    async fn a_clock_that_was_set_back_delays_no_deliveries(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
         receiver.answer("503 No");

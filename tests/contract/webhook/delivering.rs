@@ -1,4 +1,4 @@
-//! What is delivered, in which order, and what becomes of what is not.
+//! Deliveries: content, order, and failures.
 
 use std::{
     collections::BTreeSet,
@@ -31,19 +31,19 @@ fn is_signed_by(received: &Received, secret: &str) -> bool {
         received.text
     );
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), signed.as_bytes());
-    let wanted = format!("v1,{}", BASE64_STANDARD.encode(tag));
-    received.header("webhook-signature").split(' ').any(|signature| signature == wanted)
+    let expected = format!("v1,{}", BASE64_STANDARD.encode(tag));
+    received.header("webhook-signature").split(' ').any(|signature| signature == expected)
 }
 
-/// The events that a receiver got beside tests.
+/// The received events, without test events.
 fn events(got: &[Received]) -> Vec<&Received> {
     got.iter().filter(|received| received.kind() != "platform.event.test").collect()
 }
 
 on_both_engines! {
     [to_this_machine]
-    /// A connection to a receiver serves one delivery after another.
-    async fn connections_to_a_receiver_are_kept(world: World) {
+    /// A connection to a receiver is reused for further deliveries.
+    async fn connections_to_a_receiver_are_reused(world: World) {
         let mut receiver = Receiver::start().await;
         subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
         for number in 0..20 {
@@ -53,7 +53,7 @@ on_both_engines! {
         assert!(receiver.connections() <= 8, "{}", receiver.connections());
     }
 
-    /// EventSubscription.ordering: with None no event waits behind one of its subject that is tried again.
+    /// EventSubscription.ordering: with None no event waits for an earlier one of its subject that is retried.
     async fn events_without_an_order_do_not_wait_for_each_other(world: World) {
         let mut receiver = Receiver::start().await;
         let more = json!({ "types": ["platform.userstore.user.*"], "ordering": "None" });
@@ -68,8 +68,9 @@ on_both_engines! {
         until(&world, &path, |row| row["waiting"] == 1 && row["delivered"] == 1).await;
     }
 
-    /// EventSubscription.startAfter: what lies behind the cursor is sent, although it happened before the subscription was activated.
-    async fn deliveries_begin_behind_a_cursor(world: World) {
+    /// EventSubscription.startAfter: events after the cursor are sent, although they happened before the subscription was
+    /// activated.
+    async fn deliveries_begin_after_a_cursor(world: World) {
         let mut receiver = Receiver::start().await;
         world.user("early").await;
         let cursor = crate::feed_from_now(&world.admin, &world.path("/Event")).await["next"].clone();
@@ -80,20 +81,20 @@ on_both_engines! {
         let got = receiver.until(|got| events(got).len() >= 2).await;
         let mut subjects: Vec<&str> = events(&got).iter().map(|received| received.subject()).collect();
         subjects.sort_unstable();
-        let mut wanted = [id(&late), id(&last)];
-        wanted.sort_unstable();
-        assert_eq!(subjects, wanted);
+        let mut expected = [id(&late), id(&last)];
+        expected.sort_unstable();
+        assert_eq!(subjects, expected);
     }
 
-    /// EventSubscription.applyToTenantId: of a subscription of the platform the events of one tenant are sent.
-    async fn a_subscription_of_a_tenant_gets_the_events_of_the_tenant_alone(world: World) {
+    /// EventSubscription.applyToTenantId: a platform subscription gets only the events of one tenant.
+    async fn a_subscription_of_a_tenant_gets_only_its_events(world: World) {
         let mut receiver = Receiver::start().await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let make = async |name: &str| world.make("Tenant", json!({ "name": name, "subscriptionId": subscription })).await;
         let (own, other) = (make("own").await, make("other").await);
         let body = json!({ "name": "r", "url": receiver.url, "applyToTenantId": own["id"], "types": ["platform.management.tenant.*"] });
-        let made = world.admin.post(CONFIGURATION, body).await.is(201).json();
-        let path = format!("{CONFIGURATION}/{}", id(&made));
+        let created = world.admin.post(CONFIGURATION, body).await.is(201).json();
+        let path = format!("{CONFIGURATION}/{}", id(&created));
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
         activate(&world, &path).await;
         for tenant in [&other, &own] {
@@ -105,37 +106,37 @@ on_both_engines! {
         assert_eq!(subjects, [id(&own)]);
     }
 
-    /// Section 5: what the feed says is what the receiver gets, signed; a secret is changed without a gap.
+    /// Section 5: the receiver gets the events of the feed, signed; a secret is rotated without a gap.
     async fn events_arrive_signed(world: World) {
         let mut receiver = Receiver::start().await;
-        let made = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": receiver.url })).await.is(201).json();
-        let path = format!("{}/{}", subscriptions(&world), id(&made));
+        let created = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": receiver.url })).await.is(201).json();
+        let path = format!("{}/{}", subscriptions(&world), id(&created));
         world.user("before").await;
         crate::feed_from_now(&world.admin, &world.path("/Event")).await;
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
         activate(&world, &path).await;
         let user = world.user("ada").await;
         let got = receiver.until(|got| events(got).len() >= 2).await;
-        // of different subjects, in any order
-        let mut told: Vec<_> = events(&got).iter().map(|received| received.kind().to_owned()).collect();
-        told.sort_unstable();
-        assert_eq!(told, ["platform.userstore.eventsubscription.updated", "platform.userstore.user.created"]);
+        // events of different subjects arrive in any order
+        let mut kinds: Vec<_> = events(&got).iter().map(|received| received.kind().to_owned()).collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, ["platform.userstore.eventsubscription.updated", "platform.userstore.user.created"]);
         let last = got.iter().find(|received| received.subject() == id(&user)).unwrap();
         assert_eq!(last.header("webhook-id"), last.body["id"].as_str().unwrap());
-        let secret = made["secret"].as_str().unwrap();
+        let secret = created["secret"].as_str().unwrap();
         assert!(got.iter().all(|received| is_signed_by(received, secret)));
         let feed = world.admin.get(&world.path("/Event?count=1000")).await.is(200).json();
-        let mut shown = feed["items"].as_array().unwrap().last().unwrap().clone();
-        // the receiver is no caller who acted
-        shown["data"]["actor"] = json!(null);
-        assert_eq!(shown, last.body);
+        let mut feed_event = feed["items"].as_array().unwrap().last().unwrap().clone();
+        // deliveries have no actor
+        feed_event["data"]["actor"] = json!(null);
+        assert_eq!(feed_event, last.body);
         let next = world.admin.post(&format!("{path}/secret"), json!({})).await.is(200).json();
         let next = next["secret"].as_str().unwrap();
         world.user("ben").await;
         let got = receiver.until(|got| got.iter().any(|received| received.kind().ends_with("user.created") && received.subject() != id(&user))).await;
         let last = got.last().unwrap();
         assert!(is_signed_by(last, secret) && is_signed_by(last, next), "for a day both sign");
-        // whoever asks again, because an answer was lost, cuts off no receiver
+        // repeated rotation, because a response was lost, invalidates no secret in use
         let third = world.admin.post(&format!("{path}/secret"), json!({})).await.is(200).json();
         world.admin.post(&format!("{path}/secret"), json!({})).await.expect(200);
         world.admin.post(&format!("{path}/secret"), json!({})).await.problem(409, "conflict");
@@ -148,15 +149,15 @@ on_both_engines! {
         assert_eq!((&row["status"], &row["waiting"]), (&json!("Active"), &json!(0)));
     }
 
-    /// Section 5: later events of a subject wait behind one that failed; others go on.
-    async fn order_is_kept_within_a_subject(world: World) {
+    /// Section 5: later events of a subject wait for one that failed; others do not.
+    async fn events_of_a_subject_are_delivered_in_order(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.*"] })).await;
         let ada = world.user("ada").await;
         receiver.until(|got| events(got).len() == 1).await;
-        let is_broken = Arc::new(AtomicBool::new(true));
-        let (broken, subject) = (Arc::clone(&is_broken), id(&ada).to_owned());
-        receiver.judge(move |received| (broken.load(Ordering::Relaxed) && received.subject() == subject).then(|| "500 No".to_owned()));
+        let is_receiver_broken = Arc::new(AtomicBool::new(true));
+        let (is_failing, subject) = (Arc::clone(&is_receiver_broken), id(&ada).to_owned());
+        receiver.judge(move |received| (is_failing.load(Ordering::Relaxed) && received.subject() == subject).then(|| "500 No".to_owned()));
         let rename = async |name: &str| {
             let row = world.admin.get(&world.path(&format!("/User/{}", id(&ada)))).await.is(200).json();
             let body = json!({ "firstName": name, "concurrencyToken": row["concurrencyToken"] });
@@ -172,7 +173,7 @@ on_both_engines! {
         assert_eq!(row["lastFailure"], "the receiver answered 500");
         let failed = events(&receiver.got()).iter().filter(|received| received.subject() == id(&ada)).count();
         assert_eq!(failed, 2, "what waits behind is not tried");
-        is_broken.store(false, Ordering::Relaxed);
+        is_receiver_broken.store(false, Ordering::Relaxed);
         let got = receiver.until(|got| events(got).len() == 6).await;
         let delivered: Vec<&str> = events(&got).iter().filter(|received| received.subject() == id(&ada)).map(|received| received.header("webhook-id")).collect();
         assert!(delivered[1] == delivered[2] && delivered[2..].is_sorted(), "{delivered:?}");
@@ -181,8 +182,8 @@ on_both_engines! {
         assert_eq!((listed[0]["number"].clone(), listed[0]["status"].clone()), (json!(2), json!(200)));
     }
 
-    /// Section 5: a receiver that answers 410 is not asked again, and the subscription says so.
-    async fn a_receiver_that_is_gone_is_left_alone(world: World) {
+    /// Section 5: after 410 the receiver is not called again, and the subscription is disabled.
+    async fn a_receiver_that_is_gone_is_disabled(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"], "contact": "crm@example.com" })).await;
         set_mail_server(&world.admin).await;
@@ -191,11 +192,11 @@ on_both_engines! {
         receiver.until(|got| events(got).len() == 1).await;
         let row = until(&world, &path, |row| row["status"] == "Disabled").await;
         assert_eq!((&row["isActive"], &row["waiting"]), (&json!(false), &json!(1)));
-        let told = world.admin.get(&world.path("/Event?wait=10&type=platform.event.*")).await.is(200).json();
-        assert_eq!(told["items"][0]["type"], "platform.event.subscription-disabled");
+        let feed = world.admin.get(&world.path("/Event?wait=10&type=platform.event.*")).await.is(200).json();
+        assert_eq!(feed["items"][0]["type"], "platform.event.subscription-disabled");
         let [mail] = mails(&world).await.try_into().unwrap();
         assert!(mail["url"].as_str().unwrap().starts_with("http") && mail["since"].is_null(), "{mail}");
-        // it goes on where it was
+        // it continues where it stopped
         receiver.answer("200 OK");
         activate(&world, &path).await;
         world.user("ben").await;
@@ -203,8 +204,8 @@ on_both_engines! {
         until(&world, &path, |row| row["status"] == "Active" && row["waiting"] == 0).await;
     }
 
-    /// Where no mail server is set nobody is written to, and no mail waits for one.
-    async fn nobody_is_written_to_without_a_mail_server(world: World) {
+    /// Without a mail server no mail is created.
+    async fn without_a_mail_server_no_mail_is_created(world: World) {
         let receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"], "contact": "crm@example.com" })).await;
         receiver.answer("410 Gone");
@@ -213,15 +214,15 @@ on_both_engines! {
         assert!(mails(&world).await.is_empty());
     }
 
-    /// Section 5: a receiver that fails for five days is given up, and the contact is told, by the mail server of the first store
-    /// where it is the configuration's.
-    async fn a_receiver_that_fails_for_days_is_given_up(world: World) {
+    /// Section 5: a receiver that fails for five days is disabled, and the contact is notified, with the mail server of
+    /// the first store for subscriptions of the configuration.
+    async fn a_receiver_that_fails_for_days_is_disabled(world: World) {
         let receiver = Receiver::start().await;
         let scope = id(&world.all("Subscription").await[0]).to_owned();
         let body = json!({ "name": "crm", "url": receiver.url, "subscriptionId": scope, "types": ["platform.management.tenant.created"],
             "contact": "crm@example.com" });
-        let made = world.admin.post(CONFIGURATION, body).await.is(201).json();
-        let path = format!("{CONFIGURATION}/{}", id(&made));
+        let created = world.admin.post(CONFIGURATION, body).await.is(201).json();
+        let path = format!("{CONFIGURATION}/{}", id(&created));
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
         activate(&world, &path).await;
         receiver.answer("500 Internal Server Error");
@@ -237,7 +238,7 @@ on_both_engines! {
         assert_eq!((&mail["recipient"], &mail["url"]), (&json!("crm@example.com"), &json!(receiver.url)));
     }
 
-    /// Section 5: what was missed is sent again, with the same ids; what is not wanted is skipped.
+    /// Section 5: missed events are sent again, with the same ids; unwanted ones are skipped.
     async fn events_are_replayed_and_skipped(world: World) {
         let mut receiver = Receiver::start().await;
         let before = world.admin.get(&world.path("/User")).await.is(200).header("x-event-cursor").unwrap().to_owned();
@@ -268,13 +269,13 @@ on_both_engines! {
         world.user("e").await;
         receiver.until(|got| events(got).len() == 12).await;
         world.admin.post(&format!("{path}/skip"), json!({ "after": "x" })).await.problem(400, "invalid-request");
-        // an active one is deleted with all that it left
+        // an active subscription is deleted with all its deliveries
         world.admin.delete(&path).await.expect(204);
         world.admin.get(&path).await.problem(404, "not-found");
     }
 
-    /// Deliveries that wait have one bound, whether or not the subscription is active.
-    async fn replays_are_bounded(world: World) {
+    /// The waiting deliveries have one limit, whether or not the subscription is active.
+    async fn replays_are_limited(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, row) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
         world.user("ada").await;
@@ -282,7 +283,7 @@ on_both_engines! {
         let one = json!({ "ids": [events(&got)[0].header("webhook-id")] });
         let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
         world.admin.patch(&path, off).await.expect(202);
-        // with the next one that is a row below the bound
+        // with the next one the count is one below the limit
         world.admin.post(&format!("{path}/replay"), one.clone()).await.expect(202);
         world.sql(vec![(
             "INSERT INTO event_delivery (subscription_id, event, kind, subject, body, due_on, tries, trail, position) \
@@ -295,8 +296,8 @@ on_both_engines! {
         world.admin.post(&format!("{path}/replay"), one).await.problem(409, "conflict");
     }
 
-    /// Section 6: what was pruned before it could be delivered is told.
-    async fn a_gap_is_told(world: World) {
+    /// Section 6: events that were pruned before their delivery are reported as a gap.
+    async fn a_gap_is_reported(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, row) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.created"] })).await;
         let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
@@ -316,14 +317,14 @@ on_both_engines! {
         receiver.until(|got| events(got).len() == 2).await;
     }
 
-    /// Sign-ins and the configuration have one subscription.
-    async fn a_subscription_of_the_configuration_gets_its_scope_alone(world: World) {
+    /// Sign-ins and the configuration share one subscription.
+    async fn a_subscription_of_the_configuration_gets_only_its_scope(world: World) {
         let mut receiver = Receiver::start().await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let other = world.other_subscription("other").await;
         let body = json!({ "name": "r", "url": receiver.url, "subscriptionId": subscription, "types": ["platform.management.tenant.*", "platform.signin.*"] });
-        let made = world.admin.post(CONFIGURATION, body).await.is(201).json();
-        let path = format!("{CONFIGURATION}/{}", id(&made));
+        let created = world.admin.post(CONFIGURATION, body).await.is(201).json();
+        let path = format!("{CONFIGURATION}/{}", id(&created));
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
         activate(&world, &path).await;
         world.make("Tenant", json!({ "name": "foreign", "subscriptionId": other })).await;
@@ -334,7 +335,7 @@ on_both_engines! {
     }
 }
 
-/// A stop waits for what is under way, and notes what was delivered: nothing of it comes again.
+/// A stop waits for deliveries in flight and records them: none is repeated.
 async fn a_stop_repeats_no_delivery(engine: Engine) {
     let database = Database::create(engine);
     let mut receiver = Receiver::start().await;
@@ -342,13 +343,13 @@ async fn a_stop_repeats_no_delivery(engine: Engine) {
     let mut server = Process::start(&database, &settings).await;
     let store = "/api/userstore/v2/default/administration";
     let body = json!({ "name": "r", "url": receiver.url, "types": ["platform.userstore.user.created"] });
-    let made = server.admin.post(&format!("{store}/EventSubscription"), body).await.is(201).json();
-    let path = format!("{store}/EventSubscription/{}", id(&made));
+    let created = server.admin.post(&format!("{store}/EventSubscription"), body).await.is(201).json();
+    let path = format!("{store}/EventSubscription/{}", id(&created));
     server.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
     let row = server.admin.get(&path).await.is(200).json();
     let body = json!({ "isActive": true, "concurrencyToken": row["concurrencyToken"] });
     server.admin.patch(&path, body).await.expect(202);
-    // three times, so that a stop meets deliveries at different points
+    // three times, so that the stop happens at different points of deliveries
     for round in 0..3 {
         for number in 0..60 {
             let body = json!({ "loginName": format!("u{round}-{number}") });

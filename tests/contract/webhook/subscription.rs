@@ -1,4 +1,4 @@
-//! The resource: who has it, what it holds, what it does not tell.
+//! The resource EventSubscription: owner, members, and secrets.
 
 use chancery_testkit::{Receiver, on_both_engines};
 use serde_json::{Value as Json, json};
@@ -10,21 +10,21 @@ const CONFIGURATION: &str = "/api/management/v2/EventSubscription";
 
 on_both_engines! {
     [to_this_machine]
-    async fn secrets_and_headers_are_told_once_or_never(world: World) {
+    async fn secrets_are_returned_once_and_header_values_never(world: World) {
         let receiver = Receiver::start().await;
         let body = json!({
             "name": "r", "url": receiver.url, "types": ["platform.userstore.user.*"], "contact": "a@b.example",
             "headers": { "X-Api-Key": "hunter2", "X-Other": "o" },
         });
-        let made = world.admin.post(&subscriptions(&world), body).await.is(201).json();
-        assert!(made["secret"].as_str().unwrap().starts_with("whsec_"), "{made}");
-        assert_eq!((made["status"].clone(), made["isActive"].clone(), made["ordering"].clone()), (json!("Pending"), json!(false), json!("Subject")));
-        assert_eq!(made["headers"], json!({ "X-Api-Key": null, "X-Other": null }));
-        assert_eq!(made["types"], json!(["platform.userstore.user.*"]));
-        let path = format!("{}/{}", subscriptions(&world), id(&made));
+        let created = world.admin.post(&subscriptions(&world), body).await.is(201).json();
+        assert!(created["secret"].as_str().unwrap().starts_with("whsec_"), "{created}");
+        assert_eq!((created["status"].clone(), created["isActive"].clone(), created["ordering"].clone()), (json!("Pending"), json!(false), json!("Subject")));
+        assert_eq!(created["headers"], json!({ "X-Api-Key": null, "X-Other": null }));
+        assert_eq!(created["types"], json!(["platform.userstore.user.*"]));
+        let path = format!("{}/{}", subscriptions(&world), id(&created));
         let read = world.admin.get(&path).await.is(200).json();
         assert_eq!((&read["secret"], &read["startAfter"]), (&Json::Null, &Json::Null));
-        // what was read can be written: null keeps a value, what is left out goes
+        // the read representation can be written back: null keeps a value, a missing header is removed
         let changed = json!({ "headers": { "X-Api-Key": null }, "concurrencyToken": read["concurrencyToken"] });
         let changed = world.admin.patch(&path, changed).await.is(202).json();
         assert_eq!(changed["headers"], json!({ "X-Api-Key": null }));
@@ -33,15 +33,15 @@ on_both_engines! {
         assert_eq!((got[0].header("x-api-key"), got[0].header("x-other")), ("hunter2", ""));
         let unknown = json!({ "headers": { "X-New": null }, "concurrencyToken": changed["concurrencyToken"] });
         world.admin.patch(&path, unknown).await.problem(400, "invalid-request");
-        // nothing of it is in the audit trail, nor in an event
+        // no secret is in the audit trail or in an event
         let trail = world.audit(20).await;
         let feed = world.admin.get(&world.path("/Event?count=1000")).await.is(200).json();
-        for told in [json!(trail), feed] {
-            assert!(!told.to_string().contains("hunter2") && !told.to_string().contains("whsec_"), "{told}");
+        for record in [json!(trail), feed] {
+            assert!(!record.to_string().contains("hunter2") && !record.to_string().contains("whsec_"), "{record}");
         }
     }
 
-    async fn what_cannot_be_sent_to_is_refused(world: World) {
+    async fn invalid_receivers_are_rejected(world: World) {
         let path = subscriptions(&world);
         for (member, value) in [
             ("url", json!("ftp://a.example")),
@@ -65,17 +65,17 @@ on_both_engines! {
         }
     }
 
-    /// Section 11: what was not tested since its address changed is not activated.
-    async fn an_address_is_tested_before_events_go_there(world: World) {
+    /// Section 11: a subscription that was not tested since its address changed cannot be activated.
+    async fn an_address_must_be_tested_before_activation(world: World) {
         let (one, other) = (Receiver::start().await, Receiver::start().await);
-        let made = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": one.url })).await.is(201).json();
-        let path = format!("{}/{}", subscriptions(&world), id(&made));
+        let created = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": one.url })).await.is(201).json();
+        let path = format!("{}/{}", subscriptions(&world), id(&created));
         let body = |row: &Json, more: Json| { let mut body = more; body["concurrencyToken"] = row["concurrencyToken"].clone(); body };
-        world.admin.patch(&path, body(&made, json!({ "isActive": true }))).await.problem(409, "conflict");
+        world.admin.patch(&path, body(&created, json!({ "isActive": true }))).await.problem(409, "conflict");
         one.answer("500 No");
         let tested = world.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
         assert_eq!((tested["delivered"].clone(), tested["status"].clone()), (json!(false), json!(500)));
-        world.admin.patch(&path, body(&made, json!({ "isActive": true }))).await.problem(409, "conflict");
+        world.admin.patch(&path, body(&created, json!({ "isActive": true }))).await.problem(409, "conflict");
         one.answer("204 Good");
         let tested = world.admin.post(&format!("{path}/test"), json!({})).await.is(200).json();
         assert_eq!((tested["delivered"].clone(), tested["problem"].clone()), (json!(true), Json::Null));
@@ -86,16 +86,16 @@ on_both_engines! {
         world.admin.patch(&path, body(&moved, json!({ "isActive": true }))).await.problem(409, "conflict");
         let got = one.got();
         assert_eq!((got[0].kind(), got[0].header("content-type")), ("platform.event.test", "application/cloudevents+json"));
-        // what came of tests is listed
+        // the results of tests are listed
         let listed = world.admin.get(&format!("{path}/Delivery")).await.is(200).json();
-        let told: Vec<_> = listed.as_array().unwrap().iter().map(|one| (one["status"].clone(), one["count"].clone())).collect();
-        assert_eq!(told, [(json!(500), json!(0)), (json!(204), json!(1))]);
+        let results: Vec<_> = listed.as_array().unwrap().iter().map(|one| (one["status"].clone(), one["count"].clone())).collect();
+        assert_eq!(results, [(json!(500), json!(0)), (json!(204), json!(1))]);
         let failed = world.admin.get(&format!("{path}/Delivery?filter=status%20eq%20500&count=10")).await.is(200).json();
         assert_eq!(failed.as_array().unwrap().len(), 1);
     }
 
-    /// Section 5: whoever may read all it will get may have it.
-    async fn a_subscription_is_of_a_scope(world: World) {
+    /// Section 5: a subscription requires read access to all its events.
+    async fn a_subscription_requires_its_scope(world: World) {
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let tenant = world.make("Tenant", json!({ "name": "own", "subscriptionId": subscription })).await;
         let other = world.other_subscription("other").await;
@@ -103,22 +103,22 @@ on_both_engines! {
         let far = world.client_in(&other, "far", &[("SubscriptionAdmin", None, None)]).await;
         let url = "https://a.example/hook";
         let own = json!({ "name": "r", "url": url, "applyToTenantId": tenant["id"] });
-        let made = low.post(CONFIGURATION, own.clone()).await.is(201).json();
-        assert_eq!(made["subscriptionId"], subscription);
+        let created = low.post(CONFIGURATION, own.clone()).await.is(201).json();
+        assert_eq!(created["subscriptionId"], subscription);
         low.post(CONFIGURATION, json!({ "name": "r", "url": url, "subscriptionId": subscription })).await.problem(400, "invalid-request");
         far.post(CONFIGURATION, own).await.problem(400, "invalid-request");
-        let path = format!("{CONFIGURATION}/{}", id(&made));
+        let path = format!("{CONFIGURATION}/{}", id(&created));
         far.get(&path).await.problem(404, "not-found");
         for act in ["test", "secret", "replay", "skip"] {
             far.post(&format!("{path}/{act}"), json!({ "dead": true, "after": "x" })).await.problem(404, "not-found");
         }
         far.get(&format!("{path}/Delivery")).await.problem(404, "not-found");
         low.get(&path).await.expect(200);
-        // a store's is not among the configuration's, nor the other way round
+        // subscriptions of stores and of the configuration are separate
         let of_store = world.admin.post(&subscriptions(&world), json!({ "name": "s", "url": url })).await.is(201).json();
         world.admin.get(&format!("{CONFIGURATION}/{}", id(&of_store))).await.problem(404, "not-found");
-        world.admin.get(&format!("{}/{}", subscriptions(&world), id(&made))).await.problem(404, "not-found");
-        // what a tenant's events are sent by keeps the tenant
+        world.admin.get(&format!("{}/{}", subscriptions(&world), id(&created))).await.problem(404, "not-found");
+        // a tenant with a subscription cannot be deleted
         world.admin.delete(&format!("/api/management/v2/Tenant/{}", id(&tenant))).await.problem(409, "conflict");
         low.delete(&path).await.expect(204);
     }

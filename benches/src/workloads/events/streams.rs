@@ -1,4 +1,4 @@
-//! Streams: whether many readers of one trail keep up with its changes, and what they take of the server's memory.
+//! Streams: whether many readers of one trail keep up with its changes, and how much of the server's memory they take.
 
 use std::{
     sync::{
@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::{PATIENCE, STORE, text};
+use super::{STORE, TIMEOUT, text};
 use crate::{
     client::Client,
     clock,
@@ -26,54 +26,58 @@ use crate::{
 /// How many streams are open.
 const STREAMS: usize = 500;
 /// How many of them one client app may have.
-const OF_ONE: usize = 8;
+const PER_CLIENT: usize = 8;
 /// The time between two changes.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Opens the streams, makes changes for this long, and waits until each stream told each.
+/// Opens the streams, makes changes for this long, and waits until each stream delivered each event.
 pub async fn measure(target: &Target, time: Duration) -> Result<Figures> {
     let before = process::memory(target.process).resident;
-    let (opened, told) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (opened, delivered) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let mut streams = JoinSet::new();
-    for place in 0..STREAMS {
-        if place % OF_ONE == 0 {
-            let reader = Target { token: reader(target).await?, ..target.clone() };
-            for _ in 0..OF_ONE.min(STREAMS - place) {
-                streams.spawn(follow(reader.clone(), Arc::clone(&opened), Arc::clone(&told)));
+    for index in 0..STREAMS {
+        if index % PER_CLIENT == 0 {
+            let reader_target = Target { token: reader_token(target).await?, ..target.clone() };
+            for _ in 0..PER_CLIENT.min(STREAMS - index) {
+                streams.spawn(follow_stream(
+                    reader_target.clone(),
+                    Arc::clone(&opened),
+                    Arc::clone(&delivered),
+                ));
             }
         }
     }
-    until(&opened, STREAMS as u64, "streams opened").await?;
+    wait_for(&opened, STREAMS as u64, "streams opened").await?;
     let (begin, used) = (Instant::now(), target.usage().server);
     let changes = change(target, time).await?;
-    let made_in = begin.elapsed();
-    until(&told, changes * STREAMS as u64, "events told").await?;
-    let told_in = begin.elapsed();
+    let changes_made_in = begin.elapsed();
+    wait_for(&delivered, changes * STREAMS as u64, "events told").await?;
+    let delivered_in = begin.elapsed();
     let used = target.usage().server.saturating_sub(used).as_secs_f64();
     let after = process::memory(target.process).resident;
     let events = (changes * STREAMS as u64) as f64;
     Ok(figures([
-        ("each", changes as f64 / told_in.as_secs_f64()),
-        ("rate", events / told_in.as_secs_f64()),
-        ("behind_ms", told_in.saturating_sub(made_in).as_secs_f64() * 1e3),
+        ("each", changes as f64 / delivered_in.as_secs_f64()),
+        ("rate", events / delivered_in.as_secs_f64()),
+        ("behind_ms", delivered_in.saturating_sub(changes_made_in).as_secs_f64() * 1e3),
         ("cpu_us", used * 1e6 / events),
         ("memory_mib", after.saturating_sub(before) as f64 / 1024.0),
     ]))
 }
 
 /// Waits until a count is reached.
-async fn until(count: &AtomicU64, wanted: u64, what: &str) -> Result<()> {
+async fn wait_for(count: &AtomicU64, expected: u64, what: &str) -> Result<()> {
     let begin = Instant::now();
-    while count.load(Ordering::Relaxed) < wanted {
-        if begin.elapsed() > PATIENCE {
-            return Err(fault(format!("{} of {wanted} {what}", count.load(Ordering::Relaxed))));
+    while count.load(Ordering::Relaxed) < expected {
+        if begin.elapsed() > TIMEOUT {
+            return Err(fault(format!("{} of {expected} {what}", count.load(Ordering::Relaxed))));
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())
 }
 
-/// Makes changes at a steady rate; their number.
+/// Makes changes at a steady rate; returns their number.
 pub async fn change(target: &Target, time: Duration) -> Result<u64> {
     let mut client = Client::connect(target.address).await?;
     let (begin, mut count) = (Instant::now(), 0);
@@ -86,31 +90,32 @@ pub async fn change(target: &Target, time: Duration) -> Result<u64> {
     Ok(count)
 }
 
-/// Reads a stream until it is dropped; counts what it tells.
-async fn follow(target: Target, opened: Arc<AtomicU64>, told: Arc<AtomicU64>) -> Result<()> {
+/// Reads a stream until it is dropped; counts the events that it delivers.
+async fn follow_stream(target: Target, opened: Arc<AtomicU64>, delivered: Arc<AtomicU64>) -> Result<()> {
     let mut client = Client::connect(target.address).await?;
     let path = format!("{STORE}/Event/stream?after=now&type=platform.userstore.user.created");
     let mut is_open = false;
-    let mut sink = |piece: &[u8]| {
+    let mut sink = |chunk: &[u8]| {
         if !std::mem::replace(&mut is_open, true) {
             opened.fetch_add(1, Ordering::Relaxed);
         }
-        let events = piece.windows(7).filter(|seven| *seven == b"\ndata: ").count();
-        told.fetch_add(events as u64, Ordering::Relaxed);
+        let events = chunk.windows(7).filter(|bytes| *bytes == b"\ndata: ").count();
+        delivered.fetch_add(events as u64, Ordering::Relaxed);
     };
     let status = client.send(&target.request("GET", &path, b""), &mut sink).await?;
     Err(fault(format!("a stream ended with {status}")))
 }
 
 /// The token of a new client app that may read the store's events.
-async fn reader(target: &Target) -> Result<String> {
-    let make = async |resource: &str, body: Value| -> Result<Value> {
+async fn reader_token(target: &Target) -> Result<String> {
+    let create_resource = async |resource: &str, body: Value| -> Result<Value> {
         let path = format!("/api/management/v2/{resource}");
         Ok(serde_json::from_slice(&target.call("POST", &path, body.to_string().as_bytes(), 201).await?)?)
     };
     let name = format!("reader {}", clock::now_micros());
-    let app = make("ClientApp", json!({ "name": name, "allowClientCredentialLogin": true })).await?;
-    let secret = make("ClientAppSecret", json!({ "clientAppId": text(&app, "id") })).await?;
+    let app =
+        create_resource("ClientApp", json!({ "name": name, "allowClientCredentialLogin": true })).await?;
+    let secret = create_resource("ClientAppSecret", json!({ "clientAppId": text(&app, "id") })).await?;
     let instances = target.call("GET", "/api/management/v2/IdpInstance", b"", 200).await?;
     let instances: Value = serde_json::from_slice(&instances)?;
     let store = instances.as_array().into_iter().flatten().find(|one| text(one, "name") == "default");
@@ -118,6 +123,6 @@ async fn reader(target: &Target) -> Result<String> {
     let role = json!({
         "clientAppId": text(&app, "id"), "roleType": "UserStoreAdmin", "applyToIdpInstanceId": text(store, "id"),
     });
-    make("ClientAppRole", role).await?;
+    create_resource("ClientAppRole", role).await?;
     server::token(target.address, text(&app, "id"), text(&secret, "secret")).await
 }

@@ -1,5 +1,5 @@
-//! Directories: what SCIM does to the users and groups of a store, each beside the same thing done through version 2
-//! (`7-scim.md`, section 11).
+//! Directories: what SCIM does to the users and groups of a store, each compared with the same thing done through version
+//! 2 (`7-scim.md`, section 11).
 
 pub mod groups;
 pub mod lists;
@@ -7,7 +7,7 @@ pub mod users;
 
 use serde_json::{Value, json};
 
-use super::{Bench, create, measured};
+use super::{Bench, create, load_figures};
 use crate::{
     clock,
     fault::{Result, fault},
@@ -15,26 +15,26 @@ use crate::{
     target::{Engine, Target, USERS},
 };
 
-/// The address of the store's home.
-const HOME: &str = "/api/scim/v2/default";
+/// The base path of SCIM for the store.
+const SCIM_BASE: &str = "/api/scim/v2/default";
 const CONFIGURATION: &str = "/api/management/v2";
 const STORE: &str = "/api/userstore/v2/default/administration";
-/// Options that bound what a directory does, each as high as it can be.
-const BOUNDS: [(&str, &str); 2] = [("ScimRateLimit", "100000"), ("ScimMassChangeLimit", "1000000")];
-/// How many users are not in the groups, and are added to them.
-const NEWCOMERS: usize = 1000;
+/// Options that limit what a directory does, each with its highest value.
+const LIMIT_OPTIONS: [(&str, &str); 2] = [("ScimRateLimit", "100000"), ("ScimMassChangeLimit", "1000000")];
+/// How many users belong to no group, and are added to groups.
+const NEW_USERS: usize = 1000;
 
-/// By which interface of an engine's server something is done.
+/// The interface of an engine's server that a workload uses.
 #[derive(Clone, Copy)]
-pub enum By {
-    /// By SCIM.
+pub enum Interface {
+    /// SCIM.
     Scim(Engine),
-    /// By version 2 of the user store service.
+    /// Version 2 of the user store service.
     Version2(Engine),
 }
 
-impl By {
-    /// Its name in tables: SCIM is what is measured, and version 2 a peer.
+impl Interface {
+    /// Its name in tables: SCIM is measured, and version 2 is its peer.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scim(engine) => engine.name(),
@@ -53,29 +53,29 @@ impl By {
 }
 
 /// A store on one engine, prepared.
-pub struct Site {
-    /// The server, for an administrator who uses version 2.
+pub struct PreparedStore {
+    /// The server, with the token of an administrator who uses version 2.
     administrator: Target,
-    /// The server, for a directory that reaches the whole store.
+    /// The server, with the token of a directory that reaches the whole store.
     directory: Target,
-    /// The ids of users who are in no group yet.
-    newcomers: Vec<String>,
+    /// The ids of users who belong to no group yet.
+    new_users: Vec<String>,
     /// Groups by their number of members.
     groups: Vec<(u64, String)>,
 }
 
-impl Site {
+impl PreparedStore {
     /// Both interfaces, version 2 first.
-    fn both(&self) -> [By; 2] {
+    fn interfaces(&self) -> [Interface; 2] {
         let engine = self.administrator.engine;
-        [By::Version2(engine), By::Scim(engine)]
+        [Interface::Version2(engine), Interface::Scim(engine)]
     }
 
-    /// The server, for who uses this interface.
-    fn target(&self, by: By) -> &Target {
-        match by {
-            By::Scim(_) => &self.directory,
-            By::Version2(_) => &self.administrator,
+    /// The server, with the token for this interface.
+    fn target(&self, interface: Interface) -> &Target {
+        match interface {
+            Interface::Scim(_) => &self.directory,
+            Interface::Version2(_) => &self.administrator,
         }
     }
 }
@@ -89,65 +89,66 @@ fn text<'a>(item: &'a Value, member: &str) -> &'a str {
     item.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A directory of the store that reaches all of it, and may do as much as it wants.
-async fn directory(target: &Target) -> Result<Target> {
-    let all = call(target, "GET", &format!("{CONFIGURATION}/IdpInstance"), &Value::Null, 200).await?;
-    let store = all.as_array().into_iter().flatten().find(|one| text(one, "name") == "default");
+/// Creates a directory of the store that reaches all of it, with the highest limits.
+async fn create_directory(target: &Target) -> Result<Target> {
+    let instances = call(target, "GET", &format!("{CONFIGURATION}/IdpInstance"), &Value::Null, 200).await?;
+    let store =
+        instances.as_array().into_iter().flatten().find(|instance| text(instance, "name") == "default");
     let store = text(store.ok_or_else(|| fault("there is no store `default`"))?, "id");
-    for (name, value) in BOUNDS {
+    for (name, value) in LIMIT_OPTIONS {
         let filter = format!("applyToIdpInstanceId%20eq%20%22{store}%22%20and%20name%20eq%20%22{name}%22");
         let path = format!("{CONFIGURATION}/Option");
-        let found = call(target, "GET", &format!("{path}?filter={filter}"), &Value::Null, 200).await?;
-        let option = found.get(0).ok_or_else(|| fault(format!("there is no {name}")))?;
+        let options = call(target, "GET", &format!("{path}?filter={filter}"), &Value::Null, 200).await?;
+        let option = options.get(0).ok_or_else(|| fault(format!("there is no {name}")))?;
         let body = json!({ "value": value, "concurrencyToken": option.get("concurrencyToken") });
         call(target, "PATCH", &format!("{path}/{}", text(option, "id")), &body, 202).await?;
     }
     let body = json!({ "name": format!("directory {}", clock::now_micros()), "reach": "All" });
-    let made = call(target, "POST", &format!("{STORE}/ScimToken"), &body, 201).await?;
-    Ok(Target { token: text(&made, "token").to_owned(), ..target.clone() })
+    let token = call(target, "POST", &format!("{STORE}/ScimToken"), &body, 201).await?;
+    Ok(Target { token: text(&token, "token").to_owned(), ..target.clone() })
 }
 
-async fn newcomers(target: &Target) -> Result<Vec<String>> {
-    let users: Vec<String> = (0..NEWCOMERS).map(|_| create::body()).collect();
+async fn create_users(target: &Target) -> Result<Vec<String>> {
+    let users: Vec<String> = (0..NEW_USERS).map(|_| create::body()).collect();
     let body = format!("[{}]", users.join(","));
-    let made: Value =
+    let users_created: Value =
         serde_json::from_slice(&target.call("POST", &format!("{USERS}/batch"), body.as_bytes(), 200).await?)?;
-    Ok(made.as_array().into_iter().flatten().map(|user| text(user, "id").to_owned()).collect())
+    Ok(users_created.as_array().into_iter().flatten().map(|user| text(user, "id").to_owned()).collect())
 }
 
 /// Runs on each engine in turn.
 pub async fn run(bench: &mut Bench) -> Result<()> {
-    let mut sites = Vec::new();
+    let mut stores = Vec::new();
     for target in bench.engines() {
-        let directory = directory(&target).await?;
-        let newcomers = newcomers(&target).await?;
-        let groups = groups::make(bench, &directory).await?;
-        sites.push(Site { administrator: target, directory, newcomers, groups });
+        let directory = create_directory(&target).await?;
+        let new_users = create_users(&target).await?;
+        let groups = groups::create_groups(bench, &directory).await?;
+        stores.push(PreparedStore { administrator: target, directory, new_users, groups });
     }
     for round in 0..bench.rounds {
-        for site in &sites {
-            users::find(bench, site, round).await?;
-            users::read(bench, site, round).await?;
-            lists::run(bench, site, round).await?;
-            groups::run(bench, site, round).await?;
-            users::create(bench, site, round).await?;
+        for store in &stores {
+            users::find(bench, store, round).await?;
+            users::read(bench, store, round).await?;
+            lists::run(bench, store, round).await?;
+            groups::run(bench, store, round).await?;
+            users::create(bench, store, round).await?;
         }
     }
     Ok(())
 }
 
-/// Runs a load by both interfaces, with what makes each one's requests.
+/// Runs a load through both interfaces; `maker` makes the requests of each.
 async fn compare(
     bench: &mut Bench,
-    site: &Site,
+    store: &PreparedStore,
     (name, round): (&str, u64),
     plan: Plan,
-    maker: impl Fn(By, Target) -> Maker,
+    maker: impl Fn(Interface, Target) -> Maker,
 ) -> Result<()> {
-    for by in site.both() {
-        let target = site.target(by);
-        let outcome = load::run(target, plan, &maker(by, target.clone())).await?;
-        bench.note(name, by.name(), round, measured(target, &outcome));
+    for interface in store.interfaces() {
+        let target = store.target(interface);
+        let outcome = load::run(target, plan, &maker(interface, target.clone())).await?;
+        bench.record(name, interface.name(), round, load_figures(target, &outcome));
     }
     Ok(())
 }

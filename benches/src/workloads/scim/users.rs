@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Bench, By, HOME, Site, compare, measured};
+use super::{Bench, Interface, PreparedStore, SCIM_BASE, compare, load_figures};
 use crate::{
     fault::Result,
     load::{self, Maker},
@@ -13,7 +13,7 @@ use crate::{
     results::Figures,
     target::{Target, USERS},
     workloads::{
-        administrators::{repeated, share},
+        administrators::{commits_and_retries, retry_percent},
         create,
     },
 };
@@ -24,7 +24,7 @@ pub const FIND: &str = "SCIM, userName eq, 1 client";
 pub const READ: &str = "SCIM, read by id, 16 clients";
 /// Creating users.
 pub const CREATE: &str = "SCIM, create, 16 clients";
-/// Creating users of whom the directory knows more.
+/// Creating users with enterprise attributes.
 pub const ENTERPRISE: &str = "SCIM, create with 6 enterprise attributes, 16 clients";
 
 const CLIENTS: usize = 16;
@@ -32,67 +32,72 @@ const CORE: &str = "urn:ietf:params:scim:schemas:core:2.0:User";
 const EXTENSION: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
 /// Finds random users by their names.
-pub async fn find(bench: &mut Bench, site: &Site, round: u64) -> Result<()> {
+pub async fn find(bench: &mut Bench, store: &PreparedStore, round: u64) -> Result<()> {
     let users = bench.users;
-    let maker = |by: By, target: Target| -> Maker {
-        let (path, field) = match by {
-            By::Scim(_) => (format!("{HOME}/Users"), "userName"),
-            By::Version2(_) => (USERS.to_owned(), "loginName"),
+    let maker = |interface: Interface, target: Target| -> Maker {
+        let (path, field) = match interface {
+            Interface::Scim(_) => (format!("{SCIM_BASE}/Users"), "userName"),
+            Interface::Version2(_) => (USERS.to_owned(), "loginName"),
         };
-        Arc::new(move |chance, out| {
-            let name = people::login_name(chance.below(users));
+        Arc::new(move |random, out| {
+            let name = people::login_name(random.below(users));
             target.write("GET", &format!("{path}?filter={field}%20eq%20%22{name}%22"), b"", out);
         })
     };
-    compare(bench, site, (FIND, round), bench.plan(1, 200), maker).await
+    compare(bench, store, (FIND, round), bench.plan(1, 200), maker).await
 }
 
 /// Reads random users.
-pub async fn read(bench: &mut Bench, site: &Site, round: u64) -> Result<()> {
+pub async fn read(bench: &mut Bench, store: &PreparedStore, round: u64) -> Result<()> {
     let users = bench.users;
-    let maker = |by: By, target: Target| -> Maker {
-        let path = match by {
-            By::Scim(_) => format!("{HOME}/Users"),
-            By::Version2(_) => USERS.to_owned(),
+    let maker = |interface: Interface, target: Target| -> Maker {
+        let path = match interface {
+            Interface::Scim(_) => format!("{SCIM_BASE}/Users"),
+            Interface::Version2(_) => USERS.to_owned(),
         };
-        Arc::new(move |chance, out| {
-            let id = people::user_id(chance.below(users));
+        Arc::new(move |random, out| {
+            let id = people::user_id(random.below(users));
             target.write("GET", &format!("{path}/{id}"), b"", out);
         })
     };
-    compare(bench, site, (READ, round), bench.plan(CLIENTS, 200), maker).await
+    compare(bench, store, (READ, round), bench.plan(CLIENTS, 200), maker).await
 }
 
-/// Creates users: by version 2, and by SCIM with core attributes and with others.
-pub async fn create(bench: &mut Bench, site: &Site, round: u64) -> Result<()> {
-    let [administrator, directory] = site.both();
-    let maker = create::maker(site.administrator.clone());
-    let by_version_2 = created(bench, site, administrator, &maker).await?;
+/// Creates users: through version 2, and through SCIM with core attributes and with more.
+pub async fn create(bench: &mut Bench, store: &PreparedStore, round: u64) -> Result<()> {
+    let [administrator, directory] = store.interfaces();
+    let maker = create::maker(store.administrator.clone());
+    let by_version_2 = run_create(bench, store, administrator, &maker).await?;
     for (name, is_enterprise) in [(CREATE, false), (ENTERPRISE, true)] {
-        bench.note(name, administrator.name(), round, by_version_2.clone());
-        let (target, users) = (site.directory.clone(), bench.users);
-        let maker: Maker = Arc::new(move |chance, out| {
-            let manager = is_enterprise.then(|| people::user_id(chance.below(users)));
-            let body = body(&create::newcomer(), manager).to_string();
-            target.write("POST", &format!("{HOME}/Users"), body.as_bytes(), out);
+        bench.record(name, administrator.name(), round, by_version_2.clone());
+        let (target, users) = (store.directory.clone(), bench.users);
+        let maker: Maker = Arc::new(move |random, out| {
+            let manager = is_enterprise.then(|| people::user_id(random.below(users)));
+            let body = body(&create::new_person(), manager).to_string();
+            target.write("POST", &format!("{SCIM_BASE}/Users"), body.as_bytes(), out);
         });
-        let told = created(bench, site, directory, &maker).await?;
-        bench.note(name, directory.name(), round, told);
+        let values = run_create(bench, store, directory, &maker).await?;
+        bench.record(name, directory.name(), round, values);
     }
     Ok(())
 }
 
-async fn created(bench: &Bench, site: &Site, by: By, maker: &Maker) -> Result<Figures> {
-    let target = site.target(by);
-    let before = repeated(&site.administrator).await?;
+async fn run_create(
+    bench: &Bench,
+    store: &PreparedStore,
+    interface: Interface,
+    maker: &Maker,
+) -> Result<Figures> {
+    let target = store.target(interface);
+    let before = commits_and_retries(&store.administrator).await?;
     let outcome = load::run(target, bench.plan(CLIENTS, 201), maker).await?;
-    let after = repeated(&site.administrator).await?;
-    let mut told = measured(target, &outcome);
-    told.insert("repeated_percent".to_owned(), share(&[before], &[after]));
-    Ok(told)
+    let after = commits_and_retries(&store.administrator).await?;
+    let mut values = load_figures(target, &outcome);
+    values.insert("repeated_percent".to_owned(), retry_percent(&[before], &[after]));
+    Ok(values)
 }
 
-/// A new user as a directory tells of one; of somebody who has a manager it knows all six enterprise attributes.
+/// A new user as a directory sends it; with a manager it has all six enterprise attributes.
 fn body(person: &Person, manager: Option<Uuid>) -> Value {
     let name = json!({ "givenName": person.first_name, "familyName": person.last_name });
     let mut body = json!({
@@ -100,12 +105,12 @@ fn body(person: &Person, manager: Option<Uuid>) -> Value {
         "emails": [{ "value": person.email_address, "type": "work", "primary": true }],
     });
     if let (Some(manager), Some(members)) = (manager, body.as_object_mut()) {
-        let known = json!({
+        let attributes = json!({
             "employeeNumber": person.phone_number, "costCenter": "4130", "organization": "Example Works",
             "division": "Theme Park", "department": "Tour Operations", "manager": { "value": manager },
         });
         members.insert("schemas".to_owned(), json!([CORE, EXTENSION]));
-        members.insert(EXTENSION.to_owned(), known);
+        members.insert(EXTENSION.to_owned(), attributes);
     }
     body
 }

@@ -1,18 +1,18 @@
-//! Refreshing: each client has a grant of its own, and shows the refresh token that it got last.
+//! Refreshing: each client has a grant of its own, and presents the latest refresh token.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::{
-    Bench, Contestant, load,
-    site::{Place, Site},
+    Bench, ServerGroup, load,
+    site::{Site, Slot},
 };
 use crate::{
     browser::Browser,
     client::Client,
-    fault::{Doing as _, Result, fault},
-    load::{Actor, Done, chance},
+    fault::{Context as _, Result, fault},
+    load::{ActOutcome, Actor, random},
 };
 
 /// The workload's name.
@@ -28,56 +28,57 @@ struct Holder {
 
 /// The refresh token of a token answer.
 fn token_in(body: &[u8]) -> Result<Option<String>> {
-    let answer: Value = serde_json::from_slice(body).doing("a token answer")?;
+    let answer: Value = serde_json::from_slice(body).context("a token answer")?;
     Ok(answer.get("refresh_token").and_then(Value::as_str).map(str::to_owned))
 }
 
-/// The refresh token that a person's sign-in by a session gives the app; `None` where the server gives none.
-async fn first(site: &Site, place: Place) -> Result<Option<String>> {
+/// The refresh token that the app gets for a person's sign-in by a session; `None` if the server issues none.
+async fn first_token(site: &Site, slot: Slot) -> Result<Option<String>> {
     let mut client = Client::connect(site.target.address).await?;
     let mut browser = Browser::new(site.target.address);
-    site.lend_session(&mut browser, site.user(place, &mut chance(place.number)));
-    let arrived = browser.open(&mut client, &site.public.code_request(SCOPE)).await?;
-    let code = arrived.parameter("code").ok_or_else(|| fault(format!("no code: {}", arrived.told())))?;
+    site.set_session(&mut browser, site.user(slot, &mut random(slot.number)));
+    let response = browser.open(&mut client, &site.public.code_request(SCOPE)).await?;
+    let code =
+        response.parameter("code").ok_or_else(|| fault(format!("no code: {}", response.describe())))?;
     let (status, body) = site.redeem(&mut client, &site.public, code).await?;
     if status == 200 { token_in(&body) } else { Err(fault(format!("no tokens: status {status}"))) }
 }
 
 impl Actor for Holder {
-    async fn act(&mut self, client: &mut Client) -> Result<Done> {
+    async fn act(&mut self, client: &mut Client) -> Result<ActOutcome> {
         let (status, body) = self.site.refresh(client, &self.site.public, &self.token).await?;
         if status != 200 {
-            return Ok(Done::Bad(format!("status {status}")));
+            return Ok(ActOutcome::Unexpected(format!("status {status}")));
         }
         if let Some(next) = token_in(&body)? {
             self.token = next;
         }
-        Ok(Done::Good(body.len() as u64))
+        Ok(ActOutcome::Expected(body.len() as u64))
     }
 }
 
-/// Runs on each server in turn that gives refresh tokens.
-pub async fn run(bench: &mut Bench, all: &[Contestant]) -> Result<()> {
-    let mut serving = Vec::new();
-    for one in all {
-        let site = one.sites.first().ok_or_else(|| fault("a server without a process"))?;
-        if first(site, Place { number: 0, of: 1 }).await?.is_some() {
-            serving.push(one);
+/// Runs on each server in turn that issues refresh tokens.
+pub async fn run(bench: &mut Bench, groups: &[ServerGroup]) -> Result<()> {
+    let mut groups_with_refresh = Vec::new();
+    for group in groups {
+        let site = group.sites.first().ok_or_else(|| fault("a server without a process"))?;
+        if first_token(site, Slot { number: 0, count: 1 }).await?.is_some() {
+            groups_with_refresh.push(group);
         } else {
-            let name = one.engine.name();
+            let name = group.engine.name();
             eprintln!(
                 "{NAME}: left out on {name}, whose answer to the scope \"{SCOPE}\" has no refresh_token"
             );
         }
     }
     for round in 0..bench.rounds {
-        for one in &serving {
-            let make = async |site: Arc<Site>, place: Place| {
-                let token = first(&site, place).await?.ok_or_else(|| fault("no refresh token"))?;
+        for group in &groups_with_refresh {
+            let create_holder = async |site: Arc<Site>, slot: Slot| {
+                let token = first_token(&site, slot).await?.ok_or_else(|| fault("no refresh token"))?;
                 Ok(Holder { site, token })
             };
-            let told = load(bench, one, CLIENTS, make).await?;
-            bench.note(NAME, one.engine.name(), round, told);
+            let values = load(bench, group, CLIENTS, create_holder).await?;
+            bench.record(NAME, group.engine.name(), round, values);
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A server that people sign in at, as browsers and apps see it.
+//! A server that people sign in at, from the view of browsers and apps.
 
 use aws_lc_rs::hmac;
 use base64::{
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::{
     browser::{Browser, encode, form},
     client::Client,
-    fault::{Doing as _, Result, fault},
+    fault::{Context as _, Result, fault},
     peers::oidc_provider::{CLIENT_SECRET, COOKIE_KEY},
-    people::{self, Chance},
+    people::{self, Random},
     target::{Engine, Target},
 };
 
@@ -26,10 +26,10 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 /// An app that people sign in to.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// What the paths of its issuer begin with.
+    /// The beginning of the paths of its issuer.
     issuer: String,
     id: String,
-    /// How it authenticates; a public app does not.
+    /// Its credentials for Basic authentication; a public app has none.
     basic: Option<String>,
 }
 
@@ -44,18 +44,18 @@ pub struct Site {
     /// A public app.
     pub public: App,
     users: u64,
-    /// The number of processes that share the users, and the place of this one among them.
-    shares: u64,
-    share: u64,
+    /// The number of processes that share the users, and the index of this one.
+    processes: u64,
+    index: u64,
 }
 
-/// The place of a client among those of one server.
+/// The index of a client among those of one server.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct Slot {
     /// The client's number, from 0.
     pub number: usize,
     /// How many clients there are.
-    pub of: usize,
+    pub count: usize,
 }
 
 impl App {
@@ -64,10 +64,10 @@ impl App {
         Self { issuer, id: id.to_owned(), basic }
     }
 
-    /// The path of an authorization request, with these parameters besides the usual ones.
-    pub fn request(&self, more: &[(&str, &str)]) -> String {
-        let usual = [("client_id", self.id.as_str()), ("redirect_uri", CALLBACK), ("state", "s-1")];
-        format!("{}/connect/authorize?{}", self.issuer, form(&[&usual, more].concat()))
+    /// The path of an authorization request, with these parameters in addition to the common ones.
+    pub fn request(&self, additional: &[(&str, &str)]) -> String {
+        let common = [("client_id", self.id.as_str()), ("redirect_uri", CALLBACK), ("state", "s-1")];
+        format!("{}/connect/authorize?{}", self.issuer, form(&[&common, additional].concat()))
     }
 
     /// The path of an authorization request for a code.
@@ -83,17 +83,19 @@ impl App {
 }
 
 impl Site {
-    /// A server of ours, where apps are made.
-    pub async fn ours(target: Target, users: u64) -> Result<Self> {
-        let (tenant, instance) =
-            (named(&target, "Tenant", "Default").await?, named(&target, "IdpInstance", "default").await?);
+    /// A Chancery server; creates the apps.
+    pub async fn chancery(target: Target, users: u64) -> Result<Self> {
+        let (tenant, instance) = (
+            find_by_name(&target, "Tenant", "Default").await?,
+            find_by_name(&target, "IdpInstance", "default").await?,
+        );
         let mut apps = Vec::new();
         for (name, is_public) in [("usual", false), ("elliptic", false), ("public", true)] {
             let body = json!({ "name": name, "isPublic": is_public, "allowedResponseTypes": "code,none" });
             let app = post(&target, "ClientApp", &body).await?;
             let id = text(&app, "id").to_owned();
             post(&target, "ClientAppRedirectUri", &json!({ "clientAppId": id, "uri": CALLBACK })).await?;
-            relate(&target, &format!("ClientApp/{id}/tenants"), &[text(&tenant, "id")]).await?;
+            set_related(&target, &format!("ClientApp/{id}/tenants"), &[text(&tenant, "id")]).await?;
             let secret = if is_public {
                 None
             } else {
@@ -105,38 +107,38 @@ impl Site {
             apps.push(App::new(issuer, &id, secret.as_ref().map(|secret| text(secret, "secret"))));
         }
         let ids: Vec<&str> = apps.iter().map(|app| app.id.as_str()).collect();
-        relate(&target, &format!("IdpInstance/{}/clientapps", text(&instance, "id")), &ids).await?;
+        set_related(&target, &format!("IdpInstance/{}/clientapps", text(&instance, "id")), &ids).await?;
         post(&target, "CertStore", &certificate(text(&tenant, "id"))?).await?;
         let [usual, elliptic, public] =
             <[App; 3]>::try_from(apps).map_err(|_| fault("there are other apps than three"))?;
-        Ok(Self { target, usual, elliptic, public, users, shares: 1, share: 0 })
+        Ok(Self { target, usual, elliptic, public, users, processes: 1, index: 0 })
     }
 
-    /// Lets the usual app be told the groups of people.
-    pub async fn tell_groups(&self) -> Result<()> {
+    /// Lets the usual app receive the groups of people.
+    pub async fn include_groups(&self) -> Result<()> {
         let path = format!("{BASE}/ClientApp/{}", self.usual.id);
         let app: Value = serde_json::from_slice(&self.target.call("GET", &path, b"", 200).await?)?;
         let body = json!({ "includeGroupsClaims": true, "concurrencyToken": text(&app, "concurrencyToken") });
         self.target.call("PATCH", &path, body.to_string().as_bytes(), 202).await.map(drop)
     }
 
-    /// One process of oidc-provider, which comes with its apps.
-    pub fn foreign(target: Target, users: u64, (share, shares): (u64, u64)) -> Self {
+    /// One process of oidc-provider, which has its apps from the start.
+    pub fn oidc_provider(target: Target, users: u64, (index, processes): (u64, u64)) -> Self {
         let app = |name, secret| App::new(String::new(), name, secret);
         let (usual, elliptic) = (app("default", Some(CLIENT_SECRET)), app("elliptic", Some(CLIENT_SECRET)));
-        Self { target, usual, elliptic, public: app("public", None), users, shares, share }
+        Self { target, usual, elliptic, public: app("public", None), users, processes, index }
     }
 
-    /// A user whom no other client of this server has, by chance.
-    pub fn user(&self, place: Place, chance: &mut Chance) -> u64 {
-        let (number, of) = (place.number as u64, place.of as u64);
-        let own = (self.users - self.share).div_ceil(self.shares);
-        let choice = chance.below(own.saturating_sub(number).div_ceil(of).max(1));
-        (number + of * choice).min(own - 1) * self.shares + self.share
+    /// A random user that no other client of this server uses.
+    pub fn user(&self, slot: Slot, random: &mut Random) -> u64 {
+        let (number, count) = (slot.number as u64, slot.count as u64);
+        let share_size = (self.users - self.index).div_ceil(self.processes);
+        let choice = random.below(share_size.saturating_sub(number).div_ceil(count).max(1));
+        (number + count * choice).min(share_size - 1) * self.processes + self.index
     }
 
     /// Gives a browser the session of a user.
-    pub fn lend_session(&self, browser: &mut Browser, user: u64) {
+    pub fn set_session(&self, browser: &mut Browser, user: u64) {
         let value = people::session_cookie(user);
         if self.target.engine == Engine::OidcProvider {
             let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, COOKIE_KEY.as_bytes());
@@ -150,8 +152,8 @@ impl Site {
 
     /// Sends an app's request for tokens; returns status and body.
     async fn token(&self, client: &mut Client, app: &App, fields: &[(&str, &str)]) -> Result<(u16, Vec<u8>)> {
-        let own = [("client_id", app.id.as_str())];
-        let form = if app.basic.is_some() { form(fields) } else { form(&[&own, fields].concat()) };
+        let client_id = [("client_id", app.id.as_str())];
+        let form = if app.basic.is_some() { form(fields) } else { form(&[&client_id, fields].concat()) };
         let basic = app.basic.as_ref().map(|basic| format!("authorization: Basic {basic}\r\n"));
         let request = format!(
             "POST {}/connect/token HTTP/1.1\r\nhost: {}\r\n{}content-type: application/x-www-form-urlencoded\r\n\
@@ -164,7 +166,7 @@ impl Site {
         client.fetch(request.as_bytes()).await
     }
 
-    /// Makes tokens of a code.
+    /// Redeems a code for tokens.
     pub async fn redeem(&self, client: &mut Client, app: &App, code: &str) -> Result<(u16, Vec<u8>)> {
         let fields = [
             ("grant_type", "authorization_code"),
@@ -175,17 +177,19 @@ impl Site {
         self.token(client, app, &fields).await
     }
 
-    /// Makes tokens of a refresh token.
+    /// Redeems a refresh token for tokens.
     pub async fn refresh(&self, client: &mut Client, app: &App, token: &str) -> Result<(u16, Vec<u8>)> {
         self.token(client, app, &[("grant_type", "refresh_token"), ("refresh_token", token)]).await
     }
 }
 
-/// A certificate by which a tenant signs ES256, as it is uploaded.
+/// A certificate with which a tenant signs by ES256, as it is uploaded.
 fn certificate(tenant: &str) -> Result<Value> {
-    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).doing("a key")?;
-    let certificate =
-        CertificateParams::new(vec![]).doing("a certificate")?.self_signed(&key).doing("a certificate")?;
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).context("a key")?;
+    let certificate = CertificateParams::new(vec![])
+        .context("a certificate")?
+        .self_signed(&key)
+        .context("a certificate")?;
     Ok(json!({
         "name": "signing", "certificateStorageFormat": "Pem", "certType": "OidcTokenSigning", "applyToTenantId": tenant,
         "certificateInput": { "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() },
@@ -201,14 +205,14 @@ async fn post(target: &Target, resource: &str, body: &Value) -> Result<Value> {
     Ok(serde_json::from_slice(&target.call("POST", &path, body.to_string().as_bytes(), 201).await?)?)
 }
 
-async fn relate(target: &Target, relation: &str, ids: &[&str]) -> Result<()> {
+async fn set_related(target: &Target, relation: &str, ids: &[&str]) -> Result<()> {
     let body = json!({ "relatedIds": ids }).to_string();
     target.call("PUT", &format!("{BASE}/{relation}"), body.as_bytes(), 202).await.map(drop)
 }
 
-async fn named(target: &Target, resource: &str, name: &str) -> Result<Value> {
-    let all: Value =
+async fn find_by_name(target: &Target, resource: &str, name: &str) -> Result<Value> {
+    let items: Value =
         serde_json::from_slice(&target.call("GET", &format!("{BASE}/{resource}"), b"", 200).await?)?;
-    let found = all.as_array().into_iter().flatten().find(|item| text(item, "name") == name);
-    found.cloned().ok_or_else(|| fault(format!("there is no {resource} named {name}")))
+    let item = items.as_array().into_iter().flatten().find(|item| text(item, "name") == name);
+    item.cloned().ok_or_else(|| fault(format!("there is no {resource} named {name}")))
 }

@@ -79,7 +79,7 @@ fn pem_has_certificates_and_keys_in_every_form_and_order() {
 }
 
 #[test]
-fn what_issued_no_other_is_meant_when_there_is_no_key() {
+fn without_a_key_the_certificate_that_issued_no_other_is_chosen() {
     for names in
         [["p384.certificate.pem", "root-and-middle.pem"], ["root-and-middle.pem", "p384.certificate.pem"]]
     {
@@ -112,9 +112,9 @@ fn issued() -> ([String; 3], String) {
 }
 
 proptest::proptest! {
-    /// The certificate is found in whatever order, with whatever text around, as whatever editor saved it.
+    /// The certificate is found in any order, with any surrounding text and line ends.
     #[test]
-    fn a_bundle_is_read_however_it_was_put_together(
+    fn a_bundle_is_read_in_any_order_and_with_any_text(
         order in proptest::sample::subsequence(vec![0_usize, 1, 2], 1..=3).prop_shuffle(),
         words in proptest::collection::vec("([A-Za-z =,.:ö-]{0,20}\n){0,3}", 4),
         (has_mark, ends, adds_other, repeats) in (any::<bool>(), proptest::sample::select(vec!["\n", "\r\n", "\r"]), any::<bool>(), any::<bool>()),
@@ -143,16 +143,16 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_key_may_come_apart() {
+fn a_key_may_be_in_a_separate_file() {
     let certificate = der("p256.certificate.pem");
     let key_of = |read: crate::CertificateBundle| read.private_key.unwrap().expose_pkcs8().clone();
-    let apart = |key: &[u8]| read(Format::Der, &certificate, Some(key), None).map(key_of);
-    let pkcs8 = apart(&file("p256.key.pem")).unwrap();
+    let with_separate_key = |key: &[u8]| read(Format::Der, &certificate, Some(key), None).map(key_of);
+    let pkcs8 = with_separate_key(&file("p256.key.pem")).unwrap();
     for key in ["p256.key.pem", "p256.sec1.pem"] {
-        assert!(apart(&file(key)).unwrap().matches(pkcs8.expose()), "one form for all");
+        assert!(with_separate_key(&file(key)).unwrap().matches(pkcs8.expose()), "one form for all");
         let text = file(key);
         let block = crate::pem::blocks(&text).unwrap().remove(0);
-        assert!(apart(&block.content).unwrap().matches(pkcs8.expose()));
+        assert!(with_separate_key(&block.content).unwrap().matches(pkcs8.expose()));
     }
     let encrypted = file("p256.encrypted.pem");
     let password = chancery_record::Secret::new("secret");
@@ -178,7 +178,7 @@ fn thumbprints_are_of_the_whole_certificate() {
 
 /// Years that RFC 3339 cannot write, and the last that it can write.
 #[test]
-fn dates_are_brought_into_range() {
+fn dates_are_clamped_to_the_range_of_rfc_3339() {
     let certificate = der("p256.certificate.pem");
     let at = certificate.windows(2).rposition(|window| window == [0x18, 15]).unwrap() + 2;
     for (year, expected) in [
@@ -201,7 +201,7 @@ fn a_bare_certificate_may_have_any_key() {
 
 /// A8: the files of one call share a budget of work.
 #[test]
-fn files_share_their_iterations() {
+fn files_share_the_budget_of_iterations() {
     let (file, password) = (file("modern-p256.p12"), Secret::new("secret"));
     let mut left = Iterations::full();
     let mut opened = 0;

@@ -39,7 +39,7 @@ fn number(number: u32) -> Vec<u8> {
 
 const DATA: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";
 
-/// A bag of the kind whose object identifier ends in this number.
+/// A bag with an object identifier that ends in this number.
 fn bag(kind: u8, value: &[u8]) -> Vec<u8> {
     let name = element(6, &[b"\x2a\x86\x48\x86\xf7\x0d\x01\x0c\x0a\x01", &[kind][..]].concat());
     sequence(&[&name, &explicit(value)])
@@ -65,7 +65,7 @@ fn p12(bags: &[Vec<u8>], mac_iterations: u32) -> Vec<u8> {
 
 /// A file of these safes, with a valid MAC.
 pub fn safes(safes: &[u8], mac_iterations: u32) -> Vec<u8> {
-    let password = &Password::meant(Some(&Secret::new("secret"))).unwrap()[0];
+    let password = &Password::candidates(Some(&Secret::new("secret"))).unwrap()[0];
     let counted = NonZeroU32::new(mac_iterations.clamp(1, 1000)).unwrap();
     let key = pkcs12(&SHA256, Purpose::Mac, password, b"salt", counted, 32, &mut Iterations::full()).unwrap();
     let mac = hmac::sign(&hmac::Key::new(HMAC_SHA256, &key), safes);
@@ -101,7 +101,7 @@ fn key() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_forged_here_is_read() {
+fn a_valid_forged_file_is_read() {
     let der = certificate("p256.certificate.pem");
     let read = opened(&p12(&[certificate_bag(&der), bag(1, &key()), bag(5, b"passed over")], 1)).unwrap();
     assert_eq!(read.certificate, der);
@@ -122,7 +122,7 @@ fn iterations_are_counted_and_zero_is_refused() {
 }
 
 #[test]
-fn what_is_inside_is_bounded_and_checked() {
+fn the_contents_are_bounded_and_checked() {
     let der = certificate("p256.certificate.pem");
     let key = bag(1, &key());
     let many = vec![certificate_bag(&der); 17];
@@ -141,7 +141,7 @@ fn what_is_inside_is_bounded_and_checked() {
 
 /// Two certificates that issued each other, by their names.
 #[test]
-fn a_circle_of_names_ends() {
+fn a_cycle_of_names_ends() {
     let params = |name: &str| {
         let mut params = rcgen::CertificateParams::new([]).unwrap();
         params.distinguished_name = rcgen::DistinguishedName::new();

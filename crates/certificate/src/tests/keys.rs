@@ -42,12 +42,12 @@ fn key(name: &str) -> PrivateKey {
 fn signatures_verify_by_the_certificate() {
     for (algorithm, name, length) in ALGORITHMS {
         let read = read_p12(&format!("modern-{name}.p12"), "secret").unwrap();
-        let made = read.private_key.unwrap().sign(algorithm, b"message").unwrap();
-        assert!(length.is_none_or(|length| made.len() == length), "{algorithm:?}");
+        let signature = read.private_key.unwrap().sign(algorithm, b"message").unwrap();
+        assert!(length.is_none_or(|length| signature.len() == length), "{algorithm:?}");
         let public =
             ParsedPublicKey::new(verification(algorithm), read.facts.subject_public_key_info).unwrap();
-        public.verify_sig(b"message", &made).unwrap_or_else(|_| panic!("{algorithm:?}"));
-        assert!(public.verify_sig(b"another", &made).is_err());
+        public.verify_sig(b"message", &signature).unwrap_or_else(|_| panic!("{algorithm:?}"));
+        assert!(public.verify_sig(b"another", &signature).is_err());
     }
 }
 
@@ -56,8 +56,9 @@ fn a_key_signs_only_by_its_own_algorithms() {
     for name in KEYS {
         let key = key(name);
         for (algorithm, own, _) in ALGORITHMS {
-            let made = key.sign(algorithm, b"");
-            let right = if own == name { made.is_ok() } else { made == Err(Refusal::UnsuitedAlgorithm) };
+            let signature = key.sign(algorithm, b"");
+            let right =
+                if own == name { signature.is_ok() } else { signature == Err(Refusal::UnsuitedAlgorithm) };
             assert!(right, "{name} and {algorithm:?}");
         }
     }

@@ -45,7 +45,7 @@ fn a_subject_is_compared_by_its_meaning() {
 }
 
 #[test]
-fn odd_subjects_are_written_and_found_again() {
+fn unusual_subjects_round_trip_through_text() {
     for subject in [
         &[(DnType::CommonName, "Jürgen \"J\" <x>; y+z\\")][..],
         &[(DnType::CommonName, " spaces "), (DnType::OrganizationName, "#hash")],

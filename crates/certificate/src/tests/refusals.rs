@@ -157,7 +157,7 @@ fn size_and_number_are_bounded() {
 }
 
 #[test]
-fn a_text_says_what_to_do() {
+fn a_refusal_says_what_to_do() {
     for (refusal, text) in [
         (Refusal::WeakKey(1024), "the RSA key has 1024 bits: use one with at least 2,048"),
         (

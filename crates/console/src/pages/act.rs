@@ -1,4 +1,4 @@
-//! Every other operation about one row: its summary as words, its body as a form.
+//! Pages of the other operations on a row, or on a whole resource: the summary, and the body as a form.
 
 use chancery_record::Field;
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
@@ -17,28 +17,28 @@ use crate::shell::{
     directory::{Resource, encoded, title_of},
     fields::{filled, plain},
     parts::FormPage,
-    proof::is_wanted,
+    reauthentication::is_required,
     undo::Undo,
     visit::{Visit, done, one},
 };
 
-/// The operations that are offered for one row: those that write, take no more of the path, and have a form.
+/// The operations on one row that the user may call and that have a standard page.
 pub fn offered<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterator<Item = &'static Op> + 'a {
     of_one(resource).filter(|op| visit.visitor.may(op))
 }
 
-/// The operations about one row that have a page of the pattern.
+/// The operations on one row that have a standard page: they write, take no further path parameter, and have a form.
 pub fn of_one(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
     let fits = move |op: &&Op| {
         has_form(op)
             && op.method != Method::Get
             && op.path.matches('{').count() == 1
-            && !resource.presentation.is_apart(op)
+            && !resource.presentation.is_excluded(op)
     };
     resource.others.iter().copied().filter(fits)
 }
 
-/// Whether the body of an operation is a form of plain fields, or none.
+/// Whether the body of an operation is a form of plain fields, or empty.
 pub const fn has_form(op: &Op) -> bool {
     match &op.action {
         Action::Custom(Custom { body, .. }) => matches!(body, Body::None | Body::Form(_)),
@@ -47,22 +47,22 @@ pub const fn has_form(op: &Op) -> bool {
     }
 }
 
-/// The operations about all rows of a resource that are offered: each has a page.
+/// The operations on the whole resource that the user may call and that have a standard page.
 pub fn of_all<'a>(visit: &'a Visit<'_>, resource: &'a Resource) -> impl Iterator<Item = &'static Op> + 'a {
     with_page(resource).filter(|op| visit.visitor.may(op))
 }
 
-/// The operations about all rows of a resource that have a page.
+/// The operations on the whole resource that have a standard page.
 pub fn with_page(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ {
-    let fits = move |op: &&Op| has_form(op) && !resource.presentation.is_apart(op);
+    let fits = move |op: &&Op| has_form(op) && !resource.presentation.is_excluded(op);
     resource.of_all.iter().copied().filter(fits)
 }
 
-/// Shows what an operation about all rows does, and its form.
+/// Shows the form of an operation on the whole resource.
 ///
 /// # Errors
-/// It is not offered here.
-pub fn ask_all(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<Response<AnswerBody>, Problem> {
+/// The operation is unknown, or the user may not call it.
+pub fn show_all(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<Response<AnswerBody>, Problem> {
     all_page(visit, resource, name, (&Value::Null, None))
 }
 
@@ -73,17 +73,17 @@ fn all_page(
     (values, problem): (&Value, Option<&Problem>),
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(with_page(resource).find(|op| op.name == name))?;
-    if is_wanted(op) {
+    if is_required(op) {
         visit.fresh()?;
     }
     let back = json!({ "href": visit.address(resource), "label": visit.words.resources(resource.name) });
     form_page(visit, (op, &[]), (back, values), problem)
 }
 
-/// Runs an operation about all rows, however long it takes.
+/// Runs an operation on the whole resource, however long it takes.
 ///
 /// # Errors
-/// What has no place in its form.
+/// Any problem that the form cannot display.
 pub async fn run_all(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -96,8 +96,8 @@ pub async fn run_all(
     input.key = one(&visit.form, "key").map(str::to_owned);
     let here = visit.address(resource);
     match visit.perform(input).await {
-        Ok(output) => match answered(op, &output.json()) {
-            Some(facts) => told(visit, op, (&here, facts)),
+        Ok(output) => match answer_facts(op, &output.json()) {
+            Some(facts) => answer_page(visit, op, (&here, facts)),
             None => Ok(done(&here, "done")),
         },
         Err(problem) if is_of_form(&problem) => all_page(visit, resource, name, (&body, Some(&problem))),
@@ -105,7 +105,7 @@ pub async fn run_all(
     }
 }
 
-/// An operation in a few words: those of the texts, else its summary without the full stop.
+/// The short name of an operation: from the texts, else its summary without the full stop.
 pub fn label(visit: &Visit<'_>, op: &Op) -> String {
     if let Some(own) = visit.words.act(op.name) {
         return own.to_owned();
@@ -126,37 +126,37 @@ pub fn fields(op: &'static Op) -> Vec<&'static Field> {
     }
 }
 
-/// The member that says which version of a row is replaced.
+/// The member with the version that is replaced.
 const VERSION: &str = "concurrencyToken";
 
-/// Whether an operation replaces what is there, so that it asks which version that is.
+/// Whether an operation replaces stored values, so that it needs their version.
 const fn takes_version(op: &Op) -> bool {
     matches!(op.action, Action::ReplaceMembers(_))
 }
 
-/// Shows what an operation does, and its form.
+/// Shows the form of an operation.
 ///
 /// # Errors
-/// It is not offered here.
-pub async fn ask(
+/// The operation is unknown, or the user may not call it.
+pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
-    if is_wanted(op) {
+    if is_required(op) {
         visit.fresh()?;
     }
     visit.unbarred(resource, key, op).await?;
-    if resource.presentation.is_for_good(op) {
+    if resource.presentation.is_irreversible(op) {
         return confirm(visit, resource, (key, op), None).await;
     }
-    // what is there is the beginning of what is to be only where the whole is replaced
+    // the form starts with the stored values only if the operation replaces all of them
     let row = if takes_version(op) { read(visit, resource, key).await? } else { Value::Null };
-    shown(visit, resource, (key, op), &row, None)
+    act_page(visit, resource, (key, op), &row, None)
 }
 
-/// Asks for the name of what is gone for good, typed by hand.
+/// Asks to type the name, before an irreversible operation.
 async fn confirm(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -179,7 +179,7 @@ async fn confirm(
     visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
 }
 
-fn shown(
+fn act_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, op): (&str, &'static Op),
@@ -191,10 +191,7 @@ fn shown(
     form_page(visit, (op, &[key]), (back, values), problem)
 }
 
-/// The page of an operation on what these keys name: what it does, and its form, with these values in it.
-///
-/// # Errors
-/// As [`Visit::page`].
+/// The page of an operation on the row of these keys, with these values in its form.
 pub fn form_page(
     visit: &Visit<'_>,
     (op, keys): (&'static Op, &[&str]),
@@ -209,8 +206,7 @@ pub fn form_page(
         hidden.push(json!({ "name": VERSION, "value": plain(at(values, VERSION)) }));
     }
     let cancel = json!({ "href": back.get("href"), "label": words.page("cancel") });
-    let section =
-        json!({ "title": "", "about": words.explained(op.summary), "fields": fields, "is_readonly": false });
+    let section = json!({ "title": "", "about": words.explanation(op.summary), "fields": fields, "is_readonly": false });
     let page = FormPage {
         back,
         heading: heading.clone(),
@@ -224,7 +220,7 @@ pub fn form_page(
     page.show(visit, problem.map_or(200, Problem::status))
 }
 
-/// An operation as a call, with null where a value stands.
+/// An operation as a curl command, with null for each value.
 fn example(visit: &Visit<'_>, op: &'static Op, keys: &[&str]) -> String {
     let mut input = Input::of(op, keys.iter().map(|key| (*key).to_owned()).collect());
     let members = fields(op).into_iter().map(|field| (field.wire().to_owned(), Value::Null));
@@ -235,7 +231,7 @@ fn example(visit: &Visit<'_>, op: &'static Op, keys: &[&str]) -> String {
 /// Runs an operation.
 ///
 /// # Errors
-/// What has no place in its form.
+/// Any problem that the form cannot display.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -243,7 +239,7 @@ pub async fn run(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
     visit.unbarred(resource, key, op).await?;
-    if resource.presentation.is_for_good(op) {
+    if resource.presentation.is_irreversible(op) {
         let title = title_of(resource, &read_any(visit, resource, key).await?);
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
             let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
@@ -254,45 +250,45 @@ pub async fn run(
     if takes_version(op) {
         body.insert(VERSION.to_owned(), json!(one(&visit.form, VERSION).unwrap_or_default()));
     }
-    let undo = way_back(visit, resource, (key, op), &body).await?;
+    let undo = undo_of(visit, resource, (key, op), &body).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
-        Ok(_) if resource.presentation.is_for_good(op) => Ok(done(&visit.address(resource), "done")),
+        Ok(_) if resource.presentation.is_irreversible(op) => Ok(done(&visit.address(resource), "done")),
         Ok(output) => {
             let here = format!("{}/{}", visit.address(resource), encoded(key));
             let answer = output.json();
-            if let Some(secret) = made_secret(visit, resource, (key, op), &answer).await? {
+            if let Some(secret) = created_secret(visit, resource, (key, op), &answer).await? {
                 let link = json!({ "href": here, "label": visit.words.page("back") });
                 return secret_page(visit, &secret, &link);
             }
-            match (answered(op, &answer), undo) {
-                (Some(facts), _) => told(visit, op, (&here, facts)),
+            match (answer_facts(op, &answer), undo) {
+                (Some(facts), _) => answer_page(visit, op, (&here, facts)),
                 (None, Some(undo)) => Ok(visit.done(&here, "done", &undo)),
                 (None, None) => Ok(done(&here, "done")),
             }
         }
         Err(problem) if is_of_form(&problem) => {
-            // whoever sends the form again has been told that somebody else came first
+            // the error message mentions the concurrent change, so sending the form again is deliberate
             if problem.kind == ProblemKind::ConcurrencyConflict && takes_version(op) {
                 let now = read(visit, resource, key).await?;
                 body.insert(VERSION.to_owned(), at(&now, VERSION).clone());
             }
-            shown(visit, resource, (key, op), &Value::Object(body), Some(&problem))
+            act_page(visit, resource, (key, op), &Value::Object(body), Some(&problem))
         }
         Err(problem) => Err(problem),
     }
 }
 
-/// The same operation with what is there now, where that takes back what it does.
-async fn way_back(
+/// The operation that undoes this one: the same with the present values.
+async fn undo_of(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, op): (&str, &Op),
     body: &Map<String, Value>,
 ) -> Result<Option<Undo>, Problem> {
-    if !resource.presentation.is_taken_back(op) {
+    if !resource.presentation.is_undoable(op) {
         return Ok(None);
     }
     let row = read(visit, resource, key).await?;
@@ -304,22 +300,22 @@ async fn way_back(
     Ok(Some(Undo::of(visit, action, were.collect())))
 }
 
-/// The secret that an operation made: its answer tells it this once, or it is in an option of the row.
-async fn made_secret(
+/// The generated secret: from the response, which contains it once, or from an option of the row.
+async fn created_secret(
     visit: &Visit<'_>,
     resource: &Resource,
     (key, op): (&str, &Op),
     answer: &Value,
 ) -> Result<Option<String>, Problem> {
-    let left = resource.presentation.leaves_secret.filter(|(name, _)| name.is_of(op));
+    let left = resource.presentation.stores_secret.filter(|(name, _)| name.is_of(op));
     match left {
         Some((_, option)) => settings::value_of(visit, resource, key, option).await,
         None => Ok(secret_of(resource, answer).map(str::to_owned)),
     }
 }
 
-/// What an operation answers besides the row: it is shown this once.
-fn answered(op: &Op, answer: &Value) -> Option<Vec<Value>> {
+/// The members of a response that is no row: they are shown once.
+fn answer_facts(op: &Op, answer: &Value) -> Option<Vec<Value>> {
     if !matches!(op.reply, Reply::Form(_)) {
         return None;
     }
@@ -331,7 +327,7 @@ fn answered(op: &Op, answer: &Value) -> Option<Vec<Value>> {
     )
 }
 
-fn told(
+fn answer_page(
     visit: &Visit<'_>,
     op: &Op,
     (here, facts): (&str, Vec<Value>),

@@ -1,4 +1,5 @@
-//! Whose settings there are: user stores and other identity providers, second factors and tenants, each with the way to its own.
+//! Overview of settings: user stores, other identity providers, second factors and tenants, each with a link to its
+//! settings.
 
 use chancery_management::option::OPTION;
 use chancery_resource::Problem;
@@ -14,13 +15,13 @@ use crate::shell::{
     visit::{Visit, nothing_here},
 };
 
-/// This page.
-pub const HERE: &str = "/console/settings";
+/// Path of this page.
+pub const PATH: &str = "/console/settings";
 
 /// Shows the page.
 ///
 /// # Errors
-/// The person may not see settings; the operations' own.
+/// The user may not see settings.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let options = directory::of_shape(&OPTION).ok_or_else(nothing_here)?;
     visit.need(options.list)?;
@@ -53,7 +54,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     page.show(visit, 200)
 }
 
-/// The settings of the user store that is chosen.
+/// The settings of the selected user store.
 fn of_store(visit: &Visit<'_>) -> Option<Card> {
     let line = Line {
         icon: Some("users-round"),
@@ -65,7 +66,7 @@ fn of_store(visit: &Visit<'_>) -> Option<Card> {
     Some(Card { title, kind: "lines", lines: vec![line], ..Card::default() })
 }
 
-/// The settings of some rows of a resource, and where there are more.
+/// The settings of some rows of a resource, with a link to the others.
 async fn of_owner(visit: &Visit<'_>, owner: &'static Resource) -> Result<Option<Card>, Problem> {
     if !settings::are_offered(visit, owner) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Rows that people choose among in a form: each is a choice, or a switch.
+//! Rows as choices of a form: as options, or as switches.
 
 use chancery_resource::{Problem, Shape};
 use chancery_web::Input;
@@ -8,13 +8,10 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// The most rows that people choose from.
+/// Maximum number of choices.
 const MOST: &str = "20";
 
-/// The rows of a resource that the person sees, as keys and titles, for choosing among them.
-///
-/// # Errors
-/// The operation's own.
+/// The rows of a resource that the user may list, as keys and display names.
 pub async fn rows(visit: &Visit<'_>, shape: &Shape) -> Result<Vec<(String, String)>, Problem> {
     let Some(resource) = directory::of_shape(shape) else { return Ok(Vec::new()) };
     let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
@@ -25,7 +22,7 @@ pub async fn rows(visit: &Visit<'_>, shape: &Shape) -> Result<Vec<(String, Strin
     Ok(rows.iter().map(|row| (key_of(resource, row), title_of(resource, row))).collect())
 }
 
-/// Whether a switch was on: it sends `false` before itself.
+/// Whether a switch is on: its checkbox is preceded by a hidden `false`.
 pub fn is_chosen(visit: &Visit<'_>, wire: &str) -> bool {
     visit.form.iter().rev().find(|(name, _)| name == wire).is_some_and(|(_, value)| value == "true")
 }

@@ -1,4 +1,4 @@
-//! Deleting one, after it was asked.
+//! Deletion of a row, after a confirmation.
 
 use chancery_record::Field;
 use chancery_resource::settings::UserStoreOption;
@@ -8,67 +8,68 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    aside::is_read_apart,
     form::{errors, shown},
     item::read,
     reference, relate,
+    sidebar::is_read_apart,
 };
 use crate::shell::{
     call::call,
     directory::{self, Resource, encoded, key_of, title_of},
-    fields::{cell, readable, written},
+    fields::{cell, readable, rfc3339},
     navigation::position,
     parts::{Card, Line},
-    proof::is_wanted,
+    reauthentication::is_required,
     undo::Undo,
     visit::{Visit, done, one},
 };
 
-/// Asks whether one is to be deleted, after the interface has judged it.
+/// Shows the confirmation, after a dry run.
 ///
 /// # Errors
-/// The operation's own: what is in the way is said before anybody is asked.
-pub async fn ask(
+/// The deletion is refused: the reasons are shown before the confirmation.
+pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    question(visit, resource, key, None).await
+    confirmation(visit, resource, key, None).await
 }
 
-/// The same, with what was wrong with the answer.
-async fn question(
+/// The confirmation, with the error of its form.
+async fn confirmation(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.delete)?;
-    let is_for_good = is_for_good(visit, resource);
-    if is_wanted(op) || is_for_good {
+    let is_irreversible = is_irreversible(visit, resource);
+    if is_required(op) || is_irreversible {
         visit.fresh()?;
     }
     let row = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.dry_run = true;
     let api_call = call(visit, &input);
-    let judged = visit.perform(input).await;
+    let dry_run = visit.perform(input).await;
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let title = name_of(visit, resource, &row).await?;
     let own = &resource.presentation.deleting;
     let act = words.page(own.act);
     let heading = format!("{act}: {title}");
-    if let Err(problem) = judged {
-        return held(visit, resource, (key, &heading), &problem).await;
+    if let Err(problem) = dry_run {
+        return blocked(visit, resource, (key, &heading), &problem).await;
     }
-    let kept = keeping(visit, resource);
-    let text = own.text.unwrap_or(if kept.is_some() { "delete_kept_text" } else { "delete_text" });
-    let until = kept.map(|span| {
-        format!("{} {}", words.page("restorable_until"), readable(&written(visit.now.plus(span))))
+    let quarantine = quarantine_duration(visit, resource);
+    let text = own.text.unwrap_or(if quarantine.is_some() { "delete_kept_text" } else { "delete_text" });
+    let until = quarantine.map(|span| {
+        format!("{} {}", words.page("restorable_until"), readable(&rfc3339(visit.now.plus(span))))
     });
-    let facts: Vec<String> = hanging(visit, resource, (key, &row)).await?.into_iter().chain(until).collect();
-    let asks = is_for_good.then(|| json!({ "label": words.page("type_name"), "expected": title }));
+    let facts: Vec<String> =
+        dependent_counts(visit, resource, (key, &row)).await?.into_iter().chain(until).collect();
+    let asks = is_irreversible.then(|| json!({ "label": words.page("type_name"), "expected": title }));
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page(text),
         "facts": facts, "asks": asks, "errors": errors(visit, problem), "action": format!("{here}/delete"), "hidden": [],
@@ -78,11 +79,11 @@ async fn question(
     visit.page(problem.map_or(200, Problem::status), "confirm.html", &heading, &content)
 }
 
-/// The most of one kind that are counted.
+/// Maximum number of counted rows of one kind.
 const MOST_COUNTED: usize = 100;
 
-/// What hangs on a row, in numbers: what it is linked with, and what it owns.
-async fn hanging(
+/// The numbers of related rows and subresources.
+async fn dependent_counts(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, row): (&str, &Value),
@@ -90,9 +91,9 @@ async fn hanging(
     let words = visit.words;
     let mut counts = Vec::new();
     for relation in resource.shape.relations {
-        let piece = (MOST_COUNTED + 1, None);
+        let page = (MOST_COUNTED + 1, None);
         let linked = if is_read_apart(resource) {
-            relate::linked(visit, (resource, relation), key, piece).await?.map(|(rows, _)| rows)
+            relate::linked(visit, (resource, relation), key, page).await?.map(|(rows, _)| rows)
         } else {
             None
         };
@@ -116,39 +117,39 @@ async fn hanging(
         ];
         counts.push((words.resources(child.name), visit.perform(input).await?.rows().len()));
     }
-    let told = counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| {
+    let counted = counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| {
         let more = if count > MOST_COUNTED { "+" } else { "" };
         format!("{name}: {}{more}", count.min(MOST_COUNTED))
     });
-    Ok(told.collect())
+    Ok(counted.collect())
 }
 
-/// What a row is called, where its own name may be that of another row.
+/// The display name of a row; with names of related rows if its own name is not unique.
 async fn name_of(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<String, Problem> {
     let names = reference::names(visit, resource, (&shown(resource), std::slice::from_ref(row))).await?;
     let heading = (resource.presentation.heading)(row, (visit.words, &names));
     Ok(heading.unwrap_or_else(|| title_of(resource, row)))
 }
 
-/// How long what is deleted waits in a quarantine, in ms; `None` where it is gone at once.
-fn keeping(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
+/// How long deleted rows stay in quarantine, in ms; `None` without a quarantine.
+fn quarantine_duration(visit: &Visit<'_>, resource: &Resource) -> Option<i64> {
     let Deletion::Quarantine { option, .. } = resource.shape.deletes.deletion else { return None };
     let options = &visit.visitor.store.as_ref()?.scope.options;
     options.get(option).then(|| options.get(UserStoreOption::USER_DELETION_QUARANTINE_DURATION))
 }
 
-/// Whether nobody can bring back what people look for: then its name is typed, by who has just proven who they are.
-fn is_for_good(visit: &Visit<'_>, resource: &Resource) -> bool {
+/// Whether the deletion of a row of the navigation cannot be undone: then the user types its name and reauthenticates.
+fn is_irreversible(visit: &Visit<'_>, resource: &Resource) -> bool {
     position(resource.name) != usize::MAX
         && resource.presentation.deleting.text.is_none()
-        && keeping(visit, resource).is_none()
+        && quarantine_duration(visit, resource).is_none()
 }
 
-/// The most rows that are named of each resource that is in the way.
+/// Maximum number of named rows of each resource that prevents the deletion.
 const MOST_NAMED: usize = 12;
 
-/// Says what is in the way, and names it.
-async fn held(
+/// Shows the rows that prevent the deletion.
+async fn blocked(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, heading): (&str, &str),
@@ -167,7 +168,7 @@ async fn held(
         let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
         if !rows.is_empty() {
             let name = other.shown().find(|field| field.column == child.name);
-            cards.push(in_the_way(visit, (other, field, name), (key, rows)));
+            cards.push(blocking_rows(visit, (other, field, name), (key, rows)));
         }
     }
     if cards.is_empty() {
@@ -180,8 +181,8 @@ async fn held(
     visit.page(problem.status(), "held.html", heading, &content)
 }
 
-/// The rows of one resource that keep another from being deleted, by what people tell them apart.
-fn in_the_way(
+/// The rows of one resource that prevent the deletion.
+fn blocking_rows(
     visit: &Visit<'_>,
     (other, of, name): (&'static Resource, &Field, Option<&Field>),
     (key, rows): (&str, &[Value]),
@@ -206,35 +207,32 @@ fn in_the_way(
     }
 }
 
-/// Deletes one.
-///
-/// # Errors
-/// The operation's own.
+/// Deletes a row.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.delete)?;
-    if is_for_good(visit, resource) {
+    if is_irreversible(visit, resource) {
         visit.fresh()?;
         let title = name_of(visit, resource, &read(visit, resource, key).await?).await?;
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
             let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
-            return question(visit, resource, key, Some(&problem)).await;
+            return confirmation(visit, resource, key, Some(&problem)).await;
         }
     }
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
-    let Some(back) = restoring(visit, resource, key).await else {
+    let Some(back) = restore_operation(visit, resource, key).await else {
         return Ok(done(&address, resource.presentation.deleting.note));
     };
     let action = format!("{address}/{}/{}", encoded(key), back.name);
     Ok(visit.done(&address, "deleted", &Undo::of(visit, action, Vec::new())))
 }
 
-/// The operation that brings back what is in quarantine, if this is.
-async fn restoring(visit: &Visit<'_>, resource: &Resource, key: &str) -> Option<&'static Op> {
+/// The operation that restores the row, if it is in quarantine.
+async fn restore_operation(visit: &Visit<'_>, resource: &Resource, key: &str) -> Option<&'static Op> {
     let back = super::act::offered(visit, resource).find(|op| resource.presentation.is_restoring(op))?;
     let mut input = Input::of(back, vec![key.to_owned()]);
     input.dry_run = true;

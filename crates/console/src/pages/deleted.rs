@@ -1,4 +1,4 @@
-//! What is in quarantine: it can be looked at, restored and erased, and nothing else.
+//! Rows in quarantine: read-only, with the actions restore and erase.
 
 use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
@@ -7,40 +7,34 @@ use serde_json::{Value, json};
 
 use super::{act, form::sections_shown};
 use crate::shell::{
-    carried::is_protected,
     directory::{Resource, encoded, title_of},
     navigation::label,
     parts::FormPage,
     presentation::Item,
+    role_protection::is_protected,
     visit::Visit,
 };
 
-/// The view of a list that shows what is in quarantine.
+/// The view of a list that shows quarantined rows.
 pub const VIEW: &str = "deleted";
 
-/// Whether what is deleted waits in a quarantine first.
+/// Whether deleted rows go to a quarantine first.
 pub fn has_quarantine(resource: &Resource) -> bool {
     resource.shape.deletes.deletion.hiding().is_some()
 }
 
-/// One that is in quarantine.
-///
-/// # Errors
-/// The operation's own.
+/// A row in quarantine.
 pub async fn find(visit: &Visit<'_>, resource: &Resource, key: &str) -> Result<Option<Value>, Problem> {
-    let wanted = resource.key().filter(|_| has_quarantine(resource)).zip(visit.may(resource.list));
-    let Some((field, op)) = wanted else { return Ok(None) };
+    let key_and_list = resource.key().filter(|_| has_quarantine(resource)).zip(visit.may(resource.list));
+    let Some((field, op)) = key_and_list else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
     let filter = format!("{} eq {}", field.wire(), json!(key));
     input.query = vec![("filter".to_owned(), filter), ("quarantined".to_owned(), "true".to_owned())];
-    let found = visit.perform(input).await?.json();
-    Ok(found.as_array().and_then(|rows| rows.first()).cloned())
+    let rows = visit.perform(input).await?.json();
+    Ok(rows.as_array().and_then(|rows| rows.first()).cloned())
 }
 
-/// Shows one.
-///
-/// # Errors
-/// The operations' own.
+/// Shows a row in quarantine.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -54,13 +48,13 @@ pub async fn show(
     let is_free = |op: &Op| barrier.is_none() || !is_protected(op);
     let presentation = resource.presentation;
     let is_offered =
-        |op: &&Op| (presentation.is_restoring(op) || presentation.is_for_good(op)) && is_free(op);
+        |op: &&Op| (presentation.is_restoring(op) || presentation.is_irreversible(op)) && is_free(op);
     let offered = act::offered(visit, resource).filter(is_offered);
     let acts: Vec<Value> = offered
         .map(|op| {
             json!({
                 "label": act::label(visit, op), "icon": null, "href": format!("{here}/{}", op.name),
-                "is_main": false, "is_dangerous": presentation.is_for_good(op),
+                "is_main": false, "is_dangerous": presentation.is_irreversible(op),
             })
         })
         .collect();

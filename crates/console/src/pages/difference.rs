@@ -1,5 +1,4 @@
-//! Before and after: of an entry of the trail member by member, with what stayed as it was, and of any change line by line where
-//! it has lines.
+//! Differences: of an audit trail entry by member, with the unchanged ones, and of multi-line values by line.
 
 use std::{borrow::Cow, collections::BTreeSet, time::Duration};
 
@@ -16,57 +15,57 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// The most characters of a value that stand in the table: the whole stands below it.
+/// Maximum length of a value in the table, in characters: the full contents follow the table.
 const MOST: usize = 600;
 
-/// The unchanged lines that stand around what changed.
+/// Number of unchanged lines around a change.
 const CONTEXT: usize = 2;
-/// The most lines of a difference.
+/// Maximum number of lines of a difference.
 const MOST_LINES: usize = 400;
-/// How long a difference is looked for, before what is left counts as changed.
+/// How long lines are compared; after that, the rest counts as changed.
 const LONGEST: Duration = Duration::from_millis(200);
 
-/// A change as templates take it: label, before and after; of several lines, and of JSON, line by line.
+/// The template context of a change: label, before and after; by line for JSON and multi-line values.
 pub fn change(label: &str, before: &str, after: &str) -> Value {
-    let (was, is) = (laid_out(before), laid_out(after));
+    let (was, is) = (pretty(before), pretty(after));
     if !was.contains('\n') && !is.contains('\n') {
         return json!({ "label": label, "before": short(before), "after": short(after), "lines": null });
     }
     json!({ "label": label, "before": "", "after": "", "lines": lines(&was, &is) })
 }
 
-/// JSON with a member a line; other texts as they are.
-fn laid_out(text: &str) -> Cow<'_, str> {
+/// JSON with one member a line; other texts unchanged.
+fn pretty(text: &str) -> Cow<'_, str> {
     let read = if text.starts_with(['{', '[']) { serde_json::from_str::<Value>(text).ok() } else { None };
-    let told = read.and_then(|read| serde_json::to_string_pretty(&read).ok());
-    told.map_or(Cow::Borrowed(text), Cow::Owned)
+    let formatted = read.and_then(|read| serde_json::to_string_pretty(&read).ok());
+    formatted.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// The lines that went, those that came, and some around them.
+/// The removed lines, the added ones, and the lines around them.
 fn lines(before: &str, after: &str) -> Vec<Value> {
-    let found = TextDiff::configure().timeout(LONGEST).diff_lines(before, after);
-    let mut told = Vec::new();
-    for (number, group) in found.grouped_ops(CONTEXT).iter().enumerate() {
+    let diff = TextDiff::configure().timeout(LONGEST).diff_lines(before, after);
+    let mut rendered = Vec::new();
+    for (number, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if number > 0 {
-            told.push(json!({ "kind": "more", "text": "" }));
+            rendered.push(json!({ "kind": "more", "text": "" }));
         }
-        for line in group.iter().flat_map(|op| found.iter_changes(op)) {
+        for line in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let kind = match line.tag() {
                 ChangeTag::Delete => "went",
                 ChangeTag::Insert => "came",
                 ChangeTag::Equal => "same",
             };
-            told.push(json!({ "kind": kind, "text": line.value().trim_end_matches(['\r', '\n']) }));
+            rendered.push(json!({ "kind": kind, "text": line.value().trim_end_matches(['\r', '\n']) }));
         }
     }
-    if told.len() > MOST_LINES {
-        told.truncate(MOST_LINES);
-        told.push(json!({ "kind": "more", "text": "" }));
+    if rendered.len() > MOST_LINES {
+        rendered.truncate(MOST_LINES);
+        rendered.push(json!({ "kind": "more", "text": "" }));
     }
-    told
+    rendered
 }
 
-/// The members that changed, and those that did not, as templates take them.
+/// The changed and unchanged members, in the form that templates expect.
 #[derive(Default)]
 pub struct Difference {
     /// Label, before and after.
@@ -75,17 +74,14 @@ pub struct Difference {
     pub unchanged: Vec<Value>,
 }
 
-/// What lies between two contents of an item.
-///
-/// # Errors
-/// The operations' own, by which others are named.
+/// The difference of two contents of an item.
 pub async fn between(
     visit: &Visit<'_>,
     resource: Option<&'static Resource>,
     (before, after): (&Value, &Value),
 ) -> Result<Difference, Problem> {
     if let (Some(resource), Some((name, links))) = (resource, links(before, after)) {
-        return linked(visit, resource, name, links).await;
+        return relation_difference(visit, resource, name, links).await;
     }
     let fields: Vec<&'static Field> =
         resource.map_or_else(Vec::new, |resource| resource.shape.fields.iter().collect());
@@ -98,17 +94,17 @@ pub async fn between(
     let mut difference = Difference::default();
     for wire in members(&fields, before, after) {
         let field = fields.iter().find(|field| field.wire() == wire).copied();
-        // it changes with every change
+        // the token changes with every change
         if field.is_some_and(Field::is_token) {
             continue;
         }
         let (was, is) = (&before[wire.as_str()], &after[wire.as_str()]);
         let label = visit.words.field(&wire);
-        let told = |row: &Value, value: &Value| told(visit, field, (row, value), &names);
+        let display = |row: &Value, value: &Value| display_value(visit, field, (row, value), &names);
         if was != is {
-            difference.changed.push(change(&label, &told(before, was), &told(after, is)));
+            difference.changed.push(change(&label, &display(before, was), &display(after, is)));
         } else if !is.is_null() {
-            difference.unchanged.push(json!({ "label": label, "value": short(&told(after, is)) }));
+            difference.unchanged.push(json!({ "label": label, "value": short(&display(after, is)) }));
         }
     }
     Ok(difference)
@@ -124,22 +120,23 @@ fn members(fields: &[&Field], before: &Value, after: &Value) -> Vec<String> {
     known.into_iter().chain(others).collect()
 }
 
-/// Ids that an entry tells of one relation: those that were added, and those that were removed.
+/// The ids that an entry adds to a relation or removes from it.
 struct Links {
     added: BTreeSet<String>,
     removed: BTreeSet<String>,
 }
 
-/// The relation that an entry is about, where it is about no more than that.
+/// The relation of an entry that changes nothing else.
 fn links<'a>(before: &Value, after: &'a Value) -> Option<(&'a str, Links)> {
     let mut members = after.as_object().filter(|_| before.is_null())?.iter();
-    let (name, told) = members.next().filter(|_| members.next().is_none())?;
-    let ids =
-        |side: &str| -> Option<BTreeSet<String>> { Some(told[side].as_array()?.iter().map(plain).collect()) };
+    let (name, ids_by_side) = members.next().filter(|_| members.next().is_none())?;
+    let ids = |side: &str| -> Option<BTreeSet<String>> {
+        Some(ids_by_side[side].as_array()?.iter().map(plain).collect())
+    };
     Some((name, Links { added: ids("added")?, removed: ids("removed")? }))
 }
 
-async fn linked(
+async fn relation_difference(
     visit: &Visit<'_>,
     resource: &'static Resource,
     name: &str,
@@ -152,14 +149,19 @@ async fn linked(
         reference::find(visit, other, &all, &mut names).await?;
     }
     let called = |id: &String| names.get(id).map_or_else(|| id.clone(), |(name, _)| name.clone());
-    let told = |ids: &BTreeSet<String>| ids.iter().map(called).collect::<Vec<_>>().join(", ");
+    let title_list = |ids: &BTreeSet<String>| ids.iter().map(called).collect::<Vec<_>>().join(", ");
     let label = visit.words.field(relation.map_or(name, |relation| relation.name));
-    let change = change(&label, &told(&links.removed), &told(&links.added));
+    let change = change(&label, &title_list(&links.removed), &title_list(&links.added));
     Ok(Difference { changed: vec![change], unchanged: Vec::new() })
 }
 
-/// A value for people.
-fn told(visit: &Visit<'_>, field: Option<&Field>, (row, value): (&Value, &Value), names: &Names) -> String {
+/// A value for display.
+fn display_value(
+    visit: &Visit<'_>,
+    field: Option<&Field>,
+    (row, value): (&Value, &Value),
+    names: &Names,
+) -> String {
     match (field, value) {
         (_, Value::Null) => String::new(),
         (None, value) => plain(value),
@@ -171,7 +173,7 @@ fn told(visit: &Visit<'_>, field: Option<&Field>, (row, value): (&Value, &Value)
     }
 }
 
-/// A text as far as it stands in the table.
+/// A text, truncated for the table.
 fn short(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{} …", text.get(..at).unwrap_or_default()),
@@ -185,7 +187,7 @@ mod tests {
 
     use super::change;
 
-    fn told(before: &str, after: &str) -> Vec<(String, String)> {
+    fn diff_lines(before: &str, after: &str) -> Vec<(String, String)> {
         let change = change("x", before, after);
         let lines = change["lines"].as_array().unwrap().iter();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -193,17 +195,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_with_what_is_around_them() {
+    fn changed_lines_are_shown_with_context() {
         let before: Vec<String> = (1..20).map(|number| number.to_string()).collect();
         let before = before.join("\n");
-        let lines = told(&before, &before.replace("10\n", "ten\n"));
+        let lines = diff_lines(&before, &before.replace("10\n", "ten\n"));
         let kinds: Vec<String> = lines.iter().map(|(kind, text)| format!("{kind}:{text}")).collect();
         assert_eq!(kinds, ["same:8", "same:9", "went:10", "came:ten", "same:11", "same:12"]);
     }
 
     #[test]
-    fn json_is_told_by_member() {
-        let lines = told(r#"{"a":1,"b":2}"#, r#"{"a":1,"b":3}"#);
+    fn json_is_compared_by_member() {
+        let lines = diff_lines(r#"{"a":1,"b":2}"#, r#"{"a":1,"b":3}"#);
         assert!(
             lines.contains(&("went".into(), "  \"b\": 2".into()))
                 && lines.contains(&("came".into(), "  \"b\": 3".into()))
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_stands_beside_the_other() {
+    fn single_lines_are_compared_as_a_whole() {
         assert_eq!(
             change("x", "a", "b"),
             json!({ "label": "x", "before": "a", "after": "b", "lines": null })

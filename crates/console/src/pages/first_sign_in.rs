@@ -1,4 +1,4 @@
-//! How somebody new signs in at first: by a password, or by an access pass, which is shown this once and leads to a passkey.
+//! The first sign-in of a new user: with a password, or with an access pass, which is shown once and leads to a passkey.
 
 use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_userstore::passkey::sign_in::relying_party;
@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 
 use crate::shell::{fields::asked, words::Words};
 
-/// The field that asks how somebody new signs in.
+/// The field that selects the way of the first sign-in.
 pub const WAY: &str = "way";
-/// The choice of it that makes a passkey.
+/// Its choice for a passkey.
 pub const BY_PASSKEY: &str = "passkey";
 
-/// Whether who has an access pass of the store can make a passkey with it.
+/// Whether holders of an access pass of the store can register a passkey with it.
 pub fn can_make_passkeys(options: &Options<UserStoreOption>, url: &str) -> bool {
     options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) && relying_party(options, url).is_some()
 }
 
-/// The question how somebody new signs in, its choices in the texts after `way_`.
+/// The form control for the way of the first sign-in; the keys of its choices start with `way_`.
 pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
     let mut field = asked(WAY, words.page("way"), "choice");
     let choices = ["password", BY_PASSKEY].map(|way| {
@@ -27,7 +27,7 @@ pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
     field
 }
 
-/// What the page of a new access pass says (`pass.html`), which is shown this once.
+/// The context of the page with a new access pass (`pass.html`), which is shown once.
 pub fn pass_content(
     words: &Words,
     (text, login, pass): (&str, &str, &str),

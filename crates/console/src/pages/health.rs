@@ -1,4 +1,4 @@
-//! Is it well? What the probes, the jobs of the background and the figures say, each line with the way to its remedy.
+//! Health of the server: probes, background jobs and metrics, each with a link to its remedy.
 
 use chancery_record::Timestamp;
 use chancery_resource::{Permit, Problem};
@@ -8,42 +8,42 @@ use serde_json::json;
 
 use super::cells::SOON_MS;
 use crate::shell::{
-    fields::written,
+    fields::rfc3339,
     parts::{Card, Line},
     visit::Visit,
 };
 
-/// How a figure is judged.
+/// When a metric needs attention.
 #[derive(Clone, Copy)]
-enum Judged {
-    /// It is told, whatever it is.
-    Told,
-    /// From so many on it wants somebody.
-    From(i64),
-    /// A moment that is to come: it wants somebody soon before. None is well.
-    Until,
+enum Threshold {
+    /// Never: it is shown for information.
+    Informational,
+    /// From this value on.
+    AtLeast(i64),
+    /// The value is a future timestamp: shortly before it. Zero is healthy.
+    Expiry,
 }
 
-/// The figures that matter: the name, how each is judged, and where it is seen to.
-const FIGURES: [(&str, Judged, &str); 14] = [
-    ("mails_waiting", Judged::From(100), "/console/welcome?step=mail"),
-    ("mails_dead", Judged::From(1), "/console/welcome?step=mail"),
-    ("signing_certificate_end_time", Judged::Until, "/console/CertStore"),
-    ("audit_certificates_broken", Judged::From(1), "/console/CertStore"),
-    ("audit_unlogged", Judged::From(10_000), "/console/CustomAuditTrail"),
-    ("events_unplaced", Judged::From(10_000), ""),
-    ("event_trails_stuck", Judged::From(1), ""),
-    ("event_pruning_stopped", Judged::From(1), ""),
-    ("revocations_failed", Judged::From(1), "/console/IdentityReplacement?view=ending"),
-    ("logout_dead", Judged::From(1), "/console/ClientApp"),
-    ("passkey_trust_failures", Judged::From(3), ""),
-    ("store_waiting", Judged::From(64), ""),
-    ("log_dropped", Judged::From(1), ""),
-    ("connections", Judged::Told, ""),
+/// The relevant metrics: name, threshold, and the page of the remedy.
+const FIGURES: [(&str, Threshold, &str); 14] = [
+    ("mails_waiting", Threshold::AtLeast(100), "/console/welcome?step=mail"),
+    ("mails_dead", Threshold::AtLeast(1), "/console/welcome?step=mail"),
+    ("signing_certificate_end_time", Threshold::Expiry, "/console/CertStore"),
+    ("audit_certificates_broken", Threshold::AtLeast(1), "/console/CertStore"),
+    ("audit_unlogged", Threshold::AtLeast(10_000), "/console/CustomAuditTrail"),
+    ("events_unplaced", Threshold::AtLeast(10_000), ""),
+    ("event_trails_stuck", Threshold::AtLeast(1), ""),
+    ("event_pruning_stopped", Threshold::AtLeast(1), ""),
+    ("revocations_failed", Threshold::AtLeast(1), "/console/IdentityReplacement?view=ending"),
+    ("logout_dead", Threshold::AtLeast(1), "/console/ClientApp"),
+    ("passkey_trust_failures", Threshold::AtLeast(3), ""),
+    ("store_waiting", Threshold::AtLeast(64), ""),
+    ("log_dropped", Threshold::AtLeast(1), ""),
+    ("connections", Threshold::Informational, ""),
 ];
 
-/// Where what a job does is seen to, where that is a page.
-const PLACES: [(&str, &str); 6] = [
+/// The pages of the remedies of jobs.
+const JOB_PAGES: [(&str, &str); 6] = [
     ("mail", "/console/welcome?step=mail"),
     ("certify", "/console/CertStore"),
     ("growing", "/console/CustomAuditTrail"),
@@ -52,14 +52,14 @@ const PLACES: [(&str, &str); 6] = [
     ("purge", "/console/store/default/User?view=deleted"),
 ];
 
-/// So many rests after its last success a job is late; and never before this time, in ms.
-const RESTS: i64 = 3;
+/// A job is late after this many intervals since its last success, but never before this time, in ms.
+const LATE_AFTER_RESTS: i64 = 3;
 const AT_LEAST_MS: i64 = 5 * 60_000;
 
-/// Shows it.
+/// Shows the page.
 ///
 /// # Errors
-/// Only who may do all sees it.
+/// The user is no system administrator.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     if !visit.visitor.has(Permit::SystemAdmin) {
         return Err(visit.missing_role(Permit::SystemAdmin));
@@ -75,7 +75,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     visit.page(200, "cards.html", heading, &content)
 }
 
-/// A card whose sign is that of its worst line.
+/// A card with the tone of its worst line.
 fn card(visit: &Visit<'_>, title: &str, lines: Vec<Line>) -> Card {
     let has = |tone: &str| lines.iter().any(|line| line.tone == tone);
     let tone = if has("bad") {
@@ -89,7 +89,7 @@ fn card(visit: &Visit<'_>, title: &str, lines: Vec<Line>) -> Card {
     Card { title, kind: "checks", tone, lines, ..Card::default() }
 }
 
-/// Whether requests can be sent here.
+/// Whether the server accepts requests.
 fn ready(visit: &Visit<'_>, report: &HealthReport) -> Card {
     let words = visit.words;
     let line = match report.reason {
@@ -114,18 +114,18 @@ fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {
     let (words, now) = (visit.words, visit.now.0);
     let text = words.page(&format!("job_{}", job.name)).to_owned();
     let rest = i64::try_from(job.rest.as_millis()).unwrap_or(i64::MAX);
-    let patience = rest.saturating_mul(RESTS).max(AT_LEAST_MS);
-    let place = PLACES.iter().find(|(name, _)| *name == job.name).map(|(_, href)| (*href).to_owned());
+    let patience = rest.saturating_mul(LATE_AFTER_RESTS).max(AT_LEAST_MS);
+    let page = JOB_PAGES.iter().find(|(name, _)| *name == job.name).map(|(_, href)| (*href).to_owned());
     let is_late = |last: Timestamp| now - last.0 > patience;
     let (tone, sub, iso) = match (&job.failed, job.succeeded_on) {
-        (Some((when, why)), _) => ("bad", why.clone(), written(*when)),
+        (Some((when, why)), _) => ("bad", why.clone(), rfc3339(*when)),
         (None, _) if job.is_elsewhere => ("", words.page("job_elsewhere").to_owned(), String::new()),
         (None, None) => ("", words.page("job_not_yet").to_owned(), String::new()),
-        (None, Some(last)) if is_late(last) => ("warn", words.page("job_late").to_owned(), written(last)),
-        (None, Some(last)) => ("good", words.page("job_done").to_owned(), written(last)),
+        (None, Some(last)) if is_late(last) => ("warn", words.page("job_late").to_owned(), rfc3339(last)),
+        (None, Some(last)) => ("good", words.page("job_done").to_owned(), rfc3339(last)),
     };
     let is_wrong = matches!(tone, "bad" | "warn");
-    let href = place.filter(|_| is_wrong);
+    let href = page.filter(|_| is_wrong);
     let sub = if is_wrong && href.is_none() { format!("{} {sub}", words.page("job_mend")) } else { sub };
     Line { tone, text, sub, href, iso, ..Line::default() }
 }
@@ -133,25 +133,25 @@ fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {
 fn figure_line(
     visit: &Visit<'_>,
     report: &HealthReport,
-    (name, judged, href): (&'static str, Judged, &'static str),
+    (name, threshold, href): (&'static str, Threshold, &'static str),
 ) -> Option<Line> {
     let (words, value) = (visit.words, *report.figures.get(name)?);
     let label = words.page(&format!("figure_{name}")).to_owned();
-    let (tone, text, iso) = match judged {
-        Judged::Told => ("", format!("{label}: {value}"), String::new()),
-        Judged::From(many) => {
+    let (tone, text, iso) = match threshold {
+        Threshold::Informational => ("", format!("{label}: {value}"), String::new()),
+        Threshold::AtLeast(many) => {
             (if value >= many { "warn" } else { "good" }, format!("{label}: {value}"), String::new())
         }
-        Judged::Until if value == 0 => {
+        Threshold::Expiry if value == 0 => {
             ("good", format!("{label}: {}", words.page("figure_never")), String::new())
         }
-        Judged::Until => {
+        Threshold::Expiry => {
             let tone = match value - visit.now.0 {
                 left if left <= 0 => "bad",
                 left if left <= SOON_MS => "warn",
                 _ => "good",
             };
-            (tone, label, written(Timestamp(value)))
+            (tone, label, rfc3339(Timestamp(value)))
         }
     };
     let is_wrong = matches!(tone, "bad" | "warn");

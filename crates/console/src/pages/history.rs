@@ -1,4 +1,4 @@
-//! What was changed last, of one item or of all: each line leads to the entry that proves it.
+//! Recent changes, of one item or of all: each line links to its audit trail entry.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ use crate::shell::{
     words::raised,
 };
 
-/// Changes of one item that are shown.
+/// Number of changes of one item.
 const OF_ITEM: &str = "5";
-/// Changes of all that are shown.
+/// Number of changes of all items.
 const OF_ALL: &str = "8";
 
-/// The trail of the user store, or of the configuration.
+/// The audit trail of the user store, or of the configuration.
 pub fn trail(is_of_store: bool) -> Option<&'static Resource> {
     directory::of_shape(if is_of_store {
         &chancery_userstore::audit_trail::AUDIT_TRAIL
@@ -34,12 +34,12 @@ pub fn trail(is_of_store: bool) -> Option<&'static Resource> {
     })
 }
 
-/// The resource that an entry's `area` names.
+/// The resource of an entry's `area`.
 pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
     directory::resources().iter().find(|one| one.shape.name == name && one.is_of_store == is_of_store)
 }
 
-/// The place of an item's last changes, for who may read its trail: they come after the page.
+/// A placeholder for the recent changes of an item, if the user may read its trail: they are loaded after the page.
 pub fn of_item(visit: &Visit<'_>, resource: &Resource, (here, row): (&str, &Value)) -> Option<Card> {
     let trail = trail(resource.is_of_store)?;
     visit.may(trail.list)?;
@@ -47,7 +47,7 @@ pub fn of_item(visit: &Visit<'_>, resource: &Resource, (here, row): (&str, &Valu
     Some(Card { later: Some(format!("{here}/history")), ..empty(visit, &more) })
 }
 
-/// Changes that are not told yet, with the way to all of them.
+/// An empty card, with a link to all changes.
 fn empty(visit: &Visit<'_>, more: &str) -> Card {
     Card {
         title: visit.words.page("recent_changes").into(),
@@ -57,16 +57,16 @@ fn empty(visit: &Visit<'_>, more: &str) -> Card {
     }
 }
 
-/// The trail of an item.
+/// The URL of the trail of an item.
 fn all_of(visit: &Visit<'_>, trail: &Resource, resource: &Resource, row: &Value) -> String {
     let key = audited_key(resource, row);
     format!("{}?of=primaryKey:{}", visit.address(trail), encoded(&key))
 }
 
-/// Shows the last changes of an item.
+/// Shows the recent changes of an item.
 ///
 /// # Errors
-/// The person may not read the trail; the operations' own.
+/// The user may not read the trail.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -90,10 +90,7 @@ pub async fn show(
     page.show(visit, 200)
 }
 
-/// The last changes of the user store and of the configuration, for who may read these trails.
-///
-/// # Errors
-/// The operations' own.
+/// The recent changes of the user store and of the configuration, of the trails that the user may read.
 pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
     let mut cards = Vec::new();
     for trail in [true, false].into_iter().filter_map(trail) {
@@ -104,10 +101,7 @@ pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
     Ok(cards)
 }
 
-/// Who changed an item last, and when, for who may read its trail.
-///
-/// # Errors
-/// The operations' own.
+/// Who changed an item last, and when, if the user may read its trail.
 pub async fn last_change(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -123,12 +117,12 @@ pub async fn last_change(
     Ok(rows.first().map(|row| (actor(visit, row, &names), plain(&row["timestamp"]))))
 }
 
-/// The filter of an item's entries. The key alone is an index; another resource's item may have the same key.
+/// The filter for the entries of an item. The index is on the key alone; items of other resources may have the same key.
 fn filter_of(resource: &Resource, key: &str) -> String {
     format!("primaryKey eq {} and area eq {}", json!(key), json!(resource.shape.name))
 }
 
-/// The last entries that a query asks for: numbers rise with time, and the trail is read in their order.
+/// The last entries of a query: numbers rise with time, and the trail is read in their order.
 async fn last(visit: &Visit<'_>, op: &'static Op, query: &[(&str, &str)]) -> Result<Vec<Value>, Problem> {
     let mut input = Input::of(op, Vec::new());
     let query = query.iter().copied().chain([("sortOrder", "descending")]);
@@ -164,7 +158,7 @@ async fn card(
     Ok(Some(Card { lines, ..empty(visit, more) }))
 }
 
-/// A row's key as the trail has it: one that is no id stands behind its owner's.
+/// The key of a row in the trail: a key that is no id follows that of its owner.
 fn audited_key(resource: &Resource, row: &Value) -> String {
     let is_id = resource.key().is_some_and(|key| matches!(key.kind, Kind::Id));
     let owner = resource.shape.fields.iter().find(|field| field.access.column == Column::Owner);
@@ -173,16 +167,12 @@ fn audited_key(resource: &Resource, row: &Value) -> String {
     owner.map_or_else(|| key.clone(), |owner| format!("{owner}|{key}"))
 }
 
-/// The ids of who made a change: of who acted, and of the client app that acted for them.
+/// The ids of the actor and of the client app that acted for the actor.
 fn ids(row: &Value) -> impl Iterator<Item = &str> {
     row["user"].as_str().into_iter().flat_map(|user| user.split('|'))
 }
 
-/// The names of those who made these changes, and of the items whose names the entries do not tell, as far as the
-/// person may list them.
-///
-/// # Errors
-/// The operations' own.
+/// The names of actors, and of items whose entries contain no name, as far as the user may list them.
 pub async fn names(visit: &Visit<'_>, trail: &Resource, rows: &[Value]) -> Result<Names, Problem> {
     let mut unknown: BTreeSet<String> = rows.iter().flat_map(ids).map(str::to_owned).collect();
     let mut names = Names::new();
@@ -192,7 +182,7 @@ pub async fn names(visit: &Visit<'_>, trail: &Resource, rows: &[Value]) -> Resul
         unknown.retain(|id| !names.contains_key(id));
     }
     let mut items: Vec<(&'static Resource, BTreeSet<String>)> = Vec::new();
-    for row in rows.iter().filter(|row| titled(row).is_none()) {
+    for row in rows.iter().filter(|row| recorded_title(row).is_none()) {
         let resource = area(row["area"].as_str().unwrap_or_default(), trail.is_of_store);
         let resource = resource.filter(|one| one.key().is_some_and(|key| matches!(key.kind, Kind::Id)));
         let (Some(resource), Some(key)) = (resource, row["primaryKey"].as_str()) else { continue };
@@ -207,15 +197,15 @@ pub async fn names(visit: &Visit<'_>, trail: &Resource, rows: &[Value]) -> Resul
     Ok(names)
 }
 
-/// What the changed item is called: by the contents of its entry, as it is called now, or by its key.
+/// The name of the changed item: from the contents of the entry, else the present name, else the key.
 pub fn item(row: &Value, names: &Names) -> String {
     let key = plain(&row["primaryKey"]);
-    let title = titled(row).or_else(|| names.get(&key).map(|(name, _)| name.clone()));
+    let title = recorded_title(row).or_else(|| names.get(&key).map(|(name, _)| name.clone()));
     title.filter(|title| !title.is_empty()).unwrap_or(key)
 }
 
-/// What the contents of an entry say that the item is called.
-fn titled(row: &Value) -> Option<String> {
+/// The item's name in the contents of an entry.
+fn recorded_title(row: &Value) -> Option<String> {
     let area = row["area"].as_str()?;
     let resource = directory::resources().iter().find(|one| one.shape.name == area)?;
     let contents = ["currentContent", "originalContent"].into_iter().filter_map(|side| row[side].as_str());
@@ -223,13 +213,13 @@ fn titled(row: &Value) -> Option<String> {
     contents.map(|content| title_of(resource, &content)).find(|name| !name.is_empty())
 }
 
-/// Who made a change, by name where it is known.
+/// The name of the actor, if it is known.
 pub fn actor(visit: &Visit<'_>, row: &Value, names: &Names) -> String {
-    told(row, names).unwrap_or_else(|| visit.words.page("the_server").to_owned())
+    actor_name(row, names).unwrap_or_else(|| visit.words.page("the_server").to_owned())
 }
 
-/// The same; `None` where the server did it by itself.
-pub fn told(row: &Value, names: &Names) -> Option<String> {
-    let told = ids(row).map(|id| names.get(id).map_or(id, |(name, _)| name.as_str()));
-    Some(told.collect::<Vec<_>>().join(" · ")).filter(|told| !told.is_empty())
+/// The same; `None` for changes by the server itself.
+pub fn actor_name(row: &Value, names: &Names) -> Option<String> {
+    let names_of_ids = ids(row).map(|id| names.get(id).map_or(id, |(name, _)| name.as_str()));
+    Some(names_of_ids.collect::<Vec<_>>().join(" · ")).filter(|names_of_ids| !names_of_ids.is_empty())
 }

@@ -1,4 +1,4 @@
-//! One of a resource: its form, what belongs to it, and saving.
+//! The page of a row: its form, related rows, and saving.
 
 use chancery_record::Field;
 use chancery_resource::{Op, Problem, ProblemKind, Reach, RoleType};
@@ -7,28 +7,25 @@ use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
-    aside::{acts, aside, form_act, is_read_apart, own_cards},
     deleted,
-    form::{Use, at, changed_by_form, errors, hidden, is_of_form, named, sections, shown, status_of},
+    form::{FormMode, at, editable_fields, errors, hidden, is_of_form, named, sections, shown, status_of},
     reference,
-    review::{Merged, chosen, is_there, is_untouched, merge_page, review_page},
+    review::{Merged, chosen, is_applied, is_unmodified, merge_page, review_page},
+    sidebar::{acts, form_act, is_read_apart, own_cards, related_cards},
 };
 use crate::shell::{
     boxed::boxed,
-    carried::{is_open, is_protected},
     directory::{Resource, encoded, title_of},
-    fields::{changes, is_kept, is_secret, plain, typed},
+    fields::{changes, is_secret, is_write_only, plain, typed},
     navigation::label,
     parts::FormPage,
     presentation::Item,
+    role_protection::{is_open, is_protected},
     undo::Undo,
     visit::{Visit, done, nothing_here, one},
 };
 
-/// Shows one.
-///
-/// # Errors
-/// The operation's own.
+/// Shows a row.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -43,10 +40,7 @@ pub async fn show(
     }
 }
 
-/// Reads one.
-///
-/// # Errors
-/// The operation's own.
+/// Reads a row.
 pub async fn read(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> Result<Value, Problem> {
     let is_listed = is_read_apart(resource) || resource.read.is_none();
     let listed = visit.may(resource.list).zip(resource.key()).filter(|_| is_listed);
@@ -57,27 +51,24 @@ pub async fn read(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> 
     let mut input = Input::of(list, Vec::new());
     input.is_brief = true;
     input.query.push(("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))));
-    let found = visit.perform(input).await?.json();
-    let row = found.as_array().and_then(|rows| rows.first()).cloned();
+    let rows = visit.perform(input).await?.json();
+    let row = rows.as_array().and_then(|rows| rows.first()).cloned();
     row.ok_or_else(|| Problem::not_found(resource.shape.name))
 }
 
-/// Reads one, which may be in quarantine.
-///
-/// # Errors
-/// The operation's own.
+/// Reads a row, which may be in quarantine.
 pub async fn read_any(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> Result<Value, Problem> {
     match read(visit, resource, key).await {
         Err(problem) => deleted::find(visit, resource, key).await?.ok_or(problem),
-        found => found,
+        result => result,
     }
 }
 
 impl Visit<'_> {
-    /// Goes on where no role of a row keeps the person from an operation on it.
+    /// Succeeds unless a role of the row prevents the user from running the operation.
     ///
     /// # Errors
-    /// It does, and the problem names it; those of the store.
+    /// The problem names the role.
     pub async fn unbarred(&self, resource: &'static Resource, key: &str, op: &Op) -> Result<(), Problem> {
         if !is_protected(op) {
             return Ok(());
@@ -95,10 +86,10 @@ impl Visit<'_> {
     }
 }
 
-/// Saves what differs from what was there when the form was opened.
+/// Saves the values that differ from the original ones.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn save(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -106,10 +97,10 @@ pub async fn save(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.patch)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
-    let fields: Vec<&'static Field> = changed_by_form(resource).collect();
+    let fields: Vec<&'static Field> = editable_fields(resource).collect();
     let changed = match one(&visit.form, "merge") {
         Some(yours) => chosen(&fields, yours, &visit.form),
-        None => changes(changed_by_form(resource), &visit.form, &base),
+        None => changes(editable_fields(resource), &visit.form, &base),
     };
     let address = format!("{}/{}", visit.address(resource), encoded(key));
     if changed.is_empty() {
@@ -122,7 +113,7 @@ pub async fn save(
         body.insert("concurrencyToken".to_owned(), json!(token));
     }
     if !is_review
-        && changed_by_form(resource)
+        && editable_fields(resource)
             .any(|field| is_secret(field, &base) && changed.contains_key(field.wire()))
     {
         visit.fresh()?;
@@ -133,11 +124,11 @@ pub async fn save(
     let mut done_now = visit.perform(input.clone()).await;
     if is_stale(&done_now) {
         let now = read(visit, resource, key).await?;
-        if is_there(&fields, &changed, &now) {
+        if is_applied(&fields, &changed, &now) {
             return Ok(done(&address, "saved"));
         }
-        if is_untouched(&fields, &changed, (&base, &now)) {
-            // what somebody else changed is nothing that this form shows
+        if is_unmodified(&fields, &changed, (&base, &now)) {
+            // the concurrent change affects no field of this form
             renew(&mut input, &now);
             done_now = visit.perform(input).await;
         }
@@ -156,7 +147,7 @@ pub async fn save(
             if let Some(members) = typed.as_object_mut() {
                 members.extend(changed);
             }
-            // what was there when the form was opened is still what it is compared with
+            // the original values of the form are still the base of the comparison
             if let (Some(row), Value::Object(base)) = (row.as_object_mut(), base) {
                 row.extend(base);
                 row.insert("concurrencyToken".to_owned(), json!(token));
@@ -167,27 +158,27 @@ pub async fn save(
     }
 }
 
-/// Whether somebody else changed the row since its form was opened.
+/// Whether the row has changed since its form was rendered.
 pub fn is_stale<T>(answer: &Result<T, Problem>) -> bool {
     answer.as_ref().is_err_and(|problem| problem.kind == ProblemKind::ConcurrencyConflict)
 }
 
-/// Puts the token of the row as it is now into the body of a change.
+/// Puts the present token of the row into the body of a change.
 pub fn renew(input: &mut Input, now: &Value) {
     if let Some(Value::Object(body)) = &mut input.body {
         body.insert("concurrencyToken".to_owned(), at(now, "concurrencyToken").clone());
     }
 }
 
-/// Goes on to what was saved. Saving it again as it was is offered, unless a secret or a file was changed.
+/// Redirects to the saved row. The undo is offered unless a secret or a file was changed.
 fn saved(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (address, base): (&str, &Value),
     (changed, now): (&Map<String, Value>, &Value),
 ) -> Response<AnswerBody> {
-    let fields = || changed_by_form(resource).filter(|field| changed.contains_key(field.wire()));
-    if fields().any(|field| is_kept(field, base)) {
+    let fields = || editable_fields(resource).filter(|field| changed.contains_key(field.wire()));
+    if fields().any(|field| is_write_only(field, base)) {
         return done(address, "saved");
     }
     let were =
@@ -200,12 +191,12 @@ fn saved(
     visit.done(address, "saved", &undo)
 }
 
-/// Whether the person's roles cover changing a row that they show. Of most resources they do, and what some limit the
-/// operation tells without being done.
+/// Whether the user may change a row that is visible. Most resources have the same reach for both; for the others a dry
+/// run decides.
 async fn is_writable(visit: &Visit<'_>, resource: &Resource, key: &str) -> Result<bool, Problem> {
     let is_everywhere = visit.visitor.caller.roles.iter().any(|held| held.role == RoleType::SystemAdmin);
-    let is_asked = !is_everywhere && is_limited(resource.shape.reach);
-    let Some(op) = visit.may(resource.delete).filter(|_| is_asked) else { return Ok(true) };
+    let needs_dry_run = !is_everywhere && is_limited(resource.shape.reach);
+    let Some(op) = visit.may(resource.delete).filter(|_| needs_dry_run) else { return Ok(true) };
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.dry_run = true;
     match visit.perform(input).await {
@@ -215,7 +206,7 @@ async fn is_writable(visit: &Visit<'_>, resource: &Resource, key: &str) -> Resul
     }
 }
 
-/// Whether who sees a row need not reach it to change it.
+/// Whether a row can be visible without being writable.
 fn is_limited(reach: Reach) -> bool {
     match reach {
         Reach::Unless(..) => true,
@@ -242,7 +233,7 @@ async fn item_page(
     let barrier = visit.barrier(resource, (key, row)).await?;
     let is_changed = |field: &Field| barrier.is_none() || is_open(resource.shape, field);
     let can_change =
-        is_writable && visit.may(resource.patch).is_some() && changed_by_form(resource).any(is_changed);
+        is_writable && visit.may(resource.patch).is_some() && editable_fields(resource).any(is_changed);
     let fields = shown(resource);
     let here = format!("{address}/{}", encoded(key));
     let bar = can_change.then(|| {
@@ -252,7 +243,7 @@ async fn item_page(
     });
     let item = Item { resource, key, here: &here, row, barrier };
     let mut cards = boxed(|| own_cards(visit, item)).await?;
-    cards.extend(boxed(|| aside(visit, resource, (key, row), barrier)).await?);
+    cards.extend(boxed(|| related_cards(visit, resource, (key, row), barrier)).await?);
     cards.extend(boxed(|| super::rights::card(visit, resource, (key, row))).await?);
     cards.extend((resource.presentation.cards_after)(visit, item).await?);
     let own = (resource.presentation.acts)(visit, &item);
@@ -262,9 +253,9 @@ async fn item_page(
     }
     all_acts.extend(own.last);
     let used = match barrier {
-        _ if !is_writable => Use::Shown,
-        Some(_) => Use::Open,
-        None => Use::Changed,
+        _ if !is_writable => FormMode::Shown,
+        Some(_) => FormMode::Open,
+        None => FormMode::Changed,
     };
     let note = match barrier {
         Some(role) => visit.carries(role),
@@ -283,7 +274,7 @@ async fn item_page(
         acts: all_acts,
         errors: errors(visit, problem),
         sections: named(sections(visit, resource, (&fields, values), problem, used), &names),
-        hidden: hidden(changed_by_form(resource), row),
+        hidden: hidden(editable_fields(resource), row),
         aside: cards,
         after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
         bar,

@@ -1,4 +1,4 @@
-//! A list: a piece of it at a time, searched by how names begin.
+//! Lists: paged, and searched by prefix.
 
 use std::collections::HashMap;
 
@@ -9,68 +9,65 @@ use http::Response;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{batch, deleted, form::created, item, reference};
+use super::{batch, deleted, form::creation_fields, item, reference};
 use crate::shell::{
     call::call,
-    carried::carrier_of,
     directory::{self, Resource, encoded, key_of, title_of},
     fields::{Cell, cell},
     navigation::list_label,
     presentation::Names,
     render::page,
+    role_protection::carrier_of,
     visit::{Visit, one},
 };
 
-/// Rows of a piece.
-const PIECE: &str = "50";
-/// Rows of a piece that a script appends: so few that browsers lay them out within two frames.
-const PIECE_OF_PART: &str = "15";
-/// The parameter that looks inside of names, too.
+/// Page size.
+const PAGE_SIZE: &str = "50";
+/// Page size of rows that a script appends: so few that browsers lay them out within two frames.
+const APPENDED_PAGE_SIZE: &str = "15";
+/// The parameter for a substring search.
 pub const INSIDE: &str = "inside";
-/// The parameter that asks for the rows alone.
+/// The parameter for the rows only.
 const PART: &str = "part";
-/// The parameter that asks how many rows there are.
+/// The parameter for the total number of rows.
 const COUNTED: &str = "counted";
-/// Rows that a search finds at most: more of the name finds others.
+/// Maximum number of search results: a longer text finds others.
 pub const MOST_FOUND: usize = 100;
-/// The longest text that is searched for, in characters.
+/// The maximum length of a search text, in characters.
 const LONGEST: usize = 200;
 
 /// Shows a list.
-///
-/// # Errors
-/// The operation's own.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let Some(op) = resource.list else { return Err(Problem::not_found("list of this")) };
-    let found = searching(visit, resource, &visit.query);
-    let is_found = found.is_some();
-    let mut input = found.unwrap_or_else(|| listing(visit, resource, op));
+    let search_request = search_input(visit, resource, &visit.query);
+    let is_search = search_request.is_some();
+    let mut input = search_request.unwrap_or_else(|| list_input(visit, resource, op));
     let call = call(visit, &input);
     let is_counted = visit.parameter(COUNTED).is_some();
     if is_counted {
-        input.query.push(owned(("includeTotal", "true")));
+        input.query.push(pair(("includeTotal", "true")));
     }
     let output = visit.perform(input).await?;
     let mut rows = output.rows();
     if is_of_deleted(visit, resource) {
-        // rows do not say that they are in quarantine
+        // rows do not contain that they are in quarantine
         for row in rows.iter_mut().filter_map(Value::as_object_mut) {
             row.insert("isDeleted".to_owned(), json!(true));
         }
     }
-    let mut names = reference::names(visit, resource, (&named(resource), &rows)).await?;
+    let mut names = reference::names(visit, resource, (&reference_fields(resource), &rows)).await?;
     if let Some(more) = resource.presentation.more_names {
         names.extend(more(visit, resource, &rows).await?);
     }
     let acts = batch::offered(visit, resource);
     let held = if acts.is_empty() { HashMap::new() } else { barred(visit, resource, &rows).await? };
     let rows = rows.iter().map(|row| {
-        let mut told = row_of(visit, resource, (row, &names));
+        let mut rendered = row_of(visit, resource, (row, &names));
         let role = carrier_of(resource, &key_of(resource, row), row).and_then(|(_, id)| held.get(&id));
-        if let (Some(told), Some(role)) = (told.as_object_mut(), role) {
-            told.insert("held".to_owned(), json!(visit.carries(*role)));
+        if let (Some(rendered), Some(role)) = (rendered.as_object_mut(), role) {
+            rendered.insert("held".to_owned(), json!(visit.carries(*role)));
         }
-        told
+        rendered
     });
     let rows: Vec<Value> = rows.collect();
     let next = output.header("link").and_then(cursor_of).map(|cursor| with(visit, &[("cursor", &cursor)]));
@@ -95,36 +92,38 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         json!({ "title": words.page("nothing_found"), "text": words.page("nothing_fits"), "act": null })
     } else if is_searched {
         let text = if visit.parameter(INSIDE).is_some() { "nothing_inside" } else { "nothing_found_text" };
-        json!({ "title": words.page("nothing_found"), "text": words.page(text), "act": wider(visit) })
+        json!({ "title": words.page("nothing_found"), "text": words.page(text), "act": substring_search(visit) })
     } else {
-        json!({ "title": words.page("nothing_yet"), "text": nothing_yet(visit, resource), "act": create })
+        json!({ "title": words.page("nothing_yet"), "text": empty_text(visit, resource), "act": create })
     };
-    let kept: Vec<Value> =
-        batch::kept(&visit.query).map(|(name, value)| json!({ "name": name, "value": value })).collect();
+    let hidden: Vec<Value> = batch::list_parameters(&visit.query)
+        .map(|(name, value)| json!({ "name": name, "value": value }))
+        .collect();
     let content = json!({
-        "heading": heading, "about": about(visit, resource).await, "api_call": call, "create": create, "more_acts": more_acts(visit, resource),
+        "heading": heading, "about": filter_description(visit, resource).await, "api_call": call, "create": create, "more_acts": more_acts(visit, resource),
         "search": search(visit, resource), "views": views(visit, resource), "filters": filters.map(|filters| (filters.form)(visit, resource, &names)), "columns": columns(visit, resource),
-        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": kept, "next": next, "count": counted(visit, &output, (is_counted, is_found)), "empty": empty,
+        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": hidden, "next": next, "count": total(visit, &output, (is_counted, is_search)), "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
 }
 
-/// The roles of rows that keep the person from acts on many of them.
+/// The roles of rows that prevent the user from batch actions on them.
 async fn barred(
     visit: &Visit<'_>,
     resource: &Resource,
     rows: &[Value],
 ) -> Result<HashMap<Uuid, RoleType>, Problem> {
-    let found = rows.iter().filter_map(|row| carrier_of(resource, &key_of(resource, row), row));
-    let (shapes, ids): (Vec<_>, Vec<Uuid>) = found.unzip();
+    let carriers = rows.iter().filter_map(|row| carrier_of(resource, &key_of(resource, row), row));
+    let (shapes, ids): (Vec<_>, Vec<Uuid>) = carriers.unzip();
     match shapes.first().copied() {
         Some(shape) => visit.barred(shape, ids).await,
         None => Ok(HashMap::new()),
     }
 }
 
-/// The search that looks inside of names, where those that begin so were none. It reads all rows: about a second for a million.
-fn wider(visit: &Visit<'_>) -> Value {
+/// The link to a substring search, after a prefix search without results. It reads all rows: about a second for a
+/// million.
+fn substring_search(visit: &Visit<'_>) -> Value {
     let is_typed = visit.parameter("q").is_some_and(|text| !text.trim().is_empty());
     if !is_typed || visit.parameter(INSIDE).is_some() {
         return Value::Null;
@@ -132,9 +131,9 @@ fn wider(visit: &Visit<'_>) -> Value {
     json!({ "href": with(visit, &[(INSIDE, "true")]), "label": visit.words.page("search_inside") })
 }
 
-/// How many rows there are, where that was asked for, or the way to ask: it takes a second where there are a million.
-fn counted(visit: &Visit<'_>, output: &Output, (is_counted, is_found): (bool, bool)) -> Value {
-    if is_found {
+/// The total number of rows if it was requested, else the link that requests it: counting a million rows takes a second.
+fn total(visit: &Visit<'_>, output: &Output, (is_counted, is_search): (bool, bool)) -> Value {
+    if is_search {
         return json!({ "text": "", "href": null });
     }
     match output.header("x-total-count").filter(|_| is_counted) {
@@ -145,7 +144,7 @@ fn counted(visit: &Visit<'_>, output: &Output, (is_counted, is_found): (bool, bo
     }
 }
 
-/// A number with a mark between its thousands.
+/// A number with thousands separators.
 fn grouped(number: &str, mark: &str) -> String {
     let mut text = String::new();
     for (at, digit) in number.char_indices() {
@@ -157,24 +156,24 @@ fn grouped(number: &str, mark: &str) -> String {
     text
 }
 
-/// What an empty list says: its own text, or what one of its rows would be.
-fn nothing_yet<'a>(visit: &Visit<'a>, resource: &Resource) -> &'a str {
-    let about = visit.words.explained(resource.shape.about);
+/// The text of an empty list: its own, or the description of the resource.
+fn empty_text<'a>(visit: &Visit<'a>, resource: &Resource) -> &'a str {
+    let about = visit.words.explanation(resource.shape.about);
     resource.presentation.empty.map_or(about, |key| visit.words.page(key))
 }
 
-/// What a new one has in common with the rows that the address asks for: the one that they belong to.
+/// The query that presets the form of a new row: the row that the list is filtered by.
 fn preset(visit: &Visit<'_>, resource: &Resource) -> String {
     let of = visit.parameter("of").and_then(|of| of.split_once(':'));
-    let known = of.filter(|(wire, _)| created(resource).any(|field| field.wire() == *wire));
+    let known = of.filter(|(wire, _)| creation_fields(resource).any(|field| field.wire() == *wire));
     known.map_or_else(String::new, |(wire, id)| format!("?{wire}={}", encoded(id)))
 }
 
-/// What the rows are linked with, where the address asks for these alone.
-async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
+/// The description of a filter by a related row.
+async fn filter_description(visit: &Visit<'_>, resource: &Resource) -> String {
     let of = visit.parameter("of").and_then(|of| of.split_once(':'));
     let Some((wire, id)) = of else { return String::new() };
-    // a set of what is linked, or a field there that names what it is linked with
+    // a relation, or a reference field of the related rows
     let target = match wire.split_once('.') {
         Some((_, field)) => of_linked(resource, wire).and_then(|_| directory::referenced(field)),
         None => resource.shape.relation(wire).and_then(|linked| directory::of_shape(linked.target)),
@@ -189,30 +188,34 @@ async fn about(visit: &Visit<'_>, resource: &Resource) -> String {
     }
 }
 
-/// The list, as the address asks for it.
-fn listing(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
+/// The input of the list operation for these query parameters.
+fn list_input(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
     let mut input = Input::of(op, Vec::new());
     input.is_brief = !resource.presentation.shows_sets;
-    let piece = if visit.parameter(PART).is_some() { PIECE_OF_PART } else { PIECE };
-    input.query.push(("count".to_owned(), piece.to_owned()));
+    let count = if visit.parameter(PART).is_some() { APPENDED_PAGE_SIZE } else { PAGE_SIZE };
+    input.query.push(("count".to_owned(), count.to_owned()));
     if is_of_deleted(visit, resource) {
-        input.query.push(owned(("quarantined", "true")));
+        input.query.push(pair(("quarantined", "true")));
     }
     if let Some(filter) = filter(resource, &visit.query) {
         input.query.push(("filter".to_owned(), filter));
     }
     match sorted_by(visit, resource) {
         Some((field, direction)) => {
-            input.query.extend([("sortBy", field), ("sortOrder", direction)].map(owned));
+            input.query.extend([("sortBy", field), ("sortOrder", direction)].map(pair));
         }
-        None => input.query.extend(resource.presentation.order.iter().copied().map(owned)),
+        None => input.query.extend(resource.presentation.order.iter().copied().map(pair)),
     }
     input.query.extend(visit.parameter("cursor").map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
     input
 }
 
-/// A search by an operation of its own, where names are all that is asked for.
-pub fn searching(visit: &Visit<'_>, resource: &Resource, parameters: &[(String, String)]) -> Option<Input> {
+/// The input of the search operation, if the query contains only a search text.
+pub fn search_input(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    parameters: &[(String, String)],
+) -> Option<Input> {
     let text = one(parameters, "q").map(str::trim).filter(|text| !text.is_empty())?;
     if ["view", "of", INSIDE].into_iter().any(|name| one(parameters, name).is_some()) {
         return None;
@@ -223,18 +226,18 @@ pub fn searching(visit: &Visit<'_>, resource: &Resource, parameters: &[(String, 
     Some(input)
 }
 
-/// Whether what is in quarantine is asked for.
+/// Whether quarantined rows are requested.
 fn is_of_deleted(visit: &Visit<'_>, resource: &Resource) -> bool {
     deleted::has_quarantine(resource) && visit.parameter("view") == Some(deleted::VIEW)
 }
 
-fn owned((name, value): (&str, &str)) -> (String, String) {
+fn pair((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// What a list leads to besides its rows.
+/// Further actions of a list.
 fn more_acts(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    let act = super::aside::form_act(visit, resource);
+    let act = super::sidebar::form_act(visit, resource);
     let act =
         act.map(|(label, href)| json!({ "icon": "circle-question-mark", "label": label, "href": href }));
     let import = (resource.presentation.is_imported)(visit, resource).then(|| {
@@ -247,8 +250,8 @@ fn more_acts(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
     act.into_iter().chain(import).chain(of_all).collect()
 }
 
-/// The fields by whose beginning rows are searched.
-fn searched(resource: &Resource) -> Vec<&'static Field> {
+/// The fields whose prefix is searched.
+fn searched_fields(resource: &Resource) -> Vec<&'static Field> {
     let named = resource.presentation.searched;
     let own = |wire: &str| resource.shown().find(|field| field.wire() == wire);
     if !named.is_empty() {
@@ -257,14 +260,14 @@ fn searched(resource: &Resource) -> Vec<&'static Field> {
     resource.title().filter(|field| matches!(field.kind, Kind::Text(_))).into_iter().collect()
 }
 
-/// The filter of what the address asks for.
+/// The filter for these query parameters.
 pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<String> {
     let mut all = Vec::new();
     if let Some(text) = one(parameters, "q").map(str::trim).filter(|text| !text.is_empty()) {
         let text: String = text.chars().take(LONGEST).collect();
         let operator = if one(parameters, INSIDE).is_some() { "co" } else { "sw" };
         let fits = |field: &&Field| format!("{} {operator} {}", field.wire(), json!(text));
-        let begins: Vec<String> = searched(resource).iter().map(fits).collect();
+        let begins: Vec<String> = searched_fields(resource).iter().map(fits).collect();
         if !begins.is_empty() {
             all.push(format!("({})", begins.join(" or ")));
         }
@@ -284,7 +287,7 @@ pub fn filter(resource: &Resource, parameters: &[(String, String)]) -> Option<St
     if all.is_empty() { None } else { Some(all.join(" and ")) }
 }
 
-/// What names a field of linked rows, as `identities.idpInstanceId` does; nothing where there is no such field.
+/// A filter on a field of related rows, such as `identities.idpInstanceId`; `None` if there is no such field.
 fn of_linked<'a>(resource: &Resource, wire: &'a str) -> Option<&'a str> {
     let (set, field) = wire.split_once('.')?;
     let linked = resource.shape.relation(set)?;
@@ -293,10 +296,11 @@ fn of_linked<'a>(resource: &Resource, wire: &'a str) -> Option<&'a str> {
 }
 
 fn search(visit: &Visit<'_>, resource: &Resource) -> Value {
-    if searched(resource).is_empty() {
+    if searched_fields(resource).is_empty() {
         return Value::Null;
     }
-    let named: Vec<String> = searched(resource).iter().map(|field| visit.words.field(field.wire())).collect();
+    let named: Vec<String> =
+        searched_fields(resource).iter().map(|field| visit.words.field(field.wire())).collect();
     let hidden: Vec<Value> = ["view", "of"]
         .into_iter()
         .filter_map(|name| Some(json!({ "name": name, "value": visit.parameter(name)? })))
@@ -313,50 +317,51 @@ fn views(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
     }
     let current = visit.parameter("view").unwrap_or_default();
     let all = std::iter::once(("", "view_all")).chain(known);
-    let told = all.map(|(name, label)| {
+    let rendered = all.map(|(name, label)| {
         let href =
             if name.is_empty() { visit.path().to_owned() } else { format!("{}?view={name}", visit.path()) };
         json!({ "label": visit.words.page(label), "href": href, "is_current": name == current })
     });
-    told.collect()
+    rendered.collect()
 }
 
 fn columns(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
-    let arranged = resource.presentation.columns;
-    let labels: Vec<(&str, String)> = if arranged.is_empty() {
+    let declared = resource.presentation.columns;
+    let labels: Vec<(&str, String)> = if declared.is_empty() {
         let own = resource.columns().into_iter();
         own.map(|field| (field.wire(), visit.words.field(field.wire()))).collect()
     } else {
-        arranged.iter().map(|(key, _)| (*key, visit.words.page(key).to_owned())).collect()
+        declared.iter().map(|(key, _)| (*key, visit.words.page(key).to_owned())).collect()
     };
-    let told = labels.into_iter();
-    told.map(|(key, label)| json!({ "label": label, "sort": sort(visit, resource, key) })).collect()
+    let rendered = labels.into_iter();
+    rendered.map(|(key, label)| json!({ "label": label, "sort": sort(visit, resource, key) })).collect()
 }
 
-/// The order that the address asks for: the field, and the direction.
+/// The requested order: field and direction.
 fn sorted_by(visit: &Visit<'_>, resource: &Resource) -> Option<(&'static str, &'static str)> {
-    let asked = visit.parameter("sort").filter(|_| !is_part(visit))?;
-    let (wire, direction) = asked.strip_prefix('-').map_or((asked, "ascending"), |wire| (wire, "descending"));
+    let requested = visit.parameter("sort").filter(|_| !is_part(visit))?;
+    let (wire, direction) =
+        requested.strip_prefix('-').map_or((requested, "ascending"), |wire| (wire, "descending"));
     let (_, field) = resource.presentation.sorted.iter().find(|(_, field)| *field == wire)?;
     Some((field, direction))
 }
 
-/// Whether the address asks for some rows: no index has these in another order.
+/// Whether the query filters the rows: no index supports another order of these.
 fn is_part(visit: &Visit<'_>) -> bool {
     ["q", "view", "of"].into_iter().any(|name| visit.parameter(name).is_some_and(|value| !value.is_empty()))
 }
 
-/// Where a column's head leads, if an index serves its order: first upwards, then downwards.
+/// The link of a column heading, if an index supports its order: ascending at first, then descending.
 fn sort(visit: &Visit<'_>, resource: &Resource, column: &str) -> Value {
     let known = resource.presentation.sorted.iter().find(|(key, _)| *key == column);
     let Some((_, field)) = known.filter(|_| !is_part(visit)) else { return Value::Null };
     let direction = sorted_by(visit, resource).filter(|(by, _)| by == field).map(|(_, direction)| direction);
-    let turned = if direction == Some("ascending") { "-" } else { "" };
-    json!({ "href": format!("{}?sort={turned}{field}", visit.path()), "direction": direction })
+    let prefix = if direction == Some("ascending") { "-" } else { "" };
+    json!({ "href": format!("{}?sort={prefix}{field}", visit.path()), "direction": direction })
 }
 
-/// The fields of a list that may name other rows.
-fn named(resource: &Resource) -> Vec<&'static Field> {
+/// The fields of a list that may refer to other rows.
+fn reference_fields(resource: &Resource) -> Vec<&'static Field> {
     let presentation = resource.presentation;
     if presentation.columns.is_empty() {
         return resource.columns();
@@ -364,14 +369,14 @@ fn named(resource: &Resource) -> Vec<&'static Field> {
     resource.shown().filter(|field| (presentation.shows_name)(field.wire())).collect()
 }
 
-/// A row as templates take it.
+/// The template context of a row.
 pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Names)) -> Value {
     let key = key_of(resource, row);
-    let arranged = resource.presentation.columns;
-    let mut cells: Vec<Cell> = if arranged.is_empty() {
+    let declared = resource.presentation.columns;
+    let mut cells: Vec<Cell> = if declared.is_empty() {
         resource.columns().iter().map(|field| cell_of(visit, field, (row, names))).collect()
     } else {
-        arranged.iter().map(|(_, cell)| cell(row, (visit.words, names))).collect()
+        declared.iter().map(|(_, cell)| cell(row, (visit.words, names))).collect()
     };
     if let Some(first) = cells.first_mut() {
         if first.kind == "none" {
@@ -380,11 +385,11 @@ pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Na
         (first.kind, first.href) = ("title", None);
     }
     let href = resource.read.map(|_| format!("{}/{}", visit.address(resource), encoded(&key)));
-    let href = href.or_else(|| (resource.presentation.leads_to)(row));
+    let href = href.or_else(|| (resource.presentation.row_href)(row));
     json!({ "id": key, "href": href, "avatar": resource.presentation.picture(row), "cells": cells })
 }
 
-/// A member as a cell: a row that it names by its name.
+/// A member as a cell; a reference with the name of its row.
 fn cell_of(visit: &Visit<'_>, field: &Field, (row, names): (&Value, &Names)) -> Cell {
     let value = row.get(field.wire()).unwrap_or(&Value::Null);
     let other = value.as_str().and_then(|id| names.get(id)).filter(|(name, _)| !name.is_empty());
@@ -394,18 +399,18 @@ fn cell_of(visit: &Visit<'_>, field: &Field, (row, names): (&Value, &Names)) -> 
     }
 }
 
-/// This page's address with these parameters in place of those of the same names.
+/// The URL of this page with these parameters replaced.
 pub fn with(visit: &Visit<'_>, changed: &[(&str, &str)]) -> String {
-    let is_kept = |name: &str| {
+    let is_retained = |name: &str| {
         !["done", "undo", PART].contains(&name) && !changed.iter().any(|(other, _)| *other == name)
     };
-    let kept = visit.query.iter().filter(|(name, _)| is_kept(name));
-    let all = kept.map(|(name, value)| (name.as_str(), value.as_str())).chain(changed.iter().copied());
+    let retained = visit.query.iter().filter(|(name, _)| is_retained(name));
+    let all = retained.map(|(name, value)| (name.as_str(), value.as_str())).chain(changed.iter().copied());
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish();
     format!("{}?{query}", visit.path())
 }
 
-/// The cursor of the next piece, as a `Link` header names it.
+/// The cursor of the next page, from a `Link` header.
 pub fn cursor_of(link: &str) -> Option<String> {
     let address = link.strip_prefix('<')?.split('>').next()?;
     let query = address.split_once('?')?.1;
@@ -419,13 +424,13 @@ mod tests {
     use super::{cursor_of, grouped};
 
     #[test]
-    fn thousands_are_apart() {
-        let told = ["7", "999", "1000", "1000014"].map(|number| grouped(number, ","));
-        assert_eq!(told, ["7", "999", "1,000", "1,000,014"]);
+    fn thousands_are_separated() {
+        let texts = ["7", "999", "1000", "1000014"].map(|number| grouped(number, ","));
+        assert_eq!(texts, ["7", "999", "1,000", "1,000,014"]);
     }
 
     #[test]
-    fn the_next_piece_is_in_the_link() {
+    fn the_next_cursor_is_read_from_the_link_header() {
         assert_eq!(cursor_of("<?count=50&cursor=a%2Bb>; rel=\"next\"").as_deref(), Some("a+b"));
         assert_eq!(cursor_of("<?count=50>; rel=\"next\""), None);
         assert_eq!(cursor_of("nonsense"), None);

@@ -1,4 +1,4 @@
-//! Oneself: where one is signed in, one's passkeys, and how one wants pages to look.
+//! The account page: own sessions, own passkeys, and preferences.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use http::Response;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::agent::origin;
+use super::user_agent::origin;
 use crate::shell::{
     directory::{encoded, operation},
-    fields::{asked, plain, written},
+    fields::{asked, plain, rfc3339},
     parts::{Card, FormPage, Line},
     render::see_other,
     visit::{Visit, done, hue, initials, one},
 };
 
-/// This page.
-const HERE: &str = "/console/me";
+/// Path of this page.
+const PATH: &str = "/console/me";
 
 const THEMES: [(&str, &str); 3] = [("", "theme_system"), ("light", "theme_light"), ("dark", "theme_dark")];
 const DENSITIES: [(&str, &str); 2] = [("", "density_normal"), ("compact", "density_compact")];
 const KEYS: [(&str, &str); 2] = [("", "single_keys_on"), ("off", "single_keys_off")];
 const LANGUAGES: [(&str, &str); 2] = [("en", "English"), ("de", "Deutsch")];
-/// Zones that browsers know, by the offset of their winters: one for each rule that many people live by.
+/// Time zones that browsers support, by their standard offset: one for each rule that many people live by.
 const ZONES: [&str; 40] = [
     "UTC",
     "Pacific/Honolulu",
@@ -75,18 +75,15 @@ const ZONES: [&str; 40] = [
 ];
 
 /// Shows the page.
-///
-/// # Errors
-/// Those of the store, and of the operations.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let (person, instance, now) = (visit.visitor.session.person, visit.visitor.session.instance, visit.now);
-    let looking = move |tx: &mut Tx<'_>| {
+    let query = move |tx: &mut Tx<'_>| {
         Ok::<_, Problem>((own_sessions(tx, person, now)?, own_user(tx, person, instance)?))
     };
-    let (sessions, user) = visit.app.store.run("Oneself", Mode::Quick, None, looking).await?;
-    let mut aside = vec![signed_in(visit, &sessions).await?];
-    aside.extend(user.map(|user| passkeys(visit, &user)));
+    let (sessions, user) = visit.app.store.run("Oneself", Mode::Quick, None, query).await?;
+    let mut sidebar = vec![signed_in(visit, &sessions).await?];
+    sidebar.extend(user.map(|user| passkeys(visit, &user)));
     let visitor = &visit.visitor;
     let page = FormPage {
         back: json!({ "href": "/console", "label": words.page("overview") }),
@@ -94,17 +91,17 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         sub: visitor.login.clone(),
         avatar: json!({ "initials": initials(&visitor.name), "hue": hue(&visitor.name) }),
         sections: vec![preferences(visit)],
-        hidden: vec![json!({ "name": "back", "value": HERE })],
-        aside,
+        hidden: vec![json!({ "name": "back", "value": PATH })],
+        aside: sidebar,
         bar: Some(json!({
-            "cancel": { "href": HERE, "label": words.page("discard") }, "save": words.page("save"), "review": false,
+            "cancel": { "href": PATH, "label": words.page("discard") }, "save": words.page("save"), "review": false,
         })),
         ..FormPage::default()
     };
     page.show(visit, 200)
 }
 
-/// How pages look, and what keys do.
+/// The preferences: appearance, language, and keyboard shortcuts.
 fn preferences(visit: &Visit<'_>) -> Value {
     let (words, chosen) = (visit.words, &visit.visitor.preference);
     let named = |choices: &[(&str, &str)]| -> Vec<(String, String)> {
@@ -135,17 +132,14 @@ fn preferences(visit: &Visit<'_>) -> Value {
     json!({ "title": words.page("preferences"), "about": "", "fields": fields, "is_readonly": false })
 }
 
-/// Keeps what was chosen, and goes back. What a form does not ask stays as it is.
-///
-/// # Errors
-/// Those of the store.
-pub async fn keep(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+/// Saves the preferences and redirects back. Preferences that the form lacks stay unchanged.
+pub async fn save(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let former = &visit.visitor.preference;
     let among = |name: &str, known: &[&str], former: &str| {
         let Some(chosen) = one(&visit.form, name) else { return former.to_owned() };
         known.iter().find(|one| **one == chosen).map_or_else(String::new, |one| (*one).to_owned())
     };
-    let wanted = ConsolePreference {
+    let preference = ConsolePreference {
         theme: among("theme", &["light", "dark"], &former.theme),
         language: among("lang", &["en", "de"], &former.language),
         density: among("density", &["compact"], &former.density),
@@ -153,28 +147,25 @@ pub async fn keep(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         single_keys: among("single_keys", &["off"], &former.single_keys),
     };
     let person = visit.visitor.session.person;
-    let keeping = move |tx: &mut Tx<'_>| keep_console_preference(tx, person, &wanted);
-    visit.app.store.run("KeepPreference", Mode::Write, None, keeping).await?;
+    let update = move |tx: &mut Tx<'_>| keep_console_preference(tx, person, &preference);
+    visit.app.store.run("KeepPreference", Mode::Write, None, update).await?;
     let back = one(&visit.form, "back").unwrap_or_default();
-    if back == HERE {
-        return Ok(done(HERE, "saved"));
+    if back == PATH {
+        return Ok(done(PATH, "saved"));
     }
-    // within the console alone
+    // redirect within the console only
     let is_ours = back.starts_with("/console") && !back.contains(['\\', '\r', '\n']);
     Ok(see_other(if is_ours { back } else { "/console" }))
 }
 
-/// Ends one of one's sessions, or all others.
-///
-/// # Errors
-/// Those of the store.
+/// Ends one of the user's sessions, or all others.
 pub async fn end(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (person, this) = (visit.visitor.session.person, visit.visitor.session.sign_in);
     let which = match one(&visit.form, "session") {
         Some("others") => OwnEnd::AllBut(this),
         id => {
             let id = id.and_then(|id| Uuid::try_parse(id).ok());
-            // one's own is ended by signing out, which the client apps and the browser hear of
+            // the present session is ended by signing out, which notifies client apps and the browser
             let id = id.filter(|id| *id != this);
             OwnEnd::One(id.ok_or_else(|| Problem::not_found("other session of yours"))?)
         }
@@ -182,10 +173,10 @@ pub async fn end(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (context, now) = (Arc::clone(&visit.app.context), visit.now);
     let ending = move |tx: &mut Tx<'_>| end_own_sessions(&context, tx, (person, which), now);
     let count = visit.app.store.run("EndOwnSessions", Mode::Write, None, ending).await?;
-    Ok(done(HERE, if count == 0 { "unchanged" } else { "ended" }))
+    Ok(done(PATH, if count == 0 { "unchanged" } else { "ended" }))
 }
 
-/// Where the person is signed in: each session with what ends it.
+/// The sessions of the user, each with a button that ends it.
 async fn signed_in(visit: &Visit<'_>, sessions: &[OwnSession]) -> Result<Card, Problem> {
     let words = visit.words;
     let origins = origins(visit).await?;
@@ -206,7 +197,7 @@ async fn signed_in(visit: &Visit<'_>, sessions: &[OwnSession]) -> Result<Card, P
                 icon: Some("globe"),
                 text: origin.unwrap_or_else(|| text.clone()),
                 sub: if is_this { text } else { words.page("last_used").to_owned() },
-                iso: written(session.used_on),
+                iso: rfc3339(session.used_on),
                 act: (!is_this).then(|| act("end", &id)),
                 ..Line::default()
             }
@@ -230,7 +221,7 @@ async fn signed_in(visit: &Visit<'_>, sessions: &[OwnSession]) -> Result<Card, P
     })
 }
 
-/// From where the person's sessions began, as records of sign-ins tell it to who may read them: ids, and places.
+/// Where the user's sessions started, from sign-in records if the user may read them: session ids and origins.
 async fn origins(visit: &Visit<'_>) -> Result<Vec<(String, String)>, Problem> {
     let Some(op) = visit.may(operation!("GetSignInRecords")) else { return Ok(Vec::new()) };
     let person = visit.visitor.session.person;
@@ -245,24 +236,24 @@ async fn origins(visit: &Visit<'_>) -> Result<Vec<(String, String)>, Problem> {
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec();
     let rows = visit.perform(input).await?.json();
-    let told = rows.as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|row| {
+    let records = rows.as_array().map(Vec::as_slice).unwrap_or_default().iter().map(|row| {
         let member = |name: &str| row.get(name).map_or_else(String::new, plain);
         (member("sessionId"), origin(row))
     });
-    Ok(told.filter(|(_, origin)| !origin.is_empty()).collect())
+    Ok(records.filter(|(_, origin)| !origin.is_empty()).collect())
 }
 
-/// The person's passkeys, with the way to their page for who may go there.
+/// The passkeys of the user, with a link to their page if the user may open it.
 fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
     let words = visit.words;
     let lines: Vec<Line> = user
         .passkeys
         .iter()
-        .map(|(name, made, used)| Line {
+        .map(|(name, created, used)| Line {
             icon: Some("fingerprint-pattern"),
             text: name.clone(),
             sub: words.page(if used.is_some() { "last_used" } else { "never_used" }).to_owned(),
-            iso: written(used.unwrap_or(*made)),
+            iso: rfc3339(used.unwrap_or(*created)),
             ..Line::default()
         })
         .collect();

@@ -1,25 +1,23 @@
-//! The pages: those that serve all resources, once, and those that are about no resource. Nothing here knows how one resource is
-//! presented.
+//! The pages: the standard pages of all resources, and pages that belong to no resource. Nothing here depends on the
+//! presentation of a resource.
 
 pub mod act;
-pub mod agent;
 pub mod all_settings;
-pub mod aside;
 pub mod batch;
+pub mod batch_lookup;
 pub mod cells;
 pub mod choices;
-pub mod circle;
 pub mod configuration;
 pub mod delete;
 pub mod deleted;
 pub mod difference;
 pub mod first_sign_in;
 pub mod form;
+pub mod group_cycle;
 pub mod health;
 pub mod history;
 pub mod item;
 pub mod list;
-pub mod look_up;
 pub mod me;
 pub mod new;
 pub mod overview;
@@ -32,5 +30,7 @@ pub mod rights;
 pub mod set_by_other;
 pub mod settings;
 pub mod setup;
+pub mod sidebar;
 pub mod steps;
+pub mod user_agent;
 pub mod welcome;

@@ -1,4 +1,4 @@
-//! A new one of a resource: its form, and creating it.
+//! Creation of a row: its form, and saving.
 
 use chancery_record::{DefaultValue, Field, Kind};
 use chancery_resource::{Personal, Problem};
@@ -7,31 +7,31 @@ use http::Response;
 use serde_json::{Map, Value, json};
 
 use super::{
-    aside::form_act,
-    form::{Use, created, errors, fresh_key, is_of_form, named, sections, status_of},
+    form::{FormMode, creation_fields, errors, fresh_key, is_of_form, named, sections, status_of},
     reference,
+    sidebar::form_act,
 };
 use crate::shell::{
     call::call,
-    carried::is_protected,
     directory::{Resource, encoded, key_of},
-    fields::{filled, is_kept, is_shown_once},
+    fields::{filled, is_shown_once, is_write_only},
     navigation::label,
     parts::FormPage,
-    proof::is_wanted,
+    reauthentication::is_required,
+    role_protection::is_protected,
     visit::{Visit, done, one},
 };
 
-/// The form of a new one, as it is at first.
+/// Shows the empty form.
 ///
 /// # Errors
-/// It cannot be created here.
+/// The user may not create one.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.create)?;
-    if is_wanted(op) {
+    if is_required(op) {
         visit.fresh()?;
     }
-    // whom it is made for is in the address
+    // the owner of the new row is in the URL
     if let Personal::Of(_, field) = resource.shape.personal
         && let Some(id) = visit.parameter(field.wire())
         && is_protected(op)
@@ -40,7 +40,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
         return Err(visit.barred_by(role));
     }
     let mut preset = Map::new();
-    for field in created(resource) {
+    for field in creation_fields(resource) {
         let default = match field.access.default {
             DefaultValue::Bool(is_so) => json!(is_so),
             DefaultValue::Int(number) => json!(number),
@@ -55,13 +55,13 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     new_page(visit, resource, &Value::Object(preset), None).await
 }
 
-/// Creates one.
+/// Creates a row.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.create)?;
-    let body = filled(created(resource), &visit.form);
+    let body = filled(creation_fields(resource), &visit.form);
     let mut input = Input::of(op, Vec::new());
     input.body = Some(Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
@@ -70,9 +70,9 @@ pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Re
     match visit.perform(input).await {
         Ok(_) if is_check => new_page(visit, resource, &Value::Object(body), None).await,
         Ok(output) => {
-            let made = output.json();
-            let key = key_of(resource, &made);
-            if let Some(shown) = shown_once(visit, resource, &made)? {
+            let created = output.json();
+            let key = key_of(resource, &created);
+            if let Some(shown) = shown_once(visit, resource, &created)? {
                 return Ok(shown);
             }
             let address = visit.address(resource);
@@ -90,28 +90,25 @@ pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Re
     }
 }
 
-/// A secret that was made, which is shown this once.
+/// The page with a generated secret, which is shown once.
 fn shown_once(
     visit: &Visit<'_>,
     resource: &Resource,
-    made: &Value,
+    created: &Value,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
-    let Some(secret) = secret_of(resource, made) else { return Ok(None) };
+    let Some(secret) = secret_of(resource, created) else { return Ok(None) };
     let link = json!({ "href": visit.address(resource), "label": label(visit, resource) });
     secret_page(visit, secret, &link).map(Some)
 }
 
 /// The secret that only this response contains.
 pub fn secret_of<'a>(resource: &Resource, answer: &'a Value) -> Option<&'a str> {
-    let made = || resource.shape.fields.iter().find(|field| is_shown_once(field)).map(Field::wire);
-    let told = resource.presentation.shown_once.or_else(made);
-    told.and_then(|member| answer.get(member)).and_then(Value::as_str)
+    let generated = || resource.shape.fields.iter().find(|field| is_shown_once(field)).map(Field::wire);
+    let member_name = resource.presentation.shown_once.or_else(generated);
+    member_name.and_then(|member| answer.get(member)).and_then(Value::as_str)
 }
 
-/// The page that shows a secret this once.
-///
-/// # Errors
-/// As [`Visit::page`].
+/// The page that shows a secret once.
 pub fn secret_page(visit: &Visit<'_>, secret: &str, link: &Value) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let heading = words.page("secret_title");
@@ -130,16 +127,16 @@ async fn new_page(
     let words = visit.words;
     let name = words.resource(resource.name);
     let heading = format!("{} {name}", words.page("new"));
-    let fields: Vec<&Field> = created(resource).collect();
+    let fields: Vec<&Field> = creation_fields(resource).collect();
     let names = reference::names(visit, resource, (&fields, std::slice::from_ref(values))).await?;
     let address = visit.address(resource);
     let page = FormPage {
         back: json!({ "href": address, "label": label(visit, resource) }),
         heading,
-        sub: words.explained(resource.shape.about).into(),
+        sub: words.explanation(resource.shape.about).into(),
         icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
-        sections: named(sections(visit, resource, (&fields, values), problem, Use::Created), &names),
+        sections: named(sections(visit, resource, (&fields, values), problem, FormMode::Created), &names),
         hidden: vec![json!({ "name": "key", "value": fresh_key() })],
         bar: Some(
             json!({ "save": words.page("create"), "cancel": { "href": address, "label": words.page("cancel") }, "review": false, "another": true,
@@ -152,15 +149,15 @@ async fn new_page(
     page.show(visit, status_of(problem))
 }
 
-/// The creation as a call: with what is filled in, and what must be.
+/// The creation as a curl command: with the filled and the required fields.
 fn example(visit: &Visit<'_>, resource: &Resource, values: &Value) -> String {
     let Some(op) = resource.create else { return String::new() };
-    let members = created(resource).filter_map(|field| {
+    let members = creation_fields(resource).filter_map(|field| {
         let value = values.get(field.wire()).unwrap_or(&Value::Null);
         let is_needed = !field.nullable && matches!(field.access.default, DefaultValue::None);
-        let is_told = is_needed || (!value.is_null() && !is_kept(field, values));
-        is_told.then(|| {
-            (field.wire().to_owned(), if is_kept(field, values) { Value::Null } else { value.clone() })
+        let is_included = is_needed || (!value.is_null() && !is_write_only(field, values));
+        is_included.then(|| {
+            (field.wire().to_owned(), if is_write_only(field, values) { Value::Null } else { value.clone() })
         })
     });
     let mut input = Input::of(op, Vec::new());

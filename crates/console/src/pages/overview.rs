@@ -1,4 +1,4 @@
-//! The first page: what happened last, and where to go.
+//! The overview: recent changes, open tasks, and links.
 
 use chancery_management::{
     cert_store::CERT_STORE, directory_refusal::DIRECTORY_REFUSAL, identity_replacement::IDENTITY_REPLACEMENT,
@@ -10,16 +10,13 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{cells::SOON_MS, history, set_by_other, steps::steps, welcome::HERE as WIZARD};
-use crate::shell::{directory, fields::written, navigation::places, visit::Visit};
+use super::{cells::SOON_MS, history, set_by_other, steps::steps, welcome::PATH as WIZARD};
+use crate::shell::{directory, fields::rfc3339, navigation::entries, visit::Visit};
 
-/// The most rows that are counted.
+/// Maximum number of counted rows.
 const MOST: usize = 100;
 
-/// Shows it.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the overview.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let name = visit.visitor.name.split_whitespace().next().unwrap_or_default();
@@ -28,11 +25,11 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     } else {
         format!("{} {name}", words.page("hello"))
     };
-    let doors: Vec<Value> = places(visit)
+    let doors: Vec<Value> = entries(visit)
         .into_iter()
         .flat_map(|(_, items)| items)
         .take(6)
-        .map(|place| json!({ "label": place.label, "text": "", "href": place.href, "icon": place.icon }))
+        .map(|entry| json!({ "label": entry.label, "text": "", "href": entry.href, "icon": entry.icon }))
         .collect();
     let content = json!({
         "greeting": greeting, "tiles": tiles(visit).await?, "changes": history::of_all(visit).await?, "steps": next_steps(visit).await?, "places": doors,
@@ -40,9 +37,9 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     visit.page(200, "overview.html", words.page("overview"), &content)
 }
 
-/// What needs somebody: how many rows of a resource are so, in which tone it is told, and where it is seen to.
+/// What needs attention: the number of rows that match a filter, with a tone and a link.
 async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let soon = json!(written(visit.now.plus(SOON_MS)));
+    let soon = json!(rfc3339(visit.now.plus(SOON_MS)));
     let users = directory::of_shape(&USER);
     let of_users = |name: &str| users.and_then(|users| users.presentation.view(name)).unwrap_or_default();
     let all: [(&str, &Shape, String, &str); 7] = [
@@ -65,46 +62,46 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
             input.query.push(("filter".to_owned(), filter));
         }
         let count = visit.perform(input).await?.rows().len();
-        tiles.push(tile(visit, (key, tone), (count, count < MOST), &place(visit, resource, key)));
+        tiles.push(tile(visit, (key, tone), (count, count < MOST), &tile_href(visit, resource, key)));
     }
     if let Some(counted) = Box::pin(set_by_other::count(visit)).await? {
-        tiles.push(tile(visit, ("set_by_others", "warn"), counted, set_by_other::HERE));
+        tiles.push(tile(visit, ("set_by_others", "warn"), counted, set_by_other::PATH));
     }
     Ok(tiles)
 }
 
-/// A tile, of how many there are, and whether all were counted.
+/// A tile with a number, and whether the number is exact.
 fn tile(visit: &Visit<'_>, (key, tone): (&str, &str), (count, is_all): (usize, bool), href: &str) -> Value {
     let number = if is_all { count.to_string() } else { format!("{count}+") };
     let label = visit.words.page(&format!("tile_{key}")).to_owned();
     json!({ "number": number, "label": label, "tone": if count == 0 { "" } else { tone }, "href": href })
 }
 
-/// Where the rows of a resource are seen to.
-fn place(visit: &Visit<'_>, resource: &directory::Resource, key: &str) -> String {
+/// The link of a tile.
+fn tile_href(visit: &Visit<'_>, resource: &directory::Resource, key: &str) -> String {
     let address = visit.address(resource);
     if let Some(page) = resource.presentation.list_page {
         return address.replace(resource.name, page);
     }
-    // a tile of the same name as a view leads to that
+    // a view of the same name is the link's target
     let is_view = resource.presentation.views.iter().any(|view| view.name == key);
     if is_view { format!("{address}?view={key}") } else { address }
 }
 
-/// What a new installation still lacks; nothing where nothing is open.
+/// The open steps of a new installation; empty if all are done.
 async fn next_steps(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
     let all = steps(visit).await?;
     if all.iter().all(|step| step.is_done) {
         return Ok(Vec::new());
     }
     let words = visit.words;
-    // the wizard tells more than the pages that it leads to
+    // the wizard explains more than the pages it links to
     let is_guided = visit.visitor.has(Permit::SystemAdmin);
-    let told = all.into_iter().map(|step| {
+    let rendered = all.into_iter().map(|step| {
         let label = words.page(&format!("step_{}", step.name)).to_owned();
         let about = words.page(&format!("step_{}_about", step.name)).to_owned();
         let href = if is_guided { format!("{WIZARD}?step={}", step.name) } else { step.href };
         json!({ "label": label, "about": about, "href": href, "is_done": step.is_done })
     });
-    Ok(told.collect())
+    Ok(rendered.collect())
 }

@@ -1,5 +1,5 @@
-//! What a row owns: entries that are found by their owner alone, such as metadata and security contacts. One page lists
-//! them, adds one and deletes some; each has a page of its own where it can be changed.
+//! Subresources: entries that are addressed by their owner only, such as metadata and security contacts. One page lists
+//! them, adds one and deletes some; each entry that can be changed has a page of its own.
 
 use chancery_record::{Column, Field, Kind};
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, RoleType};
@@ -11,41 +11,41 @@ use super::{
     act::{self, label},
     form::{errors, is_of_form, plain_fields},
     item::{is_stale, read},
-    review::{Merged, chosen, is_there, merge_page},
+    review::{Merged, chosen, is_applied, merge_page},
 };
 use crate::shell::{
-    carried::is_protected,
     directory::{Owned, Resource, encoded, title_of},
     fields::{cell, changes, filled, is_secret, plain},
     parts::FormPage,
-    proof::is_wanted,
+    reauthentication::is_required,
+    role_protection::is_protected,
     visit::{Visit, done, one},
     words::raised,
 };
 
-/// Entries that a page shows.
+/// Maximum number of entries on a page.
 const MOST: &str = "200";
 
-/// Where a request for what is owned leads: the resource, its row, and what the row owns.
-pub type Place<'a> = (&'static Resource, &'a str, &'static Owned);
+/// The path of a subresource: the resource, the key of the owner, and the subresource.
+pub type OwnedPath<'a> = (&'static Resource, &'a str, &'static Owned);
 
-/// What rows of a resource own under this name.
+/// The subresource of this name.
 pub fn find(resource: &'static Resource, name: &str) -> Option<&'static Owned> {
     resource.owned.iter().find(|owned| owned.name == name)
 }
 
-/// Where the page of what a row owns is.
-pub fn address(visit: &Visit<'_>, (resource, key, owned): Place<'_>) -> String {
+/// The URL of the page of a subresource.
+pub fn address(visit: &Visit<'_>, (resource, key, owned): OwnedPath<'_>) -> String {
     format!("{}/{}/owned/{}", visit.address(resource), encoded(key), owned.name)
 }
 
 impl Owned {
-    /// What one of it is known by.
+    /// The key of an entry.
     fn key(&self) -> Option<&'static Field> {
         self.shape.fields.iter().find(|field| field.access.key)
     }
 
-    /// The fields that are shown, without those that say whose they are.
+    /// The visible fields, without the owner and the scope.
     fn shown(&self) -> Vec<&'static Field> {
         let is_own = |field: &&Field| !matches!(field.access.column, Column::Owner | Column::Scope);
         let is_id = |field: &&Field| field.access.key && matches!(field.kind, Kind::Id);
@@ -53,39 +53,36 @@ impl Owned {
         fields.filter(is_own).filter(|field| !is_id(field)).collect()
     }
 
-    /// The fields of the body of the operation that creates one.
+    /// The fields of the body of a creation.
     fn created(&self) -> Vec<&'static Field> {
         let Some(op) = self.create else { return Vec::new() };
         if let Action::Custom(Custom { body: Body::Form(form), .. }) = op.action {
             return form.fields.iter().collect();
         }
         let is_own = |field: &&Field| !matches!(field.access.column, Column::Owner | Column::Scope);
-        let is_made = |field: &&Field| field.access.key && matches!(field.kind, Kind::Id);
+        let is_generated = |field: &&Field| field.access.key && matches!(field.kind, Kind::Id);
         let fields = self.shape.fields.iter().filter(|field| field.access.create && !field.is_token());
-        fields.filter(is_own).filter(|field| !is_made(field)).collect()
+        fields.filter(is_own).filter(|field| !is_generated(field)).collect()
     }
 
-    /// The fields that can be changed.
+    /// The editable fields.
     fn changed(&self) -> impl Iterator<Item = &'static Field> {
         self.shape.fields.iter().filter(|field| field.access.patch && !field.is_token() && !field.access.key)
     }
 }
 
-/// Shows what a row owns, with a form for one more.
-///
-/// # Errors
-/// The operations' own.
-pub async fn show(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
-    page(visit, place, &Value::Null, None).await
+/// Lists the entries, with a form for a new one.
+pub async fn show(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
+    page(visit, owned_path, &Value::Null, None).await
 }
 
 async fn page(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (resource, key, owned) = place;
+    let (resource, key, owned) = owned_path;
     let op = visit.need(owned.list)?;
     let parent = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
@@ -96,8 +93,8 @@ async fn page(
     let output = visit.perform(input).await?;
     let listed = output.rows();
     let words = visit.words;
-    let held = barrier(visit, place, &parent).await?;
-    let here = address(visit, place);
+    let held = barrier(visit, owned_path, &parent).await?;
+    let here = address(visit, owned_path);
     let rows: Vec<Value> = listed.iter().map(|row| line(visit, owned, row, &here)).collect();
     let add = visit.may(owned.create).filter(|_| held.is_none()).map(|_| {
         let fields = plain_fields(visit, &owned.created(), typed, problem);
@@ -124,25 +121,25 @@ async fn page(
     let content = json!({
         "back": { "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": title }, "heading": heading,
         "errors": errors(visit, problem), "add": add, "columns": columns, "rows": rows, "next": next,
-        "empty": { "title": words.page("none"), "text": words.explained(owned.shape.about) },
+        "empty": { "title": words.page("none"), "text": words.explanation(owned.shape.about) },
         "remove": remove, "held": held.map(|role| visit.carries(role)),
     });
     visit.page(problem.map_or(200, Problem::status), "relation.html", &heading, &content)
 }
 
-/// The highest role of whom something is owned by that keeps the person from writing it.
+/// The highest role of the owner that prevents the user from changing entries.
 async fn barrier(
     visit: &Visit<'_>,
-    (resource, key, owned): Place<'_>,
+    (resource, key, owned): OwnedPath<'_>,
     parent: &Value,
 ) -> Result<Option<RoleType>, Problem> {
     let mut ops = [owned.create, owned.change, owned.delete].into_iter().flatten();
     if ops.any(is_protected) { visit.barrier(resource, (key, parent)).await } else { Ok(None) }
 }
 
-/// Goes on where no role keeps the person from writing what is owned.
-async fn unbarred(visit: &Visit<'_>, place: Place<'_>) -> Result<(), Problem> {
-    match barrier(visit, place, &Value::Null).await? {
+/// Succeeds unless a role of the owner prevents the user from changing entries.
+async fn unbarred(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<(), Problem> {
+    match barrier(visit, owned_path, &Value::Null).await? {
         Some(role) => Err(visit.barred_by(role)),
         None => Ok(()),
     }
@@ -163,53 +160,50 @@ fn line(visit: &Visit<'_>, owned: &Owned, row: &Value, here: &str) -> Value {
     json!({ "id": id, "href": has_page.then(|| format!("{here}/{}", encoded(&id))), "avatar": null, "cells": cells })
 }
 
-/// Adds one.
+/// Adds an entry.
 ///
 /// # Errors
-/// What has no place in the form.
-pub async fn add(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = place;
+/// Any problem that the form cannot display.
+pub async fn add(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = owned_path;
     let op = visit.need(owned.create)?;
-    unbarred(visit, place).await?;
+    unbarred(visit, owned_path).await?;
     let body = Value::Object(filled(owned.created().into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body.clone());
     match visit.perform(input).await {
-        Ok(_) => Ok(done(&address(visit, place), "created")),
-        Err(problem) if is_of_form(&problem) => page(visit, place, &body, Some(&problem)).await,
+        Ok(_) => Ok(done(&address(visit, owned_path), "created")),
+        Err(problem) if is_of_form(&problem) => page(visit, owned_path, &body, Some(&problem)).await,
         Err(problem) => Err(problem),
     }
 }
 
-/// Deletes those that were chosen, all or none.
-///
-/// # Errors
-/// The operation's own.
-pub async fn remove(visit: &Visit<'_>, place: Place<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = place;
+/// Deletes the selected entries in one transaction.
+pub async fn remove(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = owned_path;
     let op = visit.need(owned.delete)?;
-    unbarred(visit, place).await?;
+    unbarred(visit, owned_path).await?;
     let chosen: Vec<&str> =
         visit.form.iter().filter(|(name, _)| name == "selected").map(|(_, id)| id.as_str()).collect();
-    // what nobody can make again here is deleted by who has just proven who they are, after it was asked
+    // entries that cannot be created again here require a confirmation and reauthentication
     if owned.create.is_none() && !chosen.is_empty() {
         visit.fresh()?;
         if one(&visit.form, "sure") != Some("true") {
-            return confirm(visit, place, &chosen).await;
+            return confirm(visit, owned_path, &chosen).await;
         }
     }
     let inputs = chosen.iter().map(|id| Input::of(op, vec![key.to_owned(), (*id).to_owned()]));
     visit.perform_together(inputs.collect()).await.map_err(|(_, problem)| problem)?;
-    Ok(done(&address(visit, place), "deleted"))
+    Ok(done(&address(visit, owned_path), "deleted"))
 }
 
-/// Asks whether those that were chosen are to be deleted, by what people tell them apart.
+/// Asks for confirmation before the selected entries are deleted.
 async fn confirm(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     chosen: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = place;
+    let (_, key, owned) = owned_path;
     let mut input = Input::of(visit.need(owned.list)?, vec![key.to_owned()]);
     input.query.push(("count".to_owned(), MOST.to_owned()));
     let rows = visit.perform(input).await?.rows();
@@ -221,7 +215,7 @@ async fn confirm(
     });
     let facts: Vec<String> = facts.collect();
     let words = visit.words;
-    let here = address(visit, place);
+    let here = address(visit, owned_path);
     let hidden = chosen.iter().map(|id| ("selected", *id)).chain([("sure", "true")]);
     let hidden: Vec<Value> = hidden.map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let heading = format!("{}: {}", words.page("delete"), words.resources(owned.shape.name));
@@ -234,7 +228,7 @@ async fn confirm(
     visit.page(200, "confirm.html", &heading, &content)
 }
 
-/// The further operations on one that are offered: those that write, and have a form.
+/// The further operations on an entry that the user may call and that have a form.
 fn offered<'a>(visit: &'a Visit<'_>, owned: &'a Owned) -> impl Iterator<Item = &'static Op> + 'a {
     of_one(owned).filter(|op| visit.visitor.may(op))
 }
@@ -243,42 +237,39 @@ fn of_one(owned: &Owned) -> impl Iterator<Item = &'static Op> + '_ {
     owned.others.iter().copied().filter(|op| op.method != Method::Get && act::has_form(op))
 }
 
-/// Shows one: what can be changed, and what else can be done with it.
-///
-/// # Errors
-/// The operations' own.
+/// Shows an entry with its editable fields and further operations.
 pub async fn show_one(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let row = read_one(visit, place, id).await?;
-    one_page(visit, place, (id, &row, &row), None).await
+    let row = read_one(visit, owned_path, id).await?;
+    one_page(visit, owned_path, (id, &row, &row), None).await
 }
 
-async fn read_one(visit: &Visit<'_>, (_, key, owned): Place<'_>, id: &str) -> Result<Value, Problem> {
+async fn read_one(visit: &Visit<'_>, (_, key, owned): OwnedPath<'_>, id: &str) -> Result<Value, Problem> {
     let Some(op) = owned.read else { return Ok(Value::Null) };
     Ok(visit.perform(Input::of(op, vec![key.to_owned(), id.to_owned()])).await?.json())
 }
 
 async fn one_page(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     (id, row, typed): (&str, &Value, &Value),
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, _, owned) = place;
+    let (_, _, owned) = owned_path;
     let words = visit.words;
-    let here = address(visit, place);
+    let here = address(visit, owned_path);
     let fields: Vec<&Field> = owned.changed().collect();
-    let held = barrier(visit, place, &Value::Null).await?;
+    let held = barrier(visit, owned_path, &Value::Null).await?;
     let can_change = visit.may(owned.change).is_some() && !fields.is_empty() && held.is_none();
     let sections: Vec<Value> = if can_change || owned.read.is_some() {
-        let mut told = plain_fields(visit, &fields, typed, problem);
-        for field in told.iter_mut().filter_map(Value::as_object_mut).filter(|_| !can_change) {
+        let mut rendered = plain_fields(visit, &fields, typed, problem);
+        for field in rendered.iter_mut().filter_map(Value::as_object_mut).filter(|_| !can_change) {
             field.insert("control".to_owned(), json!("shown"));
         }
-        vec![json!({ "title": "", "about": "", "fields": told, "is_readonly": !can_change })]
+        vec![json!({ "title": "", "about": "", "fields": rendered, "is_readonly": !can_change })]
     } else {
         Vec::new()
     };
@@ -319,12 +310,16 @@ async fn one_page(
     page.show(visit, problem.map_or(200, Problem::status))
 }
 
-/// Saves one.
+/// Saves an entry.
 ///
 /// # Errors
-/// What has no place in the form.
-pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = place;
+/// Any problem that the form cannot display.
+pub async fn save(
+    visit: &Visit<'_>,
+    owned_path: OwnedPath<'_>,
+    id: &str,
+) -> Result<Response<AnswerBody>, Problem> {
+    let (_, key, owned) = owned_path;
     let op = visit.need(owned.change)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
     let fields: Vec<&'static Field> = owned.changed().collect();
@@ -332,11 +327,11 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
         Some(yours) => chosen(&fields, yours, &visit.form),
         None => changes(fields.iter().copied(), &visit.form, &base),
     };
-    let here = address(visit, place);
+    let here = address(visit, owned_path);
     if changed.is_empty() {
         return Ok(done(&here, "unchanged"));
     }
-    // what replaces the whole takes what was not changed, too
+    // PUT needs the unchanged members, too
     let mut body =
         if op.method == Method::Put { base.as_object().cloned().unwrap_or_default() } else { Map::new() };
     body.extend(changed.clone());
@@ -348,8 +343,8 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
     input.body = Some(Value::Object(body));
     let answer = visit.perform(input).await;
     if is_stale(&answer) && owned.read.is_some() {
-        let now = read_one(visit, place, id).await?;
-        if is_there(&fields, &changed, &now) {
+        let now = read_one(visit, owned_path, id).await?;
+        if is_applied(&fields, &changed, &now) {
             return Ok(done(&here, "saved"));
         }
         let one = format!("{here}/{}", encoded(id));
@@ -363,64 +358,66 @@ pub async fn save(visit: &Visit<'_>, place: Place<'_>, id: &str) -> Result<Respo
     match answer {
         Ok(_) => Ok(done(&here, "saved")),
         Err(problem) if is_of_form(&problem) => {
-            let row = read_one(visit, place, id).await?;
+            let row = read_one(visit, owned_path, id).await?;
             let mut typed = row.clone();
             typed.as_object_mut().into_iter().for_each(|members| members.extend(changed.clone()));
-            one_page(visit, place, (id, &row, &typed), Some(&problem)).await
+            one_page(visit, owned_path, (id, &row, &typed), Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
 }
 
-/// Shows the form of a further operation on one.
+/// Shows the form of a further operation on an entry.
 ///
 /// # Errors
-/// It is not offered here.
-pub async fn ask(
+/// The operation is unknown, or the user may not call it.
+pub async fn show_act(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     (id, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(of_one(place.2).find(|op| op.name == name))?;
-    if is_wanted(op) {
+    let op = visit.need(of_one(owned_path.2).find(|op| op.name == name))?;
+    if is_required(op) {
         visit.fresh()?;
     }
-    unbarred(visit, place).await?;
-    act_page(visit, place, (id, name), &Value::Null, None)
+    unbarred(visit, owned_path).await?;
+    act_page(visit, owned_path, (id, name), &Value::Null, None)
 }
 
 fn act_page(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     (id, name): (&str, &str),
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(of_one(place.2).find(|op| op.name == name))?;
-    let here = address(visit, place);
+    let op = visit.need(of_one(owned_path.2).find(|op| op.name == name))?;
+    let here = address(visit, owned_path);
     let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
-    act::form_page(visit, (op, &[place.1, id]), (back, typed), problem)
+    act::form_page(visit, (op, &[owned_path.1, id]), (back, typed), problem)
 }
 
-/// Runs a further operation on one.
+/// Runs a further operation on an entry.
 ///
 /// # Errors
-/// What has no place in its form.
+/// Any problem that the form cannot display.
 pub async fn run(
     visit: &Visit<'_>,
-    place: Place<'_>,
+    owned_path: OwnedPath<'_>,
     (id, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = place;
+    let (_, key, owned) = owned_path;
     let op = visit.need(of_one(owned).find(|op| op.name == name))?;
-    unbarred(visit, place).await?;
+    unbarred(visit, owned_path).await?;
     let body = Value::Object(filled(act::fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
     input.body = op.takes_body().then(|| body.clone());
     input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
-        Ok(_) => Ok(done(&address(visit, place), "done")),
-        Err(problem) if is_of_form(&problem) => act_page(visit, place, (id, name), &body, Some(&problem)),
+        Ok(_) => Ok(done(&address(visit, owned_path), "done")),
+        Err(problem) if is_of_form(&problem) => {
+            act_page(visit, owned_path, (id, name), &body, Some(&problem))
+        }
         Err(problem) => Err(problem),
     }
 }

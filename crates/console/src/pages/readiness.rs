@@ -1,4 +1,4 @@
-//! How far a store is from living without passwords: whom each reason keeps back, and what mends it.
+//! Passwordless readiness of a user store: the number of users that each reason blocks, and the remedies.
 
 use chancery_resource::{Op, Problem};
 use chancery_userstore::user::USER;
@@ -14,34 +14,31 @@ use crate::shell::{
     visit::{Visit, hue, initials},
 };
 
-/// How many passkeys might be required.
+/// Numbers of required passkeys to simulate.
 const WHAT_IF: [&str; 3] = ["1", "2", "3"];
 const READY: &str = "Ready";
-/// The reason of those who have no password, which may have been taken away.
-const WITHOUT: &str = "PasswordNotSet";
+/// The reason of users without a password, which may have been removed.
+const NO_PASSWORD: &str = "PasswordNotSet";
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
     visit.need(operation!("PasskeyReadiness"))
 }
 
-/// Shows the numbers, or the people behind one of them.
-///
-/// # Errors
-/// The operation's own.
+/// Shows the numbers, or the users of one reason.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let mut input = Input::of(operation(visit)?, Vec::new());
     for (parameter, sent) in [("reason", "reason"), ("required", "requiredCredentialCount")] {
         input.query.extend(visit.parameter(parameter).map(|value| (sent.to_owned(), value.to_owned())));
     }
     let call = call(visit, &input);
-    let told = visit.perform(input).await?.json();
+    let report = visit.perform(input).await?.json();
     match visit.parameter("reason") {
-        Some(reason) => people(visit, &told, (reason, &call)),
-        None => reasons(visit, &told, &call),
+        Some(reason) => people(visit, &report, (reason, &call)),
+        None => reasons(visit, &report, &call),
     }
 }
 
-/// This page's address for a reason, under the same supposition.
+/// The URL of this page for a reason, with the same simulation.
 fn address(visit: &Visit<'_>, reason: Option<&str>, required: Option<&str>) -> String {
     let all = [("reason", reason), ("required", required)];
     let all: Vec<String> =
@@ -49,10 +46,10 @@ fn address(visit: &Visit<'_>, reason: Option<&str>, required: Option<&str>) -> S
     if all.is_empty() { visit.path().to_owned() } else { format!("{}?{}", visit.path(), all.join("&")) }
 }
 
-fn reasons(visit: &Visit<'_>, told: &Value, call: &str) -> Result<Response<AnswerBody>, Problem> {
+fn reasons(visit: &Visit<'_>, report: &Value, call: &str) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let required = visit.parameter("required");
-    let rows: Vec<Value> = told["reasons"]
+    let rows: Vec<Value> = report["reasons"]
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default()
@@ -67,48 +64,48 @@ fn reasons(visit: &Visit<'_>, told: &Value, call: &str) -> Result<Response<Answe
             json!({ "id": reason, "href": href, "avatar": null, "cells": cells })
         })
         .collect();
-    let ready = told["ready"].as_u64().unwrap_or_default();
-    let text = format!("{} {} {}", ready, words.page("of_people_ready"), plain(&told["users"]));
+    let ready = report["ready"].as_u64().unwrap_or_default();
+    let text = format!("{} {} {}", ready, words.page("of_people_ready"), plain(&report["users"]));
     let href = (ready > 0).then(|| address(visit, Some(READY), required));
-    let about = if told["isComplete"] == json!(true) { "" } else { words.page("first_were_counted") };
+    let about = if report["isComplete"] == json!(true) { "" } else { words.page("first_were_counted") };
     let about = format!("{} {about}", words.page("readiness_about"));
     let columns = ["col_reason", "col_people", "col_remedy"];
-    shown(
+    list_page(
         visit,
         words.page("readiness"),
         (columns.as_slice(), rows),
         json!({
-            "about": about.trim(), "api_call": call, "more_acts": [], "views": views(visit, told),
+            "about": about.trim(), "api_call": call, "more_acts": [], "views": views(visit, report),
             "count": { "text": text, "href": href }, "empty": null,
         }),
     )
 }
 
-/// What if so many passkeys were required?
-fn views(visit: &Visit<'_>, told: &Value) -> Vec<Value> {
-    let (words, asked) = (visit.words, visit.parameter("required"));
-    let now = plain(&told["requiredCredentialCount"]);
-    let as_set = if asked.is_none() {
+/// The simulations of other numbers of required passkeys.
+fn views(visit: &Visit<'_>, report: &Value) -> Vec<Value> {
+    let (words, requested) = (visit.words, visit.parameter("required"));
+    let now = plain(&report["requiredCredentialCount"]);
+    let as_set = if requested.is_none() {
         format!("{}: {now}", words.page("as_required"))
     } else {
         words.page("as_required").to_owned()
     };
-    let as_set = json!({ "label": as_set, "href": visit.path(), "is_current": asked.is_none() });
+    let as_set = json!({ "label": as_set, "href": visit.path(), "is_current": requested.is_none() });
     let others = WHAT_IF.iter().map(|count| {
         let label = format!("{} {count}", words.page("if_required"));
-        json!({ "label": label, "href": address(visit, None, Some(count)), "is_current": asked == Some(count) })
+        json!({ "label": label, "href": address(visit, None, Some(count)), "is_current": requested == Some(count) })
     });
     std::iter::once(as_set).chain(others).collect()
 }
 
 fn people(
     visit: &Visit<'_>,
-    told: &Value,
+    report: &Value,
     (reason, call): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let users = directory::of_shape(&USER).filter(|users| visit.may(users.read).is_some());
-    let people = told["people"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let people = report["people"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rows: Vec<Value> = people
         .iter()
         .map(|person| {
@@ -119,15 +116,15 @@ fn people(
         })
         .collect();
     let of = |one: &&Value| plain(&one["reason"]) == reason;
-    let all = told["reasons"].as_array().and_then(|all| all.iter().find(of)).map(|one| &one["users"]);
-    let all = plain(all.unwrap_or(&told["ready"]));
+    let all = report["reasons"].as_array().and_then(|all| all.iter().find(of)).map(|one| &one["users"]);
+    let all = plain(all.unwrap_or(&report["ready"]));
     let text = if all == rows.len().to_string() { all } else { format!("{} / {all}", rows.len()) };
     let back = json!({ "icon": "chevron-left", "label": words.page("readiness"), "href": address(visit, None, visit.parameter("required")) });
     let columns = ["col_name", "login_name"];
-    let nobody = json!({ "title": words.page("nothing_found"), "text": "", "act": null });
+    let empty = json!({ "title": words.page("nothing_found"), "text": "", "act": null });
     let act = match reason {
         READY => Some(Act::RemovePasswords),
-        WITHOUT => Some(Act::GiveBackPasswords),
+        NO_PASSWORD => Some(Act::GiveBackPasswords),
         _ => None,
     };
     let more = users.zip(act).map_or_else(
@@ -137,25 +134,22 @@ fn people(
             json!({ "selectable": !batch.is_empty(), "batch": batch, "acts_at": visit.address(users) })
         },
     );
-    shown(
+    list_page(
         visit,
         words.page(&format!("blocks_{reason}")),
         (columns.as_slice(), rows),
         with(
             json!({
                 "about": words.page(&format!("mend_{reason}")), "api_call": call, "more_acts": [back], "views": [],
-                "count": { "text": text, "href": null }, "empty": nobody,
+                "count": { "text": text, "href": null }, "empty": empty,
             }),
             more,
         ),
     )
 }
 
-/// Fills a list, which has nothing to choose unless `more` says so.
-///
-/// # Errors
-/// The page cannot be made.
-pub fn shown(
+/// Renders a list, without selection unless `more` enables it.
+pub fn list_page(
     visit: &Visit<'_>,
     heading: &str,
     (columns, rows): (&[&str], Vec<Value>),

@@ -1,4 +1,4 @@
-//! What the rows are called that other rows name: read together, once for each resource.
+//! Names of referenced rows, read with one request for each resource.
 
 use std::collections::BTreeSet;
 
@@ -6,54 +6,50 @@ use chancery_record::{Field, Kind};
 use chancery_resource::Problem;
 use serde_json::Value;
 
-use super::look_up::{Reading, rows_by};
+use super::batch_lookup::{ReadOptions, rows_by};
 use crate::shell::{
     directory::{self, Resource, encoded, key_of, title_of},
     presentation::Names,
     visit::Visit,
 };
 
-/// The resource that an id of a row names: by the field, or by what else the row says.
-pub fn named_by(resource: &Resource, field: &Field, row: &Value) -> Option<&'static Resource> {
+/// The resource that an id of a row refers to: by the field, or by other members of the row.
+pub fn referenced_resource(resource: &Resource, field: &Field, row: &Value) -> Option<&'static Resource> {
     if !matches!(field.kind, Kind::Id) {
         return None;
     }
-    let told = || directory::of_shape((resource.presentation.named_by)(field.wire(), row)?);
-    resource.referenced(field).or_else(told)
+    let by_row = || directory::of_shape((resource.presentation.referenced_shape)(field.wire(), row)?);
+    resource.referenced(field).or_else(by_row)
 }
 
-/// The names of all rows that these fields of these rows name, as far as the person may list them.
-///
-/// # Errors
-/// The operations' own.
+/// The names of all rows that these fields of these rows refer to, as far as the user may list them.
 pub async fn names(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (fields, rows): (&[&Field], &[Value]),
 ) -> Result<Names, Problem> {
-    let mut asked: Vec<(&'static Resource, BTreeSet<String>)> = Vec::new();
+    let mut lookups: Vec<(&'static Resource, BTreeSet<String>)> = Vec::new();
     for row in rows {
         for field in fields {
-            let (Some(other), Some(id)) = (named_by(resource, field, row), row[field.wire()].as_str()) else {
+            let (Some(other), Some(id)) =
+                (referenced_resource(resource, field, row), row[field.wire()].as_str())
+            else {
                 continue;
             };
-            match asked.iter_mut().find(|(known, _)| std::ptr::eq(*known, other)) {
+            match lookups.iter_mut().find(|(known, _)| std::ptr::eq(*known, other)) {
                 Some((_, ids)) => drop(ids.insert(id.to_owned())),
-                None => asked.push((other, BTreeSet::from([id.to_owned()]))),
+                None => lookups.push((other, BTreeSet::from([id.to_owned()]))),
             }
         }
     }
     let mut names = Names::new();
-    for (other, ids) in asked {
+    for (other, ids) in lookups {
         find(visit, other, &ids, &mut names).await?;
     }
     Ok(names)
 }
 
-/// Adds the names of the rows of a resource that have these ids, as far as the person may list them.
-///
-/// # Errors
-/// The operation's own.
+/// Adds the names of the rows with these ids, as far as the user may list them.
 pub async fn find(
     visit: &Visit<'_>,
     other: &'static Resource,
@@ -69,10 +65,7 @@ pub async fn find(
     Ok(())
 }
 
-/// The rows of these keys, as far as the person may list them.
-///
-/// # Errors
-/// The operation's own.
+/// The rows with these keys, as far as the user may list them.
 pub async fn rows_of(
     visit: &Visit<'_>,
     other: &'static Resource,
@@ -80,5 +73,5 @@ pub async fn rows_of(
 ) -> Result<Vec<Value>, Problem> {
     let (Some(op), Some(key)) = (visit.may(other.list), other.key()) else { return Ok(Vec::new()) };
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    rows_by(visit, (op, key.wire()), &ids, Reading::default()).await
+    rows_by(visit, (op, key.wire()), &ids, ReadOptions::default()).await
 }

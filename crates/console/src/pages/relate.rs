@@ -1,4 +1,4 @@
-//! What a row is linked with: seen, added to, and taken out of.
+//! The page of a relation: lists, adds and removes related rows.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    circle,
     form::{errors, is_of_form},
+    group_cycle,
     item::read,
     list::cursor_of,
 };
@@ -22,12 +22,12 @@ use crate::shell::{
     visit::{Visit, one},
 };
 
-/// The most links that are shown where they cannot be read in pieces.
+/// Maximum number of related rows if they cannot be paged.
 const MOST: usize = 500;
-/// Links of a piece.
-const PIECE: usize = 100;
+/// Page size.
+const PAGE_SIZE: usize = 100;
 
-/// The operation that adds links of a relation, or takes them out.
+/// The operation that adds or removes related rows.
 pub fn operation(resource: &Resource, name: &str, change: RelationChange) -> Option<&'static Op> {
     let is_it = |op: &&&'static Op| match op.action {
         Action::Relate(relation, what) => relation.name == name && what == change,
@@ -36,7 +36,7 @@ pub fn operation(resource: &Resource, name: &str, change: RelationChange) -> Opt
     resource.others.iter().find(is_it).copied()
 }
 
-/// Whether a page of the relation is offered: links can be added here, or taken out.
+/// Whether the page of a relation is offered: the user may add or remove related rows.
 pub fn is_offered(visit: &Visit<'_>, resource: &Resource, relation: &Relation) -> bool {
     let changes = [RelationChange::Add, RelationChange::Remove];
     changes.into_iter().any(|change| visit.may(operation(resource, relation.name, change)).is_some())
@@ -51,10 +51,7 @@ fn relation(
     Ok((relation, directory::of_shape(relation.target)))
 }
 
-/// Shows what a row is linked with.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the related rows.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -63,7 +60,7 @@ pub async fn show(
     page(visit, resource, (key, name), None).await
 }
 
-/// The page, with what was typed and refused.
+/// The page, with the submitted value and its error.
 async fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -72,9 +69,9 @@ async fn page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (relation, other) = relation(resource, name)?;
     let row = read(visit, resource, key).await?;
-    let piece = (PIECE, visit.parameter("cursor"));
-    let (linked, next) = match linked(visit, (resource, relation), key, piece).await? {
-        Some(found) => found,
+    let page_request = (PAGE_SIZE, visit.parameter("cursor"));
+    let (linked, next) = match linked(visit, (resource, relation), key, page_request).await? {
+        Some(linked_rows) => linked_rows,
         None => (nested(&row, relation), None),
     };
     let next = next.map(|cursor| format!("?cursor={}", encoded(&cursor)));
@@ -85,7 +82,7 @@ async fn page(
     let barred = barred(visit, (resource, relation), key, (other, &linked)).await?;
     let held = barred.get(key);
     let can = |change| held.is_none() && visit.may(operation(resource, name, change)).is_some();
-    let mut field = found_field(visit, "id", other);
+    let mut field = search_field(visit, "id", other);
     if let Some(members) = field.as_object_mut().filter(|_| refused.is_some()) {
         let typed = one(&visit.form, "id").unwrap_or_default();
         members.extend(
@@ -108,13 +105,13 @@ async fn page(
     let content = json!({
         "back": { "href": here, "label": title_of(resource, &row) }, "heading": heading, "add": add, "api_call": api_call, "errors": errors(visit, refused),
         "columns": [{ "label": words.page("col_name"), "sort": null }], "rows": rows, "next": next,
-        "empty": { "title": words.page("none"), "text": words.explained(relation.about) },
+        "empty": { "title": words.page("none"), "text": words.explanation(relation.about) },
         "remove": remove, "held": held.map(|role| visit.carries(*role)),
     });
     visit.page(refused.map_or(200, Problem::status), "relation.html", &heading, &content)
 }
 
-/// The roles that keep the person from changing links of a row, or of those that it is linked with, by their ids.
+/// The roles that prevent the user from changing the relation of this row, or of the related rows, by id.
 async fn barred(
     visit: &Visit<'_>,
     (resource, relation): (&Resource, &'static Relation),
@@ -130,11 +127,11 @@ async fn barred(
         return Ok(HashMap::new());
     };
     let ids = own.into_iter().chain(others).filter_map(|id| parse_id(&id)).collect();
-    let found = visit.barred(shape, ids).await?;
-    Ok(found.into_iter().map(|(id, role)| (id.to_string(), role)).collect())
+    let roles = visit.barred(shape, ids).await?;
+    Ok(roles.into_iter().map(|(id, role)| (id.to_string(), role)).collect())
 }
 
-/// The rows that one shows of a relation.
+/// The related rows that a row contains.
 pub fn nested(row: &Value, relation: &Relation) -> Vec<Value> {
     match row.get(relation.name) {
         Some(Value::Array(rows)) => rows.clone(),
@@ -143,7 +140,7 @@ pub fn nested(row: &Value, relation: &Relation) -> Vec<Value> {
     }
 }
 
-/// The relation by which those on the other side see the same links.
+/// The relation in the opposite direction.
 pub fn reverse(resource: &Resource, relation: &Relation) -> Option<&'static Relation> {
     let is_same = |back: &&'static Relation| {
         back.table == relation.table
@@ -153,11 +150,8 @@ pub fn reverse(resource: &Resource, relation: &Relation) -> Option<&'static Rela
     relation.target.relations.iter().find(is_same)
 }
 
-/// A piece of what a row is linked with, read by the other side's list, and the cursor of the next one; `None` where that
-/// list is not there.
-///
-/// # Errors
-/// The operation's own.
+/// A page of related rows, read by the list of the related resource, and the cursor of the next page; `None` if that list
+/// is not available.
 pub async fn linked(
     visit: &Visit<'_>,
     (resource, relation): (&Resource, &Relation),
@@ -177,8 +171,8 @@ pub async fn linked(
     Ok(Some((rows, next)))
 }
 
-/// The field by which a row is found that is to be linked.
-pub fn found_field(visit: &Visit<'_>, name: &str, other: Option<&Resource>) -> Value {
+/// The reference field for a row to add.
+pub fn search_field(visit: &Visit<'_>, name: &str, other: Option<&Resource>) -> Value {
     let search = other.map(|other| format!("/console/find?in={}", other.name));
     let label =
         other.map_or_else(|| visit.words.page("add").to_owned(), |other| visit.words.resource(other.name));
@@ -202,10 +196,7 @@ fn linked_row(
             "held": barred.get(&id).map(|role| visit.carries(*role)) })
 }
 
-/// Adds a link, or takes those out that were chosen.
-///
-/// # Errors
-/// The operation's own.
+/// Adds a related row, or removes the selected ones.
 pub async fn change(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -220,9 +211,9 @@ pub async fn change(
     let mut input = Input::of(op, vec![key.to_owned()]);
     (input.body, input.is_brief) = (Some(json!({ "relatedIds": ids })), true);
     if let Err(problem) = visit.perform(input).await {
-        let around = circle::find(visit, (resource, key, name), (&ids, &problem)).await?;
+        let around = group_cycle::find(visit, (resource, key, name), (&ids, &problem)).await?;
         return match around {
-            Some(path) => circle::show(visit, (resource, key, name), &path),
+            Some(path) => group_cycle::show(visit, (resource, key, name), &path),
             None if is_of_form(&problem) => page(visit, resource, (key, name), Some(&problem)).await,
             None => Err(problem),
         };

@@ -1,4 +1,4 @@
-//! A change before it is made, and what two people changed at once.
+//! Review of a change before it is saved, and merge of concurrent changes.
 
 use chancery_record::Field;
 use chancery_resource::Problem;
@@ -8,16 +8,16 @@ use serde_json::{Map, Value, json};
 
 use super::{
     difference::change,
-    form::{at, changed_by_form, hidden},
+    form::{at, editable_fields, hidden},
 };
 use crate::shell::{
     call::call,
     directory::{Resource, encoded},
-    fields::{is_kept, is_secret, told},
+    fields::{display_value, is_secret, is_write_only},
     visit::{Visit, one},
 };
 
-/// What a change would do, before it is made.
+/// The review page of a change.
 pub fn review_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -26,11 +26,12 @@ pub fn review_page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let rows: Vec<Value> = changed_by_form(resource)
+    let rows: Vec<Value> = editable_fields(resource)
         .filter_map(|field| Some((field, changed.get(field.wire())?)))
         .map(|(field, now)| {
             let wire = field.wire();
-            let (before, after) = (told(field, base, at(base, wire)), told(field, base, now));
+            let (before, after) =
+                (display_value(field, base, at(base, wire)), display_value(field, base, now));
             change(&words.field(wire), &before, &after)
         })
         .collect();
@@ -46,7 +47,7 @@ pub fn review_page(
     visit.page(200, "review.html", heading, &content)
 }
 
-/// The same change by the interface, without what is secret.
+/// The change as a curl command, without secrets.
 fn patch_call(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -54,11 +55,11 @@ fn patch_call(
     changed: &Map<String, Value>,
 ) -> String {
     let Some(op) = resource.patch else { return String::new() };
-    let open = changed_by_form(resource).filter(|field| !is_secret(field, before));
+    let open = editable_fields(resource).filter(|field| !is_secret(field, before));
     let open = open.filter_map(|field| {
         let value = changed.get(field.wire())?;
-        // a file is too long to be read here
-        let value = if is_kept(field, before) { json!("…") } else { value.clone() };
+        // a file is too long for the command
+        let value = if is_write_only(field, before) { json!("…") } else { value.clone() };
         Some((field.wire().to_owned(), value))
     });
     let mut body: Map<String, Value> = open.collect();
@@ -71,17 +72,18 @@ fn patch_call(
     call(visit, &input)
 }
 
-/// What is merged: the page of the row, and its fields that can be changed.
+/// The context of a merge: the page of the row, and its editable fields.
 pub struct Merged<'a> {
-    /// The address of the row's page, which takes the form.
+    /// The path of the row's page, which receives the form.
     pub here: &'a str,
     /// The fields.
     pub fields: &'a [&'static Field],
-    /// Who changed the row last and when, for who may know it.
+    /// Who changed the row last and when, if the user may know.
     pub last: Option<(String, String)>,
 }
 
-/// What two people changed at once: then, now and yours, side by side. What only one of them changed is chosen already.
+/// The merge page of concurrent changes: original, current and own values. If only one side changed a field, its value is
+/// preselected.
 pub fn merge_page(
     visit: &Visit<'_>,
     merged: &Merged<'_>,
@@ -102,24 +104,24 @@ pub fn merge_page(
             let mine = yours.get(wire).unwrap_or(then);
             let is_mine = yours.contains_key(wire) && then == present;
             json!({
-                "label": words.field(wire), "name": wire, "then": told(field, base, then), "now": told(field, now, present),
-                "yours": told(field, base, mine),
+                "label": words.field(wire), "name": wire, "then": display_value(field, base, then), "now": display_value(field, now, present),
+                "yours": display_value(field, base, mine),
                 "chosen": if is_mine { "yours" } else { "now" }, "differs": yours.contains_key(wire) && then != present,
             })
         })
         .collect();
     let heading = words.page("merge_title");
-    let mut kept = hidden(merged.fields.iter().copied(), now);
-    kept.push(json!({ "name": "merge", "value": Value::Object(yours.clone()).to_string() }));
+    let mut hidden_fields = hidden(merged.fields.iter().copied(), now);
+    hidden_fields.push(json!({ "name": "merge", "value": Value::Object(yours.clone()).to_string() }));
     let (who, when) = merged.last.as_ref().map_or(("", ""), |(who, when)| (who, when));
     let content = json!({
         "back": { "href": merged.here, "label": words.page("back") }, "heading": heading, "who": who, "when_iso": when,
-        "rows": rows, "action": merged.here, "hidden": kept, "save": words.page("save"),
+        "rows": rows, "action": merged.here, "hidden": hidden_fields, "save": words.page("save"),
     });
     visit.page(409, "merge.html", heading, &content)
 }
 
-/// What was chosen of one's own changes where two people changed the same.
+/// The own values that were selected in a merge.
 pub fn chosen(fields: &[&Field], yours: &str, form: &[(String, String)]) -> Map<String, Value> {
     let yours: Map<String, Value> = serde_json::from_str(yours).unwrap_or_default();
     let is_chosen = |wire: &str| one(form, wire) == Some("yours");
@@ -127,24 +129,23 @@ pub fn chosen(fields: &[&Field], yours: &str, form: &[(String, String)]) -> Map<
     yours.into_iter().filter(|(wire, _)| known(wire) && is_chosen(wire)).collect()
 }
 
-/// Whether what somebody changed is there already, as it is after a form that was sent twice. What forms begin without cannot
-/// be compared.
-pub fn is_there(fields: &[&Field], yours: &Map<String, Value>, now: &Value) -> bool {
+/// Whether the change is already stored, as after a repeated submission. Write-only fields cannot be compared.
+pub fn is_applied(fields: &[&Field], yours: &Map<String, Value>, now: &Value) -> bool {
     let is_same = |(wire, value): (&String, &Value)| at(now, wire) == value;
-    let is_seen = |wire: &str| fields.iter().any(|field| field.wire() == wire && !is_kept(field, now));
+    let is_seen = |wire: &str| fields.iter().any(|field| field.wire() == wire && !is_write_only(field, now));
     yours.keys().all(|wire| is_seen(wire)) && yours.iter().all(is_same)
 }
 
-/// Whether nothing that a form shows, or that somebody changes by it, was changed by anybody else. Of what forms begin without
-/// nobody can tell, so a change of that is never untouched.
-pub fn is_untouched(fields: &[&Field], yours: &Map<String, Value>, (base, now): (&Value, &Value)) -> bool {
-    let is_blind = |field: &Field| yours.contains_key(field.wire()) && is_kept(field, now);
+/// Whether no field of the form has changed since it was rendered. Write-only fields cannot be compared, so a change of
+/// one counts as a possible conflict.
+pub fn is_unmodified(fields: &[&Field], yours: &Map<String, Value>, (base, now): (&Value, &Value)) -> bool {
+    let is_blind = |field: &Field| yours.contains_key(field.wire()) && is_write_only(field, now);
     !fields.iter().any(|field| is_blind(field) || is_changed(field, base, now))
 }
 
-/// Whether a field is another now than when the form was opened. What forms begin without, and what the form of an undo does
-/// not have, cannot be compared.
+/// Whether a field has changed since the form was rendered. Write-only fields, and fields that the form of an undo lacks,
+/// cannot be compared.
 fn is_changed(field: &Field, base: &Value, now: &Value) -> bool {
     let wire = field.wire();
-    !is_kept(field, now) && base.get(wire).is_some_and(|then| then != at(now, wire))
+    !is_write_only(field, now) && base.get(wire).is_some_and(|then| then != at(now, wire))
 }

@@ -1,4 +1,4 @@
-//! What somebody may do, and why: each role that counts as a sentence, with where it counts and through what it is held.
+//! Effective permissions and their reasons: each role as a sentence, with its scope and the groups that grant it.
 
 use std::collections::BTreeSet;
 
@@ -22,26 +22,26 @@ use crate::shell::{
     words::{Words, raised},
 };
 
-/// Roles that are told: who has more has them through very many groups.
+/// Maximum number of roles: more come from very many groups.
 const MOST: usize = 50;
-/// Roles that a card tells.
+/// Maximum number of roles on a card.
 const MOST_LINES: usize = 6;
-/// Groups through which the way is looked for.
+/// Maximum number of groups whose path is looked up.
 const MOST_WAYS: usize = 12;
-/// Kinds of things that a sentence names.
+/// Maximum number of resources that a sentence names.
 const MOST_THINGS: usize = 3;
 
-/// The shapes of what roles are given for.
+/// The shapes of the scopes of roles.
 pub static SCOPES: [&Shape; 4] = [&CUSTOMER, &SUBSCRIPTION, &TENANT, &IDP_INSTANCE];
 
-/// What a role allows: the names of what it writes, and of what it reads alone.
+/// The permissions of a role: the resources that it may write, and those that it may only read.
 pub struct Allowed {
     writes: Vec<&'static str>,
     reads: Vec<&'static str>,
 }
 
 impl Allowed {
-    /// What this role allows within its scope, those first that people look for first.
+    /// The permissions of this role within its scope, in the order of the navigation.
     pub fn by(role: RoleType) -> Self {
         let ops = || directory::operations().filter(|op| role.satisfies(op.permit));
         let writes: BTreeSet<&str> = ops().filter(|op| op.writes()).map(|op| op.shape.name).collect();
@@ -55,15 +55,15 @@ impl Allowed {
         Self { writes: sorted(writes), reads: sorted(reads) }
     }
 
-    /// What it allows, as permissions are called.
+    /// The permissions by name.
     pub fn permissions(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         let writes = self.writes.iter().map(|name| (*name, format!("{name}.Write")));
         writes.chain(self.reads.iter().map(|name| (*name, format!("{name}.Read"))))
     }
 }
 
-/// The names of things as a sentence has them: the first ones, and how many more there are.
-pub fn things(words: &Words, names: &[&str]) -> String {
+/// The names of resources in a sentence: the first ones, and the number of the others.
+pub fn resource_list(words: &Words, names: &[&str]) -> String {
     let first: Vec<String> = names.iter().take(MOST_THINGS).map(|name| words.many(name)).collect();
     let first = first.join(", ");
     match names.len().saturating_sub(MOST_THINGS) {
@@ -72,38 +72,33 @@ pub fn things(words: &Words, names: &[&str]) -> String {
     }
 }
 
-/// What a role does, as the beginning of a sentence.
-pub fn does(words: &Words, role: RoleType) -> String {
+/// The permissions of a role, as the start of a sentence.
+pub fn role_summary(words: &Words, role: RoleType) -> String {
     if role == RoleType::SystemAdmin {
         return raised(words.page("rights_everything"));
     }
     let allowed = Allowed::by(role);
     let parts = [("rights_writes", &allowed.writes), ("rights_reads", &allowed.reads)];
     let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
-    let told: Vec<String> =
-        parts.map(|(key, names)| words.page(key).replace("{things}", &things(words, names))).collect();
-    if told.is_empty() { raised(words.page("rights_nothing")) } else { raised(&told.join("; ")) }
+    let phrases: Vec<String> =
+        parts.map(|(key, names)| words.page(key).replace("{things}", &resource_list(words, names))).collect();
+    if phrases.is_empty() { raised(words.page("rights_nothing")) } else { raised(&phrases.join("; ")) }
 }
 
-/// What one may do here, as the interface tells it; `None` where nobody of this resource has roles.
-///
-/// # Errors
-/// The operation's own.
+/// The effective permissions of a principal; `None` if the resource has no roles.
 pub async fn effective(visit: &Visit<'_>, resource: &Resource, key: &str) -> Result<Option<Value>, Problem> {
-    let told = resource.presentation.rights.as_ref().and_then(|rights| directory::of_name(rights.operation));
-    let Some(op) = visit.may(told) else { return Ok(None) };
+    let operation =
+        resource.presentation.rights.as_ref().and_then(|rights| directory::of_name(rights.operation));
+    let Some(op) = visit.may(operation) else { return Ok(None) };
     match visit.perform(Input::of(op, vec![key.to_owned()])).await {
         Ok(output) => Ok(Some(output.json())),
-        // who reads people without administering them is told nothing of their rights
+        // users who may read people without administering them do not see their permissions
         Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
         Err(problem) => Err(problem),
     }
 }
 
-/// The card of one's roles, which leads to the sentences.
-///
-/// # Errors
-/// The operations' own.
+/// The card with the roles of a principal, which links to the sentences.
 pub async fn card(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -111,8 +106,8 @@ pub async fn card(
 ) -> Result<Option<Card>, Problem> {
     let Some(effective) = effective(visit, resource, key).await? else { return Ok(None) };
     let words = visit.words;
-    let told = sentences(visit, resource, row, &effective).await?;
-    let lines: Vec<Line> = told
+    let sentences_of_roles = sentences(visit, resource, row, &effective).await?;
+    let lines: Vec<Line> = sentences_of_roles
         .iter()
         .take(MOST_LINES)
         .map(|one| {
@@ -128,7 +123,7 @@ pub async fn card(
         })
         .collect();
     let about = if lines.is_empty() { words.page("rights_none") } else { "" };
-    let count = (told.len() > MOST_LINES).then(|| told.len().to_string());
+    let count = (sentences_of_roles.len() > MOST_LINES).then(|| sentences_of_roles.len().to_string());
     let more = (!lines.is_empty()).then(|| {
         json!({ "href": format!("{}/{}/rights", visit.address(resource), encoded(key)), "label": words.page("rights_why") })
     });
@@ -143,10 +138,7 @@ pub async fn card(
     }))
 }
 
-/// Shows what one may do, and why.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the effective permissions and their reasons.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -155,24 +147,24 @@ pub async fn show(
     let row = read(visit, resource, key).await?;
     let effective = effective(visit, resource, key).await?;
     let effective = effective.ok_or_else(|| Problem::not_found("page of rights here"))?;
-    let told = sentences(visit, resource, &row, &effective).await?;
+    let sentences_of_roles = sentences(visit, resource, &row, &effective).await?;
     let held = (&effective)["assignments"].as_array().map_or(0, Vec::len);
     let (words, name) = (visit.words, title_of(resource, &row));
     let heading = words.page("rights_title").replace("{name}", &name);
-    let more = held.saturating_sub(told.len());
+    let more = held.saturating_sub(sentences_of_roles.len());
     let are_given = resource.presentation.rights.as_ref().is_some_and(|rights| rights.are_given);
     let grant =
         directory::of_shape(&ROLE_ASSIGNMENT).filter(|roles| are_given && visit.may(roles.create).is_some());
     let content = json!({
         "back": { "href": format!("{}/{}", visit.address(resource), encoded(key)), "label": name }, "heading": heading,
-        "sentences": told,
+        "sentences": sentences_of_roles,
         "more": if more > 0 { words.page("rights_rest").replace("{n}", &more.to_string()) } else { String::new() },
         "grant": grant.map(|roles| json!({ "href": format!("{}/new?principalId={}", visit.address(roles), encoded(key)), "label": words.page("grant_give") })),
     });
     visit.page(200, "rights.html", &heading, &content)
 }
 
-/// Each role that counts, as the parts of its sentence.
+/// The template context of the sentences of all roles.
 async fn sentences(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -182,24 +174,24 @@ async fn sentences(
     let all = effective["assignments"].as_array().map(Vec::as_slice).unwrap_or_default();
     let held: Vec<&Value> = all.iter().take(MOST).collect();
     let scopes = held.iter().filter_map(|one| Some((one["scopeType"].as_str()?, one["scopeId"].as_str()?)));
-    let names = places(visit, scopes).await?;
+    let names = scope_names(visit, scopes).await?;
     let mut ways: Vec<(String, Vec<Value>)> = Vec::new();
-    let mut told = Vec::new();
+    let mut all_sentences = Vec::new();
     for one in held {
         let source = one["sourceId"].as_str().filter(|_| one["source"] == json!("Group")).unwrap_or_default();
         if !source.is_empty() && ways.len() < MOST_WAYS && !ways.iter().any(|(known, _)| known == source) {
-            ways.push((source.to_owned(), through(visit, resource, (row, source)).await?));
+            ways.push((source.to_owned(), granting_groups(visit, resource, (row, source)).await?));
         }
         let way = ways.iter().find(|(known, _)| known == source).map(|(_, way)| way.clone());
         let role = one["roleType"].as_str().unwrap_or_default();
-        let place = place(visit, one["scopeId"].as_str(), &names);
-        told.push(sentence(visit, role, (&place, &way.unwrap_or_default())));
+        let scope = scope_of(visit, one["scopeId"].as_str(), &names);
+        all_sentences.push(sentence(visit, role, (&scope, &way.unwrap_or_default())));
     }
-    Ok(told)
+    Ok(all_sentences)
 }
 
-/// A role as the parts of its sentence.
-pub fn sentence(visit: &Visit<'_>, role: &str, (place, through): (&Value, &[Value])) -> Value {
+/// The template context of the sentence of a role.
+pub fn sentence(visit: &Visit<'_>, role: &str, (scope, through): (&Value, &[Value])) -> Value {
     let words = visit.words;
     let kind = RoleType::of(role);
     let allowed = kind.map(Allowed::by);
@@ -208,17 +200,14 @@ pub fn sentence(visit: &Visit<'_>, role: &str, (place, through): (&Value, &[Valu
         names.iter().map(|name| words.many(name)).collect::<Vec<_>>().join(", ")
     };
     json!({
-        "does": kind.map_or_else(String::new, |kind| does(words, kind)), "where": place, "role": words.choice(role),
+        "does": kind.map_or_else(String::new, |kind| role_summary(words, kind)), "where": scope, "role": words.choice(role),
         "through": through, "writes": all(allowed.as_ref().map(|allowed| &allowed.writes)),
         "reads": all(allowed.as_ref().map(|allowed| &allowed.reads)),
     })
 }
 
-/// The names of the places where roles count, by their kinds and ids.
-///
-/// # Errors
-/// The operations' own.
-pub async fn places(
+/// The names of the scopes of roles, by type and id.
+pub async fn scope_names(
     visit: &Visit<'_>,
     scopes: impl Iterator<Item = (&str, &str)> + Clone,
 ) -> Result<Names, Problem> {
@@ -233,8 +222,8 @@ pub async fn places(
     Ok(names)
 }
 
-/// Where a role counts.
-pub fn place(visit: &Visit<'_>, id: Option<&str>, names: &Names) -> Value {
+/// The template context of the scope of a role.
+pub fn scope_of(visit: &Visit<'_>, id: Option<&str>, names: &Names) -> Value {
     let words = visit.words;
     let Some(id) = id else {
         let (of, text) = (words.page("rights_in"), words.page("rights_here"));
@@ -244,8 +233,8 @@ pub fn place(visit: &Visit<'_>, id: Option<&str>, names: &Names) -> Value {
     json!({ "of": words.page("rights_of"), "text": text, "alone": text, "href": href })
 }
 
-/// The groups through which a role is held: the one that somebody is in, and the one above it that has the role.
-async fn through(
+/// The groups that grant a role: the user's own group, and the group above it that has the role.
+async fn granting_groups(
     visit: &Visit<'_>,
     resource: &Resource,
     (row, group): (&Value, &str),
@@ -262,7 +251,7 @@ async fn through(
     Ok(first.into_iter().chain([last]).collect())
 }
 
-/// The group of the user store that somebody is in and that lies below another group; none where they are in that one.
+/// The user's own group in the user store below another group; `None` if the user is a direct member of that one.
 async fn nearest(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -288,15 +277,15 @@ async fn nearest(
     let mut input = Input::of(below, vec![top.to_owned()]);
     let filter: Vec<String> = ids.iter().take(MOST).map(|id| format!("id eq {}", json!(id))).collect();
     input.query.extend([("filter".to_owned(), filter.join(" or ")), ("count".to_owned(), "1".to_owned())]);
-    let found = visit.perform(input).await?.json();
-    let found = found.as_array().and_then(|found| found.first());
-    Ok(found.map(|group| {
+    let groups_below = visit.perform(input).await?.json();
+    let groups_below = groups_below.as_array().and_then(|groups_below| groups_below.first());
+    Ok(groups_below.map(|group| {
         let href = format!("{}/{}", visit.address(groups), encoded(group["id"].as_str().unwrap_or_default()));
         json!({ "text": title_of(groups, group), "href": href })
     }))
 }
 
-/// Who a platform user or group is in the user store that is shown.
+/// The id of a platform user or group in the selected user store.
 fn subject<'a>(visit: &Visit<'_>, row: &'a Value) -> Option<&'a str> {
     let store = visit.visitor.store.as_ref()?.scope.id.to_string();
     let all = row["identities"].as_array()?;

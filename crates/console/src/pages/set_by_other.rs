@@ -1,5 +1,5 @@
-//! Credentials of people with roles that were set by somebody without these roles: shown where a role is assigned, and counted on
-//! the overview.
+//! Credentials of users with roles that were set by somebody without these roles: shown where a role is assigned, and
+//! counted on the overview.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{readiness::shown, reference, rights::SCOPES};
+use super::{readiness::list_page, reference, rights::SCOPES};
 use crate::shell::{
     call::call,
     directory::{encoded, of_shape, operation},
@@ -23,79 +23,73 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// The path of the page that lists all.
-pub const HERE: &str = "/console/set-by-others";
-/// The most lines of a card.
+/// The path of the page with the full list.
+pub const PATH: &str = "/console/set-by-others";
+/// Maximum number of lines of a card.
 const MOST_LINES: usize = 12;
-/// The parameter of the operation that names a platform user; the page has the same.
+/// The parameter of the operation, and of the page, that names a platform user.
 pub const PERSON: &str = "platformUserId";
-/// The one that names a platform group.
+/// The parameter that names a platform group.
 pub const GROUP: &str = "platformGroupId";
-/// Those that name a role that is about to be given, and where.
+/// The parameters that name a role to be assigned, and its scope.
 const ROLE: &str = "roleType";
 const TARGET: &str = "applyToId";
 
-/// The answer of the operation with these parameters; none if the caller has no permission.
-async fn asked(visit: &Visit<'_>, of: &[(&str, &str)]) -> Result<Option<(Value, String)>, Problem> {
+/// The response to these parameters; `None` if the user has no permission.
+async fn request(visit: &Visit<'_>, of: &[(&str, &str)]) -> Result<Option<(Value, String)>, Problem> {
     let Some(op) = visit.may(operation!("GetCredentialsSetByOthers")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
     input.query.extend(of.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let call = call(visit, &input);
-    // boxed, because the futures of pages with many parts need much stack already
+    // boxed, because the futures of pages with many components need much stack already
     Ok(Some((Box::pin(visit.perform(input)).await?.json(), call)))
 }
 
-fn items(told: &Value) -> &[Value] {
-    told["items"].as_array().map(Vec::as_slice).unwrap_or_default()
+fn items(report: &Value) -> &[Value] {
+    report["items"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether everybody was examined.
-fn is_complete(told: &Value) -> bool {
-    told["isComplete"] == json!(true)
+/// Whether all users were checked.
+fn is_complete(report: &Value) -> bool {
+    report["isComplete"] == json!(true)
 }
 
-/// The number of people with such credentials, and whether everybody was examined; none if the caller has no permission.
-///
-/// # Errors
-/// The operation's own.
+/// The number of users with such credentials, and whether all users were checked; `None` if the user has no permission.
 pub async fn count(visit: &Visit<'_>) -> Result<Option<(usize, bool)>, Problem> {
-    let Some((told, _)) = asked(visit, &[]).await? else { return Ok(None) };
-    let people: BTreeSet<&str> = items(&told).iter().filter_map(|item| item[PERSON].as_str()).collect();
-    Ok(Some((people.len(), is_complete(&told))))
+    let Some((report, _)) = request(visit, &[]).await? else { return Ok(None) };
+    let people: BTreeSet<&str> = items(&report).iter().filter_map(|item| item[PERSON].as_str()).collect();
+    Ok(Some((people.len(), is_complete(&report))))
 }
 
-/// Shows the list for everybody, or for the person or group that the query names, with a role that is about to be given.
-///
-/// # Errors
-/// The operation's own.
+/// Shows the list of all, or of the user or group in the query, also for a role to be assigned.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let of = [PERSON, GROUP, ROLE, TARGET].into_iter();
     let of: Vec<(&str, &str)> = of.filter_map(|name| Some((name, visit.parameter(name)?))).collect();
     visit.need(operation!("GetCredentialsSetByOthers"))?;
-    let (told, call) = asked(visit, &of).await?.unwrap_or_default();
-    let names = names(visit, items(&told)).await?;
-    let rows: Vec<Value> = items(&told)
+    let (report, call) = request(visit, &of).await?.unwrap_or_default();
+    let names = names(visit, items(&report)).await?;
+    let rows: Vec<Value> = items(&report)
         .iter()
         .map(|item| {
             let role = words.choice(&plain(&item["role"])).to_owned();
             let cells = [
                 Cell::of("title", name(visit, &item[PERSON], &names)).with_sub(role),
-                Cell::of("text", kind(visit, item)),
+                Cell::of("text", kind_text(visit, item)),
                 Cell::of("text", name(visit, &item["setBy"], &names)),
                 item["setOn"].as_str().map_or_else(Cell::none, Cell::moment),
             ];
-            json!({ "id": plain(&item["userId"]), "href": place(visit, item), "avatar": null, "cells": cells })
+            json!({ "id": plain(&item["userId"]), "href": credential_href(visit, item), "avatar": null, "cells": cells })
         })
         .collect();
-    let about = if is_complete(&told) { "" } else { words.page("first_were_looked_at") };
+    let about = if is_complete(&report) { "" } else { words.page("first_were_looked_at") };
     let about = format!("{} {about}", words.page("set_by_others_about"));
     let all =
-        (!of.is_empty()).then(|| json!({ "icon": "chevron-left", "label": words.page("all"), "href": HERE }));
+        (!of.is_empty()).then(|| json!({ "icon": "chevron-left", "label": words.page("all"), "href": PATH }));
     let columns = ["col_who", "col_what", "col_set_by", "col_when"];
     let nothing = json!({ "title": words.page("set_by_others_none"), "text": "", "act": null });
     let count = rows.len().to_string();
-    shown(
+    list_page(
         visit,
         words.page("set_by_others"),
         (columns.as_slice(), rows),
@@ -106,26 +100,20 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     )
 }
 
-/// The card of the person or group that this parameter of the operation names; none if the list is empty.
-///
-/// # Errors
-/// The operation's own.
+/// The card of the user or group that this parameter names; none if the list is empty.
 pub async fn cards(visit: &Visit<'_>, of: Option<(&str, &str)>) -> Result<Vec<Card>, Problem> {
     let Some(of) = of else { return Ok(Vec::new()) };
-    let card = told(visit, &[of], visit.words.page("set_by_others_about")).await?;
+    let card = credential_card(visit, &[of], visit.words.page("set_by_others_about")).await?;
     Ok(card.into_iter().collect())
 }
 
 /// The card of a group of the user store; none if it is no platform group, or if the list is empty.
-///
-/// # Errors
-/// The operations' own.
 pub async fn of_group_of_store(visit: &Visit<'_>, key: &str) -> Result<Vec<Card>, Problem> {
     let id = platform_group(visit, key).await?;
     cards(visit, id.as_deref().map(|id| (GROUP, id))).await
 }
 
-/// The platform group of a group of the user store, if the caller may list it and ask about it.
+/// The platform group of a group of the user store, if the user may list it and call the operation.
 async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, Problem> {
     let list = of_shape(&APPLICATION_GROUP).and_then(|groups| visit.may(groups.list));
     let Some((list, _)) = list.zip(visit.may(operation!("GetCredentialsSetByOthers"))) else {
@@ -137,20 +125,17 @@ async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, 
     Ok(rows.pointer("/0/id").and_then(Value::as_str).map(str::to_owned))
 }
 
-/// The card of a role assignment that is about to be made: what others set who do not hold this role. None if the list is empty.
-///
-/// # Errors
-/// The operation's own.
-pub async fn before(visit: &Visit<'_>, assignment: &Value) -> Result<Option<Card>, Problem> {
+/// The card of a role assignment to be created: credentials set by others without this role. `None` if the list is empty.
+pub async fn assignment_warning(visit: &Visit<'_>, assignment: &Value) -> Result<Option<Card>, Problem> {
     let Some((of, role)) = principal(assignment).zip(assignment[ROLE].as_str()) else { return Ok(None) };
     let mut targets = SCOPES.iter();
     let target = targets.find_map(|shape| assignment[format!("applyTo{}Id", shape.name)].as_str());
-    let asked = [Some(of), Some((ROLE, role)), target.map(|id| (TARGET, id))];
-    let asked: Vec<(&str, &str)> = asked.into_iter().flatten().collect();
-    told(visit, &asked, visit.words.page("set_by_others_before")).await
+    let parameters = [Some(of), Some((ROLE, role)), target.map(|id| (TARGET, id))];
+    let parameters: Vec<(&str, &str)> = parameters.into_iter().flatten().collect();
+    credential_card(visit, &parameters, visit.words.page("set_by_others_before")).await
 }
 
-/// Whom a role assignment is for, as a parameter of the operation.
+/// The principal of a role assignment, as a parameter of the operation.
 pub fn principal(assignment: &Value) -> Option<(&'static str, &str)> {
     let name = match assignment["principalType"].as_str() {
         Some("PlatformUser") => PERSON,
@@ -160,10 +145,14 @@ pub fn principal(assignment: &Value) -> Option<(&'static str, &str)> {
     Some((name, assignment["principalId"].as_str()?))
 }
 
-/// The card with the first of the credentials that the operation lists with these parameters; none if there are none.
-async fn told(visit: &Visit<'_>, of: &[(&str, &str)], about: &str) -> Result<Option<Card>, Problem> {
-    let Some((told, _)) = asked(visit, of).await? else { return Ok(None) };
-    let items = items(&told);
+/// The card with the first credentials for these parameters; `None` if the list is empty.
+async fn credential_card(
+    visit: &Visit<'_>,
+    of: &[(&str, &str)],
+    about: &str,
+) -> Result<Option<Card>, Problem> {
+    let Some((report, _)) = request(visit, of).await? else { return Ok(None) };
+    let items = items(&report);
     if items.is_empty() {
         return Ok(None);
     }
@@ -171,10 +160,10 @@ async fn told(visit: &Visit<'_>, of: &[(&str, &str)], about: &str) -> Result<Opt
     let is_group = of.iter().any(|(name, _)| *name == GROUP);
     let lines = items.iter().take(MOST_LINES).map(|item| {
         let by = words.page("set_by").replace("{name}", &name(visit, &item["setBy"], &names));
-        // for a group, each line names the person
-        let whose = name(visit, &item[PERSON], &names);
-        let sub = if is_group { format!("{whose} · {by}") } else { by };
-        let (text, href) = (kind(visit, item).to_owned(), place(visit, item));
+        // for a group, each line names the user
+        let person = name(visit, &item[PERSON], &names);
+        let sub = if is_group { format!("{person} · {by}") } else { by };
+        let (text, href) = (kind_text(visit, item).to_owned(), credential_href(visit, item));
         Line { tone: "warn", text, sub, href, iso: plain(&item["setOn"]), ..Line::default() }
     });
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(of).finish();
@@ -185,18 +174,15 @@ async fn told(visit: &Visit<'_>, of: &[(&str, &str)], about: &str) -> Result<Opt
         about: about.to_owned(),
         count: Some(items.len().to_string()),
         lines: lines.collect(),
-        more: Some(json!({ "href": format!("{HERE}?{query}"), "label": words.page("set_by_others_all") })),
+        more: Some(json!({ "href": format!("{PATH}?{query}"), "label": words.page("set_by_others_all") })),
         ..Card::default()
     }))
 }
 
-/// The line on a user's card about applications, if the list for the user's platform user is not empty.
-///
-/// # Errors
-/// The operation's own.
+/// The line on a user's card about applications, if the list of the user's platform user is not empty.
 pub async fn line(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem> {
-    let Some((told, _)) = asked(visit, &[(PERSON, person)]).await? else { return Ok(None) };
-    let kinds: BTreeSet<&str> = items(&told).iter().map(|item| kind(visit, item)).collect();
+    let Some((report, _)) = request(visit, &[(PERSON, person)]).await? else { return Ok(None) };
+    let kinds: BTreeSet<&str> = items(&report).iter().map(|item| kind_text(visit, item)).collect();
     if kinds.is_empty() {
         return Ok(None);
     }
@@ -204,12 +190,12 @@ pub async fn line(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Probl
         tone: "warn",
         text: visit.words.page("set_by_others").into(),
         sub: kinds.into_iter().collect::<Vec<_>>().join(" · "),
-        href: Some(format!("{HERE}?{PERSON}={}", encoded(person))),
+        href: Some(format!("{PATH}?{PERSON}={}", encoded(person))),
         ..Line::default()
     }))
 }
 
-/// The names of the people and of the setters, as far as the caller may list them.
+/// The names of the users and of those who set the credentials, as far as the user may list them.
 async fn names(visit: &Visit<'_>, items: &[Value]) -> Result<Names, Problem> {
     let ids = items.iter().flat_map(|item| [&item[PERSON], &item["setBy"]]);
     let mut unknown: BTreeSet<String> = ids.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -229,7 +215,7 @@ fn name(visit: &Visit<'_>, id: &Value, names: &Names) -> String {
     known.map_or_else(|| visit.words.page("set_by_unknown").to_owned(), |(name, _)| name.clone())
 }
 
-fn kind<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
+fn kind_text<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
     visit.words.page(match item["kind"].as_str() {
         Some("Password") => "set_by_password",
         Some("Passkey") => "set_by_passkey",
@@ -239,7 +225,7 @@ fn kind<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
 }
 
 /// The page on which the credential is replaced or deleted.
-fn place(visit: &Visit<'_>, item: &Value) -> Option<String> {
+fn credential_href(visit: &Visit<'_>, item: &Value) -> Option<String> {
     let users = of_shape(&USER)?;
     visit.may(users.read)?;
     let user = format!("{}/{}", users.address(item["userStore"].as_str()), encoded(&plain(&item["userId"])));

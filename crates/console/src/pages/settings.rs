@@ -1,5 +1,5 @@
-//! The settings of an identity provider, a second factor or a tenant: all its options on one page, each with the editor
-//! that fits it, the default beside it. What was changed is saved in one transaction.
+//! The settings of an identity provider, a second factor or a tenant: all options on one page, each with its control and
+//! its default. Changes are saved in one transaction.
 
 mod stored;
 
@@ -28,10 +28,10 @@ use crate::shell::{
 pub use self::stored::value_of;
 pub use crate::shell::settings_access::{are_offered, can_be_set, owners};
 
-/// The most options of one owner that a page shows.
+/// Maximum number of options of one owner.
 const MOST: &str = "500";
 
-/// The sections of a page: the key of each title, and how the names begin of those that stand in it.
+/// The sections: the key of each title, and the prefixes of the options in it.
 const SECTIONS: [(&str, &[&str]); 9] = [
     ("settings_brand", &["Brand", "PageLinks"]),
     ("settings_locks", &["AttemptsBefore", "TemporaryLock", "LoginThrottling", "UserLock"]),
@@ -47,23 +47,23 @@ const SECTIONS: [(&str, &[&str]); 9] = [
     ("settings_deletion", &["UserDeletion"]),
 ];
 
-/// One option of the owner: of the catalogue, of its own, or both.
+/// An option of the owner: of the catalogue, custom, or both.
 pub struct Setting {
     /// Its name.
     pub name: String,
     entry: Option<&'static Entry>,
     row: Option<Value>,
-    /// Whether its owner can be used as it is set.
+    /// Whether the owner is usable with its present settings.
     is_right: bool,
 }
 
 impl Setting {
-    /// What is stored; empty where the default counts.
+    /// The stored value; empty if the default applies.
     fn stored(&self) -> String {
         self.row.as_ref().map_or_else(String::new, |row| plain(row.get("value").unwrap_or(&Value::Null)))
     }
 
-    /// What is in effect.
+    /// The effective value.
     fn effective(&self) -> String {
         let stored = self.stored();
         let default = self.entry.map_or("", |entry| entry.default);
@@ -74,7 +74,7 @@ impl Setting {
         self.entry.is_some_and(|entry| entry.secret)
     }
 
-    /// What is said below it: what its default is, and that there is something secret.
+    /// The hint: the default, or whether a secret is set.
     fn hint(&self, visit: &Visit<'_>) -> String {
         let words = visit.words;
         if self.is_secret() {
@@ -85,16 +85,20 @@ impl Setting {
             return words.page(if is_set { "secret_is_set" } else { "secret_is_not_set" }).to_owned();
         }
         let Some(entry) = self.entry else { return String::new() };
-        let told = format!("{} {}", words.page("default_is"), in_words(entry, entry.default, words));
-        // a switch shows what it is
+        let default_text = format!("{} {}", words.page("default_is"), in_words(entry, entry.default, words));
+        // a switch shows its state
         let is_plain = matches!(entry.form, Form::Flag) && self.effective() == entry.default;
         if is_plain {
             return String::new();
         }
-        if self.effective() == entry.default { told } else { format!("{} {told}", words.page("is_changed")) }
+        if self.effective() == entry.default {
+            default_text
+        } else {
+            format!("{} {default_text}", words.page("is_changed"))
+        }
     }
 
-    /// What is wrong with what is stored.
+    /// The error of the stored value.
     pub fn wrong(&self, visit: &Visit<'_>) -> String {
         let is_wrong =
             self.row.as_ref().is_some_and(|row| row.get("hasConfigurationError") == Some(&json!(true)));
@@ -103,7 +107,7 @@ impl Setting {
     }
 }
 
-/// What kind of owner one is.
+/// The owner type of a row.
 async fn owner(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Result<Option<Owner>, Problem> {
     let text = |row: &Value, wire: &str| plain(row.get(wire).unwrap_or(&Value::Null));
     let Some(Settings { owner, .. }) = &resource.presentation.settings else { return Ok(None) };
@@ -121,10 +125,7 @@ async fn owner(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Result<Op
     }
 }
 
-/// All settings of one, in the order of the catalogue, then those of its own by name.
-///
-/// # Errors
-/// The operations' own.
+/// All settings of a row, in the order of the catalogue; then custom options by name.
 pub async fn settings(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -140,7 +141,7 @@ pub async fn settings(
     let mut stored: Vec<Value> = listed.as_array().cloned().unwrap_or_default();
     let name = |row: &Value| plain(row.get("name").unwrap_or(&Value::Null));
     let known = owner(visit, resource, row).await?;
-    // a secret that a linked certificate stands for is empty, and no mistake
+    // a secret that a linked certificate replaces is empty, which is valid
     let is_right = row.get("hasConfigurationError") == Some(&json!(false));
     let mut all: Vec<Setting> = known
         .into_iter()
@@ -165,7 +166,7 @@ pub async fn settings(
     Ok(all)
 }
 
-/// The way from one option to the settings that it is one of, where it has an editor and its default beside it.
+/// The card that links from an option to the settings of its owner, with controls and defaults.
 pub fn card_of(visit: &Visit<'_>, row: &Value) -> Option<Card> {
     let name = row.get("name")?.as_str()?;
     let named = |owner: &'static Resource| Some((owner, row.get(field_of(owner)?)?.as_str()?));
@@ -185,7 +186,7 @@ pub fn card_of(visit: &Visit<'_>, row: &Value) -> Option<Card> {
     })
 }
 
-/// The tokens of their rows, by name.
+/// The concurrency tokens of the options, by name.
 fn tokens(all: &[Setting]) -> Map<String, Value> {
     all.iter()
         .filter_map(|setting| {
@@ -194,7 +195,7 @@ fn tokens(all: &[Setting]) -> Map<String, Value> {
         .collect()
 }
 
-/// What went wrong with one of them.
+/// The error of a setting.
 pub struct Wrong {
     name: String,
     detail: String,
@@ -209,10 +210,7 @@ impl Wrong {
     }
 }
 
-/// Shows them.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the settings.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -233,18 +231,18 @@ fn page(
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let can_change = can_be_set(visit, resource);
-    let preview = can_change.then(|| beside_brand(visit, &here)).flatten();
+    let preview = can_change.then(|| brand_preview(visit, &here)).flatten();
     let sections = SECTIONS.iter().map(|(title, begins)| (*title, Some(*begins)));
-    let place = |setting: &Setting| {
+    let section_of = |setting: &Setting| {
         SECTIONS
             .iter()
             .find(|(_, begins)| begins.iter().any(|begin| setting.name.starts_with(begin)))
             .map(|(title, _)| *title)
     };
-    let told: Vec<Value> = std::iter::once(("section_general", None))
+    let all_sections: Vec<Value> = std::iter::once(("section_general", None))
         .chain(sections)
         .filter_map(|(title, begins)| {
-            let own = all.iter().filter(|setting| place(setting) == begins.map(|_| title));
+            let own = all.iter().filter(|setting| section_of(setting) == begins.map(|_| title));
             let fields: Vec<Map<String, Value>> =
                 own.flat_map(|setting| told(visit, setting, wrong, can_change)).collect();
             let preview = (title == "settings_brand").then_some(()).and(preview.as_ref());
@@ -264,7 +262,7 @@ fn page(
         sub: words.page("settings_about").into(),
         icon: Some("sliders-horizontal"),
         errors: wrong.iter().map(|wrong| wrong.told(visit)).collect(),
-        sections: told,
+        sections: all_sections,
         hidden: hidden(all),
         bar,
         read_only_note: (if can_change { "" } else { words.page("read_only") }).into(),
@@ -274,22 +272,22 @@ fn page(
     Ok(if preview.is_some() { with_frames(shown) } else { shown })
 }
 
-/// What shows the pages of a tenant's sign-in beside its options, for who may try views.
-fn beside_brand(visit: &Visit<'_>, here: &str) -> Option<Value> {
+/// The preview of the tenant's sign-in page next to the brand options, if the user may preview views.
+fn brand_preview(visit: &Visit<'_>, here: &str) -> Option<Value> {
     visit.may(operation!("PreviewView"))?;
     Some(json!({ "frame": format!("{here}/brand") }))
 }
 
-/// What a form keeps of these as they are now.
+/// The hidden fields of a form: the effective values, and the concurrency tokens.
 pub fn hidden(all: &[Setting]) -> Vec<Value> {
     let open = all.iter().filter(|setting| !setting.is_secret());
     let base: Map<String, Value> =
         open.map(|setting| (setting.name.clone(), json!(setting.effective()))).collect();
-    let kept = [("base", base), ("tokens", tokens(all))];
-    kept.map(|(name, value)| json!({ "name": name, "value": Value::Object(value).to_string() })).into()
+    let state = [("base", base), ("tokens", tokens(all))];
+    state.map(|(name, value)| json!({ "name": name, "value": Value::Object(value).to_string() })).into()
 }
 
-/// One of them as templates take it: what was typed, where a form was refused, else what is in effect.
+/// The controls of a setting: with the submitted value after an error, else with the effective one.
 pub fn told(
     visit: &Visit<'_>,
     setting: &Setting,
@@ -315,22 +313,23 @@ pub fn told(
     fields
 }
 
-/// What a form kept of what was there when it was opened, by names of settings.
-fn kept(visit: &Visit<'_>, field: &str) -> Map<String, Value> {
+/// A hidden JSON field of the submitted form, by names of settings.
+fn submitted_json(visit: &Visit<'_>, field: &str) -> Map<String, Value> {
     serde_json::from_str(one(&visit.form, field).unwrap_or("{}")).unwrap_or_default()
 }
 
-/// What a form sets one to, where that is not what the form was opened with.
+/// The submitted value of a setting, if it differs from the original one.
 fn changed(visit: &Visit<'_>, setting: &Setting) -> Option<String> {
     let text = sent(&setting.name, setting.entry, &visit.form)?;
-    let is_same = !setting.is_secret() && kept(visit, "base").get(&setting.name) == Some(&json!(text));
+    let is_same =
+        !setting.is_secret() && submitted_json(visit, "base").get(&setting.name) == Some(&json!(text));
     (!is_same).then_some(text)
 }
 
-/// Saves those that were changed, all or none.
+/// Saves the changed settings in one transaction.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn save(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -346,27 +345,27 @@ pub async fn save(
     }
 }
 
-/// The outcome of saving a settings form.
+/// The result of saving a settings form.
 pub enum Kept<'a> {
-    /// It changes nothing.
+    /// Nothing has changed.
     Nothing,
-    /// All that it changes was saved.
+    /// All changes were saved.
     All(Vec<(&'a Setting, String)>, Vec<Output>),
-    /// One was refused, and nothing was saved.
+    /// One change was refused, and nothing was saved.
     Wrong(Wrong),
 }
 
-/// Saves those of these settings that a form changes, all or none.
+/// Saves the changed ones of these settings in one transaction.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn keep<'a>(
     visit: &Visit<'_>,
     resource: &Resource,
     key: &str,
     all: &'a [Setting],
 ) -> Result<Kept<'a>, Problem> {
-    let tokens = kept(visit, "tokens");
+    let tokens = submitted_json(visit, "tokens");
     let changed: Vec<(&Setting, String)> =
         all.iter().filter_map(|setting| Some((setting, changed(visit, setting)?))).collect();
     if changed.is_empty() {
@@ -381,7 +380,7 @@ pub async fn keep<'a>(
         .collect();
     match visit.perform_together(inputs?).await {
         Ok(outputs) => Ok(Kept::All(changed, outputs)),
-        // one that decides who signs in is told at its place, among those that do not
+        // the error of a protected setting is shown at its control, like that of others
         Err((at, problem)) if is_of_form(&problem) || problem.kind == ProblemKind::Forbidden => {
             let Some((setting, _)) = changed.get(at) else { return Err(problem) };
             let status = if problem.kind == ProblemKind::Forbidden { 403 } else { 400 };
@@ -392,10 +391,7 @@ pub async fn keep<'a>(
     }
 }
 
-/// Sets what a form says of one that was just made, where that is not in effect already, all or none.
-///
-/// # Errors
-/// The operations' own.
+/// Saves the submitted settings of a new owner that differ from the effective ones, in one transaction.
 pub async fn set_new(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -420,7 +416,7 @@ pub async fn set_new(
     visit.perform_together(inputs).await.map(drop).map_err(|(_, problem)| problem)
 }
 
-/// The operation that sets one: it makes a row where there is none.
+/// The operation that sets an option: it creates the row if there is none.
 fn input(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -440,7 +436,7 @@ fn input(
     Ok(input)
 }
 
-/// What was refused, or what somebody else set it to meanwhile.
+/// The error message, or the value that somebody else has set meanwhile.
 fn detail(visit: &Visit<'_>, setting: &Setting, problem: &Problem) -> String {
     if problem.kind != ProblemKind::ConcurrencyConflict {
         return problem.errors.as_slice().first().map_or(&problem.detail, |error| &error.detail).clone();
@@ -454,7 +450,7 @@ fn detail(visit: &Visit<'_>, setting: &Setting, problem: &Problem) -> String {
     format!("{} {now}", words.page("setting_changed_meanwhile"))
 }
 
-/// Goes on to what was saved. To set it as it was is offered, unless a secret was changed.
+/// Redirects to the saved settings. The undo is offered unless a secret was changed.
 fn saved(
     visit: &Visit<'_>,
     here: &str,

@@ -1,4 +1,4 @@
-//! The first administrator: a link that the log shows after the first start, good for an hour and until it was used.
+//! Creation of the first administrator: a link in the log after the first start, valid for an hour and for one use.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
-    welcome::HERE as WIZARD,
+    welcome::PATH as WIZARD,
 };
 use crate::shell::{
     directory::operation,
@@ -28,15 +28,15 @@ use crate::shell::{
     words::Words,
 };
 
-/// The store that the first administrator is a user of.
+/// The user store of the first administrator.
 const STORE: &str = "default";
 
-/// The path of the link with this code.
+/// The path of the setup link with this code.
 pub fn setup_path(code: &str) -> String {
     format!("/console/setup/{code}")
 }
 
-/// The fields of the page: each with its control, what a browser fills in, and whether it must be filled.
+/// The fields of the form: each with its control, its `autocomplete` value, and whether it is required.
 const FIELDS: [(&str, &str, &str, bool); 7] = [
     ("firstName", "text", "given-name", false),
     ("lastName", "text", "family-name", false),
@@ -47,13 +47,13 @@ const FIELDS: [(&str, &str, &str, bool); 7] = [
     ("repeated", "secret", "new-password", true),
 ];
 
-/// What a form posts, and what is wrong with it, by wire names.
+/// The submitted form, and its errors by wire name.
 type Typed<'a> = (&'a [(String, String)], &'a [(String, String)]);
 
-/// Answers a request for the page. Opening it spends nothing: previews and prefetches do that, too.
+/// Answers a request for the page. Opening it does not use the link up: previews and prefetches open it, too.
 ///
 /// # Errors
-/// The link is none, or no longer good: nothing is told of which.
+/// The link is unknown or no longer valid: the response does not distinguish them.
 pub async fn answer(
     app: &App,
     parts: &Parts,
@@ -63,14 +63,14 @@ pub async fn answer(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (master, shown) = (app.context.master.clone(), code.to_owned());
     let url = app.token_service.public_url.clone();
-    let looking = move |tx: &mut Tx<'_>| {
+    let query = move |tx: &mut Tx<'_>| {
         let is_open = is_setup_open(tx, &master, &shown, now)?;
         let store = load_store_context(tx, STORE)?;
         let can = store.is_some_and(|store| can_make_passkeys(&store.scope.options, &url));
         Ok::<_, Problem>(is_open.then_some(can))
     };
-    let found = app.store.run("FindSetup", Mode::Quick, None, looking).await?;
-    let can_choose = found.ok_or_else(|| Problem::not_found("page here"))?;
+    let link = app.store.run("FindSetup", Mode::Quick, None, query).await?;
+    let can_choose = link.ok_or_else(|| Problem::not_found("page here"))?;
     let show = |wrong: &[(String, String)]| show(app, (parts, code), (form, wrong), words, can_choose);
     if parts.method == Method::GET {
         return show(&[]);
@@ -85,17 +85,18 @@ pub async fn answer(
         return show(&[("repeated".to_owned(), words.page("passwords_differ").to_owned())]);
     }
     let (context, code_of, sent) = (Arc::clone(&app.context), code.to_owned(), form.to_vec());
-    let making = move |tx: &mut Tx<'_>| make(&context, tx, (&code_of, &sent, by_passkey), now);
-    match app.store.run("FirstAdministrator", Mode::Write, None, making).await {
+    let creation =
+        move |tx: &mut Tx<'_>| create_administrator(&context, tx, (&code_of, &sent, by_passkey), now);
+    match app.store.run("FirstAdministrator", Mode::Write, None, creation).await {
         Ok(None) => Ok(see_other(WIZARD)),
         Ok(Some(pass)) => {
             let login = one(form, "loginName").unwrap_or_default().trim();
-            let told = pass_content(
+            let access_pass = pass_content(
                 words,
                 (words.page("setup_pass"), login, &pass),
                 (words.page("pass_sign_in"), WIZARD),
             );
-            page(200, "pass.html", &plain(parts, words, None, words.page("pass_title"), &told))
+            page(200, "pass.html", &plain(parts, words, None, words.page("pass_title"), &access_pass))
         }
         Err(problem) if problem.status() == 400 || problem.status() == 409 => {
             let problem = words.problem(problem);
@@ -148,20 +149,20 @@ fn show(
         })
         .collect();
     let status = if wrong.is_empty() { 200 } else { 400 };
-    let asked = json!({
+    let content = json!({
         "step": "", "errors": errors, "fields": fields, "submit": words.page("setup_submit"),
         "about": words.page("setup_about"),
     });
-    let mut context = plain(parts, words, None, words.page("setup_title"), &asked);
-    if let Some(members) = context.as_object_mut() {
+    let mut page_data = plain(parts, words, None, words.page("setup_title"), &content);
+    if let Some(members) = page_data.as_object_mut() {
         members.insert("csrf".to_owned(), json!(forgery::token(&app.context.master, code.as_bytes())));
     }
-    page(status, "setup.html", &context)
+    page(status, "setup.html", &page_data)
 }
 
-/// Makes the administrator, and uses the link up: in one transaction. The password is hashed within it, which holds up
-/// nobody: this happens once. The access pass of who makes a passkey with it in place of a password.
-fn make(
+/// Creates the administrator and uses the link up, in one transaction. The password is hashed within it: this happens
+/// only once. Returns the access pass if a passkey is to be registered in place of a password.
+fn create_administrator(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     (code, form, by_passkey): (&str, &[(String, String)], bool),
@@ -184,10 +185,10 @@ fn make(
     let user = call(app, tx, (&in_store, now), operation!("CreateUser"), Vec::new(), &body)?;
     let id = user.get("id").map_or_else(String::new, fields::plain);
     let pass = if by_passkey {
-        let wanted = json!({ "userId": id });
-        let made =
-            call(app, tx, (&in_store, now), operation!("IssueTemporaryAccessPass"), Vec::new(), &wanted)?;
-        made.get("value").map(fields::plain)
+        let request = json!({ "userId": id });
+        let issued =
+            call(app, tx, (&in_store, now), operation!("IssueTemporaryAccessPass"), Vec::new(), &request)?;
+        issued.get("value").map(fields::plain)
     } else {
         let password = json!({ "newPassword": one(form, "password").unwrap_or_default() });
         call(app, tx, (&in_store, now), operation!("ResetPassword"), vec![id.clone()], &password)?;
@@ -202,7 +203,7 @@ fn make(
     Ok(pass)
 }
 
-/// Runs an operation of the interface as the server itself; its answer.
+/// Runs an operation of the API as the server itself, and returns its response.
 fn call(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! What a new installation still lacks, told from the data: each step with where it is taken.
+//! The open steps of a new installation, derived from the data: each with its page.
 
 use chancery_management::{
     client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, role_assignment::ROLE_ASSIGNMENT,
@@ -15,26 +15,24 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// A step of setting an installation up.
-pub struct Step {
-    /// Its name in addresses, and in the texts after `step_`.
+/// A step of setting up an installation.
+pub struct SetupStep {
+    /// Its name in URLs, and in the texts after `step_`.
     pub name: &'static str,
-    /// Where it is taken.
+    /// The URL of its page.
     pub href: String,
-    /// Whether the data say that it was taken.
+    /// Whether it is done according to the data.
     pub is_done: bool,
 }
 
-/// The most rows of a resource that are looked at.
+/// Maximum number of rows that are read.
 const FEW: usize = 5;
 
-/// The steps in their order: those that the person may take.
-///
-/// # Errors
-/// The operations' own.
-pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
+/// The steps that the user may take, in order.
+pub async fn steps(visit: &Visit<'_>) -> Result<Vec<SetupStep>, Problem> {
     let mut steps = Vec::new();
-    let mut add = |name: &'static str, href: String, is_done: bool| steps.push(Step { name, href, is_done });
+    let mut add =
+        |name: &'static str, href: String, is_done: bool| steps.push(SetupStep { name, href, is_done });
     let administrators = rows(visit, &ROLE_ASSIGNMENT, "roleType eq \"SystemAdmin\"").await?;
     let is_of_all = visit.visitor.has(Permit::SystemAdmin);
     if is_of_all {
@@ -58,25 +56,25 @@ pub async fn steps(visit: &Visit<'_>) -> Result<Vec<Step>, Problem> {
     let people = directory::of_shape(&USER).filter(|_| visit.store.is_some());
     if let Some(people) = people.filter(|people| visit.may(people.create).is_some()) {
         let rows = some(visit, people, None).await?;
-        // besides those who administer
+        // besides administrators
         add("user", format!("{}/new", visit.address(people)), rows.len() > known.clamp(1, FEW - 1));
     }
     Ok(steps)
 }
 
-/// Where the mail server of the chosen store is set, and whether it is.
+/// The page with the mail server settings of the selected store, and whether they are complete.
 fn mail(visit: &Visit<'_>) -> Option<(String, bool)> {
     directory::of_shape(&IDP_INSTANCE).filter(|owner| settings::can_be_set(visit, owner))?;
     Some((store_settings(visit)?, sends_mail(visit)))
 }
 
-/// Whether the chosen store has what it takes to send mail.
+/// Whether the selected store can send mail.
 pub fn sends_mail(visit: &Visit<'_>) -> bool {
     let store = visit.visitor.store.as_ref();
     store.is_some_and(|store| store.scope.options.sends_mail())
 }
 
-/// Some rows of a resource, for who may list and change it.
+/// Some rows of a resource, if the user may list and change it.
 async fn rows(
     visit: &Visit<'_>,
     shape: &Shape,

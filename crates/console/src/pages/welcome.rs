@@ -1,5 +1,4 @@
-//! The wizard after the first start: one step after another, each of which can be skipped. Nothing is kept of how far
-//! somebody came: the data tell.
+//! The setup wizard after the first start: steps that can be skipped. Progress is not stored, but derived from the data.
 
 use chancery_management::role_assignment::ROLE_ASSIGNMENT;
 use chancery_resource::{Permit, Problem};
@@ -14,7 +13,7 @@ use uuid::Uuid;
 use super::{
     first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
     form::{errors, is_of_form},
-    steps::{Step, steps},
+    steps::{SetupStep, steps},
 };
 use crate::shell::{
     directory::{self, OperationName, operation, operation_name},
@@ -23,10 +22,10 @@ use crate::shell::{
     visit::{Visit, done, nothing_here, one},
 };
 
-/// This page.
-pub const HERE: &str = "/console/welcome";
+/// Path of this page.
+pub const PATH: &str = "/console/welcome";
 
-/// The questions about a second administrator: the field, its control, and whether it must be filled.
+/// The fields of the second administrator: name, control, and whether it is required.
 const SECOND: [(&str, &str, bool); 6] = [
     ("firstName", "text", false),
     ("lastName", "text", false),
@@ -36,33 +35,33 @@ const SECOND: [(&str, &str, bool); 6] = [
     ("password", "secret", true),
 ];
 
-/// Shows the step that the address names, or the first that is open.
+/// Shows the step in the URL, or the first open one.
 ///
 /// # Errors
-/// The operations' own; only who may do all administers here.
+/// The user is no system administrator.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     page(visit, None).await
 }
 
-/// Takes the step.
+/// Submits a step.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
-    may(visit)?;
+    require_system_admin(visit)?;
     match one(&visit.form, "step") {
         Some("mail") => {
             try_mail(visit).await?;
-            Ok(done(&format!("{HERE}?step=mail"), "mailed"))
+            Ok(done(&format!("{PATH}?step=mail"), "mailed"))
         }
-        _ => match second(visit).await {
-            Ok(None) => Ok(done(&format!("{HERE}?step=app"), "created")),
+        _ => match create_second_administrator(visit).await {
+            Ok(None) => Ok(done(&format!("{PATH}?step=app"), "created")),
             Ok(Some(pass)) => {
                 let words = visit.words;
                 let login = one(&visit.form, "loginName").unwrap_or_default().trim();
-                let next = format!("{HERE}?step=app");
-                let told = (words.page("second_pass"), login, pass.as_str());
-                let content = pass_content(words, told, (words.page("go_on"), &next));
+                let next = format!("{PATH}?step=app");
+                let texts = (words.page("second_pass"), login, pass.as_str());
+                let content = pass_content(words, texts, (words.page("go_on"), &next));
                 visit.page(200, "pass.html", words.page("pass_title"), &content)
             }
             Err(problem) if is_of_form(&problem) => page(visit, Some(&problem)).await,
@@ -71,7 +70,7 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     }
 }
 
-fn may(visit: &Visit<'_>) -> Result<(), Problem> {
+fn require_system_admin(visit: &Visit<'_>) -> Result<(), Problem> {
     if visit.visitor.has(Permit::SystemAdmin) {
         return Ok(());
     }
@@ -79,23 +78,23 @@ fn may(visit: &Visit<'_>) -> Result<(), Problem> {
 }
 
 async fn page(visit: &Visit<'_>, problem: Option<&Problem>) -> Result<Response<AnswerBody>, Problem> {
-    may(visit)?;
+    require_system_admin(visit)?;
     let all = steps(visit).await?;
     let name = if problem.is_some() { Some("second") } else { visit.parameter("step") };
     let named = |name: &str| all.iter().position(|step| step.name == name);
     let at = name.and_then(named).or_else(|| all.iter().position(|step| !step.is_done));
     let Some((at, step)) = at.and_then(|at| Some((at, all.get(at)?))) else {
-        // nothing is open
+        // all steps are done
         return Ok(crate::shell::render::see_other("/console"));
     };
     let words = visit.words;
     let next =
-        all.get(at + 1).map_or_else(|| "/console".to_owned(), |next| format!("{HERE}?step={}", next.name));
+        all.get(at + 1).map_or_else(|| "/console".to_owned(), |next| format!("{PATH}?step={}", next.name));
     let skip = words.page(if step.is_done { "go_on" } else { "skip_step" });
     let act = |label: &str, href: &str, is_main: bool| json!({ "label": label, "icon": null, "href": href, "is_main": is_main, "is_dangerous": false });
     let has_form = step.name == "second" && !step.is_done;
     let mut acts = Vec::new();
-    if !has_form && !step.href.starts_with(HERE) {
+    if !has_form && !step.href.starts_with(PATH) {
         acts.push(act(words.page(&format!("step_{}_act", step.name)), &step.href, !step.is_done));
     }
     if !has_form {
@@ -107,7 +106,7 @@ async fn page(visit: &Visit<'_>, problem: Option<&Problem>) -> Result<Response<A
         sub: words.page(&format!("step_{}_about", step.name)).into(),
         acts,
         errors: errors(visit, problem),
-        sections: if has_form { vec![questions(visit, problem)] } else { Vec::new() },
+        sections: if has_form { vec![form_section(visit, problem)] } else { Vec::new() },
         hidden: vec![json!({ "name": "step", "value": step.name })],
         aside: vec![progress(visit, &all, step.name)],
         middle: about(visit, step).await?.into_iter().collect(),
@@ -121,14 +120,14 @@ async fn page(visit: &Visit<'_>, problem: Option<&Problem>) -> Result<Response<A
 }
 
 /// All steps, and which of them are done.
-fn progress(visit: &Visit<'_>, all: &[Step], current: &str) -> Card {
+fn progress(visit: &Visit<'_>, all: &[SetupStep], current: &str) -> Card {
     let words = visit.words;
     let you = Line { tone: "good", text: words.page("step_you").into(), ..Line::default() };
     let lines = all.iter().map(|step| Line {
         tone: if step.is_done { "good" } else { "" },
         icon: (step.name == current && !step.is_done).then_some("arrow-right"),
         text: words.page(&format!("step_{}", step.name)).into(),
-        href: Some(format!("{HERE}?step={}", step.name)),
+        href: Some(format!("{PATH}?step={}", step.name)),
         ..Line::default()
     });
     Card {
@@ -139,17 +138,17 @@ fn progress(visit: &Visit<'_>, all: &[Step], current: &str) -> Card {
     }
 }
 
-/// What a step is about, as it is now.
-async fn about(visit: &Visit<'_>, step: &Step) -> Result<Option<Card>, Problem> {
+/// The card of a step with its present state.
+async fn about(visit: &Visit<'_>, step: &SetupStep) -> Result<Option<Card>, Problem> {
     let words = visit.words;
     match step.name {
         "address" => {
             let url = &visit.app.token_service.public_url;
-            let told = words.page(if step.is_done { "address_good" } else { "address_plain" });
+            let explanation = words.page(if step.is_done { "address_good" } else { "address_plain" });
             let line = Line {
                 tone: if step.is_done { "good" } else { "warn" },
                 text: url.clone(),
-                sub: told.into(),
+                sub: explanation.into(),
                 ..Line::default()
             };
             Ok(Some(Card {
@@ -160,19 +159,19 @@ async fn about(visit: &Visit<'_>, step: &Step) -> Result<Option<Card>, Problem> 
             }))
         }
         "mail" => mail(visit, step.is_done).await,
-        // its form is below, until it is done
+        // its form is shown until it is done
         "second" if !step.is_done => Ok(None),
         _ => Ok(Some(Card {
             title: words.page(&format!("step_{}", step.name)).into(),
             kind: "checks",
-            lines: vec![way(visit, step)],
+            lines: vec![step_line(visit, step)],
             ..Card::default()
         })),
     }
 }
 
-/// Where a step is taken, or that it was.
-fn way(visit: &Visit<'_>, step: &Step) -> Line {
+/// The link to a step, or that it is done.
+fn step_line(visit: &Visit<'_>, step: &SetupStep) -> Line {
     let words = visit.words;
     if step.is_done {
         return Line { tone: "good", text: words.page("step_done").into(), ..Line::default() };
@@ -181,12 +180,12 @@ fn way(visit: &Visit<'_>, step: &Step) -> Line {
     Line { text, href: Some(step.href.clone()), ..Line::default() }
 }
 
-/// How the mails of the store are doing, in the mail server's own words, and one to try it.
+/// The state of the store's outgoing mail, with the last error of the mail server, and a test mail.
 async fn mail(visit: &Visit<'_>, is_set: bool) -> Result<Option<Card>, Problem> {
     let (words, Some(store)) = (visit.words, &visit.visitor.store) else { return Ok(None) };
     let number = store.scope.number;
-    let looking = move |tx: &mut Tx<'_>| mail_state(tx, number);
-    let state = visit.app.store.run("MailState", Mode::Quick, None, looking).await?;
+    let query = move |tx: &mut Tx<'_>| mail_state(tx, number);
+    let state = visit.app.store.run("MailState", Mode::Quick, None, query).await?;
     let line = |tone: &'static str, key: &str, sub: String| Line {
         tone,
         text: words.page(key).into(),
@@ -195,14 +194,14 @@ async fn mail(visit: &Visit<'_>, is_set: bool) -> Result<Option<Card>, Problem> 
     };
     let mut lines = Vec::new();
     match state.last_error {
-        Some(told) => lines.push(line("bad", "mail_refused", told)),
+        Some(error) => lines.push(line("bad", "mail_refused", error)),
         None if state.is_waiting => lines.push(line("warn", "mail_waiting", String::new())),
         None if !is_set => lines.push(line("warn", "mail_not_set", String::new())),
         None => lines.push(line("good", "mail_nothing_waits", String::new())),
     }
     if is_set && own_id(visit).await?.is_some() {
         let act = json!({
-            "action": HERE, "label": words.page("mail_try"), "fields": [{ "name": "step", "value": "mail" }],
+            "action": PATH, "label": words.page("mail_try"), "fields": [{ "name": "step", "value": "mail" }],
         });
         lines.push(Line { act: Some(act), ..line("", "mail_try_text", visit.visitor.login.clone()) });
     }
@@ -210,23 +209,23 @@ async fn mail(visit: &Visit<'_>, is_set: bool) -> Result<Option<Card>, Problem> 
     Ok(Some(Card { title, kind: "checks", about, lines, ..Card::default() }))
 }
 
-/// The person's id in the store that is shown, if the person is a user of it.
+/// The user's id in the selected store, if the user belongs to it.
 async fn own_id(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
     let (person, instance) = (visit.visitor.session.person, visit.visitor.session.instance);
-    let looking = move |tx: &mut Tx<'_>| own_user(tx, person, instance);
-    let user = visit.app.store.run("OwnUser", Mode::Quick, None, looking).await?;
+    let query = move |tx: &mut Tx<'_>| own_user(tx, person, instance);
+    let user = visit.app.store.run("OwnUser", Mode::Quick, None, query).await?;
     let is_here = |store: &str| visit.store.as_deref() == Some(store);
     Ok(user.filter(|user| is_here(&user.store)).map(|user| user.id.to_string()))
 }
 
-/// Sends the person a mail: a link that sets a password, which nobody needs to follow.
+/// Sends a test mail to the user: a password reset link, which need not be followed.
 async fn try_mail(visit: &Visit<'_>) -> Result<(), Problem> {
     let op = visit.need(operation!("SendPasswordResetEmail"))?;
     let id = own_id(visit).await?.ok_or_else(|| Problem::not_found("user of yours in this store"))?;
     visit.perform(Input::of(op, vec![id])).await.map(|_| ())
 }
 
-fn questions(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
+fn form_section(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
     let words = visit.words;
     let fields: Vec<Map<String, Value>> = SECOND
         .iter()
@@ -250,16 +249,16 @@ fn questions(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
     json!({ "title": "", "about": words.page("second_about"), "fields": fields, "is_readonly": false })
 }
 
-/// Whether somebody new may begin with an access pass, and make a passkey by it.
+/// Whether a new user may start with an access pass and register a passkey with it.
 fn can_choose(visit: &Visit<'_>) -> bool {
     let options = visit.visitor.store.as_ref().map(|store| &store.scope.options);
     visit.may(operation!("IssueTemporaryAccessPass")).is_some()
         && options.is_some_and(|options| can_make_passkeys(options, &visit.app.token_service.public_url))
 }
 
-/// Makes the second administrator: a user with a first password or an access pass, which is answered, and the role. Where it
-/// breaks off between two of these, the user is there, and the role is given on the page of administrators.
-async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
+/// Creates the second administrator: a user with an initial password or an access pass, which is returned, and the role
+/// assignment. If a later step fails, the user exists, and the role can be assigned on the page of administrators.
+async fn create_second_administrator(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
     let op = |name: OperationName| visit.need(directory::of_name(name));
     let assign = directory::of_shape(&ROLE_ASSIGNMENT).and_then(|resource| resource.create);
     let by_passkey = can_choose(visit) && one(&visit.form, WAY) == Some(BY_PASSKEY);
@@ -290,7 +289,7 @@ async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
     let answer = match visit.perform(input).await {
         Ok(output) => output.json(),
         Err(problem) => {
-            // nobody is left who cannot sign in, nor in a quarantine, which would keep the name
+            // a user who cannot sign in is erased, not quarantined, so that the login name is free again
             if let Some(erase) = visit.may(operation!("EraseUser")) {
                 visit.perform(Input::of(erase, vec![user])).await?;
             }
@@ -300,8 +299,8 @@ async fn second(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
     visit.perform(Input::of(synchronize, Vec::new())).await?;
     let (store, id) = (visit.visitor.store.as_ref().map(|store| store.scope.id), Uuid::try_parse(&user));
     let (Some(store), Ok(id)) = (store, id) else { return Err(nothing_here()) };
-    let looking = move |tx: &mut Tx<'_>| platform_user(tx, store, id);
-    let person = visit.app.store.run("PlatformUser", Mode::Quick, None, looking).await?;
+    let query = move |tx: &mut Tx<'_>| platform_user(tx, store, id);
+    let person = visit.app.store.run("PlatformUser", Mode::Quick, None, query).await?;
     let person = person.ok_or_else(|| Problem::not_found("platform user of this user"))?;
     let mut input = Input::of(assign, Vec::new());
     input.body =

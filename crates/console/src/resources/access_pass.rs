@@ -2,9 +2,9 @@
 
 use crate::shell::{directory::operation_name, presentation::Presentation};
 
-/// How access passes are presented: what was made is shown once.
+/// Presentation of access passes: a new one is shown once.
 pub static PRESENTATION: Presentation = Presentation {
     shown_once: Some("value"),
-    apart: &[operation_name!("RedeemTemporaryAccessPass")],
+    excluded: &[operation_name!("RedeemTemporaryAccessPass")],
     ..Presentation::STANDARD
 };

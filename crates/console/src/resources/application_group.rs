@@ -1,4 +1,4 @@
-//! Platform groups: what groups are in applications.
+//! Platform groups: groups as applications see them.
 
 use chancery_userstore::group::GROUP;
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// How platform groups are presented.
+/// Presentation of platform groups.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "users-round",
     cards_after: |visit, item| {

@@ -1,4 +1,4 @@
-//! Platform users: who users are in applications.
+//! Platform users: users as applications see them.
 
 use chancery_userstore::user::USER;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// How platform users are presented.
+/// Presentation of platform users.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "user-round",
     columns: &[("col_name", person), ("col_email", address)],

@@ -15,10 +15,10 @@ use crate::{
     },
 };
 
-/// How the trail of a user store is presented.
+/// Presentation of the trail of a user store.
 pub static OF_STORE: Presentation = OF_BOTH;
 
-/// How the trail of the configuration is presented.
+/// Presentation of the trail of the configuration.
 pub static OF_CONFIGURATION: Presentation =
     Presentation { list_label: Some("configuration_trail"), ..OF_BOTH };
 
@@ -49,7 +49,7 @@ fn change(row: &Value, (words, names): CellContext<'_>) -> Cell {
 }
 
 fn who(row: &Value, (words, names): CellContext<'_>) -> Cell {
-    Cell::of("text", history::told(row, names).unwrap_or_else(|| words.page("the_server").to_owned()))
+    Cell::of("text", history::actor_name(row, names).unwrap_or_else(|| words.page("the_server").to_owned()))
 }
 
 fn when(row: &Value, (words, _): CellContext<'_>) -> Cell {

@@ -1,4 +1,4 @@
-//! Certificates: what each signs or opens, and when it ends.
+//! Certificates: their purpose and validity.
 
 mod certificate;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// How certificates are presented.
+/// Presentation of certificates.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "badge-check",
     columns: &[
@@ -23,12 +23,12 @@ pub static PRESENTATION: Presentation = Presentation {
         ("col_status", status),
     ],
     shows_name: |wire| wire.starts_with("applyTo"),
-    // what ends first
+    // the one that expires first
     order: &[("sortBy", "validTo"), ("sortOrder", "ascending")],
     empty: Some("cert_none"),
     cards: |visit, item| boxed(move || certificate::cards(visit, item)),
     pages: &[Page::at(&["new"])
-        .get(|visit, _, _| boxed(move || std::future::ready(certificate::ask(visit))))
+        .get(|visit, _, _| boxed(move || std::future::ready(certificate::show_form(visit))))
         .post(|visit, _, _| boxed(move || certificate::run(visit)))],
     ..Presentation::STANDARD
 };
@@ -37,12 +37,12 @@ fn name(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of("title", member(row, "name")).with_sub(member(row, "subject"))
 }
 
-/// What a certificate is for, and whose.
+/// The purpose and the owner of a certificate.
 fn serves(row: &Value, (words, names): CellContext<'_>) -> Cell {
-    let whose =
+    let owner =
         ["applyToTenantId", "applyToSubscriptionId"].into_iter().find_map(|wire| named(row, wire, names));
-    let whose = whose.map_or_else(|| words.page("everyones").to_owned(), |cell| cell.text);
-    Cell::of("text", words.choice(&member(row, "certType"))).with_sub(whose)
+    let owner = owner.map_or_else(|| words.page("everyones").to_owned(), |cell| cell.text);
+    Cell::of("text", words.choice(&member(row, "certType"))).with_sub(owner)
 }
 
 fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {

@@ -1,4 +1,4 @@
-//! Claim rules: in which order they run, and what they do.
+//! Claim rules: their order and their effects.
 
 mod trial;
 
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// How claim rules are presented.
+/// Presentation of claim rules.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "split",
     columns: &[
@@ -27,7 +27,7 @@ pub static PRESENTATION: Presentation = Presentation {
         ("col_where", |row, (words, _)| Cell::of("text", words.choice(&member(row, "ruleLevel")))),
         ("col_status", status),
     ],
-    // the order in which they run
+    // the order of execution
     order: &[("sortBy", "priority"), ("sortOrder", "ascending")],
     form_act: Some(FormAct {
         operation: operation_name!("EvaluateClaimRules"),
@@ -40,7 +40,7 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-/// The patterns that count: those of what the rule looks at.
+/// The patterns that the rule evaluates.
 fn matches(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let target = member(row, "filterTarget");
     let pattern = |wire: &str, part: &str| Some(member(row, wire)).filter(|_| target.contains(part));

@@ -1,9 +1,9 @@
-//! Client apps: how they are registered, how safe they are, when their credentials end, and what their tokens say.
+//! Client apps: registration, security profile, rotation of credentials, and preview of tokens.
 
-mod connecting;
+mod integration;
 mod register;
 mod rotation;
-mod safety;
+mod security_profile;
 mod tokens;
 
 use chancery_resource::Problem;
@@ -14,17 +14,17 @@ use crate::{
         boxed::boxed,
         directory::{Resource, operation_name},
         parts::Card,
-        presentation::{ANY, Acts, Answered, Item, Page, Presentation, Rights},
+        presentation::{ANY, Acts, Item, Page, PageResult, Presentation, Rights},
         visit::Visit,
     },
 };
 
-/// How client apps are presented.
+/// Presentation of client apps.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "app-window",
     letter: Some('a'),
     sorted: &[("name", "name")],
-    apart: &[operation_name!("PreviewTokens")],
+    excluded: &[operation_name!("PreviewTokens")],
     acts: |visit, item| {
         let after_settings = tokens::act(visit, item.here).into_iter().collect();
         Acts { after_settings, ..Acts::default() }
@@ -37,16 +37,16 @@ pub static PRESENTATION: Presentation = Presentation {
     }),
     pages: &[
         Page::at(&["new"])
-            .get(|visit, resource, _| boxed(move || ask(visit, resource)))
-            .post(|visit, resource, _| boxed(move || make(visit, resource))),
+            .get(|visit, resource, _| boxed(move || show_new(visit, resource)))
+            .post(|visit, resource, _| boxed(move || create(visit, resource))),
         Page::at(&[ANY, "rotation"])
             .get(|visit, resource, [key, _]| boxed(move || rotation::show(visit, resource, key))),
         Page::at(&[ANY, "rotation", ANY])
-            .get(|visit, resource, keys| boxed(move || rotation::ask(visit, resource, keys.into())))
+            .get(|visit, resource, keys| boxed(move || rotation::show_end_form(visit, resource, keys.into())))
             .post(|visit, resource, keys| boxed(move || rotation::end(visit, resource, keys.into()))),
         Page::at(&[ANY, "safety"])
-            .get(|visit, resource, [key, _]| boxed(move || safety::show(visit, resource, key)))
-            .post(|visit, resource, [key, _]| boxed(move || safety::set(visit, resource, key))),
+            .get(|visit, resource, [key, _]| boxed(move || security_profile::show(visit, resource, key)))
+            .post(|visit, resource, [key, _]| boxed(move || security_profile::set(visit, resource, key))),
         Page::at(&[ANY, "tokens"])
             .get(|visit, resource, [key, _]| boxed(move || tokens::show(visit, resource, key)))
             .post(|visit, resource, [key, _]| boxed(move || tokens::run(visit, resource, key))),
@@ -56,23 +56,23 @@ pub static PRESENTATION: Presentation = Presentation {
 
 async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
     let Item { resource, key, row, .. } = item;
-    let mut cards = vec![safety::card(visit, resource, key).await?];
-    cards.extend(boxed(|| connecting::refusals(visit, key)).await?);
+    let mut cards = vec![security_profile::card(visit, resource, key).await?];
+    cards.extend(boxed(|| integration::refusals(visit, key)).await?);
     cards.extend(boxed(|| rotation::card(visit, resource, (key, row))).await?);
-    cards.push(connecting::addresses(visit));
+    cards.push(integration::addresses(visit));
     Ok(cards)
 }
 
-/// The questions of a kind of client app, or the plain form where that is asked for.
-async fn ask(visit: &Visit<'_>, resource: &'static Resource) -> Answered {
+/// The registration form of a kind of client app, or the standard form if it is requested.
+async fn show_new(visit: &Visit<'_>, resource: &'static Resource) -> PageResult {
     match boxed(|| register::show(visit, resource)).await? {
         Some(page) => Ok(page),
         None => boxed(|| new::show(visit, resource)).await,
     }
 }
 
-/// Makes what the questions ask for, or what the plain form does.
-async fn make(visit: &Visit<'_>, resource: &'static Resource) -> Answered {
+/// Handles the registration form, or the standard form.
+async fn create(visit: &Visit<'_>, resource: &'static Resource) -> PageResult {
     match boxed(|| register::run(visit, resource)).await? {
         Some(page) => Ok(page),
         None => boxed(|| new::create(visit, resource)).await,

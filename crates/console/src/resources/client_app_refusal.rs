@@ -1,11 +1,11 @@
-//! Requests of client apps that were refused, by their kinds.
+//! Refused requests of client apps, by kind.
 
 use crate::{
     pages::cells::{client_app, member, moment},
     shell::{fields::Cell, presentation::Presentation},
 };
 
-/// How refusals are presented.
+/// Presentation of refusals.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "triangle-alert",
     columns: &[

@@ -2,5 +2,5 @@
 
 use crate::shell::presentation::Presentation;
 
-/// How secrets are presented: what was made is shown once.
+/// Presentation of secrets: a new one is shown once.
 pub static PRESENTATION: Presentation = Presentation { shown_once: Some("secret"), ..Presentation::STANDARD };

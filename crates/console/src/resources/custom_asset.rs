@@ -1,6 +1,6 @@
-//! Files that pages of customers show.
+//! Files that customers' pages refer to.
 
 use crate::shell::presentation::Presentation;
 
-/// How files are presented.
+/// Presentation of files.
 pub static PRESENTATION: Presentation = Presentation { icon: "image", ..Presentation::STANDARD };

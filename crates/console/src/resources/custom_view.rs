@@ -1,4 +1,4 @@
-//! Pages that customers see, and the editor for them.
+//! Views that customers see, and their editor.
 
 pub mod editor;
 
@@ -8,7 +8,7 @@ use crate::shell::{
     presentation::{FormAct, Page, Presentation},
 };
 
-/// How views are presented.
+/// Presentation of views.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "panels-top-left",
     form_act: Some(FormAct {

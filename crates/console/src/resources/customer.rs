@@ -7,12 +7,12 @@ use crate::{
     shell::{
         boxed::boxed,
         directory::Resource,
-        presentation::{Answered, Page, Presentation},
+        presentation::{Page, PageResult, Presentation},
         visit::Visit,
     },
 };
 
-/// How customers are presented.
+/// Presentation of customers.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "building-2",
     sorted: &[("name", "name")],
@@ -20,9 +20,9 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-/// The tree, or the list where the address asks for some of it.
-async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Answered {
-    if tree::is_asked_for(visit) {
+/// The tree, or the list if the URL contains a filter.
+async fn show(visit: &Visit<'_>, resource: &'static Resource) -> PageResult {
+    if tree::is_requested(visit) {
         boxed(|| tree::show(visit, resource)).await
     } else {
         boxed(|| list::show(visit, resource)).await

@@ -1,4 +1,4 @@
-//! Refused attempts of directories to deactivate or delete people.
+//! Refused attempts of directories to deactivate or delete users.
 
 use chancery_management::application::APPLICATION_USER;
 use chancery_userstore::user::USER;
@@ -13,12 +13,12 @@ use crate::{
     },
 };
 
-/// How these refusals are presented.
+/// Presentation of these refusals.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "triangle-alert",
     columns: &[("col_who", leaver), ("col_where", instance), ("col_when", |row, _| moment(row, "toldOn"))],
     shows_name: |wire| wire == "idpInstanceId",
-    leads_to: |row| {
+    row_href: |row| {
         let store = row["userStore"].as_str();
         let people = directory::of_shape(if store.is_some() { &USER } else { &APPLICATION_USER })?;
         Some(format!("{}/{}", people.address(store), encoded(&member(row, "userId"))))
@@ -26,7 +26,7 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-/// Whom a directory wanted to remove.
+/// The user that a directory attempted to remove.
 fn leaver(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of(
         "title",
@@ -40,7 +40,7 @@ fn leaver(row: &Value, _: CellContext<'_>) -> Cell {
 
 fn instance(row: &Value, (_, names): CellContext<'_>) -> Cell {
     let cell = named(row, "idpInstanceId", names).unwrap_or_else(Cell::none);
-    // who may not list instances knows the store's name all the same
+    // the store's name is visible even if the user may not list instances
     match row["userStore"].as_str() {
         Some(store) if cell.href.is_none() => Cell::of("text", store),
         _ => cell,

@@ -1,4 +1,4 @@
-//! Subscriptions to events, and what came of their deliveries.
+//! Event subscriptions, and the results of their deliveries.
 
 mod deliveries;
 
@@ -7,7 +7,7 @@ use crate::shell::{
     presentation::{ANY, Page, Presentation},
 };
 
-/// How subscriptions to events are presented, those of a user store and those of the configuration.
+/// Presentation of event subscriptions, those of a user store and those of the configuration.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "globe",
     cards: |visit, item| {

@@ -1,4 +1,4 @@
-//! Groups: their members, and the groups in them.
+//! Groups: members and nested groups.
 
 mod members;
 mod tree;
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// How groups are presented.
+/// Presentation of groups.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "users-round",
     sorted: &[("name", "name")],
@@ -24,7 +24,7 @@ pub static PRESENTATION: Presentation = Presentation {
         Page::at(&[ANY, "tree"])
             .get(|visit, resource, [key, _]| boxed(move || tree::show(visit, resource, key))),
         Page::at(&[ANY, "members"])
-            .get(|visit, resource, [key, _]| boxed(move || members::ask(visit, resource, key)))
+            .get(|visit, resource, [key, _]| boxed(move || members::show_form(visit, resource, key)))
             .post(|visit, resource, [key, _]| boxed(move || members::check(visit, resource, key))),
     ],
     ..Presentation::STANDARD

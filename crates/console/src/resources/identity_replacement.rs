@@ -1,4 +1,4 @@
-//! Replacements of identities: which state each is in, and who approved it.
+//! Identity replacements: their states and approvals.
 
 pub mod replacement;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// How replacements are presented.
+/// Presentation of replacements.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "repeat-2",
     columns: &[
@@ -63,6 +63,6 @@ fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
 }
 
 fn approvals(row: &Value, _: CellContext<'_>) -> Cell {
-    let there = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
-    Cell::of("text", format!("{there} / {}", member(row, "requiredApprovals")))
+    let given = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
+    Cell::of("text", format!("{given} / {}", member(row, "requiredApprovals")))
 }

@@ -1,9 +1,9 @@
-//! Identity providers: user stores and external ones, how they are connected and whether they work.
+//! Identity providers: user stores and external ones, their connection and their status.
 
 mod provider;
 mod provider_connect;
 mod provider_trial;
-mod standing;
+mod status;
 
 use chancery_resource::{Problem, settings::ProviderOption};
 
@@ -15,12 +15,12 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// How identity providers are presented.
+/// Presentation of identity providers.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "log-in",
     create: provider_connect::way,
-    apart: &[operation_name!("StartIdpInstanceTrial"), operation_name!("CompleteIdpInstanceTrial")],
-    leaves_secret: Some((operation_name!("CreateIdpInstanceScimToken"), ProviderOption::SCIM_TOKEN)),
+    excluded: &[operation_name!("StartIdpInstanceTrial"), operation_name!("CompleteIdpInstanceTrial")],
+    stores_secret: Some((operation_name!("CreateIdpInstanceScimToken"), ProviderOption::SCIM_TOKEN)),
     acts: |visit, item| {
         let at = (item.row, item.here);
         let connect = provider_connect::act(visit, item.resource, at).filter(|_| item.barrier.is_none());
@@ -52,9 +52,9 @@ pub static PRESENTATION: Presentation = Presentation {
 
 async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
     let Item { resource, key, here, row, .. } = item;
-    let works = standing::provider(visit, (key, here, row)).await?;
-    let there = boxed(|| provider::addresses(visit, resource, (key, row))).await?;
-    let provisioning = standing::provisioning(visit, (key, row)).await?;
+    let works = status::provider(visit, (key, here, row)).await?;
+    let addresses = boxed(|| provider::addresses(visit, resource, (key, row))).await?;
+    let provisioning = status::provisioning(visit, (key, row)).await?;
     let later = provider::later(visit, (key, here, row));
-    Ok(works.into_iter().chain(there).chain(provisioning).chain(later).collect())
+    Ok(works.into_iter().chain(addresses).chain(provisioning).chain(later).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::shell::presentation::{OwnerOf, Presentation, Settings};
 
-/// How second factors are presented.
+/// Presentation of second factors.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "shield-check",
     settings: Some(Settings { field: "applyToMfaInstanceId", owner: OwnerOf::Type("idpTypeId") }),

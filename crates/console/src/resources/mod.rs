@@ -1,4 +1,4 @@
-//! The list of resources with arrangements of their own: each has one file, which declares how it is presented.
+//! The presentations of resources: each resource with its own presentation has one file.
 
 mod access_pass;
 mod application_group;
@@ -69,12 +69,12 @@ static PRESENTATIONS: &[(&Shape, &Presentation)] = &[
     (&management::tenant::TENANT, &tenant::PRESENTATION),
 ];
 
-/// Fills the directory of resources, each with how it is presented.
+/// Fills the directory of resources with their presentations.
 pub fn fill() {
     directory::fill(presentation);
 }
 
-/// How the resource of this shape is presented.
+/// The presentation of the resource of this shape.
 fn presentation(shape: &Shape) -> &'static Presentation {
     let known = PRESENTATIONS.iter().find(|(known, _)| std::ptr::eq(*known, shape));
     known.map_or(&Presentation::STANDARD, |(_, presentation)| presentation)

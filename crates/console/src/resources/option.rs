@@ -5,10 +5,10 @@ use crate::{
     shell::{boxed::boxed, presentation::Presentation},
 };
 
-/// How options are presented. They are looked for by whose they are.
+/// Presentation of options. The navigation leads to them by owner.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "sliders-horizontal",
-    place: Some((all_settings::HERE, "settings")),
+    navigation_target: Some((all_settings::PATH, "settings")),
     cards: |visit, item| {
         let cards = settings::card_of(visit, item.row).into_iter().collect();
         boxed(move || std::future::ready(Ok(cards)))

@@ -1,9 +1,9 @@
-//! Recoveries of who lost every authenticator.
+//! Recovery of users who have lost all authenticators.
 
 pub mod recovery;
 
 use crate::shell::presentation::Presentation;
 
-/// How recoveries are presented: a page of the user store takes the place of their list.
+/// Presentation of recoveries: a page of the user store replaces their list.
 pub static PRESENTATION: Presentation =
     Presentation { list_page: Some("recovery"), ..Presentation::STANDARD };

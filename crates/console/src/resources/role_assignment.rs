@@ -1,4 +1,4 @@
-//! Role assignments: who has which role, and where it counts.
+//! Role assignments: principal, role and scope.
 
 mod grant;
 
@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// How role assignments are presented.
+/// Presentation of role assignments.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "user-round-cog",
     label: Some("administrators"),
     columns: &[
         ("col_role", |row, (words, _)| Cell::of("title", words.choice(&member(row, "roleType")))),
         ("col_who", principal),
-        ("col_where", place),
+        ("col_where", scope),
     ],
     shows_name: |wire| wire == "principalId" || wire.starts_with("applyTo"),
     title: |row| Some(member(row, "roleType")),
@@ -38,7 +38,7 @@ pub static PRESENTATION: Presentation = Presentation {
         let who = named(row, "principalId", names).map_or_else(String::new, |cell| cell.text);
         Some(format!("{}: {who}", words.choice(&member(row, "roleType"))))
     },
-    named_by,
+    referenced_shape,
     cards_after: |visit, item| boxed(move || cards(visit, item)),
     pages: &[Page::at(&["new"])
         .get(|visit, resource, _| boxed(move || grant::show(visit, resource)))
@@ -52,8 +52,8 @@ async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> 
     Ok(cards)
 }
 
-/// Whom an assignment is for, by the kind that it tells.
-fn named_by(wire: &str, row: &Value) -> Option<&'static Shape> {
+/// The shape of the principal, by its type.
+fn referenced_shape(wire: &str, row: &Value) -> Option<&'static Shape> {
     match (wire, row["principalType"].as_str()?) {
         ("principalId", "PlatformUser") => Some(&APPLICATION_USER),
         ("principalId", "PlatformGroup") => Some(&APPLICATION_GROUP),
@@ -67,9 +67,9 @@ fn principal(row: &Value, (words, names): CellContext<'_>) -> Cell {
     named(row, "principalId", names).map_or_else(Cell::none, |cell| cell.with_sub(words.choice(&kind)))
 }
 
-/// Where a role counts.
-fn place(row: &Value, (words, names): CellContext<'_>) -> Cell {
+/// The scope of a role.
+fn scope(row: &Value, (words, names): CellContext<'_>) -> Cell {
     let targets = ["applyToIdpInstanceId", "applyToTenantId", "applyToSubscriptionId", "applyToCustomerId"];
-    let found = targets.into_iter().find_map(|wire| named(row, wire, names));
-    found.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))
+    let target = targets.into_iter().find_map(|wire| named(row, wire, names));
+    target.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))
 }

@@ -1,4 +1,4 @@
-//! Tokens by which directories write users and groups.
+//! SCIM tokens of directories.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// How tokens of directories are presented.
+/// Presentation of SCIM tokens.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "key-round",
     columns: &[
@@ -22,7 +22,7 @@ pub static PRESENTATION: Presentation = Presentation {
         ("col_used", |row, _| moment(row, "lastUsedOn")),
     ],
     badge: Some(status),
-    // what was not stopped needs no resuming
+    // only stopped tokens can be resumed
     has_effect: |op, row| !operation_name!("ResumeScimToken").is_of(op) || !row["stoppedOn"].is_null(),
     ..Presentation::STANDARD
 };

@@ -1,33 +1,33 @@
-//! What is known of sign-ins: records, sessions, grants, second factors and consents.
+//! Sign-in data: records, sessions, grants, second factors and consents.
 
 use serde_json::Value;
 
 use crate::{
     pages::{
-        agent,
         cells::{client_app, member, moment, named},
+        user_agent,
     },
     shell::{
         fields::Cell,
-        presentation::{CellContext, Deleting, Presentation, View},
+        presentation::{CellContext, DeletionTexts, Presentation, View},
     },
 };
 
-/// What all of them have in common: they are of a person.
+/// Common presentation: each belongs to a person.
 const OF_PERSON: Presentation = Presentation {
     shows_name: |_| true,
     heading: |row, (_, names)| named(row, "platformUserId", names).map(|cell| cell.text),
     ..Presentation::STANDARD
 };
 
-/// The order by ids, which rise with time: what happened last.
+/// By id, the newest first: ids rise with time.
 const LAST_FIRST: &[(&str, &str)] = &[("sortBy", "id"), ("sortOrder", "descending")];
 
-/// What has not ended.
+/// The view of active ones.
 const LIVE: View =
     View { name: "live", label: "view_live", filter: "endedOn eq null and expiresOn gt \"{now}\"" };
 
-/// How records of sign-ins are presented.
+/// Presentation of records of sign-ins.
 pub static RECORD: Presentation = Presentation {
     icon: "history",
     columns: &[
@@ -43,7 +43,7 @@ pub static RECORD: Presentation = Presentation {
     ..OF_PERSON
 };
 
-/// How sessions are presented.
+/// Presentation of sessions.
 pub static SESSION: Presentation = Presentation {
     icon: "globe",
     columns: &[
@@ -56,11 +56,11 @@ pub static SESSION: Presentation = Presentation {
     badge: Some(status),
     views: &[LIVE],
     order: LAST_FIRST,
-    deleting: Deleting { act: "end", text: Some("end_session_text"), note: "ended" },
+    deleting: DeletionTexts { act: "end", text: Some("end_session_text"), note: "ended" },
     ..OF_PERSON
 };
 
-/// How grants are presented.
+/// Presentation of grants.
 pub static GRANT: Presentation = Presentation {
     icon: "key-round",
     columns: &[
@@ -73,11 +73,11 @@ pub static GRANT: Presentation = Presentation {
     badge: Some(status),
     views: &[LIVE],
     order: LAST_FIRST,
-    deleting: Deleting { act: "end", text: Some("end_grant_text"), note: "ended" },
+    deleting: DeletionTexts { act: "end", text: Some("end_grant_text"), note: "ended" },
     ..OF_PERSON
 };
 
-/// How second factors of people are presented.
+/// Presentation of second factors of people.
 pub static FACTOR: Presentation = Presentation {
     icon: "shield-check",
     columns: &[
@@ -86,18 +86,18 @@ pub static FACTOR: Presentation = Presentation {
         ("col_enrolled", |row, _| moment(row, "enrolledOn")),
         ("col_used", used),
     ],
-    deleting: Deleting { act: "remove", text: Some("remove_factor_text"), note: "deleted" },
+    deleting: DeletionTexts { act: "remove", text: Some("remove_factor_text"), note: "deleted" },
     ..OF_PERSON
 };
 
-/// How consents are presented.
+/// Presentation of consents.
 pub static CONSENT: Presentation = Presentation {
     columns: &[("col_who", person), ("col_app", client_app), ("col_scope", scope)],
-    deleting: Deleting { act: "withdraw", text: Some("withdraw_text"), note: "deleted" },
+    deleting: DeletionTexts { act: "withdraw", text: Some("withdraw_text"), note: "deleted" },
     ..OF_PERSON
 };
 
-/// Who signed in, or tried to.
+/// The person who signed in or attempted to.
 fn person(row: &Value, (_, names): CellContext<'_>) -> Cell {
     named(row, "platformUserId", names).unwrap_or_else(Cell::none)
 }
@@ -107,7 +107,7 @@ fn tenant(row: &Value, (_, names): CellContext<'_>) -> Cell {
     named(row, "tenantId", names).map_or_else(Cell::none, |cell| cell.with_sub(instance))
 }
 
-/// What came of an attempt, and why.
+/// The result of an attempt, with the reason.
 fn outcome(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let outcome = member(row, "outcome");
     let tone = match outcome.as_str() {
@@ -126,9 +126,9 @@ fn outcome(row: &Value, (words, _): CellContext<'_>) -> Cell {
     Cell::of("badge", text).toned(tone)
 }
 
-/// From where an attempt came.
+/// The origin of an attempt.
 fn origin(row: &Value, _: CellContext<'_>) -> Cell {
-    let text = agent::origin(row);
+    let text = user_agent::origin(row);
     if text.is_empty() { Cell::none() } else { Cell::of("text", text) }
 }
 
@@ -145,7 +145,7 @@ fn factor(row: &Value, (words, _): CellContext<'_>) -> Cell {
     Cell::of("text", words.choice(&member(row, "kind"))).with_sub(codes)
 }
 
-/// Whether a session or a grant lives.
+/// Whether a session or a grant is active.
 fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match end {

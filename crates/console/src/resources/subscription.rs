@@ -2,5 +2,5 @@
 
 use crate::shell::presentation::Presentation;
 
-/// How subscriptions are presented.
+/// Presentation of subscriptions.
 pub static PRESENTATION: Presentation = Presentation { icon: "package", ..Presentation::STANDARD };

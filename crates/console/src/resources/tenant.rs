@@ -1,4 +1,4 @@
-//! Tenants: how their people sign in, and what pages look like for them.
+//! Tenants: sign-in methods and branding.
 
 mod wizard;
 
@@ -10,7 +10,7 @@ use crate::shell::{
     presentation::{ANY, OwnerOf, Page, Presentation, Settings},
 };
 
-/// How tenants are presented.
+/// Presentation of tenants.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "door-open",
     settings: Some(Settings { field: "applyToTenantId", owner: OwnerOf::All(Owner::Tenant) }),

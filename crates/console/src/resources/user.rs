@@ -1,4 +1,4 @@
-//! Users: who can sign in, and why not.
+//! Users: their state and their sign-in.
 
 pub mod import;
 mod passkeys;
@@ -19,13 +19,13 @@ use crate::{
         directory::operation_name,
         fields::{Cell, Tag},
         parts::Card,
-        presentation::{CellContext, Item, Making, Page, Presentation, View},
+        presentation::{CellContext, CreationLink, Item, Page, Presentation, View},
         settings_access::store_settings,
         visit::Visit,
     },
 };
 
-/// How users are presented.
+/// Presentation of users.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "user-round",
     letter: Some('u'),
@@ -59,7 +59,7 @@ pub static PRESENTATION: Presentation = Presentation {
     ],
     views: &[
         View { name: "locked", label: "view_locked", filter: "isUserLocked eq true" },
-        // apart, because one index cannot serve both in the order of a list
+        // separate views, because no single index supports both in the order of a list
         View { name: "locked_for_now", label: "view_locked_for_now", filter: "lockedUntil gt \"{now}\"" },
         View { name: "inactive", label: "view_inactive", filter: "isUserActive eq false" },
     ],
@@ -73,11 +73,11 @@ pub static PRESENTATION: Presentation = Presentation {
         operation_name!("SetInitialPassword"),
         operation_name!("ResetPassword"),
     ],
-    for_good: &[operation_name!("EraseUser")],
+    irreversible: &[operation_name!("EraseUser")],
     restores: Some(operation_name!("RestoreUserDeletionQuarantine")),
-    taken_back: &[operation_name!("SetUserState")],
-    lacks,
-    makes: &[Making { label: "issue_pass", shape: &ACCESS_PASS, field: "userId" }],
+    undoable: &[operation_name!("SetUserState")],
+    missing_prerequisite,
+    creations: &[CreationLink { label: "issue_pass", shape: &ACCESS_PASS, field: "userId" }],
     cards: |visit, item| boxed(move || cards(visit, item)),
     cards_deleted: |visit, item| boxed(move || cards_deleted(visit, item)),
     pages: &[Page::at(&["import"])
@@ -91,8 +91,8 @@ async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> 
     let sign_in = sign_in::sign_in(visit, resource, (key, here), barrier).await?;
     let passkeys = passkeys::card(visit, (key, here)).await?;
     let recovery = recovery::card(visit, key, barrier).await?;
-    let there = sign_in::in_applications(visit, key).await?;
-    Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(there).collect())
+    let in_applications = sign_in::in_applications(visit, key).await?;
+    Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(in_applications).collect())
 }
 
 async fn cards_deleted(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
@@ -100,8 +100,12 @@ async fn cards_deleted(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, P
     Ok(card.into_iter().collect())
 }
 
-/// What a mail with a new password lacks: an address, or a mail server.
-fn lacks(visit: &Visit<'_>, op: &Op, (row, here): (&Value, &str)) -> Option<(&'static str, String)> {
+/// The missing prerequisite of a password reset mail: an address, or a mail server.
+fn missing_prerequisite(
+    visit: &Visit<'_>,
+    op: &Op,
+    (row, here): (&Value, &str),
+) -> Option<(&'static str, String)> {
     if !operation_name!("SendPasswordResetEmail").is_of(op) {
         return None;
     }
@@ -125,7 +129,7 @@ fn email(row: &Value, (words, _): CellContext<'_>) -> Cell {
     Cell::of("text", address).with_sub(words.page("not_confirmed")).toned("warn")
 }
 
-/// The most groups that a row names.
+/// Maximum number of groups in a cell.
 const MOST_TAGS: usize = 2;
 
 fn groups(row: &Value, _: CellContext<'_>) -> Cell {

@@ -1,4 +1,4 @@
-//! Files that pages use: named by the digest of their content, so that browsers keep them for a year.
+//! Static files of the pages. Names contain the digest of the content, so that browsers may cache them for a year.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use chancery_web::{AnswerBody, CompressedText, respond};
 use http::{HeaderValue, Response, header, request::Parts};
 use serde_json::{Map, Value};
 
-/// A file and how it is served.
+/// A file and its HTTP representation.
 struct Asset {
-    /// What templates call it.
+    /// Name in templates.
     name: &'static str,
-    /// Its name in addresses.
+    /// Name in URLs.
     file: String,
     content_type: &'static str,
     bytes: &'static [u8],
@@ -24,7 +24,7 @@ static ASSETS: LazyLock<[Asset; 11]> = LazyLock::new(|| {
         font("sans_ext", "sans-ext.woff2", include_bytes!("../../assets/sans-ext.woff2")),
         font("serif", "serif.woff2", include_bytes!("../../assets/serif.woff2")),
     ];
-    // the style names the fonts as they are called here
+    // the style sheet refers to the fonts by these names
     let named = [("\"sans.woff2", 0), ("\"sans-ext.woff2", 1), ("\"serif.woff2", 2)];
     let style =
         named.iter().fold(include_str!("../../assets/console.css").to_owned(), |style, (name, at)| {
@@ -51,7 +51,7 @@ static ASSETS: LazyLock<[Asset; 11]> = LazyLock::new(|| {
     ]
 });
 
-/// A module without its comments and what it is indented by, which are for who reads the source.
+/// A script without comments and indentation, which serve readers of the source only.
 fn module(name: &'static str, file: &'static str, source: &str) -> Asset {
     let lines = source.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("//") && !line.starts_with("/*"));
@@ -68,7 +68,7 @@ fn font(name: &'static str, file: &'static str, bytes: &'static [u8]) -> Asset {
     Asset { name, file: named(file, bytes), content_type: "font/woff2", bytes, text: None }
 }
 
-/// A file's name with the beginning of its content's digest.
+/// A file name with a prefix of the digest of the content.
 fn named(file: &str, bytes: &[u8]) -> String {
     let (stem, kind) = file.rsplit_once('.').unwrap_or((file, ""));
     let digest = chancery_resource::etag(bytes);
@@ -76,7 +76,7 @@ fn named(file: &str, bytes: &[u8]) -> String {
     format!("{stem}-{digest}.{kind}")
 }
 
-/// The addresses of all files, by what templates call them.
+/// The URLs of all files, by their names in templates.
 pub static ADDRESSES: LazyLock<Value> = LazyLock::new(|| {
     let pairs = ASSETS.iter().map(|asset| {
         let address = format!("/console/asset/{}", asset.file);
@@ -88,16 +88,16 @@ pub static ADDRESSES: LazyLock<Value> = LazyLock::new(|| {
 /// Answers with a file.
 ///
 /// # Errors
-/// There is none of this name.
+/// No file has this name.
 pub fn answer(file: &str, parts: &Parts) -> Result<Response<AnswerBody>, Problem> {
-    let found = ASSETS.iter().find(|asset| asset.file == file);
-    let asset = found.ok_or_else(|| Problem::not_found("file of this name"))?;
+    let matching = ASSETS.iter().find(|asset| asset.file == file);
+    let asset = matching.ok_or_else(|| Problem::not_found("file of this name"))?;
     let mut response = match &asset.text {
         Some(text) => text.answer(&parts.headers),
         None => respond(200, asset.content_type, asset.bytes),
     };
-    let kept = HeaderValue::from_static("public, max-age=31536000, immutable");
-    response.headers_mut().insert(header::CACHE_CONTROL, kept);
+    let cache_control = HeaderValue::from_static("public, max-age=31536000, immutable");
+    response.headers_mut().insert(header::CACHE_CONTROL, cache_control);
     Ok(response)
 }
 
@@ -105,11 +105,12 @@ pub fn answer(file: &str, parts: &Parts) -> Result<Response<AnswerBody>, Problem
 mod tests {
     use std::collections::HashMap;
 
-    /// The colours of the style sheet by name, each in the light and in the dark.
+    /// The colours of the style sheet by name, each in the light and in the dark theme.
     fn colours() -> HashMap<String, [String; 2]> {
         let style = include_str!("../../assets/console.css");
         let root = style.split_once(":root {").unwrap().1.split_once("}\n").unwrap().0;
-        let told = root.split(';').filter_map(|line| line.trim().strip_prefix("--")?.split_once(": "));
+        let declarations =
+            root.split(';').filter_map(|line| line.trim().strip_prefix("--")?.split_once(": "));
         let read = |value: &str| match value.strip_prefix("light-dark(") {
             Some(both) => {
                 let (light, dark) = both.trim_end_matches(')').split_once(", ")?;
@@ -117,7 +118,7 @@ mod tests {
             }
             None => value.starts_with('#').then(|| [value.to_owned(), value.to_owned()]),
         };
-        told.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))).collect()
+        declarations.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))).collect()
     }
 
     /// The relative luminance of a colour (WCAG 2.2).
@@ -140,9 +141,10 @@ mod tests {
         (one.max(other) + 0.05) / (one.min(other) + 0.05)
     }
 
-    /// Text is read on each ground in both themes (4.5), and edges of fields are seen (3): WCAG 2.2, 1.4.3 and 1.4.11.
+    /// Text is legible on each background in both themes (4.5), and borders of fields are visible (3): WCAG 2.2, 1.4.3
+    /// and 1.4.11.
     #[test]
-    fn every_pair_of_colours_is_told_apart() {
+    fn every_pair_of_colours_has_enough_contrast() {
         let colours = colours();
         let grounds = ["ground", "page", "card", "raised"];
         let texts = ["ink", "quiet", "faint", "accent", "good", "warn", "bad", "off"];
@@ -159,8 +161,8 @@ mod tests {
         for (one, other, least) in pairs {
             let ground = if one == other { format!("{other}-soft") } else { other.to_owned() };
             for (text, behind) in colours[one].iter().zip(&colours[&ground]) {
-                let told = contrast(text, behind);
-                assert!(told >= least, "{one} on {ground}: {told:.2}, at least {least}");
+                let ratio = contrast(text, behind);
+                assert!(ratio >= least, "{one} on {ground}: {ratio:.2}, at least {least}");
             }
         }
     }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 /// A future on the heap.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Puts a future on the heap. A function of its own makes it, so that the frame of the caller, which may choose among many, does not have
-/// room for each of them: builds without optimization keep all of these apart.
+/// Moves a future to the heap. A separate function constructs it, so that the stack frame of a caller with many branches
+/// does not reserve space for each future: builds without optimization give each its own slot.
 pub fn boxed<'a, T, F>(make: impl FnOnce() -> F) -> Boxed<'a, T>
 where
     F: Future<Output = T> + Send + 'a,

@@ -1,11 +1,11 @@
-//! The same as a page shows or does, as a call of the interface to copy.
+//! A page's operation as a curl command to copy.
 
 use chancery_resource::Method;
 use chancery_web::Input;
 
 use super::{directory::encoded, visit::Visit};
 
-/// An input as a call. What changes something is a dry run, so that nothing happens to who only tries it.
+/// An input as a curl command. Operations that write become dry runs, so that trying the command changes nothing.
 pub fn call(visit: &Visit<'_>, input: &Input) -> String {
     let method = match input.op.method {
         Method::Get => String::new(),
@@ -22,7 +22,7 @@ pub fn call(visit: &Visit<'_>, input: &Input) -> String {
     format!("curl {method}-H \"Authorization: Bearer $TOKEN\"{body} \\\n  '{}{query}'", address(visit, input))
 }
 
-/// The address of an operation, with the input's values in place of the parameters of its path.
+/// The URL of an operation, with the input's values in place of the path parameters.
 fn address(visit: &Visit<'_>, input: &Input) -> String {
     let base = match (&visit.store, input.op.path.starts_with("/administration")) {
         (Some(store), true) => format!("/api/userstore/v2/{}", encoded(store)),

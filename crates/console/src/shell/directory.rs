@@ -1,4 +1,4 @@
-//! What can be administered: every resource with its operations, read from the lists that the interface consists of.
+//! The directory of resources: every resource of the API with its operations.
 
 mod read;
 
@@ -15,63 +15,63 @@ use serde_json::Value;
 
 use super::{fields::plain, presentation::Presentation};
 
-/// A resource as pages see it.
+/// A resource of the console.
 pub struct Resource {
-    /// Its name in addresses: that of its paths, or of what they name in another style.
+    /// Name in URLs: that of its API paths, or of its shape if the paths are written in another style.
     pub name: &'static str,
     /// Its shape.
     pub shape: &'static Shape,
     /// Whether it is in a user store.
     pub is_of_store: bool,
-    /// Lists it.
+    /// Lists the rows.
     pub list: Option<&'static Op>,
-    /// Finds it by how names begin, better than its list does.
+    /// Finds rows by a name prefix, with a better index than the list has.
     pub search: Option<&'static Op>,
-    /// Reads one.
+    /// Reads one row.
     pub read: Option<&'static Op>,
-    /// Creates one.
+    /// Creates a row.
     pub create: Option<&'static Op>,
-    /// Changes one.
+    /// Changes a row.
     pub patch: Option<&'static Op>,
-    /// Deletes one.
+    /// Deletes a row.
     pub delete: Option<&'static Op>,
-    /// The operations on many of it at once.
+    /// The batch operations.
     pub batches: Vec<&'static Op>,
-    /// All other operations about one of it, in the order of the interface.
+    /// All other operations on one row, in the order of the API.
     pub others: Vec<&'static Op>,
-    /// The operations about all of it, besides listing and searching.
+    /// The operations on the whole resource, except listing and searching.
     pub of_all: Vec<&'static Op>,
-    /// What one of it owns, which is found by its owner alone.
+    /// The subresources of a row, which are addressed by their owner only.
     pub owned: Vec<Owned>,
-    /// How it is presented.
+    /// Its presentation.
     pub presentation: &'static Presentation,
 }
 
-/// What a row of a resource owns: entries of a kind, at a path below it.
+/// A subresource: entries that a row owns, at a path below it.
 pub struct Owned {
-    /// Its name in addresses, which is that of its paths.
+    /// Name in URLs, which is that of its API paths.
     pub name: &'static str,
     /// Its shape.
     pub shape: &'static Shape,
-    /// Lists what a row owns.
+    /// Lists the entries of a row.
     pub list: Option<&'static Op>,
-    /// Reads one.
+    /// Reads one entry.
     pub read: Option<&'static Op>,
-    /// Creates one.
+    /// Creates an entry.
     pub create: Option<&'static Op>,
-    /// Changes one: some of its members, or all.
+    /// Changes an entry: some of its members, or all.
     pub change: Option<&'static Op>,
-    /// Deletes one.
+    /// Deletes an entry.
     pub delete: Option<&'static Op>,
-    /// All other operations about one.
+    /// All other operations on one entry.
     pub others: Vec<&'static Op>,
 }
 
-/// All resources with a list, in the order of the interface.
+/// All resources with a list, in the order of the API.
 static RESOURCES: OnceLock<Vec<Resource>> = OnceLock::new();
 
-/// Reads the resources from the lists of operations, once. Whoever knows how resources are presented tells it; before that there are
-/// none.
+/// Builds the directory from the operations, once. The caller supplies the presentations; before the first call the
+/// directory is empty.
 pub fn fill(presentation: fn(&Shape) -> &'static Presentation) {
     RESOURCES.get_or_init(|| {
         let mut all = Vec::new();
@@ -87,7 +87,7 @@ pub fn fill(presentation: fn(&Shape) -> &'static Presentation) {
     });
 }
 
-/// The resources.
+/// All resources.
 pub fn resources() -> &'static [Resource] {
     let filled = RESOURCES.get();
     debug_assert!(filled.is_some(), "the directory of resources is not filled");
@@ -99,7 +99,7 @@ pub fn operations() -> impl Iterator<Item = &'static Op> {
     [&chancery_userstore::SERVICE, &chancery_management::SERVICE].into_iter().flat_map(Service::all)
 }
 
-/// The resource of this name, in user stores or beside them.
+/// The resource of this name, in user stores or outside of them.
 pub fn find(name: &str, is_of_store: bool) -> Option<&'static Resource> {
     resources().iter().find(|one| one.name == name && one.is_of_store == is_of_store)
 }
@@ -109,13 +109,13 @@ pub fn of_shape(shape: &Shape) -> Option<&'static Resource> {
     resources().iter().find(|one| std::ptr::eq(one.shape, shape))
 }
 
-/// The name of an operation that a service declares. [`operation_name`] makes it, so that a misspelt name does not
+/// The name of an operation that a service declares. [`operation_name`] constructs it, so that a misspelt name does not
 /// compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationName(&'static str);
 
 impl OperationName {
-    /// The name, where a service declares it. Called at compile time: a name that none declares is a compile error.
+    /// The name of a declared operation. Evaluated at compile time: an undeclared name is a compile error.
     pub const fn declared(name: &'static str) -> Self {
         assert!(
             chancery_userstore::SERVICE.declares(name) || chancery_management::SERVICE.declares(name),
@@ -135,17 +135,17 @@ impl OperationName {
     }
 }
 
-/// The name of an operation, as an [`OperationName`]. One that neither service declares does not compile.
+/// The name of an operation, as an [`OperationName`]. An undeclared name does not compile.
 macro_rules! operation_name {
     ($name:literal) => {{
-        // an item, which is evaluated wherever it stands
+        // a const item, so that it is evaluated at compile time in any context
         const NAME: $crate::shell::directory::OperationName =
             $crate::shell::directory::OperationName::declared($name);
         NAME
     }};
 }
 
-/// The operation of this name, as an `Option`, wherever its path is. A name that neither service declares does not compile.
+/// The operation of this name as an `Option`, whatever its path. An undeclared name does not compile.
 macro_rules! operation {
     ($name:literal) => {
         $crate::shell::directory::of_name($crate::shell::directory::operation_name!($name))
@@ -154,12 +154,13 @@ macro_rules! operation {
 
 pub(crate) use {operation, operation_name};
 
-/// The operation of this name, wherever its path is.
+/// The operation of this name, whatever its path.
 pub fn of_name(name: OperationName) -> Option<&'static Op> {
     operations().find(|op| name.is_of(op))
 }
 
-/// The shapes of what ids in fields of these names name, wherever they are.
+/// Fields that contain ids of another resource without a declared parent: the field, and the shape of the referenced
+/// rows.
 static NAMED: [(&str, &Shape); 7] = [
     ("platformUserId", &APPLICATION_USER),
     ("clientAppId", &CLIENT_APP),
@@ -170,7 +171,7 @@ static NAMED: [(&str, &Shape); 7] = [
     ("replacementIdpInstanceId", &IDP_INSTANCE),
 ];
 
-/// The resource that ids in fields of this name name, wherever they are.
+/// The resource that ids in a field of this name refer to.
 pub fn referenced(wire: &str) -> Option<&'static Resource> {
     let known = NAMED.iter().find(|(known, _)| *known == wire);
     known.and_then(|(_, shape)| of_shape(shape))
@@ -182,7 +183,7 @@ impl Resource {
         std::ptr::eq(self.shape, shape)
     }
 
-    /// Its list's address. In a user store the address begins with the store's.
+    /// The URL of its list. In a user store the URL starts with the store's.
     pub fn address(&self, store: Option<&str>) -> String {
         match store.filter(|_| self.is_of_store) {
             Some(store) => format!("/console/store/{}/{}", encoded(store), self.name),
@@ -195,24 +196,25 @@ impl Resource {
         self.shape.fields.iter().find(|field| field.access.key)
     }
 
-    /// The operation of this name, among those about one of it.
+    /// The operation of this name, among those on one row.
     pub fn other(&self, name: OperationName) -> Option<&'static Op> {
         self.others.iter().copied().find(|op| name.is_of(op))
     }
 
-    /// The fields that answers show.
+    /// The fields that responses contain.
     pub fn shown(&self) -> impl Iterator<Item = &'static Field> {
         self.shape.fields.iter().filter(|field| field.access.shown)
     }
 
-    /// What one of it is known by: the first of name, label, login name, key, URI and location that it has; else its key.
+    /// The field that identifies a row to people: the first of name, label, login name, key, URI and location that the
+    /// resource has; else its key.
     pub fn title(&self) -> Option<&'static Field> {
         const TITLES: [&str; 6] = ["name", "label", "loginName", "key", "uri", "location"];
         let named = TITLES.iter().find_map(|title| self.shown().find(|field| field.wire() == *title));
         named.or_else(|| self.key())
     }
 
-    /// The columns of its list: the title, then four, those first that tell most at a glance.
+    /// The columns of its list: the title, then four others, the most informative ones first.
     pub fn columns(&self) -> Vec<&'static Field> {
         let title = self.title();
         let is_title = |field: &&Field| title.is_some_and(|title| title.wire() == field.wire());
@@ -225,7 +227,7 @@ impl Resource {
         title.into_iter().chain(others.into_iter().take(4).map(|(_, field)| field)).collect()
     }
 
-    /// The resource that an id in this field names.
+    /// The resource that an id in this field refers to.
     pub fn referenced(&self, field: &Field) -> Option<&'static Resource> {
         match self.shape.parents.iter().find(|parent| parent.field.wire() == field.wire()) {
             Some(parent) => of_shape(parent.shape),
@@ -240,7 +242,7 @@ pub fn key_of(resource: &Resource, row: &Value) -> String {
     resource.key().map_or_else(String::new, |field| plain(row.get(field.wire()).unwrap_or(&Value::Null)))
 }
 
-/// What one row is called.
+/// The display name of a row.
 pub fn title_of(resource: &Resource, row: &Value) -> String {
     let own = (resource.presentation.title)(row);
     own.unwrap_or_else(|| {
@@ -250,7 +252,7 @@ pub fn title_of(resource: &Resource, row: &Value) -> String {
     })
 }
 
-/// How soon a field is a column: choices, short texts, references, switches, times. Others are none.
+/// The rank of a field as a column: choices, short texts, references, booleans, times. `None` if it is no column.
 fn rank(field: &Field) -> Option<usize> {
     if field.access.sealing == Sealing::Secret {
         return None;
@@ -268,13 +270,13 @@ fn rank(field: &Field) -> Option<usize> {
     })
 }
 
-/// The longest text that is a column, in characters.
+/// The maximum length of a text that is shown as a column, in characters.
 const LONGEST_COLUMN: usize = 320;
 
-/// What stands for itself in an address (RFC 3986, section 2.3).
+/// The unreserved characters of a URI (RFC 3986, section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A segment of an address.
+/// A percent-encoded path segment.
 pub fn encoded(segment: &str) -> String {
     utf8_percent_encode(segment, RESERVED).to_string()
 }
@@ -302,7 +304,7 @@ mod tests {
         assert!(tenant.create.is_some() && tenant.patch.is_some() && tenant.delete.is_some());
     }
 
-    /// What has no page, with the reason, or the page that serves in its place.
+    /// Operations without a page, with the reason, or the page that replaces it.
     const EXCUSED: &[(&str, &str)] = &[
         ("ChangePasswordPublic", "is for who signs in"),
         ("ResetPasswordTokenResponsePublic", "is for who signs in"),
@@ -346,7 +348,7 @@ mod tests {
         ("PreviewView", "is run by editor/"),
     ];
 
-    /// No operation is out of reach: it has a page, or a reason.
+    /// Every operation is reachable: by a page, or it has a reason why not.
     #[test]
     fn every_operation_has_a_page() {
         use chancery_resource::{Action, Method};
@@ -367,7 +369,7 @@ mod tests {
                 reached.extend(owned.others.iter().map(|op| op.name));
             }
         }
-        // pages of their own name the operations that they run
+        // custom pages name the operations that they run
         let sources = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
         let mut pages = String::new();
         let mut folders = vec![sources.join("pages"), sources.join("resources")];
@@ -384,7 +386,7 @@ mod tests {
         let mut missing = Vec::new();
         for service in [&chancery_userstore::SERVICE, &chancery_management::SERVICE] {
             for op in service.all() {
-                // forms change some members; lists are filtered by what their paths name
+                // forms use PATCH; lists are filtered by the path parameter
                 let is_other_way =
                     matches!(
                         op.action,

@@ -1,4 +1,4 @@
-//! What a page says where something failed, and how long to wait where that mends it.
+//! Error pages, and the delay after which a request may be repeated.
 
 use chancery_resource::Problem;
 use chancery_web::AnswerBody;
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use super::{render::page, words::Words};
 
-/// What a page says where something failed, with the trace id that the log has, too.
+/// An error page, with the trace id that the log contains, too.
 pub struct Failure {
     status: u16,
-    /// What the page is called.
+    /// Title of the page.
     pub heading: &'static str,
-    /// What it says.
+    /// Context of the template.
     pub content: Value,
 }
 
 impl Failure {
-    /// What a problem comes to on a page. What is the server's fault is logged.
+    /// The error page of a problem. Internal errors are logged.
     pub fn of(parts: &Parts, words: &'static Words, problem: &Problem) -> Self {
         let status = problem.status();
         if status == 500 {
@@ -33,19 +33,19 @@ impl Failure {
             503 => words.page("unavailable"),
             _ => words.page("failed"),
         };
-        let facts = problem.errors.as_slice().iter().map(|error| words.refusal(&error.detail));
+        let facts = problem.errors.as_slice().iter().map(|error| words.error_text(&error.detail));
         let facts: Vec<_> = facts.collect();
-        let wait = seconds_to_wait(problem);
+        let wait = retry_after_seconds(problem);
         let wait = wait.map(|seconds| json!({ "seconds": seconds, "again": parts.method != Method::POST }));
         let content = json!({
-            "heading": heading, "text": words.refusal(&problem.detail), "facts": facts,
-            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait, "link": way_on(parts, words, status),
+            "heading": heading, "text": words.error_text(&problem.detail), "facts": facts,
+            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait, "link": next_link(parts, words, status),
         });
         Self { status, heading, content }
     }
 
-    /// The same where a form only has to wait: it is kept in the page, and sent by who wants it sent.
-    pub fn of_form(self, words: &Words) -> (u16, Value) {
+    /// The same for a form that is only delayed: the page holds it, and the user sends it again.
+    pub fn for_held_form(self, words: &Words) -> (u16, Value) {
         let mut content = self.content;
         if let Some(members) = content.as_object_mut() {
             members.insert("hint".to_owned(), json!(words.page("wait_hint")));
@@ -54,11 +54,11 @@ impl Failure {
         (self.status, content)
     }
 
-    /// The page, with the headers of the problem.
+    /// The response, with the headers of the problem.
     ///
     /// # Errors
-    /// The template asks for what the context does not have.
-    pub fn answered(&self, problem: &Problem, context: &Value) -> Result<Response<AnswerBody>, Problem> {
+    /// The template uses a variable that the context lacks.
+    pub fn response(&self, problem: &Problem, context: &Value) -> Result<Response<AnswerBody>, Problem> {
         let mut response = page(self.status, "message.html", context)?;
         for (name, value) in &problem.headers {
             if let Ok(value) = HeaderValue::try_from(value) {
@@ -69,8 +69,8 @@ impl Failure {
     }
 }
 
-/// Where a page that failed leads: what was refused goes back to what it was asked of, the list or the item.
-fn way_on(parts: &Parts, words: &Words, status: u16) -> Value {
+/// The link of an error page: from a refused form back to its list or item, else to the overview.
+fn next_link(parts: &Parts, words: &Words, status: u16) -> Value {
     let above = parts.uri.path().rsplit_once('/').map(|(above, _)| above);
     let above = above.filter(|above| parts.method == Method::POST && above.starts_with("/console/"));
     match above.filter(|_| matches!(status, 400 | 409)) {
@@ -79,8 +79,8 @@ fn way_on(parts: &Parts, words: &Words, status: u16) -> Value {
     }
 }
 
-/// After how many seconds the same can be asked again, where that is told.
-pub fn seconds_to_wait(problem: &Problem) -> Option<u64> {
-    let told = problem.headers.iter().find(|(name, _)| *name == "retry-after");
-    told.filter(|_| matches!(problem.status(), 429 | 503)).and_then(|(_, value)| value.parse().ok())
+/// The value of `Retry-After` in seconds, for the statuses 429 and 503.
+pub fn retry_after_seconds(problem: &Problem) -> Option<u64> {
+    let header = problem.headers.iter().find(|(name, _)| *name == "retry-after");
+    header.filter(|_| matches!(problem.status(), 429 | 503)).and_then(|(_, value)| value.parse().ok())
 }

@@ -1,4 +1,4 @@
-//! Fields as pages show them: cells of lists, controls of forms, and what a form sends.
+//! Fields of resources as cells of lists and as controls of forms, and the parsing of submitted forms.
 
 use chancery_record::{Column, Encoding, Field, Kind, Sealing, Timestamp, format_timestamp, parse_timestamp};
 use chancery_resource::settings::CATALOGUE;
@@ -7,27 +7,27 @@ use serde_json::{Map, Value, json};
 
 use super::words::Words;
 
-/// The longest text that has one line in a form, in characters.
+/// The maximum length of a text with a single-line control, in characters.
 const ONE_LINE: usize = 320;
 
-/// A cell of a list, as templates take it.
+/// A cell of a list, in the form that templates expect.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Cell {
-    /// What it shows: `none`, `title`, `text`, `code`, `badge`, `flag`, `moment`, `reference` or `tags`.
+    /// Kind of the cell: `none`, `title`, `text`, `code`, `badge`, `flag`, `moment`, `reference` or `tags`.
     pub kind: &'static str,
     /// Its text.
     pub text: String,
     /// A second line.
     pub sub: String,
-    /// The state that it tells: `good`, `warn`, `bad`, `info` or `off`.
+    /// Tone of the state: `good`, `warn`, `bad`, `info` or `off`.
     pub tone: &'static str,
-    /// Where it leads.
+    /// Link target.
     pub href: Option<String>,
-    /// The moment, by RFC 3339.
+    /// The timestamp, in RFC 3339 format.
     pub iso: String,
     /// Several short texts.
     pub items: Vec<Tag>,
-    /// How many of them are not shown.
+    /// How many of the items are not shown.
     pub more: usize,
 }
 
@@ -36,34 +36,34 @@ pub struct Cell {
 pub struct Tag {
     /// Its text.
     pub text: String,
-    /// Where it leads.
+    /// Link target.
     pub href: Option<String>,
 }
 
 impl Cell {
-    /// A cell without anything.
+    /// An empty cell.
     pub fn none() -> Self {
         Self { kind: "none", ..Self::default() }
     }
 
-    /// A cell of a kind with a text.
+    /// A cell of this kind with a text.
     pub fn of(kind: &'static str, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), ..Self::default() }
     }
 
-    /// A moment, by RFC 3339.
+    /// A timestamp cell from RFC 3339.
     pub fn moment(iso: &str) -> Self {
         Self { iso: iso.to_owned(), ..Self::of("moment", readable(iso)) }
     }
 
-    /// The same, telling a state.
+    /// The same cell with a tone.
     #[must_use]
     pub const fn toned(mut self, tone: &'static str) -> Self {
         self.tone = tone;
         self
     }
 
-    /// The same with a second line.
+    /// The same cell with a second line.
     #[must_use]
     pub fn with_sub(mut self, sub: impl Into<String>) -> Self {
         self.sub = sub.into();
@@ -79,7 +79,7 @@ pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
         (Kind::Bool, Value::Bool(false)) => Cell::of("flag", words.page("no")).toned("off"),
         (Kind::Time, Value::String(moment)) => Cell::moment(moment),
         (Kind::Choice(_) | Kind::Numbered(_), _) => {
-            let text = chosen(field, value);
+            let text = choice_name(field, value);
             Cell::of("badge", words.choice(&text)).toned(tone(&text))
         }
         (Kind::Id, Value::String(id)) => Cell::of("code", id),
@@ -88,26 +88,26 @@ pub fn cell(field: &Field, value: &Value, words: &Words) -> Cell {
     }
 }
 
-/// How large a file is that is told as base64.
+/// The size of a base64-encoded file, as text.
 fn size_of(data: &str) -> String {
     let bytes = data.trim_end_matches('=').len() * 3 / 4;
     if bytes < 10_240 { format!("{bytes} B") } else { format!("{} KB", bytes / 1024) }
 }
 
-/// A moment, by RFC 3339.
-pub fn written(moment: Timestamp) -> String {
+/// A timestamp in RFC 3339 format.
+pub fn rfc3339(moment: Timestamp) -> String {
     let mut out = Vec::new();
     format_timestamp(moment, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A moment for people, in UTC.
+/// A readable timestamp, in UTC.
 pub fn readable(moment: &str) -> String {
     moment.get(..16).map_or_else(|| moment.to_owned(), |text| format!("{} UTC", text.replace('T', " ")))
 }
 
-/// The name of a choice, which some resources tell by its number.
-fn chosen(field: &Field, value: &Value) -> String {
+/// The name of a choice, which some resources encode as a number.
+fn choice_name(field: &Field, value: &Value) -> String {
     match (field.kind, value) {
         (Kind::Numbered(names), Value::Number(number)) => {
             let index = number.as_u64().and_then(|number| usize::try_from(number).ok());
@@ -117,7 +117,7 @@ fn chosen(field: &Field, value: &Value) -> String {
     }
 }
 
-/// Of what kind a value of a choice is: what it is called decides, so that a new one is no grey spot.
+/// The tone of a choice, derived from its name, so that new choices have one, too.
 fn tone(value: &str) -> &'static str {
     match value {
         "Active" | "SignedIn" | "Completed" | "Approved" | "Added" => "good",
@@ -139,8 +139,8 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// Whether what a field of a row holds is shown to nobody, and never filled in: a secret, or what answers do not tell
-/// again. All options are sealed, and the catalogue knows by their names which of them are secrets.
+/// Whether the value of a field is never shown and never prefilled: a secret, or a value that responses do not repeat.
+/// All options are sealed; the catalogue lists the secret ones by name.
 pub fn is_secret(field: &Field, row: &Value) -> bool {
     let is_option =
         matches!(field.kind, Kind::Text(rule) if rule.name == "OptionValue") && field.wire() == "value";
@@ -153,26 +153,25 @@ pub fn is_secret(field: &Field, row: &Value) -> bool {
     field.access.sealing == Sealing::Secret || is_typed_hidden || is_shown_once
 }
 
-/// Whether the server makes what a field tells, and does not keep it so that it can be told again.
+/// Whether the server generates the value of a field and does not store it, so that only one response contains it.
 pub fn is_shown_once(field: &Field) -> bool {
     let access = &field.access;
-    let is_made = access.shown && !access.create && !access.patch;
-    is_made && access.column == Column::Unstored && matches!(field.kind, Kind::Text(_))
+    let is_generated = access.shown && !access.create && !access.patch;
+    is_generated && access.column == Column::Unstored && matches!(field.kind, Kind::Text(_))
 }
 
-/// Whether a form begins without what a field holds, and leaves it as it is where nothing is filled in: what is secret, and
-/// files, which are long.
-pub fn is_kept(field: &Field, row: &Value) -> bool {
+/// Whether a form leaves a field empty and does not change it if nothing is entered: secrets, and files, which are long.
+pub fn is_write_only(field: &Field, row: &Value) -> bool {
     is_secret(field, row) || matches!(field.kind, Kind::Bytes(_))
 }
 
-/// What a field is in a form: the control's word of the templates.
+/// The control of a field in a form, as templates name it.
 pub fn control(field: &Field, row: &Value) -> &'static str {
     if is_secret(field, row) {
         return "secret";
     }
     match field.kind {
-        // empty is neither
+        // the empty value means neither
         Kind::Bool if field.nullable => "choice",
         Kind::Bool => "switch",
         Kind::Int { .. } => "number",
@@ -194,8 +193,8 @@ pub fn control(field: &Field, row: &Value) -> &'static str {
     }
 }
 
-/// A value for people: of a secret no more than that there is one.
-pub fn told(field: &Field, row: &Value, value: &Value) -> String {
+/// A value for display: secrets are masked.
+pub fn display_value(field: &Field, row: &Value, value: &Value) -> String {
     match (field.kind, value) {
         _ if is_secret(field, row) && !value.is_null() => "•••••".to_owned(),
         (Kind::Bytes(Encoding::Base64), Value::String(data)) => size_of(data),
@@ -203,31 +202,31 @@ pub fn told(field: &Field, row: &Value, value: &Value) -> String {
     }
 }
 
-/// A field of a form, as templates take it.
+/// A field of a form, in the form that templates expect.
 pub struct FormField<'a> {
     /// The field.
     pub field: &'a Field,
-    /// The row that is there, or was typed.
+    /// The stored row, or the submitted values.
     pub row: &'a Value,
-    /// Whether it cannot be changed.
+    /// Whether it is read-only.
     pub is_fixed: bool,
-    /// Whether it must be filled.
+    /// Whether it is required.
     pub is_required: bool,
-    /// What is wrong with it.
+    /// The validation error.
     pub error: &'a str,
-    /// Where the row is that it names.
+    /// Link to the referenced row.
     pub href: Option<String>,
-    /// Where rows that it may name are looked for.
+    /// URL of the search for rows that it may refer to.
     pub search: Option<String>,
 }
 
 impl FormField<'_> {
-    /// The field as templates take it.
-    pub fn told(&self, words: &Words) -> Value {
+    /// The template context of the field.
+    pub fn render(&self, words: &Words) -> Value {
         let Self { field, row, is_fixed, is_required, error, href, search } = self;
         let wire = field.wire();
         let value = row.get(wire).unwrap_or(&Value::Null);
-        let (is_hidden, is_kept) = (is_secret(field, row), is_kept(field, row));
+        let (is_hidden, is_write_only) = (is_secret(field, row), is_write_only(field, row));
         let (min, max) = match field.kind {
             Kind::Int { min, max } => (Some(min), Some(max)),
             _ => (None, None),
@@ -236,14 +235,14 @@ impl FormField<'_> {
         let control = if *is_fixed { "shown" } else { control(field, row) };
         let mut choices: Vec<Value> = match field.kind {
             Kind::Bool if field.nullable => {
-                let told = [("true", "yes", json!(true)), ("false", "no", json!(false))];
-                let told = told.iter().map(|(sent, key, meant)| {
+                let values = [("true", "yes", json!(true)), ("false", "no", json!(false))];
+                let values = values.iter().map(|(sent, key, meant)| {
                     json!({ "value": sent, "label": words.page(key), "is_current": value == meant })
                 });
-                told.collect()
+                values.collect()
             }
             Kind::Choice(names) | Kind::Numbered(names) => {
-                let current = chosen(field, value);
+                let current = choice_name(field, value);
                 let all = names.iter().map(|name| {
                     json!({ "value": name, "label": words.choice(name), "is_current": *name == current })
                 });
@@ -251,7 +250,7 @@ impl FormField<'_> {
             }
             _ => Vec::new(),
         };
-        // a browser chooses the first one where none is chosen
+        // browsers preselect the first choice if none is selected
         let has_none = value.is_null() || field.nullable;
         if has_none && !choices.is_empty() {
             choices.insert(
@@ -263,10 +262,10 @@ impl FormField<'_> {
             "name": wire,
             "id": format!("f-{wire}"),
             "label": words.field(wire),
-            "hint": if *is_fixed { "" } else { words.explained(hint(field)) },
+            "hint": if *is_fixed { "" } else { words.explanation(hint(field)) },
             "control": control,
             "value": typed(field, row, value),
-            "shown": if is_kept { String::new() } else { plain(value) },
+            "shown": if is_write_only { String::new() } else { plain(value) },
             "cell": if is_hidden { Cell::none() } else { cell(field, value, words) },
             "choices": choices,
             "required": is_required,
@@ -283,17 +282,17 @@ impl FormField<'_> {
     }
 }
 
-/// A question that is no field of a resource, as templates take it.
+/// A form control that is no field of a resource, in the form that templates expect.
 pub fn asked(name: &str, label: &str, control: &str) -> Map<String, Value> {
-    let told = json!({
+    let field = json!({
         "name": name, "id": format!("f-{}", name.replace(':', "-")), "label": label, "hint": "", "control": control,
         "value": "", "shown": "", "choices": [], "required": false, "disabled": false, "error": "", "max_length": null,
         "min": null, "max": null, "href": null, "search": null, "autocomplete": "off", "is_wide": true,
     });
-    if let Value::Object(told) = told { told } else { Map::new() }
+    if let Value::Object(field) = field { field } else { Map::new() }
 }
 
-/// A field with these members in place of its own.
+/// A field with these members replaced.
 pub fn with(field: Value, members: Value) -> Value {
     let mut field = field;
     if let (Some(field), Value::Object(members)) = (field.as_object_mut(), members) {
@@ -302,26 +301,26 @@ pub fn with(field: Value, members: Value) -> Value {
     field
 }
 
-/// What a field means, where that is more than its label says.
+/// The description of a field, if it says more than the label.
 pub fn hint(field: &Field) -> &'static str {
     if field.about.split_whitespace().count() > SHORTEST_HINT { field.about } else { "" }
 }
 
-/// Fewer words repeat the label.
+/// Shorter descriptions repeat the label.
 const SHORTEST_HINT: usize = 4;
 
-/// A value as a form's control holds it.
+/// A value as the control of a form contains it.
 pub fn typed(field: &Field, row: &Value, value: &Value) -> Value {
     match (field.kind, value) {
-        (_, _) if is_kept(field, row) => json!(""),
+        (_, _) if is_write_only(field, row) => json!(""),
         (Kind::Bool, value) if field.nullable => json!(plain(value)),
         (Kind::Bool, value) => json!(value.as_bool().unwrap_or(false)),
-        // a datetime-local has neither zone nor fractions of seconds, nor seconds where there are none
+        // a datetime-local value has no zone, no fractions of seconds, and no seconds if they are zero
         (Kind::Time, Value::String(moment)) => {
             let local = moment.get(..19).unwrap_or(moment);
             json!(local.strip_suffix(":00").filter(|local| local.len() == 16).unwrap_or(local))
         }
-        (Kind::Choice(_) | Kind::Numbered(_), value) => json!(chosen(field, value)),
+        (Kind::Choice(_) | Kind::Numbered(_), value) => json!(choice_name(field, value)),
         (Kind::Texts(_), Value::Array(texts)) => {
             json!(texts.iter().map(plain).collect::<Vec<_>>().join("\n"))
         }
@@ -334,18 +333,18 @@ pub fn typed(field: &Field, row: &Value, value: &Value) -> Value {
     }
 }
 
-/// What a form sent for a field, as the member of a body; `None` where nothing was sent. What cannot be read goes as it
-/// is, so that the interface says what is wrong with it.
+/// The submitted value of a field, as the member of a request body; `None` if the form lacks it. Values that cannot be
+/// parsed are passed on, so that the API reports the error.
 pub fn member(field: &Field, row: &Value, sent: &[(String, String)]) -> Option<Value> {
-    // a switch sends `false` before itself
+    // a checkbox is preceded by a hidden `false`
     let text = sent.iter().rev().find(|(name, _)| name == field.wire()).map(|(_, text)| text.as_str())?;
-    if is_kept(field, row) && text.is_empty() {
+    if is_write_only(field, row) && text.is_empty() {
         return None;
     }
     if text.is_empty() && (field.nullable || !matches!(field.kind, Kind::Bool | Kind::Text(_))) {
         return Some(Value::Null);
     }
-    // browsers post the line ends of another world
+    // browsers submit CRLF line ends
     let text = text.replace("\r\n", "\n");
     let text = text.as_str();
     Some(match field.kind {
@@ -354,7 +353,7 @@ pub fn member(field: &Field, row: &Value, sent: &[(String, String)]) -> Option<V
         Kind::Time => moment(text),
         Kind::Texts(_) => json!(lines(text).collect::<Vec<_>>()),
         Kind::Pairs(_) => {
-            // a name alone keeps the value that is there
+            // a name without a value leaves the stored value unchanged
             let pair = |line: &str| {
                 let (name, value) = line.split_once(':').unwrap_or((line, ""));
                 let value = Some(value.trim()).filter(|value| !value.is_empty());
@@ -363,41 +362,41 @@ pub fn member(field: &Field, row: &Value, sent: &[(String, String)]) -> Option<V
             Value::Object(lines(text).map(pair).collect())
         }
         Kind::Object(_) | Kind::Ids => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
-        // a file that was pasted may have line ends
+        // a pasted file may contain line breaks
         Kind::Bytes(_) => json!(text.split_whitespace().collect::<String>()),
         Kind::Text(_) | Kind::Id | Kind::Choice(_) | Kind::Numbered(_) => json!(text),
     })
 }
 
-/// The lines of a text, without those that hold nothing.
+/// The non-empty lines of a text.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-/// The members of a body that makes something of its own: what was left empty is not in it.
+/// The members of the body of a creation, without empty ones.
 pub fn filled<'a>(fields: impl Iterator<Item = &'a Field>, sent: &[(String, String)]) -> Map<String, Value> {
     let members =
         fields.filter_map(|field| Some((field.wire().to_owned(), member(field, &Value::Null, sent)?)));
     members.filter(|(_, value)| !value.is_null() && value.as_str() != Some("")).collect()
 }
 
-/// A moment that was typed in UTC, by RFC 3339.
+/// An entered UTC timestamp, in RFC 3339 format.
 pub fn moment(text: &str) -> Value {
     let seconds = if text.len() == 16 { ":00Z" } else { "Z" };
     let whole = format!("{text}{seconds}");
     match parse_timestamp(&whole).or_else(|| parse_timestamp(text)) {
-        Some(moment) => json!(written(moment)),
+        Some(moment) => json!(rfc3339(moment)),
         None => json!(text),
     }
 }
 
-/// A value as it comes back from a browser that changed nothing: a line of text has no line ends.
+/// A value as a browser would submit it unchanged: a single-line control has no line breaks.
 fn comparable(field: &Field, row: &Value, value: &Value) -> String {
     let text = plain(&typed(field, row, value)).replace("\r\n", "\n");
     if matches!(control(field, row), "longtext" | "code" | "pattern") { text } else { text.replace('\n', "") }
 }
 
-/// The members of a body that a form sends and that differ from what was there.
+/// The members of the body of a change: the submitted values that differ from the original ones.
 pub fn changes<'a>(
     fields: impl Iterator<Item = &'a Field>,
     sent: &[(String, String)],
@@ -408,7 +407,7 @@ pub fn changes<'a>(
         let Some(now) = member(field, base, sent) else { continue };
         let before = base.get(field.wire()).unwrap_or(&Value::Null);
         let is_same = comparable(field, base, before) == comparable(field, base, &now);
-        if !is_same || (is_kept(field, base) && !now.is_null()) {
+        if !is_same || (is_write_only(field, base) && !now.is_null()) {
             changed.insert(field.wire().to_owned(), now);
         }
     }
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_sent() {
+    fn only_changed_members_are_sent() {
         let base = json!({ "loginName": "ada", "firstName": "Ada", "userValidTo": "2027-12-31T23:00:00Z" });
         let typed = [
             ("loginName", "ada"),

@@ -1,19 +1,19 @@
-//! What proves that a form is of a page of this server's, and of this session.
+//! CSRF protection: a form belongs to a page of this server and to this session.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Secret, origin_of};
 use chancery_resource::{MasterKey, random};
 use http::{HeaderMap, header};
 
-/// What a page's forms send along: a digest of the session under a mask that is another on every page, because pages are
-/// compressed.
+/// The CSRF token of a page: a digest of the session under a random mask, which differs on every page because pages are
+/// compressed (BREACH).
 pub fn token(master: &MasterKey, session: &[u8]) -> String {
     let mask = random::<32>();
     let masked = xor(&master.digest("console-csrf", session), &mask);
     BASE64_URL_SAFE_NO_PAD.encode([&mask[..], &masked[..]].concat())
 }
 
-/// Whether what a form sent is of a page of this session.
+/// Whether a submitted CSRF token belongs to this session.
 pub fn is_ours(master: &MasterKey, session: &[u8], shown: &str) -> bool {
     let shown = BASE64_URL_SAFE_NO_PAD.decode(shown).unwrap_or_default();
     let Some((mask, masked)) = shown.split_at_checked(32) else { return false };
@@ -24,7 +24,7 @@ fn xor(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(one, other)| one ^ other).collect()
 }
 
-/// Whether a form was sent by a page of this server. Where a browser says nothing of the site, its origin decides.
+/// Whether a page of this server sent the form. If the browser sends no `Sec-Fetch-Site`, the `Origin` decides.
 pub fn is_same_origin(headers: &HeaderMap, public_url: &str) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site == "same-origin";
@@ -41,13 +41,15 @@ mod tests {
     use super::{is_ours, is_same_origin, token};
 
     #[test]
-    fn a_token_is_of_one_session_and_never_the_same() {
+    fn a_csrf_token_belongs_to_one_session_and_is_unique() {
         let master = MasterKey::generate();
-        let made = token(&master, b"session");
-        assert!(is_ours(&master, b"session", &made));
-        assert_ne!(made, token(&master, b"session"));
-        assert!(!is_ours(&master, b"another", &made) && !is_ours(&MasterKey::generate(), b"session", &made));
-        for wrong in ["", "x", &made[..20], &made[1..], &"A".repeat(86)] {
+        let issued = token(&master, b"session");
+        assert!(is_ours(&master, b"session", &issued));
+        assert_ne!(issued, token(&master, b"session"));
+        assert!(
+            !is_ours(&master, b"another", &issued) && !is_ours(&MasterKey::generate(), b"session", &issued)
+        );
+        for wrong in ["", "x", &issued[..20], &issued[1..], &"A".repeat(86)] {
             assert!(!is_ours(&master, b"session", wrong), "{wrong}");
         }
     }

@@ -1,23 +1,23 @@
-//! What every page stands in: the request and its answer, who asks, the words, the directory of resources with how each is presented,
-//! the navigation and the box that finds everything. Nothing here knows a page.
+//! Infrastructure of all pages: request and response, session, texts, the directory of resources with their
+//! presentations, navigation and search. Nothing here depends on a page.
 
 pub mod assets;
 pub mod boxed;
 pub mod call;
-pub mod carried;
-pub mod configured;
+pub mod configuration_kinds;
 pub mod directory;
+pub mod error_translation;
 pub mod failure;
 pub mod fields;
 pub mod find;
 pub mod forgery;
 pub mod navigation;
-pub mod need;
 pub mod parts;
+pub mod permission;
 pub mod presentation;
-pub mod proof;
-pub mod refusal;
+pub mod reauthentication;
 pub mod render;
+pub mod role_protection;
 pub mod session;
 pub mod setting;
 pub mod settings_access;

@@ -1,4 +1,4 @@
-//! The navigation: what the person's roles let be listed, and nothing else.
+//! The navigation: the lists that the user's roles allow.
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    configured,
+    configuration_kinds,
     directory::{self, OperationName, Resource, encoded, operation_name},
     presentation::Presentation,
     visit::Visit,
@@ -72,8 +72,8 @@ static GROUPS: [Group; 6] = [
     ),
 ];
 
-/// A page of the chosen user store that no resource has by itself: its group, operation, name in addresses, and icon. Its
-/// label in the texts has the name of the address.
+/// Pages of the selected user store that belong to no resource: group, operation, name in URLs, and icon. The name is the
+/// key of the label, too.
 const OF_STORE: [(&str, OperationName, &str, &str); 2] = [
     ("people", operation_name!("PasskeyReadiness"), "readiness", "fingerprint-pattern"),
     ("people", operation_name!("ListRecoveryTransactions"), "recovery", "rotate-ccw"),
@@ -85,40 +85,40 @@ static ORDER: LazyLock<Vec<&str>> = LazyLock::new(|| {
     shapes.filter_map(|shape| directory::of_shape(shape)).map(|resource| resource.name).collect()
 });
 
-/// How soon people look for a resource: by its place in the navigation, those that have none last.
+/// The position of a resource in the navigation; resources without an entry come last.
 pub fn position(name: &str) -> usize {
     ORDER.iter().position(|known| *known == name).unwrap_or(usize::MAX)
 }
 
-/// What a place is called: some by what people look for there.
+/// The label of the entry of a resource; some resources have their own text.
 pub fn label(visit: &Visit<'_>, resource: &Resource) -> String {
     let own = resource.presentation.label.map(|key| visit.words.page(key).to_owned());
     own.unwrap_or_else(|| visit.words.resources(resource.name))
 }
 
-/// What a list is called: there are two trails, the user store's and that of the configuration.
+/// The heading of a list: there are two audit trails, that of the user store and that of the configuration.
 pub fn list_label(visit: &Visit<'_>, resource: &Resource) -> String {
     let own = resource.presentation.list_label.map(|key| visit.words.page(key).to_owned());
     own.unwrap_or_else(|| label(visit, resource))
 }
 
-/// A place of the navigation, as templates take it.
+/// An entry of the navigation, in the form that templates expect.
 #[derive(Clone, Serialize)]
-pub struct Place {
-    /// What it is called.
+pub struct NavigationEntry {
+    /// Its label.
     pub label: String,
-    /// Its address.
+    /// Its URL.
     pub href: String,
     /// Its icon.
     pub icon: &'static str,
-    /// Whether it is where the person is.
+    /// Whether it leads to the current page.
     pub is_current: bool,
-    /// The letter that leads there after G.
+    /// The key of the shortcut G, then this letter.
     pub key: Option<char>,
 }
 
-/// The places of the navigation, by groups: what the person may list.
-pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
+/// The entries of the navigation, by group: the lists that the user may read.
+pub fn entries(visit: &Visit<'_>) -> Vec<(&'static str, Vec<NavigationEntry>)> {
     let path = visit.path();
     let mut groups = Vec::new();
     for (group, shapes) in &GROUPS {
@@ -129,13 +129,13 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             }
             let address = visit.address(resource);
             let is_current = path == address || path.starts_with(&format!("{address}/"));
-            let Presentation { icon, letter: key, place, .. } = *resource.presentation;
-            let (href, label) = match place {
+            let Presentation { icon, letter: key, navigation_target, .. } = *resource.presentation;
+            let (href, label) = match navigation_target {
                 Some((href, key)) => (href.to_owned(), visit.words.page(key).to_owned()),
                 None => (address, list_label(visit, resource)),
             };
             let is_current = is_current || path == href;
-            items.push(Place { label, href, icon, is_current, key });
+            items.push(NavigationEntry { label, href, icon, is_current, key });
         }
         for (_, operation, name, icon) in OF_STORE.iter().filter(|(of, ..)| *of == group) {
             let (Some(store), Some(_)) = (&visit.store, visit.may(directory::of_name(*operation))) else {
@@ -143,15 +143,28 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
             };
             let href = format!("/console/store/{}/{name}", encoded(store));
             let is_current = path == href || path.starts_with(&format!("{href}/"));
-            items.push(Place { label: visit.words.page(name).to_owned(), href, icon, is_current, key: None });
+            items.push(NavigationEntry {
+                label: visit.words.page(name).to_owned(),
+                href,
+                icon,
+                is_current,
+                key: None,
+            });
         }
         if group == "system" && visit.visitor.has(Permit::SystemAdmin) {
             let (label, href) = (visit.words.page("health").to_owned(), "/console/health".to_owned());
-            items.push(Place { label, is_current: path == href, href, icon: "heart-pulse", key: None });
+            items.push(NavigationEntry {
+                label,
+                is_current: path == href,
+                href,
+                icon: "heart-pulse",
+                key: None,
+            });
         }
-        if group == "system" && configured::is_offered(visit) {
-            let (label, href) = (visit.words.page("configuration").to_owned(), configured::HERE.to_owned());
-            items.push(Place {
+        if group == "system" && configuration_kinds::is_offered(visit) {
+            let (label, href) =
+                (visit.words.page("configuration").to_owned(), configuration_kinds::PATH.to_owned());
+            items.push(NavigationEntry {
                 label,
                 is_current: path == href,
                 href,
@@ -166,23 +179,23 @@ pub fn places(visit: &Visit<'_>) -> Vec<(&'static str, Vec<Place>)> {
     groups
 }
 
-/// The stores that can be changed to: the same page there, or the users where it is a page of one row.
+/// The user stores to switch to: each links to the same list there, or to the users if the page is about one row.
 fn choices(visit: &Visit<'_>, current: &str) -> Vec<Value> {
     let segments: Vec<&str> = visit.path().split('/').collect();
-    let place = match segments.as_slice() {
+    let page = match segments.as_slice() {
         ["", "console", "store", _, resource, ..] => *resource,
         _ => directory::of_shape(&USER).map_or("", |users| users.name),
     };
     let all = visit.visitor.stores.iter().map(|name| {
-        let href = format!("/console/store/{}/{place}", encoded(name));
+        let href = format!("/console/store/{}/{page}", encoded(name));
         json!({ "name": name, "href": href, "is_current": name == current })
     });
     all.collect()
 }
 
-/// The navigation as templates take it.
+/// The template context of the navigation.
 pub fn of(visit: &Visit<'_>) -> Value {
-    let groups: Vec<Value> = places(visit)
+    let groups: Vec<Value> = entries(visit)
         .into_iter()
         .map(|(group, items)| json!({ "label": visit.words.group(group), "items": items }))
         .collect();

@@ -1,4 +1,4 @@
-//! What pages are made of, as templates take it: lines and cards, and the page of a form.
+//! Components of pages, in the form that templates expect: lines, cards, and the form page.
 
 use chancery_resource::Problem;
 use chancery_web::AnswerBody;
@@ -11,89 +11,86 @@ use super::visit::Visit;
 /// A line of a card.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Line {
-    /// Its icon, where its tone is none.
+    /// Its icon, if it has no tone.
     pub icon: Option<&'static str>,
-    /// `good`, `warn`, `bad`, `off`, or nothing.
+    /// `good`, `warn`, `bad`, `off`, or empty.
     pub tone: &'static str,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// What it says in small.
+    /// Its secondary text.
     pub sub: String,
-    /// Where it leads.
+    /// Link target.
     pub href: Option<String>,
     /// The form of its button: `action`, `label` and `fields`.
     pub act: Option<Value>,
-    /// Its moment, by RFC 3339.
+    /// Its timestamp, in RFC 3339 format.
     pub iso: String,
-    /// Until when it is so, by RFC 3339.
+    /// The end of the described state, in RFC 3339 format.
     pub until: String,
 }
 
-/// A card beside a form, or on the first page.
+/// A card in the sidebar or on the overview.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Card {
     /// Its title.
     pub title: String,
-    /// How its lines are shown: `lines`, `checks`, `timeline`, `facts` or `meter`.
+    /// Layout of its lines: `lines`, `checks`, `timeline`, `facts` or `meter`.
     pub kind: &'static str,
-    /// As that of a line.
+    /// As the tone of a line.
     pub tone: &'static str,
-    /// What it is about.
+    /// Its description.
     pub about: String,
-    /// How many there are, as it is told.
+    /// The number of items, as text.
     pub count: Option<String>,
     /// Its lines.
     pub lines: Vec<Line>,
-    /// Where there is more: `href` and `label`.
+    /// Link to the full list: `href` and `label`.
     pub more: Option<Value>,
-    /// The address of what comes after the page.
+    /// URL of content that is loaded after the page.
     pub later: Option<String>,
 }
 
-/// A page with a form, or with what nobody can change (`item.html`).
+/// A page with a form, or a read-only page (`item.html`).
 #[derive(Default, Serialize)]
 pub struct FormPage {
-    /// Where it came from: `href` and `label`.
+    /// Link to the previous page: `href` and `label`.
     pub back: Value,
-    /// Its heading, and its title.
+    /// Its heading and title.
     pub heading: String,
-    /// What stands below the heading.
+    /// Text below the heading.
     pub sub: String,
-    /// Its icon, where it has no picture.
+    /// Its icon, if it has no picture.
     pub icon: Option<&'static str>,
-    /// A picture of initials.
+    /// The picture with initials.
     pub avatar: Value,
-    /// The state in a word.
+    /// The state as a badge.
     pub badge: Value,
-    /// What can be done besides.
+    /// Further actions.
     pub acts: Vec<Value>,
-    /// What is wrong with what was typed.
+    /// Validation errors.
     pub errors: Vec<Value>,
     /// The fields, in sections.
     pub sections: Vec<Value>,
-    /// The fields that are not seen.
+    /// Hidden fields.
     pub hidden: Vec<Value>,
-    /// The cards beside the form.
+    /// Cards in the sidebar.
     pub aside: Vec<Card>,
-    /// The cards that come after the form where there is no place beside it.
+    /// Cards that follow the form if there is no room for a sidebar.
     pub after: Vec<Card>,
-    /// The cards above the form, or in its place.
+    /// Cards above the form, or instead of it.
     pub middle: Vec<Card>,
-    /// The buttons; none where nothing can be changed.
+    /// The buttons; `None` on a read-only page.
     pub bar: Option<Value>,
-    /// Why nothing can be changed.
+    /// Why the page is read-only.
     pub read_only_note: String,
-    /// Whether something is made by it.
+    /// Whether the form creates something.
     pub is_new: bool,
-    /// The same as a call of the interface, where there is one.
+    /// The equivalent API call, if there is one.
     pub api_call: String,
 }
 
 impl FormPage {
     /// Answers with the page.
-    ///
-    /// # Errors
-    /// As [`Visit::page`].
     pub fn show(&self, visit: &Visit<'_>, status: u16) -> Result<Response<AnswerBody>, Problem> {
         visit.page(status, "item.html", &self.heading, &serde_json::json!(self))
     }

@@ -1,4 +1,4 @@
-//! How pages present a resource: what it adds to the standard arrangement, and the pages that it alone has.
+//! The presentation of a resource: its differences from the standard one, and its custom pages.
 
 use std::collections::HashMap;
 
@@ -13,92 +13,91 @@ use serde_json::{Value, json};
 use super::{
     boxed::{Boxed, boxed},
     directory::{OperationName, Resource},
-    fields::{Cell, written},
+    fields::{Cell, rfc3339},
     parts::Card,
     visit::{Visit, hue, initials},
     words::Words,
 };
 
-/// Names and addresses, by ids.
+/// Names and URLs of rows, by id.
 pub type Names = HashMap<String, (String, Option<String>)>;
 
-/// What a cell is made with: the words, and the names of rows that others name.
+/// Context of a cell: the texts, and the names of referenced rows.
 pub type CellContext<'a> = (&'a Words, &'a Names);
 
-/// The cell that a row has in a column.
+/// Renders the cell of a row in a column.
 pub type CellOf = fn(&Value, CellContext<'_>) -> Cell;
 
-/// A column of a list: the key of its label in the texts, and the cell of a row.
+/// A column of a list: the key of its label in the texts, and the renderer of its cells.
 pub type Column = (&'static str, CellOf);
 
-/// A row that a page is about.
+/// The row of an item page.
 #[derive(Clone, Copy)]
 pub struct Item<'a> {
     /// Its resource.
     pub resource: &'static Resource,
     /// Its key.
     pub key: &'a str,
-    /// The address of its page.
+    /// The URL of its page.
     pub here: &'a str,
-    /// The row, as the operation answers it.
+    /// The row, as the API returns it.
     pub row: &'a Value,
-    /// The highest role that keeps the person from what is protected of it.
+    /// The highest role that prevents the user from changing protected members.
     pub barrier: Option<RoleType>,
 }
 
-/// What an answer is, or why there is none.
-pub type Answered = Result<Response<AnswerBody>, Problem>;
+/// The response of a page.
+pub type PageResult = Result<Response<AnswerBody>, Problem>;
 
-/// Answers a request for a page of a resource. The texts are the segments of the address where the pattern has [`ANY`], in their
-/// order.
-pub type Handler = for<'a> fn(&'a Visit<'a>, &'static Resource, [&'a str; 2]) -> Boxed<'a, Answered>;
+/// Answers a request for a custom page. The texts are the segments at [`ANY`], in order.
+pub type Handler = for<'a> fn(&'a Visit<'a>, &'static Resource, [&'a str; 2]) -> Boxed<'a, PageResult>;
 
-/// Makes cards of a row's page.
+/// Builds cards of an item page.
 pub type Cards = for<'a> fn(&'a Visit<'a>, Item<'a>) -> Boxed<'a, Result<Vec<Card>, Problem>>;
 
-/// Finds what an operation on a row needs and does not have, with the row and the address of its page: the key of the text, and where
-/// it is set.
-pub type FindLack = fn(&Visit<'_>, &Op, (&Value, &str)) -> Option<(&'static str, String)>;
+/// Checks the prerequisite of an operation on a row, given the row and the URL of its page. Returns the key of the text
+/// and the URL where it is set.
+pub type FindPrerequisite = fn(&Visit<'_>, &Op, (&Value, &str)) -> Option<(&'static str, String)>;
 
-/// Finds names that the fields of rows do not lead to.
+/// Looks up names of referenced rows that no field declares.
 pub type FindNames =
     for<'a> fn(&'a Visit<'a>, &'static Resource, &'a [Value]) -> Boxed<'a, Result<Names, Problem>>;
 
-/// Stands in the pattern of a page for any segment.
+/// Matches any segment in the pattern of a page.
 pub const ANY: &str = "*";
 
-/// Segments that are no keys of rows: below them are standard pages.
+/// Segments that are no keys: standard pages are below them.
 const NO_KEYS: [&str; 3] = ["new", "act", "batch"];
 
-/// A page that a resource alone has, below the address of its list, or in the place of a standard page.
+/// A custom page of a resource, below the URL of its list, or instead of a standard page.
 pub struct Page {
-    /// The segments of its address, at most two of them [`ANY`].
+    /// The segments of its URL, at most two of them [`ANY`].
     at: &'static [&'static str],
     get: Option<Handler>,
     post: Option<Handler>,
 }
 
 impl Page {
-    /// The page at these segments.
+    /// A page at these segments.
     pub const fn at(at: &'static [&'static str]) -> Self {
         Self { at, get: None, post: None }
     }
 
-    /// The same, answering GET.
+    /// The same page with a handler for GET.
     #[must_use]
     pub const fn get(mut self, handler: Handler) -> Self {
         self.get = Some(handler);
         self
     }
 
-    /// The same, answering POST.
+    /// The same page with a handler for POST.
     #[must_use]
     pub const fn post(mut self, handler: Handler) -> Self {
         self.post = Some(handler);
         self
     }
 
-    /// The segments that stand for [`ANY`], where an address fits.
+    /// The segments at [`ANY`], if the URL matches.
     fn keys<'a>(&self, rest: &[&'a str]) -> Option<[&'a str; 2]> {
         let mut keys = [""; 2];
         let mut free = keys.iter_mut();
@@ -113,199 +112,199 @@ impl Page {
     }
 }
 
-/// A filter of a list that has a name.
+/// A named filter of a list.
 pub struct View {
-    /// Its name in addresses.
+    /// Its name in URLs.
     pub name: &'static str,
     /// The key of its label in the texts.
     pub label: &'static str,
-    /// The filter, with `{now}` where the time stands.
+    /// The filter, with `{now}` as the current time.
     pub filter: &'static str,
 }
 
-/// What deleting one is called: keys of the texts.
-pub struct Deleting {
-    /// The act.
+/// The texts of a deletion: keys of the texts.
+pub struct DeletionTexts {
+    /// The action.
     pub act: &'static str,
-    /// What it means, of what ends and of which nothing is lost.
+    /// Explanation when a row is ended, not deleted.
     pub text: Option<&'static str>,
-    /// What was done.
+    /// The notification.
     pub note: &'static str,
 }
 
-/// What a form can do besides saving.
+/// An additional button of a form.
 pub struct FormAct {
-    /// The operation that it takes.
+    /// The required operation.
     pub operation: OperationName,
     /// The key of its label in the texts.
     pub label: &'static str,
-    /// The page that takes what was typed.
+    /// The page that receives the form.
     pub page: &'static str,
 }
 
-/// What can be made for a row.
-pub struct Making {
+/// A link that creates a row for this one.
+pub struct CreationLink {
     /// The key of its label in the texts.
     pub label: &'static str,
-    /// The resource that is made.
+    /// The resource of the new row.
     pub shape: &'static Shape,
-    /// Its field that names the row.
+    /// Its field that refers to this row.
     pub field: &'static str,
 }
 
-/// The filters of a list that are parameters of its address, each in a field of a form.
+/// The filters of a list that are query parameters, each with a form field.
 pub struct Filters {
-    /// The conditions of what an address asks for.
+    /// The filter conditions of the query parameters.
     pub conditions: fn(&[(String, String)]) -> Vec<String>,
-    /// Whether the address asks for some rows by them.
+    /// Whether the query parameters contain a filter.
     pub is_filtered: fn(&Visit<'_>) -> bool,
     /// The form.
     pub form: fn(&Visit<'_>, &Resource, &Names) -> Value,
 }
 
-/// What the settings of a row are known by.
+/// How the settings of a row are found.
 pub struct Settings {
-    /// The field of an option that names the row.
+    /// The field of an option that refers to the row.
     pub field: &'static str,
-    /// What kind of owner of settings a row is.
+    /// The type of the settings owner.
     pub owner: OwnerOf,
 }
 
-/// What kind of owner of settings a row is.
+/// The type of a settings owner.
 pub enum OwnerOf {
     /// The same for all rows.
     All(Owner),
-    /// This member of the row tells its type.
+    /// This member of the row contains the type.
     Row(&'static str),
-    /// This member of the row names its type.
+    /// This member of the row refers to the type.
     Type(&'static str),
 }
 
-/// Who of a resource may do something.
+/// The roles of a principal.
 pub struct Rights {
-    /// The operation that tells what one may do.
+    /// The operation that returns the effective permissions.
     pub operation: OperationName,
-    /// Whether roles are given on the page of rights.
+    /// Whether roles are assigned on the page of permissions.
     pub are_given: bool,
-    /// Where groups are looked for through which one has roles: the resource of the user store, and its set of groups.
+    /// Where inherited group memberships are looked up: the resource of the user store, and its set of groups.
     pub in_store: Option<(&'static Shape, &'static str)>,
 }
 
-/// What can be done with a row that only rows of its resource have, by where it stands among the acts of all.
+/// Actions that only rows of this resource have, by their position among the standard actions.
 #[derive(Default)]
 pub struct Acts {
-    /// Before all others, whoever may change the row.
+    /// Before all others, whether or not the row is writable.
     pub first: Vec<Value>,
-    /// Before its settings.
+    /// Before the settings.
     pub before_settings: Vec<Value>,
-    /// After its settings.
+    /// After the settings.
     pub after_settings: Vec<Value>,
-    /// After all others, whoever may change the row.
+    /// After all others, whether or not the row is writable.
     pub last: Vec<Value>,
 }
 
-/// How a resource's pages differ from the standard presentation. Defaults come from [`Presentation::STANDARD`].
+/// The presentation of a resource. Defaults come from [`Presentation::STANDARD`].
 pub struct Presentation {
     /// Its icon.
     pub icon: &'static str,
-    /// The key of the text of its place in the navigation, where that is not its name.
+    /// The key of its label in the navigation, if it differs from the resource's name.
     pub label: Option<&'static str>,
-    /// The same for the heading of its list, where that is another one.
+    /// The key of the heading of its list, if it differs from the label.
     pub list_label: Option<&'static str>,
-    /// Where its place in the navigation leads, if not to its list, and the key of the text.
-    pub place: Option<(&'static str, &'static str)>,
-    /// The page of the user store that takes the place of its list, if there is one.
+    /// The target of its navigation entry, if that is not its list, and the key of the label.
+    pub navigation_target: Option<(&'static str, &'static str)>,
+    /// The page of the user store that replaces its list, if there is one.
     pub list_page: Option<&'static str>,
-    /// The letter that leads to it after G.
+    /// The letter of its shortcut after G.
     pub letter: Option<char>,
-    /// The columns of its list; none where fields are the columns.
+    /// The columns of its list; empty if fields are the columns.
     pub columns: &'static [Column],
-    /// Whether an arranged list shows the name of the row that this field names.
+    /// Whether a list with custom columns looks up the name of the row that this field refers to.
     pub shows_name: fn(&str) -> bool,
-    /// Whether a list shows what its rows are linked with.
+    /// Whether the list reads related rows.
     pub shows_sets: bool,
-    /// What one row is called.
+    /// The display name of a row.
     pub title: fn(&Value) -> Option<String>,
-    /// What the page of one row is called where that takes words, or names of others.
+    /// The heading of an item page, if it needs texts or names of other rows.
     pub heading: fn(&Value, CellContext<'_>) -> Option<String>,
-    /// The state of one row in a word, for its page.
+    /// The state of a row, as a badge of its page.
     pub badge: Option<CellOf>,
-    /// What tells rows of the same name apart.
+    /// The second line, which distinguishes rows of the same name.
     pub sub: fn(&Value) -> Option<String>,
-    /// Whether rows have pictures of initials.
+    /// Whether rows have a picture with initials.
     pub has_picture: bool,
-    /// The sections of its form: the key of each title, and its fields in their order. What no section names comes after them.
+    /// The sections of its form: the key of each title, and its fields in order. Other fields follow.
     pub sections: &'static [(&'static str, &'static [&'static str])],
-    /// The views of its list.
+    /// The named filters of its list.
     pub views: &'static [View],
-    /// The query of its list that puts rows in order, where that is not the order of keys.
+    /// The query that sorts its list, if the order is not that of the keys.
     pub order: &'static [(&'static str, &'static str)],
-    /// The fields by which its list can be sorted, each below the column of this label: an index serves them, however many rows
-    /// there are.
+    /// The fields by which its list can be sorted, with the labels of their columns: an index supports each, for any
+    /// number of rows.
     pub sorted: &'static [(&'static str, &'static str)],
-    /// The fields by whose beginning its list is searched; none: the title.
+    /// The fields whose prefix is searched; empty: the title.
     pub searched: &'static [&'static str],
     /// The filters of its list.
     pub filters: Option<&'static Filters>,
-    /// What its list says where it is empty: the key of the text.
+    /// The key of the text of an empty list.
     pub empty: Option<&'static str>,
-    /// What its list leads to for a new one, in the place of the form.
+    /// A link that replaces the form for a new row.
     pub create: fn(&Visit<'_>, &Resource) -> Option<Value>,
-    /// Whether the person may import rows from a file, on the page `import`.
+    /// Whether the user may import rows from a file, on the page `import`.
     pub is_imported: fn(&Visit<'_>, &Resource) -> bool,
-    /// Names of its list that no field of the rows leads to.
+    /// Looks up names for its list that no field declares.
     pub more_names: Option<FindNames>,
-    /// The shape of what a field names by what else its row says.
-    pub named_by: fn(&str, &Value) -> Option<&'static Shape>,
-    /// Where a row leads that has no page of its own.
-    pub leads_to: fn(&Value) -> Option<String>,
-    /// What its form can do besides saving.
+    /// The shape of the row that a field refers to, derived from other members.
+    pub referenced_shape: fn(&str, &Value) -> Option<&'static Shape>,
+    /// The link of a row without a page of its own.
+    pub row_href: fn(&Value) -> Option<String>,
+    /// An additional button of its form.
     pub form_act: Option<FormAct>,
-    /// The operations on one row that come first, the most needed one before the others.
+    /// The operations on one row that are listed first, in this order.
     pub first_acts: &'static [OperationName],
-    /// The operations that nobody can take back: their pages ask for the name.
-    pub for_good: &'static [OperationName],
-    /// The operations that are taken back by doing them again with what was there before.
-    pub taken_back: &'static [OperationName],
-    /// The operation that brings one back from a quarantine.
+    /// The operations that cannot be undone: their pages ask for the name.
+    pub irreversible: &'static [OperationName],
+    /// The operations that are undone by repeating them with the previous values.
+    pub undoable: &'static [OperationName],
+    /// The operation that restores a row from quarantine.
     pub restores: Option<OperationName>,
-    /// The operations that are no acts of the pattern: they have pages of their own, or are for who signs in.
-    pub apart: &'static [OperationName],
-    /// The operation that leaves a secret that it made in an option of the row, and the option's name.
-    pub leaves_secret: Option<(OperationName, Setting<ProviderOption, Text>)>,
-    /// The member that the answer to a creation, or to an act on one, tells this once, where the fields do not tell which.
+    /// The operations without a standard page: they have custom pages, or belong to the sign-in.
+    pub excluded: &'static [OperationName],
+    /// The operation that stores a generated secret in an option of the row, and that option.
+    pub stores_secret: Option<(OperationName, Setting<ProviderOption, Text>)>,
+    /// The response member that contains a generated secret once, if no field declares it.
     pub shown_once: Option<&'static str>,
-    /// Whether an operation changes anything of a row as it is: what does not is not offered.
+    /// Whether an operation changes a row in its present state. Operations without effect are not offered.
     pub has_effect: fn(&Op, &Value) -> bool,
-    /// What an operation needs and does not have: the key of the text, and where it is set.
-    pub lacks: FindLack,
-    /// What can be made for a row.
-    pub makes: &'static [Making],
-    /// What can be done with a row besides.
+    /// The missing prerequisite of an operation: the key of the text, and the URL where it is set.
+    pub missing_prerequisite: FindPrerequisite,
+    /// Links that create a row for this one.
+    pub creations: &'static [CreationLink],
+    /// Additional actions on a row.
     pub acts: fn(&Visit<'_>, &Item<'_>) -> Acts,
-    /// The cards that stand before what belongs to a row.
+    /// Cards before the related rows.
     pub cards: Cards,
-    /// The cards that stand after what belongs to a row.
+    /// Cards after the related rows.
     pub cards_after: Cards,
-    /// The cards of a row in quarantine.
+    /// Cards of a row in quarantine.
     pub cards_deleted: Cards,
-    /// What deleting one is called.
-    pub deleting: Deleting,
-    /// How rows have settings.
+    /// The texts of a deletion.
+    pub deleting: DeletionTexts,
+    /// The settings of rows.
     pub settings: Option<Settings>,
-    /// How rows have roles.
+    /// The roles of rows.
     pub rights: Option<Rights>,
-    /// The pages that it alone has.
+    /// The custom pages.
     pub pages: &'static [Page],
 }
 
 impl Presentation {
-    /// The standard arrangement.
+    /// The standard presentation.
     pub const STANDARD: Self = Self {
         icon: "tag",
         label: None,
         list_label: None,
-        place: None,
+        navigation_target: None,
         list_page: None,
         letter: None,
         columns: &[],
@@ -326,19 +325,19 @@ impl Presentation {
         create: |_, _| None,
         is_imported: |_, _| false,
         more_names: None,
-        named_by: |_, _| None,
-        leads_to: |_| None,
+        referenced_shape: |_, _| None,
+        row_href: |_| None,
         form_act: None,
         first_acts: &[],
-        for_good: &[],
-        taken_back: &[],
+        irreversible: &[],
+        undoable: &[],
         restores: None,
-        apart: &[],
-        leaves_secret: None,
+        excluded: &[],
+        stores_secret: None,
         shown_once: None,
         has_effect: |_, _| true,
-        lacks: |_, _, _| None,
-        makes: &[],
+        missing_prerequisite: |_, _, _| None,
+        creations: &[],
         acts: |_, _| Acts {
             first: Vec::new(),
             before_settings: Vec::new(),
@@ -348,13 +347,13 @@ impl Presentation {
         cards: no_cards,
         cards_after: no_cards,
         cards_deleted: no_cards,
-        deleting: Deleting { act: "delete", text: None, note: "deleted" },
+        deleting: DeletionTexts { act: "delete", text: None, note: "deleted" },
         settings: None,
         rights: None,
         pages: &[],
     };
 
-    /// The state of one row in a word, as templates take it.
+    /// The template context of the badge.
     pub fn badge(&self, row: &Value, words: &Words) -> Value {
         self.badge.map_or(Value::Null, |state| {
             let cell = state(row, (words, &Names::new()));
@@ -362,7 +361,7 @@ impl Presentation {
         })
     }
 
-    /// The picture of a row's initials, as templates take it.
+    /// The template context of the picture with initials.
     pub fn picture(&self, row: &Value) -> Value {
         if !self.has_picture {
             return Value::Null;
@@ -371,34 +370,33 @@ impl Presentation {
         json!({ "initials": initials(&name), "hue": hue(&name) })
     }
 
-    /// The filter of the view of this name, now.
+    /// The filter of the view of this name, at the present time.
     pub fn view(&self, name: &str) -> Option<String> {
         let known = self.views.iter().find(|view| view.name == name);
-        known.map(|view| view.filter.replace("{now}", &written(chancery_web::now())))
+        known.map(|view| view.filter.replace("{now}", &rfc3339(chancery_web::now())))
     }
 
-    /// Whether an operation can be taken back by nobody.
-    pub fn is_for_good(&self, op: &Op) -> bool {
-        self.for_good.iter().any(|name| name.is_of(op))
+    /// Whether an operation cannot be undone.
+    pub fn is_irreversible(&self, op: &Op) -> bool {
+        self.irreversible.iter().any(|name| name.is_of(op))
     }
 
-    /// Whether an operation brings one back from a quarantine.
+    /// Whether an operation restores a row from quarantine.
     pub fn is_restoring(&self, op: &Op) -> bool {
         self.restores.is_some_and(|name| name.is_of(op))
     }
 
-    /// Whether an operation is taken back by doing it again with what was there before.
-    pub fn is_taken_back(&self, op: &Op) -> bool {
-        self.taken_back.iter().any(|name| name.is_of(op))
+    /// Whether an operation is undone by repeating it with the previous values.
+    pub fn is_undoable(&self, op: &Op) -> bool {
+        self.undoable.iter().any(|name| name.is_of(op))
     }
 
-    /// Whether an operation is no act of the pattern.
-    pub fn is_apart(&self, op: &Op) -> bool {
-        self.apart.iter().any(|name| name.is_of(op))
+    /// Whether an operation has no standard page.
+    pub fn is_excluded(&self, op: &Op) -> bool {
+        self.excluded.iter().any(|name| name.is_of(op))
     }
 
-    /// What answers a request for the rest of an address below that of the list, with the segments that stand for [`ANY`], where
-    /// the resource has a page of its own there.
+    /// The handler of a custom page at this URL below that of the list, with the segments at [`ANY`].
     pub fn page<'a>(&self, rest: &[&'a str], is_post: bool) -> Option<(Handler, [&'a str; 2])> {
         self.pages.iter().find_map(|page| {
             let handler = if is_post { page.post } else { page.get };
@@ -424,7 +422,7 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(Page::at(&[ANY, "rotation", ANY]).keys(&["1", "rotation", "2"]), Some(["1", "2"]));
-        // what is below these words is a standard page
+        // standard pages are below these segments
         assert_eq!(
             (Page::at(&[ANY]).keys(&["new"]), Page::at(&["new"]).keys(&["new"])),
             (None, Some(["", ""]))

@@ -1,4 +1,4 @@
-//! Pages as answers: filled, with the headers that keep others out.
+//! Rendering of templates, and the security headers of pages.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, header};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as Data};
 use serde_json::Value;
 
-/// Declares the templates, each a file of the folder beside.
+/// Declares the templates, each a file in `templates`.
 macro_rules! templates {
     ($($name:literal),* $(,)?) => {
         /// The templates, by name.
@@ -77,7 +77,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    // the engine's own filters stay off, for customers' views too
+    // the built-in filters stay disabled, as in customers' views
     environment.add_filter("length", |value: Data| value.len().unwrap_or(0));
     environment
         .add_filter("default", |value: Data, other: Data| if value.is_undefined() { other } else { value });
@@ -90,19 +90,19 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// Fills a template.
+/// Renders a template.
 ///
 /// # Errors
-/// The template asks for what the context does not have.
+/// The template uses a variable that the context lacks.
 pub fn fill(template: &str, context: &Value) -> Result<String, minijinja::Error> {
     ENVIRONMENT.get_template(template)?.render(minijinja::value::Serde(context))
 }
 
-/// What a page may load, and where its forms may go.
+/// The content security policy of pages.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
     connect-src 'self'; form-action 'self'; frame-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types console";
-/// What a page may ask the browser for: passkeys alone.
+/// The permissions policy of pages: passkeys only.
 const PERMISSIONS: &str = "publickey-credentials-get=(self), publickey-credentials-create=(self), \
     accelerometer=(), autoplay=(), camera=(), clipboard-read=(), display-capture=(), encrypted-media=(), fullscreen=(), \
     geolocation=(), gyroscope=(), hid=(), idle-detection=(), magnetometer=(), microphone=(), midi=(), payment=(), \
@@ -111,7 +111,7 @@ const PERMISSIONS: &str = "publickey-credentials-get=(self), publickey-credentia
 /// Answers with a page.
 ///
 /// # Errors
-/// The template asks for what the context does not have.
+/// The template uses a variable that the context lacks.
 pub fn page(status: u16, template: &str, context: &Value) -> Result<Response<AnswerBody>, Problem> {
     let html = fill(template, context).map_err(|error| {
         tracing::error!(%error, template, "a page of the console cannot be made");
@@ -120,7 +120,7 @@ pub fn page(status: u16, template: &str, context: &Value) -> Result<Response<Ans
     Ok(guarded(status, html))
 }
 
-/// An answer of HTML, with the headers that keep others out.
+/// An HTML response with the security headers.
 pub fn guarded(status: u16, html: String) -> Response<AnswerBody> {
     let mut response = respond(status, "text/html; charset=utf-8", html);
     let headers = response.headers_mut();
@@ -135,14 +135,14 @@ pub fn guarded(status: u16, html: String) -> Response<AnswerBody> {
     response
 }
 
-/// The same page, which may show pages of this server in frames.
+/// The same page, which may embed pages of this server in frames.
 pub fn with_frames(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     let policy = POLICY.replace("frame-src 'none'", "frame-src 'self'");
     set(&mut response, header::CONTENT_SECURITY_POLICY, &policy);
     response
 }
 
-/// The same page, which pages of this server may show in frames.
+/// The same page, which pages of this server may embed in frames.
 pub fn with_frame_of_ours(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
     let policy = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'");
     set(&mut response, header::CONTENT_SECURITY_POLICY, &policy);
@@ -156,14 +156,14 @@ fn set(response: &mut Response<AnswerBody>, name: HeaderName, value: &str) {
     }
 }
 
-/// An answer of JSON for the page's own script, which no cache keeps.
+/// A JSON response for the page's own script, which is not cached.
 pub fn data(value: &Value) -> Response<AnswerBody> {
     let mut response = respond(200, "application/json", value.to_string());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// A redirect that is followed by GET.
+/// A redirect to a GET request.
 pub fn see_other(address: &str) -> Response<AnswerBody> {
     let mut response = respond(303, "text/plain", "");
     if let Ok(address) = HeaderValue::try_from(address) {
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Every page of the samples can be made, in each language: a template asks for nothing that pages do not have.
+    /// Every sample page can be rendered, in each language: templates use no variables that pages lack.
     #[test]
     fn every_sample_can_be_filled() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
@@ -222,16 +222,16 @@ mod tests {
         assert!(filled > 20, "{filled}");
     }
 
-    /// No script, style or handler is written in a page: the policy would refuse it. Nothing is shown unescaped.
+    /// Templates contain no inline script, style or handler: the policy would block it. Nothing is rendered unescaped.
     #[test]
-    fn templates_hold_no_script_of_their_own() {
+    fn templates_contain_no_inline_script() {
         for (name, text) in TEMPLATES {
             for forbidden in
                 ["style=", " onclick", " onload", "|safe", "| safe", "<style", "javascript:", "macro "]
             {
                 assert!(!text.contains(forbidden), "{name} has {forbidden}");
             }
-            // any handler: an attribute whose name begins with on
+            // any handler: an attribute whose name starts with `on`
             for rest in text.split(" on").skip(1) {
                 let word: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
                 let is_handler =

@@ -1,4 +1,4 @@
-//! Signing in to the console by this server's own provider, and out of it.
+//! Sign-in to the console through this server's own provider, and sign-out.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Timestamp;
@@ -11,39 +11,40 @@ use serde::{Deserialize, Serialize};
 
 use super::render::see_other;
 
-/// The cookie of a session.
+/// The cookie of the session.
 pub const SESSION: &str = "console";
-/// The cookie of a sign-in under way: what its answer is judged by.
-const ENTRY: &str = "console-entry";
+/// The cookie of a pending sign-in: the response is validated against it.
+const PENDING_SIGN_IN: &str = "console-entry";
 /// How long a sign-in may take, in ms.
 const LONGEST: i64 = 30 * 60_000;
-/// The longest address that is come back to, in bytes.
+/// The maximum length of the return path, in bytes.
 const LONGEST_BACK: usize = 768;
 
-/// A sign-in under way, sealed in a cookie.
+/// A pending sign-in, sealed in a cookie.
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct PendingSignIn {
     state: String,
     verifier: String,
     back: String,
     until: i64,
 }
 
-impl Entry {
+impl PendingSignIn {
     fn seal(&self, master: &MasterKey) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
-        BASE64_URL_SAFE_NO_PAD.encode(master.seal(ENTRY, &text))
+        BASE64_URL_SAFE_NO_PAD.encode(master.seal(PENDING_SIGN_IN, &text))
     }
 
     fn open(master: &MasterKey, sealed: &str, now: Timestamp) -> Option<Self> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let entry: Self = serde_json::from_slice(master.open(ENTRY, &sealed)?.expose()).ok()?;
+        let entry: Self = serde_json::from_slice(master.open(PENDING_SIGN_IN, &sealed)?.expose()).ok()?;
         (entry.until > now.0).then_some(entry)
     }
 }
 
-/// Leads to the sign-in, and from there back to this address. `is_fresh` asks for a proof even of who is signed in.
-pub fn begin(
+/// Redirects to the sign-in, and from there back to this path. `is_fresh` requires reauthentication of signed-in users,
+/// too.
+pub fn authorize(
     app: &App,
     mut cookies: Cookies,
     (back, is_fresh): (&str, bool),
@@ -53,8 +54,9 @@ pub fn begin(
     let [state, verifier] = [(); 2].map(|()| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
     let challenge = chancery_oauth::Challenge::of(&verifier).to_string();
     let back = if back.len() <= LONGEST_BACK { back } else { "/console" };
-    let entry = Entry { state: state.clone(), verifier, back: back.to_owned(), until: now.0 + LONGEST };
-    cookies.set(ENTRY, &entry.seal(master), None);
+    let entry =
+        PendingSignIn { state: state.clone(), verifier, back: back.to_owned(), until: now.0 + LONGEST };
+    cookies.set(PENDING_SIGN_IN, &entry.seal(master), None);
     let public_url = &app.token_service.public_url;
     let redirect_uri = format!("{public_url}{CONSOLE_RETURN}");
     let client = CONSOLE.to_string();
@@ -65,7 +67,8 @@ pub fn begin(
     if app.sign_in.admin_acr != "sfa" {
         query.append_pair("acr_values", app.sign_in.admin_acr);
     }
-    // a session that is over begins again by a proof, and none by one that is older than a session may be
+    // after an expired session the user reauthenticates; a session is never based on a proof older than its maximum
+    // lifetime
     let max_age = if is_fresh { 0 } else { app.console_lifetimes.longest / 1000 };
     query.append_pair("max_age", &max_age.to_string());
     let mut response = see_other(&format!("/connect/authorize?{}", query.finish()));
@@ -73,52 +76,46 @@ pub fn begin(
     response
 }
 
-/// What came of a sign-in.
-pub enum Entered {
-    /// The person goes on.
-    In(Response<AnswerBody>),
-    /// The person turned back, or the provider refused: its error.
+/// The result of a sign-in.
+pub enum SignInResult {
+    /// The user is signed in.
+    SignedIn(Response<AnswerBody>),
+    /// The user cancelled, or the provider refused: its error.
     Refused(String),
-    /// The answer is none that this browser waits for.
+    /// The response matches no pending sign-in of this browser.
     Unknown,
 }
 
-/// Takes the answer of a sign-in: a session begins, and the browser goes where it wanted to.
-///
-/// # Errors
-/// Those of the store.
-pub async fn come_back(
+/// Handles the authorization response: starts a session and redirects to the requested path.
+pub async fn callback(
     app: &App,
     mut cookies: Cookies,
     query: &[(String, String)],
     now: Timestamp,
-) -> Result<Entered, Problem> {
+) -> Result<SignInResult, Problem> {
     let one = |name: &str| query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
     let master = &app.context.master;
-    let entry = cookies.find(ENTRY).and_then(|sealed| Entry::open(master, &sealed, now));
+    let entry = cookies.find(PENDING_SIGN_IN).and_then(|sealed| PendingSignIn::open(master, &sealed, now));
     let Some(entry) = entry.filter(|entry| one("state") == Some(&entry.state)) else {
-        return Ok(Entered::Unknown);
+        return Ok(SignInResult::Unknown);
     };
     if let Some(error) = one("error") {
-        return Ok(Entered::Refused(error.to_owned()));
+        return Ok(SignInResult::Refused(error.to_owned()));
     }
     let former = cookies.find(SESSION).map(|cookie| console_digest(master, &cookie));
     let shown =
         ConsoleEntry { code: one("code").unwrap_or_default().to_owned(), verifier: entry.verifier, former };
     let entered = app.provider(&app.store).enter_console(shown, app.console_lifetimes, now).await?;
-    let Some(cookie) = entered else { return Ok(Entered::Unknown) };
-    cookies.set(ENTRY, "", Some(0));
+    let Some(cookie) = entered else { return Ok(SignInResult::Unknown) };
+    cookies.set(PENDING_SIGN_IN, "", Some(0));
     cookies.set(SESSION, &cookie, None);
     let mut response = see_other(&entry.back);
     cookies.write(&mut response);
-    Ok(Entered::In(response))
+    Ok(SignInResult::SignedIn(response))
 }
 
-/// Ends the session and the sign-in, which would let in whoever comes next.
-///
-/// # Errors
-/// Those of the store.
-pub async fn leave(
+/// Ends the session and the sign-in, which would otherwise sign in the next user of the browser.
+pub async fn end(
     app: &App,
     parts: &Parts,
     mut cookies: Cookies,

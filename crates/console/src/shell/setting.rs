@@ -1,4 +1,4 @@
-//! A setting: an option of the catalogue as a form asks for it, and what it is in words.
+//! A setting: an option of the catalogue as a form control, and as text.
 
 use chancery_resource::settings::{Entry, Form, clock, flag, span};
 use serde_json::{Map, Value, json};
@@ -9,11 +9,11 @@ use super::{
     words::Words,
 };
 
-/// The units of lengths of time: their names in the texts, and their milliseconds.
+/// The units of durations: their keys in the texts, and their milliseconds.
 const UNITS: [(&str, i64); 4] =
     [("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000)];
 
-/// The members of a mail server's settings that a form asks for, each with its control.
+/// The members of a mail server setting, each with its control.
 const MAIL: [(&str, &str); 5] = [
     ("Host", "text"),
     ("Port", "number"),
@@ -22,13 +22,13 @@ const MAIL: [(&str, &str); 5] = [
     ("Password", "secret"),
 ];
 
-/// A length of time in the largest unit in which it is a whole number; `None` where it has fractions of a second.
+/// A duration in the largest unit in which it is an integer; `None` if it has fractions of a second.
 fn in_unit(milliseconds: i64) -> Option<(i64, &'static str)> {
     let fitting = |(_, unit): &&(&str, i64)| milliseconds % unit == 0 && (milliseconds > 0 || *unit == 1000);
     UNITS.iter().find(fitting).map(|(name, unit)| (milliseconds / unit, *name))
 }
 
-/// A value in words: what is in effect, or would be.
+/// A value as text.
 pub fn in_words(entry: &Entry, value: &str, words: &Words) -> String {
     match entry.form {
         Form::Flag => words.page(if flag(value) == Some(true) { "yes" } else { "no" }).to_owned(),
@@ -46,7 +46,7 @@ pub fn in_words(entry: &Entry, value: &str, words: &Words) -> String {
     }
 }
 
-/// The controls of a setting with this value, the one that its own name leads to first.
+/// The controls of a setting with this value; the first one has the setting's name.
 pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -> Vec<Map<String, Value>> {
     let form = entry.map_or(Form::Text, |entry| entry.form);
     let is_secret = entry.is_some_and(|entry| entry.secret);
@@ -113,7 +113,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
     }
 }
 
-/// What a mail server is known by, each in a control of its own: none is filled, since all of it is one secret.
+/// The controls of a mail server setting. None is prefilled, since the whole setting is one secret.
 fn mail(name: &str, words: &Words) -> Vec<Map<String, Value>> {
     let fields = MAIL.iter().enumerate().map(|(index, (member, control))| {
         let wire = if index == 0 { name.to_owned() } else { format!("{name}.{member}") };
@@ -127,9 +127,9 @@ fn mail(name: &str, words: &Words) -> Vec<Map<String, Value>> {
     fields.collect()
 }
 
-/// What a form sent for a setting, as options hold it; `None` where nothing was sent.
+/// The submitted value of a setting, as options store it; `None` if the form lacks it.
 pub fn sent(name: &str, entry: Option<&Entry>, form: &Parameters) -> Option<String> {
-    // a switch sends `false` before itself
+    // a checkbox is preceded by a hidden `false`
     let text = form.iter().rev().find(|(known, _)| known == name).map(|(_, text)| text.trim())?;
     let kind = entry.map_or(Form::Text, |entry| entry.form);
     if entry.is_some_and(|entry| entry.secret) {
@@ -187,7 +187,7 @@ mod tests {
     use crate::shell::words::Words;
 
     #[test]
-    fn a_length_of_time_is_told_in_its_largest_unit() {
+    fn a_duration_is_shown_in_its_largest_unit() {
         assert_eq!(in_unit(300_000), Some((5, "minutes")));
         assert_eq!(in_unit(90_000), Some((90, "seconds")));
         assert_eq!(in_unit(0), Some((0, "seconds")));
@@ -198,9 +198,9 @@ mod tests {
         assert_eq!(in_words(span, "P14D", words), "14 days");
     }
 
-    /// What a form shows is what it sends: nothing changes by looking.
+    /// A form that is submitted unchanged changes nothing.
     #[test]
-    fn a_form_that_nobody_touched_changes_nothing() {
+    fn an_untouched_settings_form_changes_nothing() {
         let words = Words::of(["en"]);
         for entry in CATALOGUE.iter().filter(|entry| !entry.secret) {
             let field = controls(entry.name, Some(entry), entry.default, words).remove(0);

@@ -1,4 +1,4 @@
-//! Whose settings there are, and who may see and set them.
+//! The owners of settings, and who may see and change them.
 
 use chancery_management::{idp_instance::IDP_INSTANCE, option::OPTION};
 
@@ -8,7 +8,7 @@ use super::{
     visit::Visit,
 };
 
-/// What has settings.
+/// The resources with settings.
 pub fn owners() -> Vec<&'static Resource> {
     let all = directory::resources().iter();
     let mut owners: Vec<&Resource> = all.filter(|one| one.presentation.settings.is_some()).collect();
@@ -16,17 +16,17 @@ pub fn owners() -> Vec<&'static Resource> {
     owners
 }
 
-/// Whether a resource has settings that the person may see.
+/// Whether the user may see the settings of a resource.
 pub fn are_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
     field_of(resource).is_some() && options().is_some_and(|options| visit.may(options.list).is_some())
 }
 
-/// Whether the person may set them.
+/// Whether the user may change them.
 pub fn can_be_set(visit: &Visit<'_>, resource: &Resource) -> bool {
     are_offered(visit, resource) && options().is_some_and(|options| visit.may(options.patch).is_some())
 }
 
-/// The field of an option that names whose it is.
+/// The field of an option that refers to its owner.
 pub fn field_of(resource: &Resource) -> Option<&'static str> {
     resource.presentation.settings.as_ref().map(|settings| settings.field)
 }
@@ -36,7 +36,7 @@ pub fn options() -> Option<&'static Resource> {
     directory::of_shape(&OPTION)
 }
 
-/// Where the settings of the chosen store are, for who may see them.
+/// The URL of the settings of the selected store, if the user may see them.
 pub fn store_settings(visit: &Visit<'_>) -> Option<String> {
     let owner = directory::of_shape(&IDP_INSTANCE).filter(|owner| are_offered(visit, owner))?;
     let store = visit.visitor.store.as_ref()?;

@@ -1,4 +1,4 @@
-//! Taking back what was just done: the form that does it, sealed into the address of the page that says so.
+//! Undo: the form that reverts the last action, sealed into the URL of the page that confirms it.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_web::AnswerBody;
@@ -11,14 +11,14 @@ use super::{
     visit::{Visit, noted},
 };
 
-/// What seals are made for.
+/// Purpose of the seal.
 const UNDO: &str = "console-undo";
-/// How long it is offered, in ms.
+/// How long the undo is offered, in ms.
 const OFFERED_MS: i64 = 60_000;
-/// The longest that an address carries, in bytes: what takes more is not offered.
+/// Maximum size of the sealed form in the URL, in bytes. Larger ones are not offered.
 const LONGEST: usize = 3_000;
 
-/// The form that takes something back.
+/// A form that reverts an action.
 #[derive(Serialize, Deserialize)]
 pub struct Undo {
     action: String,
@@ -28,14 +28,14 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// The form with these fields.
+    /// A form with these fields.
     pub fn of(visit: &Visit<'_>, action: String, fields: Vec<(String, String)>) -> Self {
         Self { action, fields, session: visit.visitor.digest.clone(), until: visit.now.0 + OFFERED_MS }
     }
 }
 
 impl Visit<'_> {
-    /// Goes on to another page, which says what was done, and how to take it back.
+    /// Redirects to another page with a notification and an undo button.
     pub fn done(&self, address: &str, note: &str, undo: &Undo) -> Response<AnswerBody> {
         let text = serde_json::to_vec(undo).unwrap_or_default();
         let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.app.context.master.seal(UNDO, &text));
@@ -43,7 +43,7 @@ impl Visit<'_> {
         see_other(&format!("{}{undo}", noted(address, note)))
     }
 
-    /// The form that takes back what was done, while it is offered.
+    /// The form of the undo, while it is offered.
     pub fn undo(&self) -> Option<Value> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(self.parameter("undo")?).ok()?;
         let undo: Undo =

@@ -1,4 +1,4 @@
-//! A request for a page: who asks, for what, and what every page is made of.
+//! A request for a page: the user, the parameters, and the common context of all pages.
 
 use chancery_record::Timestamp;
 use chancery_resource::{Op, Problem, ProblemKind};
@@ -18,12 +18,12 @@ use super::{
 /// Parameters of a query or a form.
 pub type Parameters = Vec<(String, String)>;
 
-/// The first parameter of a name.
+/// The first parameter of this name.
 pub fn one<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a str> {
     parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 
-/// A request for a page, by a person who is signed in.
+/// A request for a page by a signed-in user.
 pub struct Visit<'a> {
     pub app: &'a App,
     pub parts: &'a Parts,
@@ -32,16 +32,16 @@ pub struct Visit<'a> {
     pub query: Parameters,
     pub form: Parameters,
     pub now: Timestamp,
-    /// The name of the user store whose people are shown.
+    /// The name of the selected user store.
     pub store: Option<String>,
 }
 
-/// The problem of an address that leads nowhere.
+/// The problem of an unknown path.
 pub fn nothing_here() -> Problem {
     Problem::new(ProblemKind::NoSuchRoute, "There is no such page in the console.")
 }
 
-/// The context of a page without a way to other pages, as the person wants it to look, where that is known.
+/// The context of a page without navigation, with the user's preferences if they are known.
 pub fn plain(
     parts: &Parts,
     words: &'static Words,
@@ -49,20 +49,18 @@ pub fn plain(
     title: &str,
     page: &Value,
 ) -> Value {
-    let of = |told: fn(&ConsolePreference) -> &String| preference.map_or("", |preference| told(preference));
+    let of =
+        |member: fn(&ConsolePreference) -> &String| preference.map_or("", |preference| member(preference));
     json!({
-        "lang": words.tag, "theme": of(|kept| &kept.theme), "density": of(|kept| &kept.density),
-        "zone": of(|kept| &kept.zone), "single_keys": of(|kept| &kept.single_keys),
+        "lang": words.tag, "theme": of(|preference| &preference.theme), "density": of(|preference| &preference.density),
+        "zone": of(|preference| &preference.zone), "single_keys": of(|preference| &preference.single_keys),
         "t": words.page, "assets": *assets::ADDRESSES,
         "title": title, "path": parts.uri.path(), "csrf": "", "note": null, "page": page,
     })
 }
 
 impl Visit<'_> {
-    /// Runs an operation with the person's rights.
-    ///
-    /// # Errors
-    /// The operation's own.
+    /// Runs an operation with the permissions of the user.
     pub async fn perform(&self, input: Input) -> Result<Output, Problem> {
         if self.lacks_role(input.op.permit) {
             return Err(self.missing_role(input.op.permit));
@@ -74,37 +72,37 @@ impl Visit<'_> {
         done.map_err(|problem| self.words.problem(problem))
     }
 
-    /// Runs several operations with the person's rights: all, or none.
+    /// Runs several operations with the permissions of the user, in one transaction.
     ///
     /// # Errors
-    /// The number of the first that refuses, with its problem.
+    /// The index of the first operation that failed, with its problem.
     pub async fn perform_together(&self, inputs: Vec<Input>) -> Result<Vec<Output>, (usize, Problem)> {
         self.prove(&inputs).await.map_err(|problem| (0, problem))?;
         let done = self.app.perform_together(&self.visitor, inputs, self.now).await;
         done.map_err(|(number, problem)| (number, self.words.problem(problem)))
     }
 
-    /// Whether the person may call an operation here.
+    /// The operation, if the user may call it.
     pub fn may(&self, op: Option<&'static Op>) -> Option<&'static Op> {
         op.filter(|op| self.visitor.may(op))
     }
 
-    /// The address of a resource's list.
+    /// The URL of a resource's list.
     pub fn address(&self, resource: &Resource) -> String {
         resource.address(self.store.as_deref())
     }
 
-    /// This page's path.
+    /// The path of this page.
     pub fn path(&self) -> &str {
         self.parts.uri.path()
     }
 
-    /// A parameter of the query.
+    /// A query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         one(&self.query, name)
     }
 
-    /// The context of a page without a way to other pages.
+    /// The context of a page without navigation.
     pub fn plain(&self, title: &str, content: &Value) -> Value {
         plain(self.parts, self.words, Some(&self.visitor.preference), title, content)
     }
@@ -112,7 +110,7 @@ impl Visit<'_> {
     /// Answers with a page.
     ///
     /// # Errors
-    /// The template asks for what the context does not have.
+    /// The template uses a variable that the context lacks.
     pub fn page(
         &self,
         status: u16,
@@ -121,15 +119,15 @@ impl Visit<'_> {
         content: &Value,
     ) -> Result<Response<AnswerBody>, Problem> {
         let mut filled = self.plain(title, content);
-        let told = json!({
+        let members = json!({
             "csrf": forgery::token(&self.app.context.master, &self.visitor.digest),
             "me": self.me(), "nav": navigation::of(self), "note": self.note(), "quiet": self.quiet(),
         });
-        if let (Some(filled), Value::Object(told)) = (filled.as_object_mut(), told) {
-            filled.extend(told);
+        if let (Some(filled), Value::Object(members)) = (filled.as_object_mut(), members) {
+            filled.extend(members);
         }
         let mut response = page(status, template, &filled)?;
-        // a page is read while a pointer rests on the link to it; that is no use of the session
+        // prefetching a page while the pointer rests on a link is no use of the session
         let rules =
             assets::ADDRESSES.get("rules").and_then(|rules| HeaderValue::try_from(rules.to_string()).ok());
         if let Some(rules) = rules {
@@ -144,10 +142,7 @@ impl Visit<'_> {
         outbound.is_off().then_some(if outbound.is_copy() { "copy" } else { "off" })
     }
 
-    /// A page that says one thing.
-    ///
-    /// # Errors
-    /// As [`Self::page`].
+    /// A page with a single message.
     pub fn message(&self, status: u16, heading: &str, text: &str) -> Result<Response<AnswerBody>, Problem> {
         self.page(
             status,
@@ -160,10 +155,7 @@ impl Visit<'_> {
         )
     }
 
-    /// Says that the person has no role here, with the ways out.
-    ///
-    /// # Errors
-    /// As [`Self::page`].
+    /// Says that the user has no role here, with links to the account and the sign-out.
     pub fn without_role(&self) -> Result<Response<AnswerBody>, Problem> {
         let words = self.words;
         let heading = words.page("no_role_title");
@@ -174,10 +166,7 @@ impl Visit<'_> {
         self.page(403, "message.html", heading, &content)
     }
 
-    /// What was refused as a whole, with the way on.
-    ///
-    /// # Errors
-    /// As [`Self::page`].
+    /// The page of a refused operation, with a link.
     pub fn refused(
         &self,
         heading: &str,
@@ -190,7 +179,7 @@ impl Visit<'_> {
         self.page(problem.status(), "message.html", heading, &content)
     }
 
-    /// What the page before did.
+    /// The notification about the previous action.
     fn note(&self) -> Value {
         let text = self.parameter("done").and_then(|done| self.words.page.get(&format!("done_{done}")));
         text.map_or(Value::Null, |text| json!({ "text": text, "undo": self.undo() }))
@@ -199,7 +188,7 @@ impl Visit<'_> {
     fn me(&self) -> Value {
         let visitor = &self.visitor;
         let idle = self.app.console_lifetimes.idle;
-        // a use within the minute after another one is not noted, so the end may come that much sooner
+        // a use within a minute of the previous one is not recorded, so the session may end that much sooner
         let last = (visitor.session.expires_on.0 - self.now.0) / 1000;
         let ends = last.min((idle - CONSOLE_USE_MS) / 1000);
         let roles = visitor.caller.roles.iter().map(|held| self.words.choice(held.role.name()));
@@ -210,12 +199,12 @@ impl Visit<'_> {
     }
 }
 
-/// Goes on to another page, which says what was done.
+/// Redirects to another page with a notification.
 pub fn done(address: &str, note: &str) -> Response<AnswerBody> {
     see_other(&noted(address, note))
 }
 
-/// An address of the page that says what was done.
+/// The URL of a page with a notification.
 pub fn noted(address: &str, note: &str) -> String {
     let joint = if address.contains('?') { '&' } else { '?' };
     format!("{address}{joint}done={note}")
@@ -228,7 +217,7 @@ pub fn initials(name: &str) -> String {
     ends.into_iter().flatten().filter_map(|word| word.chars().next()).flat_map(char::to_uppercase).collect()
 }
 
-/// The colour of a name, the same each time: one of six.
+/// The colour of a name: one of six, always the same one.
 pub fn hue(name: &str) -> u32 {
     name.chars().fold(7_u32, |hue, letter| hue.wrapping_mul(31).wrapping_add(u32::from(letter))) % 6
 }

@@ -1,4 +1,4 @@
-//! The words of pages in each language, and those of resources and fields.
+//! The texts of pages in each language, and the names of resources and fields.
 
 use std::{
     borrow::Cow,
@@ -8,16 +8,16 @@ use std::{
 
 use chancery_resource::Problem;
 
-use super::refusal::Refusals;
+use super::error_translation::ErrorTranslations;
 
-/// The words of one language.
+/// The texts of one language.
 pub struct Words {
     /// The language's tag.
     pub tag: &'static str,
-    /// The fixed words of templates.
+    /// The fixed texts of templates.
     pub page: BTreeMap<String, String>,
     tables: HashMap<String, HashMap<String, String>>,
-    refusals: Refusals,
+    refusals: ErrorTranslations,
 }
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../../texts/en.toml")));
@@ -26,12 +26,12 @@ static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", include_str!("../..
 fn read(tag: &'static str, text: &str) -> Words {
     let mut tables: HashMap<String, HashMap<String, String>> = toml::from_str(text).unwrap_or_default();
     let page = tables.remove("page").unwrap_or_default().into_iter().collect();
-    let refusals = Refusals::of(tables.remove("refusal").unwrap_or_default());
+    let refusals = ErrorTranslations::of(tables.remove("refusal").unwrap_or_default());
     Words { tag, page, tables, refusals }
 }
 
 impl Words {
-    /// The words of the first of these languages that is spoken here; English where none is.
+    /// The texts of the first supported language; English if none is supported.
     pub fn of<'a>(tags: impl IntoIterator<Item = &'a str>) -> &'static Self {
         let spoken = tags.into_iter().find_map(|tag| match tag.split('-').next() {
             Some("de") => Some(&*GERMAN),
@@ -45,63 +45,64 @@ impl Words {
         self.tables.get(table)?.get(key).map(String::as_str)
     }
 
-    /// A fixed word; its key where there is none.
+    /// A fixed text; its key if there is none.
     pub fn page<'a>(&'a self, key: &'a str) -> &'a str {
         self.page.get(key).map_or(key, String::as_str)
     }
 
-    /// The label of a field, by its name on the wire: readable before it is translated.
+    /// The label of a field by its wire name; a readable form of the name if there is none.
     pub fn field(&self, wire: &str) -> String {
         self.find("field", wire).map_or_else(|| spaced(wire), str::to_owned)
     }
 
-    /// What one of a resource is called.
+    /// The name of a resource, singular.
     pub fn resource(&self, name: &str) -> String {
         self.find("resource", name).map_or_else(|| spaced(name), str::to_owned)
     }
 
-    /// What many of a resource are called, as a heading.
+    /// The name of a resource, plural, as a heading.
     pub fn resources(&self, name: &str) -> String {
         let many = self.find("resource", &format!("{name}_many"));
         many.map_or_else(|| format!("{}s", spaced(name)), raised)
     }
 
-    /// What many of a resource are called, within a sentence.
+    /// The name of a resource, plural, within a sentence.
     pub fn many(&self, name: &str) -> String {
         let many = self.find("resource", &format!("{name}_many"));
         many.map_or_else(|| format!("{}s", spaced(name).to_lowercase()), str::to_owned)
     }
 
-    /// What an operation is called as an act, where it has a short name.
+    /// The short name of an operation, if it has one.
     pub fn act(&self, operation: &str) -> Option<&str> {
         self.find("act", operation)
     }
 
-    /// What was found when it was asked whether somebody may sign in.
+    /// The result of a check whether a user can sign in.
     pub fn check(&self, check: &str, passes: bool) -> Option<&str> {
         if passes { self.find("check", check) } else { self.find("check", &format!("{check}_not")) }
     }
 
-    /// The label of an option, by its name: readable before it is translated.
+    /// The label of an option; a readable form of its name if there is none.
     pub fn option(&self, name: &str) -> String {
         self.find("option", name).map_or_else(|| spaced(name), str::to_owned)
     }
 
-    /// What a declaration says in English, in this language; nothing where it is not translated.
-    pub fn explained<'a>(&'a self, english: &'a str) -> &'a str {
+    /// A declared description in this language; empty if there is no translation.
+    pub fn explanation<'a>(&'a self, english: &'a str) -> &'a str {
         if self.tag == "en" { english } else { self.find("hint", english.trim()).unwrap_or_default() }
     }
 
-    /// What a refusal says in English, in this language; as it is where that is not translated.
-    pub fn refusal<'a>(&'a self, english: &'a str) -> Cow<'a, str> {
-        self.refusals.tell(english, |part| self.find("resource", part).or_else(|| self.find("choice", part)))
+    /// An error message in this language; in English if there is no translation.
+    pub fn error_text<'a>(&'a self, english: &'a str) -> Cow<'a, str> {
+        self.refusals
+            .translate(english, |part| self.find("resource", part).or_else(|| self.find("choice", part)))
     }
 
     /// A problem in this language.
     pub fn problem(&self, mut problem: Problem) -> Problem {
-        problem.detail = self.refusal(&problem.detail).into_owned();
+        problem.detail = self.error_text(&problem.detail).into_owned();
         for error in &mut *problem.errors {
-            error.detail = self.refusal(&error.detail).into_owned();
+            error.detail = self.error_text(&error.detail).into_owned();
         }
         problem
     }
@@ -111,12 +112,12 @@ impl Words {
         self.find("group", key).unwrap_or(key)
     }
 
-    /// A value of an option that is a choice: its own word, where the value is another's, too.
+    /// A choice of an option: the option's own text, or that of the choice.
     pub fn choice_of<'a>(&'a self, option: &str, value: &'a str) -> &'a str {
         self.find("choice", &format!("{option}.{value}")).unwrap_or_else(|| self.choice(value))
     }
 
-    /// A value of a choice.
+    /// A choice.
     pub fn choice<'a>(&'a self, value: &'a str) -> &'a str {
         self.find("choice", value).unwrap_or(value)
     }
@@ -128,7 +129,7 @@ pub fn raised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A name on the wire as words: `emailAddress` is `Email address`.
+/// A wire name as words: `emailAddress` is `Email address`.
 fn spaced(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 4);
     let mut was_lower = false;
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn both_languages_say_the_same() {
+    fn both_languages_have_the_same_keys() {
         let keys = |words: &Words| -> Vec<String> {
             let mut keys: Vec<String> = words.page.keys().cloned().collect();
             // declarations are English
@@ -181,9 +182,9 @@ mod tests {
         assert!(ENGLISH.page.len() > 20, "the texts can be read");
     }
 
-    /// A German explanation is of what is declared now.
+    /// German descriptions belong to present declarations.
     #[test]
-    fn explanations_are_of_what_is_declared() {
+    fn german_descriptions_belong_to_declarations() {
         let mut declared = HashSet::new();
         for op in directory::operations() {
             let form = crate::pages::act::fields(op);
@@ -195,63 +196,63 @@ mod tests {
         let stale: Vec<&String> = hints.keys().filter(|hint| !declared.contains(hint.as_str())).collect();
         assert!(stale.is_empty() && hints.len() > 100, "{stale:#?}");
         assert_eq!(
-            GERMAN.explained("Whether its tokens hold the groups."),
+            GERMAN.explanation("Whether its tokens hold the groups."),
             "Ob ihre Token die Gruppen enthalten."
         );
-        assert_eq!((GERMAN.explained("New."), ENGLISH.explained("New.")), ("", "New."));
+        assert_eq!((GERMAN.explanation("New."), ENGLISH.explanation("New.")), ("", "New."));
     }
 
-    /// What is declared has a German word.
+    /// Every declaration has a German text.
     #[test]
-    fn everything_declared_has_a_word() {
+    fn everything_declared_has_a_german_text() {
         crate::resources::fill();
-        let mut asked: BTreeSet<(&str, String)> = BTreeSet::new();
+        let mut expected: BTreeSet<(&str, String)> = BTreeSet::new();
         for resource in directory::resources() {
-            asked.insert(("resource", resource.name.to_owned()));
-            asked.insert(("resource", format!("{}_many", resource.name)));
+            expected.insert(("resource", resource.name.to_owned()));
+            expected.insert(("resource", format!("{}_many", resource.name)));
             let acts = act::of_one(resource).chain(act::with_page(resource));
             for op in acts {
-                asked.extend([("act", op.name.to_owned()), ("hint", op.summary.trim().to_owned())]);
+                expected.extend([("act", op.name.to_owned()), ("hint", op.summary.trim().to_owned())]);
             }
-            asked.insert(("hint", resource.shape.about.trim().to_owned()));
+            expected.insert(("hint", resource.shape.about.trim().to_owned()));
             for relation in resource.shape.relations {
-                asked.insert(("field", relation.name.to_owned()));
-                asked.insert(("hint", relation.about.trim().to_owned()));
+                expected.insert(("field", relation.name.to_owned()));
+                expected.insert(("hint", relation.about.trim().to_owned()));
             }
         }
         for op in directory::operations() {
             let met = |field: &&Field| field.access.shown || field.access.create || field.access.patch;
             for field in op.shape.fields.iter().chain(act::fields(op)).filter(met) {
-                asked.insert(("field", field.wire().to_owned()));
-                // what is only shown has no explanation
+                expected.insert(("field", field.wire().to_owned()));
+                // read-only fields have no description
                 if (field.access.create || field.access.patch) && !field.is_token() {
-                    asked.insert(("hint", hint(field).trim().to_owned()));
+                    expected.insert(("hint", hint(field).trim().to_owned()));
                 }
                 if let Kind::Choice(names) | Kind::Numbered(names) = field.kind {
-                    asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
+                    expected.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
                 }
             }
         }
         for entry in CATALOGUE.iter() {
-            asked.insert(("option", entry.name.to_owned()));
+            expected.insert(("option", entry.name.to_owned()));
             if let Form::Choice(names) = entry.form {
-                asked.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
+                expected.extend(names.iter().map(|name| ("choice", (*name).to_owned())));
             }
         }
-        asked.remove(&("hint", String::new()));
-        // algorithms and types of files are called the same everywhere
+        expected.remove(&("hint", String::new()));
+        // names of algorithms and media types are not translated
         let is_name =
             |key: &str| key.contains(|letter: char| letter.is_ascii_digit() || "/-".contains(letter));
         let is_wordless = |(table, key): &&(&str, String)| {
             GERMAN.find(table, key).is_none() && !(*table == "choice" && is_name(key))
         };
-        let wordless: Vec<_> = asked.iter().filter(is_wordless).collect();
+        let wordless: Vec<_> = expected.iter().filter(is_wordless).collect();
         assert!(wordless.is_empty(), "{wordless:#?}");
     }
 
-    /// What differs in a refusal stands in its translation, in the same order; what nobody translated stays English.
+    /// Translations contain the variable parts of messages in the same order; messages without translation stay English.
     #[test]
-    fn refusals_are_told_in_words() {
+    fn error_messages_are_translated() {
         for (english, german) in [
             ("is missing", "fehlt"),
             ("must be from 1 to 10", "muss von 1 bis 10 sein"),
@@ -260,20 +261,20 @@ mod tests {
             ("must be a string, not an array", "muss Text sein, nicht eine Liste"),
             ("is new", "is new"),
         ] {
-            assert_eq!(GERMAN.refusal(english), german);
-            assert_eq!(ENGLISH.refusal(english), english);
+            assert_eq!(GERMAN.error_text(english), german);
+            assert_eq!(ENGLISH.error_text(english), english);
         }
-        let places = |text: &str| text.matches("{}").count();
+        let placeholders = |text: &str| text.matches("{}").count();
         let texts: HashMap<String, HashMap<String, String>> =
             toml::from_str(include_str!("../../texts/de.toml")).unwrap();
-        for (english, told) in &texts["refusal"] {
-            assert_eq!(places(english), places(told), "{english}");
+        for (english, translation) in &texts["refusal"] {
+            assert_eq!(placeholders(english), placeholders(translation), "{english}");
             assert!(!english.replace("{}", "").trim().is_empty(), "it matches everything: {english}");
         }
     }
 
     #[test]
-    fn the_first_language_that_is_spoken_counts() {
+    fn the_first_supported_language_is_chosen() {
         assert_eq!(Words::of(["fr", "de-AT", "en"]).tag, "de");
         assert_eq!(Words::of(["fr"]).tag, "en");
     }

@@ -4,8 +4,8 @@ use chancery_record::Timestamp;
 
 use super::State;
 
-/// `lockout/reset`: unlocks the user, and clears counters and throttle. A pending attempt no longer keeps
-/// others out, and does not lock when it fails.
+/// `lockout/reset`: unlocks the user, and clears counters and throttle. A pending attempt no longer blocks
+/// others, and does not lock when it fails.
 pub const fn reset(state: State) -> State {
     State { is_locked: false, ..state.cleared() }
 }

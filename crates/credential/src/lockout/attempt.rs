@@ -1,4 +1,4 @@
-//! A login attempt: its beginning, its failure and its success.
+//! A login attempt: start, failure and success.
 
 use chancery_record::Timestamp;
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use super::{
     SucceededAttempt,
 };
 
-/// Why an attempt would be refused now, and until when, where that is known: each reason, the first one first.
+/// The reasons for which an attempt would be refused now, each with its end, if known.
 ///
 /// The reasons are in this order: locked permanently, locked temporarily, closed by another attempt, throttled. The first
 /// three do not apply to an exempt user, whose attempts count towards no lock.
@@ -34,7 +34,7 @@ pub fn begin(state: &State, limits: &Limits, now: Timestamp, attempt: Uuid) -> A
     let Some((reason, _)) = reasons(state, limits, now).next() else {
         return AttemptStart::Counted(count(*state, limits, now, attempt));
     };
-    // on either side of now, so that a clock that was set back keeps nobody out for long
+    // on either side of now, so that a clock that was set back locks no user for long
     let lost = state.closing.filter(|closing| now.0.abs_diff(closing.since.0) > CLOSING_MS);
     let failed = lost.filter(|_| reason == Reason::Undecided);
     AttemptStart::Refused(reason, failed.map(|closing| fail(*state, limits, now, closing.attempt)))
@@ -66,7 +66,7 @@ fn delay(limits: &Limits, step: i64) -> i64 {
     delay.min(limits.throttling_max_delay_ms.max(0))
 }
 
-/// Whether the failures have reached the permanent lock, so that it was they that locked, and not an administrator.
+/// Whether the failures have reached the permanent lock, so that they locked the user, and not an administrator.
 pub const fn is_last(state: &State, limits: &Limits) -> bool {
     limits.attempts_before_user_locked > 0
         && state.failed_user_login_attempts >= limits.attempts_before_user_locked
@@ -102,7 +102,7 @@ pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Fai
 }
 
 /// The password was right: counters, throttle and temporary lock are cleared. Another attempt that closed the
-/// user still keeps others out.
+/// user still blocks others.
 ///
 /// A user who was locked in the meantime, permanently or temporarily, is refused: during a lock every attempt
 /// fails, and a success would undo the lock that an administrator just set.
@@ -113,16 +113,16 @@ pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> SucceededAttempt 
     SucceededAttempt { state: State { closing, ..state }, refused }
 }
 
-/// The password was right, but more has to be proven: this attempt is not counted, and nothing is cleared. Else
-/// whoever knows a password alone would get endless attempts at a second factor. `throttled_until` is what the throttle
-/// made of this attempt: the delay goes with it, but not one that another attempt made since.
+/// The password was right, but another factor is required: this attempt is not counted, and nothing is cleared. Else
+/// an attacker who knows the password would have unlimited attempts at a second factor. `throttled_until` is the end of the delay
+/// that the throttle set for this attempt: it is removed, but not a later delay by another attempt.
 pub fn withdraw(mut state: State, attempt: Uuid, throttled_until: Option<Timestamp>) -> State {
-    let less = |count: i64| count.saturating_sub(1).max(0);
+    let decremented = |count: i64| count.saturating_sub(1).max(0);
     if state.is_lock_enabled {
-        state.failed_user_login_attempts = less(state.failed_user_login_attempts);
-        state.failed_temporary_lock_attempts = less(state.failed_temporary_lock_attempts);
+        state.failed_user_login_attempts = decremented(state.failed_user_login_attempts);
+        state.failed_temporary_lock_attempts = decremented(state.failed_temporary_lock_attempts);
     }
-    state.throttle_step = less(state.throttle_step);
+    state.throttle_step = decremented(state.throttle_step);
     state.throttled_until = state.throttled_until.filter(|until| Some(*until) != throttled_until);
     state.closing = state.closing.filter(|closing| closing.attempt != attempt);
     state

@@ -1,5 +1,5 @@
-//! Concurrent attempts, and processes that die: nobody gets more attempts than allowed, and nobody
-//! is kept out for ever.
+//! Concurrent attempts, and processes that die: no user gets more attempts than allowed, and no user
+//! is locked out forever.
 
 use proptest::prelude::*;
 
@@ -37,16 +37,16 @@ fn any_event() -> impl Strategy<Value = Event> {
 /// The counts of an independent observer.
 #[derive(Default)]
 struct Observer {
-    under_way: Vec<usize>,
+    pending: Vec<usize>,
     begun: usize,
     /// Passwords verified since the last success.
-    looked_at: i64,
+    verified: i64,
     /// Passwords verified since the last success or temporary lock.
-    looked_at_for_now: i64,
+    verified_since_temporary_lock: i64,
 }
 
-/// Plays the events and checks after each that the limits hold.
-fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError> {
+/// Runs the events and checks after each that the limits hold.
+fn run_events(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError> {
     let (mut state, mut now, mut seen) = (State::default(), NOON, Observer::default());
     for event in events {
         let before = state;
@@ -72,25 +72,25 @@ fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError
                             !before.is_locked && before.locked_until.is_none_or(|until| until <= now)
                         );
                         if before.locked_until.is_some() {
-                            seen.looked_at_for_now = 0;
+                            seen.verified_since_temporary_lock = 0;
                         }
                         state = counted;
-                        seen.under_way.push(seen.begun);
-                        seen.looked_at += 1;
-                        seen.looked_at_for_now += 1;
+                        seen.pending.push(seen.begun);
+                        seen.verified += 1;
+                        seen.verified_since_temporary_lock += 1;
                     }
                 }
             }
             Event::Die { which } => {
-                if !seen.under_way.is_empty() {
-                    seen.under_way.swap_remove(which % seen.under_way.len());
+                if !seen.pending.is_empty() {
+                    seen.pending.swap_remove(which % seen.pending.len());
                 }
             }
             Event::End { which, right } => {
-                if seen.under_way.is_empty() {
+                if seen.pending.is_empty() {
                     continue;
                 }
-                let number = seen.under_way.swap_remove(which % seen.under_way.len());
+                let number = seen.pending.swap_remove(which % seen.pending.len());
                 let of_others = before.closing.filter(|closing| closing.attempt != id(number));
                 if right {
                     let ended = succeed(state, now, id(number));
@@ -98,7 +98,7 @@ fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError
                     let shut = before.is_locked || before.locked_until.is_some_and(|until| until > now);
                     prop_assert_eq!(ended.refused, shut);
                     if !ended.refused {
-                        (seen.looked_at, seen.looked_at_for_now) = (0, 0);
+                        (seen.verified, seen.verified_since_temporary_lock) = (0, 0);
                     }
                 } else {
                     let failed = fail(state, limits, now, id(number));
@@ -110,15 +110,15 @@ fn play(limits: &Limits, events: &[Event]) -> Result<(State, i64), TestCaseError
                 prop_assert_eq!(state.closing, of_others, "only its own attempt opens again");
             }
         }
-        prop_assert_eq!(state.failed_user_login_attempts, seen.looked_at);
-        prop_assert_eq!(state.failed_temporary_lock_attempts, seen.looked_at_for_now);
+        prop_assert_eq!(state.failed_user_login_attempts, seen.verified);
+        prop_assert_eq!(state.failed_temporary_lock_attempts, seen.verified_since_temporary_lock);
         let limit = limits.attempts_before_user_locked;
-        prop_assert!(limit <= 0 || seen.looked_at <= limit, "{} of {limit}", seen.looked_at);
+        prop_assert!(limit <= 0 || seen.verified <= limit, "{} of {limit}", seen.verified);
         let limit = limits.attempts_before_temporary_lock;
         prop_assert!(
-            limit <= 0 || !limits.temporary_lock_enabled || seen.looked_at_for_now <= limit,
+            limit <= 0 || !limits.temporary_lock_enabled || seen.verified_since_temporary_lock <= limit,
             "{} of {limit} for now",
-            seen.looked_at_for_now
+            seen.verified_since_temporary_lock
         );
     }
     Ok((state, now.0))
@@ -128,21 +128,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_gets_more_attempts_than_allowed(
+    fn no_user_gets_more_attempts_than_allowed(
         limits in any_limits(),
         events in prop::collection::vec(any_event(), 1..150),
     ) {
-        play(&limits, &events)?;
+        run_events(&limits, &events)?;
     }
 
-    /// Wherever all processes died, a user who is not locked permanently may try again, once the last attempt
+    /// After all processes died, a user who is not locked permanently may try again, once the last attempt
     /// has counted as failed, and its lock and the throttle are over.
     #[test]
-    fn nobody_is_kept_out_for_ever(
+    fn no_user_is_locked_out_forever(
         limits in any_limits(),
         events in prop::collection::vec(any_event(), 1..60),
     ) {
-        let (mut state, now) = play(&limits, &events)?;
+        let (mut state, now) = run_events(&limits, &events)?;
         let mut now = chancery_record::Timestamp(now);
         for _ in 0..2 {
             now = now.plus(LOST + limits.temporary_lock_duration_ms + limits.throttling_max_delay_ms);

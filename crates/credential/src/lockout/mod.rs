@@ -2,7 +2,7 @@
 //!
 //! An attempt is two transactions with the hashing between them. [`begin`] counts it as failed
 //! before the password is verified, [`fail`] or [`succeed`] decides it. Between them others may
-//! begin, and the process may die. So that nobody gets more attempts than the limit, the attempt
+//! begin, and the process may die. So that no user gets more attempts than the limit, the attempt
 //! that reaches it closes the user for all others until it is decided; one that is not decided
 //! within [`CLOSING_MS`] has failed.
 
@@ -128,7 +128,7 @@ pub struct PendingAttempt {
     pub since: Timestamp,
 }
 
-/// Why an attempt is refused. The caller answers the same for each.
+/// The reason of a refusal. The caller gives the same answer for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The user is locked permanently.

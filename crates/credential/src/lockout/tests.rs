@@ -36,7 +36,7 @@ fn attempt(state: &mut State, limits: &Limits, now: Timestamp, right: bool) -> R
 }
 
 #[test]
-fn the_failure_that_reaches_the_number_locks() {
+fn the_failure_that_reaches_the_limit_locks() {
     let limits = Limits { attempts_before_user_locked: 7, throttling_enabled: false, ..Limits::default() };
     let mut state = State::default();
     for failure in 1..=5 {
@@ -58,9 +58,9 @@ fn the_failure_that_reaches_the_number_locks() {
     assert_eq!(reset(state), State::default());
 }
 
-/// The throttle slows nobody down whose password is right; a delay that another attempt made stays.
+/// The throttle does not delay a user with the right password; a delay by another attempt remains.
 #[test]
-fn a_withdrawn_attempt_takes_its_own_delay_along() {
+fn a_withdrawn_attempt_removes_only_its_own_delay() {
     let limits = Limits { throttling_enabled: true, ..Limits::default() };
     let begun = |state: &State, now| match begin(state, &limits, now, id(2)) {
         AttemptStart::Counted(counted) => counted,
@@ -74,7 +74,7 @@ fn a_withdrawn_attempt_takes_its_own_delay_along() {
     assert_eq!(withdraw(second, id(2), first.throttled_until).throttled_until, second.throttled_until);
 }
 
-/// A right password to which a second factor is missing: else whoever knows it would get endless attempts at that.
+/// A right password without the second factor: else an attacker who knows it would have unlimited attempts at that.
 #[test]
 fn a_withdrawn_attempt_neither_counts_nor_clears() {
     let limits = Limits { attempts_before_user_locked: 4, throttling_enabled: false, ..Limits::default() };
@@ -93,7 +93,7 @@ fn a_withdrawn_attempt_neither_counts_nor_clears() {
 }
 
 #[test]
-fn each_failure_doubles_the_wait() {
+fn each_failure_doubles_the_delay() {
     let limits = Limits { temporary_lock_enabled: false, ..Limits::default() };
     let mut state = State { is_lock_enabled: false, ..State::default() };
     let mut now = NOON;
@@ -163,8 +163,8 @@ fn neither_lock_applies_to_an_exempt_user() {
 fn a_token_ends_a_temporary_lock_only() {
     let locked = State { locked_until: Some(NOON), failed_temporary_lock_attempts: 5, ..State::default() };
     assert_eq!(token_used(locked), State::default());
-    let for_good = set_locked(locked, true);
-    assert_eq!(token_used(for_good), for_good);
+    let permanently_locked = set_locked(locked, true);
+    assert_eq!(token_used(permanently_locked), permanently_locked);
     assert_eq!(set_locked_until(locked, None), State::default());
 }
 

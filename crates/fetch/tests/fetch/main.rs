@@ -1,4 +1,4 @@
-//! Fetching from a server in the test: what succeeds and what is refused.
+//! Requests to a server in the test.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by it, and read as they are written")]
 
@@ -46,7 +46,7 @@ async fn a_document_is_fetched() {
 }
 
 #[tokio::test]
-async fn a_document_in_pieces_or_up_to_the_end_is_fetched() {
+async fn a_chunked_or_unbounded_document_is_fetched() {
     let chunked = answer("200 OK\r\nTransfer-Encoding: chunked", "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
     assert_eq!(from(&chunked, LIMITS).await.unwrap(), b"abcde");
     assert_eq!(from(&answer("200 OK\r\nConnection: close", "abc"), LIMITS).await.unwrap(), b"abc");
@@ -85,28 +85,30 @@ async fn time_is_bounded() {
 }
 
 #[tokio::test]
-async fn only_200_is_taken_and_no_redirect_is_followed() {
-    let aim = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
+async fn only_200_is_accepted_and_no_redirect_is_followed() {
+    let redirect_target = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
     for status in [301, 302, 303, 307, 308] {
-        let redirect =
-            answer(&format!("{status} Elsewhere\r\nLocation: {}\r\nContent-Length: 0", aim.url("/")), "");
+        let redirect = answer(
+            &format!("{status} Elsewhere\r\nLocation: {}\r\nContent-Length: 0", redirect_target.url("/")),
+            "",
+        );
         assert_eq!(from(&redirect, LIMITS).await, Err(Failure::Status(status)));
     }
-    assert!(aim.requests().is_empty());
+    assert!(redirect_target.requests().is_empty());
     for status in [201, 204, 206, 304, 400, 401, 404, 500, 503] {
         let other = answer(&format!("{status} Other\r\nContent-Length: 0"), "");
         assert_eq!(from(&other, LIMITS).await, Err(Failure::Status(status)));
     }
 }
 
-/// A refusal is read only where that is asked for, and within the same bounds.
+/// The body of an error response is read only on request, and within the same limits.
 #[tokio::test]
-async fn what_an_endpoint_refuses_is_read() {
+async fn error_responses_are_read_on_request() {
     let refused = answer("400 Bad Request\r\nContent-Length: 2", "no");
     let server = TestServer::plain(refused.as_bytes()).await;
     let form = || "a=b".to_owned();
-    let told = exchange(&server.url("/token"), form(), LIMITS, &plain()).await.unwrap();
-    assert_eq!(told, (400, b"no".to_vec()));
+    let response = exchange(&server.url("/token"), form(), LIMITS, &plain()).await.unwrap();
+    assert_eq!(response, (400, b"no".to_vec()));
     assert!(server.requests()[0].starts_with("POST /token "), "{:?}", server.requests());
     assert_eq!(post(permission(), &server.url("/"), PostBody::form(form()), LIMITS, &plain()).await, Ok(400));
     let large = answer("400 Bad Request\r\nContent-Length: 1001", "");
@@ -115,60 +117,65 @@ async fn what_an_endpoint_refuses_is_read() {
 }
 
 #[tokio::test]
-async fn what_breaks_off_or_is_no_http_is_no_document() {
+async fn truncated_or_malformed_responses_are_failures() {
     let broken = answer("200 OK\r\nContent-Length: 10", "half");
     assert_eq!(from(&broken, LIMITS).await, Err(Failure::Broken));
     assert_eq!(from("SSH-2.0-x\r\n", LIMITS).await, Err(Failure::Broken));
     assert_eq!(from("", LIMITS).await, Err(Failure::Broken));
 }
 
-/// Delivers nothing to this server, for an owner; the status.
-async fn delivered(server: &TestServer, kept: (&Connections, u128), policy: &Policy) -> Result<u16, Failure> {
+/// Delivers an empty body to this server for an owner, and returns the status.
+async fn deliver_to(
+    server: &TestServer,
+    pool: (&Connections, u128),
+    policy: &Policy,
+) -> Result<u16, Failure> {
     let body = PostBody::json(String::new());
-    deliver(permission(), &server.url("/hook"), body, SHORT, policy, kept).await.map(|(status, _)| status)
+    deliver(permission(), &server.url("/hook"), body, SHORT, policy, pool).await.map(|(status, _)| status)
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_for_who_it_was_made_for() {
+async fn a_pooled_connection_is_reused_only_by_its_owner() {
     let connections = Connections::default();
-    let server = TestServer::keeping(answer("200 OK\r\nContent-Length: 2", "ok").as_bytes()).await;
+    let server = TestServer::keep_alive(answer("200 OK\r\nContent-Length: 2", "ok").as_bytes()).await;
     for (owner, expected) in [(1, 1), (1, 1), (2, 2), (1, 2), (2, 2)] {
-        assert_eq!(delivered(&server, (&connections, owner), &plain()).await, Ok(200));
+        assert_eq!(deliver_to(&server, (&connections, owner), &plain()).await, Ok(200));
         assert_eq!(server.connections(), expected);
     }
     assert_eq!(server.requests().len(), 5);
-    // where it leads to is looked at each time
-    assert_eq!(delivered(&server, (&connections, 1), &Policy::default()).await, Err(Failure::Scheme));
-    let other = TestServer::keeping(answer("200 OK\r\nContent-Length: 0", "").as_bytes()).await;
-    assert_eq!(delivered(&other, (&connections, 1), &plain()).await, Ok(200));
+    // the destination is checked each time
+    assert_eq!(deliver_to(&server, (&connections, 1), &Policy::default()).await, Err(Failure::Scheme));
+    let other = TestServer::keep_alive(answer("200 OK\r\nContent-Length: 0", "").as_bytes()).await;
+    assert_eq!(deliver_to(&other, (&connections, 1), &plain()).await, Ok(200));
     assert_eq!((server.connections(), other.connections()), (2, 1));
 }
 
 #[tokio::test]
-async fn a_connection_is_not_kept_behind_an_answer_without_an_end() {
+async fn a_connection_with_an_unread_response_is_not_pooled() {
     let large = answer("200 OK\r\nContent-Length: 1001", &"x".repeat(1_001));
     let unfinished = answer("200 OK\r\nContent-Length: 3", "ok");
-    for told in [large, unfinished, answer("200 OK\r\nContent-Length: 0\r\nConnection: close", "")] {
-        let (connections, server) = (Connections::default(), TestServer::keeping(told.as_bytes()).await);
+    for response in [large, unfinished, answer("200 OK\r\nContent-Length: 0\r\nConnection: close", "")] {
+        let (connections, server) =
+            (Connections::default(), TestServer::keep_alive(response.as_bytes()).await);
         for expected in [1, 2] {
-            assert_eq!(delivered(&server, (&connections, 1), &plain()).await, Ok(200), "{told}");
-            assert_eq!(server.connections(), expected, "{told}");
+            assert_eq!(deliver_to(&server, (&connections, 1), &plain()).await, Ok(200), "{response}");
+            assert_eq!(server.connections(), expected, "{response}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_was_closed_is_made_anew() {
+async fn a_pooled_connection_that_was_closed_is_replaced() {
     let connections = Connections::default();
     let server = TestServer::plain(answer("204 No", "").as_bytes()).await;
     for count in [1, 2, 3] {
-        assert_eq!(delivered(&server, (&connections, 1), &plain()).await, Ok(204));
+        assert_eq!(deliver_to(&server, (&connections, 1), &plain()).await, Ok(204));
         assert_eq!(server.connections(), count);
     }
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_public_are_refused() {
+async fn addresses_that_are_not_public_are_rejected() {
     let server = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
     let port = server.address.port();
     for host in [
@@ -193,14 +200,17 @@ async fn addresses_that_are_not_public_are_refused() {
         let refused = get(&format!("https://{host}:{port}/"), LIMITS, &Policy::default()).await;
         assert_eq!(refused, Err(Failure::Address), "{host}");
         // allowing loopback over http does not allow it over https
-        let nowhere = Policy { networks: Networks::default(), ..plain() };
-        assert_eq!(get(&format!("https://{host}:{port}/"), LIMITS, &nowhere).await, Err(Failure::Address));
+        let no_networks = Policy { networks: Networks::default(), ..plain() };
+        assert_eq!(
+            get(&format!("https://{host}:{port}/"), LIMITS, &no_networks).await,
+            Err(Failure::Address)
+        );
     }
     assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
-async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
+async fn plain_http_is_limited_to_allowed_loopback_addresses() {
     let server = TestServer::plain(answer("200 OK\r\nContent-Length: 2", "no").as_bytes()).await;
     let private = Policy { networks: Networks::all(), ..Policy::default() };
     for policy in [Policy::default(), private] {
@@ -214,7 +224,7 @@ async fn plain_http_goes_to_this_machine_alone_and_only_where_allowed() {
 }
 
 #[tokio::test]
-async fn urls_that_are_refused() {
+async fn invalid_urls_are_rejected() {
     let long = format!("https://a.example/{}", "x".repeat(2_048));
     for (url, failure) in [
         ("", Failure::Url),
@@ -235,7 +245,7 @@ async fn urls_that_are_refused() {
 }
 
 #[tokio::test]
-async fn tls_trusts_the_root_that_is_given_and_the_name_that_is_asked() {
+async fn tls_trusts_the_given_root_for_the_requested_name() {
     let (server, root) = TestServer::tls(answer("200 OK\r\nContent-Length: 5", "hello").as_bytes()).await;
     let port = server.address.port();
     let trusting = Policy { networks: Networks::all(), roots: vec![root], ..Policy::default() };
@@ -265,13 +275,13 @@ async fn a_closed_port_is_a_failure() {
 #[test]
 fn failures_have_texts() {
     assert_eq!(Failure::Status(302).to_string(), "the host answered 302 instead of 200");
-    let told = Failure::Address.to_string();
-    assert!(told.contains("not on the public internet") && told.contains("CHANCERY_PRIVATE_DESTINATIONS"));
+    let text = Failure::Address.to_string();
+    assert!(text.contains("not on the public internet") && text.contains("CHANCERY_PRIVATE_DESTINATIONS"));
 }
 
-/// Without TLS what is named is reached, and no other address of this machine.
+/// Without TLS only listed addresses of this machine are reached.
 #[tokio::test]
-async fn http_goes_to_named_addresses_alone() {
+async fn plain_http_reaches_listed_addresses_only() {
     let server = TestServer::plain(answer("200 OK", "hello").as_bytes()).await;
     for (networks, is_reached) in
         [("127.0.0.1", true), ("127.0.0.0/8", true), ("127.0.0.2", false), ("::1", false), ("", false)]

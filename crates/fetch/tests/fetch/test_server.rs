@@ -1,4 +1,4 @@
-//! A server that gives every client the same answer.
+//! A test server that sends every client the same response.
 
 use std::{
     net::SocketAddr,
@@ -24,12 +24,12 @@ use tokio_rustls::{
     },
 };
 
-/// What a server does when it has answered.
+/// The behaviour after a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum After {
     Disconnect,
-    BeSilent,
-    Listen,
+    Stall,
+    KeepAlive,
 }
 
 /// Listens on this machine until it is dropped.
@@ -37,23 +37,23 @@ pub struct TestServer {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
-    _at_work: JoinSet<()>,
+    _tasks: JoinSet<()>,
 }
 
 impl TestServer {
     /// Answers and disconnects.
     pub async fn plain(answer: &[u8]) -> Self {
-        Self::open(answer, Then::Disconnect, None).await
+        Self::open(answer, After::Disconnect, None).await
     }
 
     /// Answers each request of a connection.
-    pub async fn keeping(answer: &[u8]) -> Self {
-        Self::open(answer, Then::Listen, None).await
+    pub async fn keep_alive(answer: &[u8]) -> Self {
+        Self::open(answer, After::KeepAlive, None).await
     }
 
     /// Answers, then stays silent and keeps the connection.
     pub async fn silent_after(answer: &[u8]) -> Self {
-        Self::open(answer, Then::BeSilent, None).await
+        Self::open(answer, After::Stall, None).await
     }
 
     /// Answers over TLS as `localhost`; returns the root that its certificate chains to, too.
@@ -71,36 +71,36 @@ impl TestServer {
             .with_no_client_auth()
             .with_single_cert(vec![leaf.der().clone()], key)
             .unwrap();
-        let server = Self::open(answer, Then::Disconnect, Some(TlsAcceptor::from(Arc::new(config)))).await;
+        let server = Self::open(answer, After::Disconnect, Some(TlsAcceptor::from(Arc::new(config)))).await;
         (server, root.der().to_vec())
     }
 
-    async fn open(answer: &[u8], then: Then, tls: Option<TlsAcceptor>) -> Self {
+    async fn open(answer: &[u8], after: After, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let mut at_work = JoinSet::new();
+        let mut tasks = JoinSet::new();
         let (heard, answer) = (requests.clone(), answer.to_vec());
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
-        at_work.spawn(async move {
-            let mut talks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut serving = JoinSet::new();
             while let Ok((tcp, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
                 let (heard, answer, tls) = (heard.clone(), answer.clone(), tls.clone());
-                talks.spawn(async move {
+                serving.spawn(async move {
                     match tls {
-                        None => talk(tcp, &answer, then, &heard).await,
+                        None => serve(tcp, &answer, after, &heard).await,
                         Some(tls) => {
                             if let Ok(tls) = tls.accept(tcp).await {
-                                talk(tls, &answer, then, &heard).await;
+                                serve(tls, &answer, after, &heard).await;
                             }
                         }
                     }
                 });
             }
         });
-        Self { address, requests, connections, _at_work: at_work }
+        Self { address, requests, connections, _tasks: tasks }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -118,26 +118,26 @@ impl TestServer {
     }
 }
 
-async fn talk(
-    mut line: impl AsyncRead + AsyncWrite + Unpin,
+async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: &[u8],
-    then: Then,
+    after: After,
     heard: &Mutex<Vec<String>>,
 ) {
     loop {
         let mut request = Vec::new();
         while !request.ends_with(b"\r\n\r\n") {
-            let Ok(byte) = line.read_u8().await else { return };
+            let Ok(byte) = stream.read_u8().await else { return };
             request.push(byte);
         }
         heard.lock().unwrap().push(String::from_utf8_lossy(&request).into_owned());
-        let _ = line.write_all(answer).await;
-        if then != Then::Listen {
+        let _ = stream.write_all(answer).await;
+        if after != After::KeepAlive {
             break;
         }
     }
-    if then == Then::BeSilent {
+    if after == After::Stall {
         sleep(Duration::from_mins(1)).await;
     }
-    let _ = line.shutdown().await;
+    let _ = stream.shutdown().await;
 }

@@ -4,38 +4,38 @@ use uuid::Uuid;
 
 use crate::Proof;
 
-/// What is known before the person is.
+/// What is known before the person is identified.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppFacts<'a> {
-    /// The tenants in which the app serves. At a tenant's issuer that one alone, or none.
+    /// The tenants that the app serves. At a tenant's issuer only that one, or none.
     pub tenants: &'a [TenantFacts],
-    /// The tenants with an IpAddressRange that holds the caller's address.
+    /// The tenants with an IpAddressRange that contains the caller's address.
     pub in_range: &'a [Uuid],
     /// This browser's sessions, in any tenant.
     pub sessions: &'a [SessionFacts],
 }
 
-/// A tenant in which the app serves.
+/// A tenant that the app serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantFacts {
     /// The tenant.
     pub id: Uuid,
-    /// The instances that are assigned to both tenant and app, and can be used, by position and name.
+    /// The instances that are assigned to both tenant and app, and are usable, by position and name.
     pub instances: Vec<InstanceFacts>,
 }
 
-/// An IdpInstance that can be used.
+/// A usable IdpInstance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceFacts {
     /// The instance.
     pub id: Uuid,
     /// `isHidden`: offered only to a request that names it.
     pub is_hidden: bool,
-    /// Where people prove who they are.
+    /// Where people authenticate.
     pub kind: InstanceKind,
 }
 
-/// Where an instance's people prove who they are.
+/// Where an instance's people authenticate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceKind {
     /// In a user store.
@@ -56,8 +56,8 @@ pub struct SessionFacts {
     pub tenant: Uuid,
     /// Its platform user.
     pub person: Uuid,
-    /// What was proven in it.
+    /// The proofs of the session.
     pub proofs: Vec<Proof>,
-    /// Whether the person is the one that the `login_hint` names.
+    /// Whether the person matches the `login_hint`.
     pub fits_login_hint: bool,
 }

@@ -1,6 +1,6 @@
-//! What is read in the transaction of each step.
+//! The facts that are read in the transaction of each step.
 //!
-//! The facts about the person are apart, because it is known only from the others who that is.
+//! The facts about the person are separate, because the others determine who the person is.
 
 mod app;
 mod person;

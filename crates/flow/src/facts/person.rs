@@ -11,12 +11,12 @@ pub struct PersonFacts {
     pub refused: Option<NotAdmitted>,
     /// The second factors.
     pub second_factors: SecondFactors,
-    /// The strongest passkey of the person that can be used here.
+    /// The strongest passkey of the person that is usable here.
     pub passkey: Option<PasskeyFacts>,
-    /// The actions that are due, in any order. That some are due only after a password or an access pass,
-    /// whoever reads the facts sees from the proofs.
+    /// The due actions, in any order. Some are due only after a password or an access pass: the caller
+    /// determines this from the proofs.
     pub due: Vec<DueAction>,
-    /// What the app needs for access.
+    /// The consent that the app requires.
     pub consent: Consent,
 }
 
@@ -25,22 +25,22 @@ pub struct PersonFacts {
 pub enum NotAdmitted {
     /// No platform user, a hidden one, or none with an Active identity at the instance.
     NoIdentity,
-    /// The store's user is locked, inactive or out of the window of time.
+    /// The store's user is locked, inactive or outside of the validity period.
     Account,
-    /// The password expired, and may not be changed for that.
+    /// The password expired, and may not be changed for that reason.
     PasswordExpired,
     /// The person is of another subscription than the app.
     OtherSubscription,
-    /// The app `isRestricted`, and the person is not among those authorized.
+    /// The app `isRestricted`, and the person is not authorized.
     Restricted,
-    /// A second factor is asked for, and none can be proven or enrolled.
+    /// A second factor is required, and none can be proven or enrolled.
     SecondFactorUnavailable,
 }
 
-/// Something to do before a sign-in ends, in the order in which it is asked for.
+/// An action before a sign-in completes, in the order in which actions are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Action {
-    /// Change the password, or make one.
+    /// Change or set the password.
     Password,
     /// Confirm the e-mail address.
     Email,
@@ -52,37 +52,37 @@ pub enum Action {
     Passkey,
 }
 
-/// Whether an action may wait.
+/// Whether an action may be deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
-    /// Nobody signs in without it.
+    /// A sign-in requires it.
     Required,
-    /// The person may put it off. It is offered only where something was proven in this flow.
+    /// The person may defer it. It is offered only where something was proven in this flow.
     Offered,
 }
 
 /// An action that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueAction {
-    /// What is to be done.
+    /// The action.
     pub action: Action,
-    /// Whether it may wait.
+    /// Whether it may be deferred.
     pub urgency: Urgency,
 }
 
-/// `accessGrantConsent`, and whether a kept consent covers what this request asks for.
+/// `accessGrantConsent`, and whether a stored consent covers what this request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Consent {
-    /// Nobody is asked.
+    /// No consent is requested.
     Implicit,
-    /// Asked where no kept consent covers the request, or it says `prompt=consent`.
+    /// Requested where no stored consent covers the request, or with `prompt=consent`.
     Explicit {
         /// Whether the person's consent covers the request.
         is_covered: bool,
     },
-    /// Asked in every sign-in.
+    /// Requested in every sign-in.
     Systematic,
-    /// An administrator's consent must cover the request; nobody is asked.
+    /// An administrator's consent must cover the request; the person is not asked.
     External {
         /// Whether an administrator's consent covers the request.
         is_covered: bool,

@@ -11,8 +11,8 @@ use crate::Method;
 pub struct SecondFactors {
     /// Whether the app or the instance has an MfaInstance, usable or not.
     pub are_asked_for: bool,
-    /// The MfaInstances that can be used, by position: those of app and instance; where these have none, the
-    /// tenant's. A proof by another one does not count.
+    /// The usable MfaInstances, by position: those of app and instance; where these have none, the tenant's. A
+    /// proof by another one does not count.
     pub usable: Vec<UsableFactor>,
     /// Whether the person has an unused recovery code.
     pub has_recovery_code: bool,
@@ -24,18 +24,18 @@ pub struct SecondFactors {
     pub does_passkey_satisfy: bool,
 }
 
-/// An MfaInstance that can be used.
+/// A usable MfaInstance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsableFactor {
     /// The instance.
     pub instance: Uuid,
-    /// How its codes reach the person.
+    /// The channel of its codes.
     pub kind: CodeKind,
     /// Whether the person can prove it: has enrolled it, or has a confirmed address or number for its codes.
     pub is_enrolled: bool,
 }
 
-/// How the codes of a second factor reach the person.
+/// The channel of a second factor's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CodeKind {
     /// By an authenticator.
@@ -60,8 +60,8 @@ impl CodeKind {
 /// SecondFactorEnrolment, for this person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Enrolment {
-    /// Not now: the person has a second factor of the tenant already. Else who knows the password would enrol
-    /// their own beside it.
+    /// Not now: the person already has a second factor of the tenant. Otherwise someone who knows the password
+    /// could enrol an additional one.
     Closed,
     /// In a sign-in.
     AtSignIn,
@@ -74,7 +74,7 @@ pub enum Enrolment {
 pub struct PasskeyFacts {
     /// Whether it verifies its user.
     pub verifies_user: bool,
-    /// Whether it is bound to its device, and of a make that keeps keys in hardware.
+    /// Whether it is device-bound, and of a model that stores keys in hardware.
     pub is_hardware: bool,
 }
 

@@ -20,12 +20,12 @@ pub const ACTIONS: [Action; 5] =
     [Action::Password, Action::Email, Action::Questionnaire, Action::Terms, Action::Passkey];
 const INSTANCES: [Uuid; 3] = [STORE, PROVIDER, OTHER_STORE];
 
-/// Mostly no.
-fn seldom() -> impl Strategy<Value = bool> {
+/// Rarely true.
+fn rarely() -> impl Strategy<Value = bool> {
     prop::bool::weighted(0.15)
 }
 
-fn seldom_some<T: Strategy>(strategy: T) -> impl Strategy<Value = Option<T::Value>> {
+fn rarely_some<T: Strategy>(strategy: T) -> impl Strategy<Value = Option<T::Value>> {
     prop::option::weighted(0.15, strategy)
 }
 
@@ -47,11 +47,12 @@ fn any_method() -> impl Strategy<Value = Method> {
 }
 
 fn any_proof() -> impl Strategy<Value = Proof> {
-    let places = (prop::sample::select(&INSTANCES[..]), prop::sample::select(&[TOTP, EMAIL][..]), seldom());
-    (prop::sample::select(&PEOPLE[..]), places, any_method(), 0_i64..7_200_000).prop_map(
-        |(person, (instance, factor, is_elsewhere), method, age)| {
+    let instances =
+        (prop::sample::select(&INSTANCES[..]), prop::sample::select(&[TOTP, EMAIL][..]), rarely());
+    (prop::sample::select(&PEOPLE[..]), instances, any_method(), 0_i64..7_200_000).prop_map(
+        |(person, (instance, factor, is_mismatched), method, age)| {
             let instance = match method {
-                _ if is_elsewhere => instance,
+                _ if is_mismatched => instance,
                 Method::External { .. } => PROVIDER,
                 _ if !method.is_first() => factor,
                 _ if instance == PROVIDER => STORE,
@@ -71,15 +72,16 @@ fn any_sessions() -> impl Strategy<Value = Vec<SessionFacts>> {
         prop::bool::weighted(0.9),
     );
     prop::collection::vec(one, 0..3).prop_map(|all| {
-        type Told = (Uuid, Uuid, Vec<Proof>, bool, bool);
-        let session = |(number, (tenant, person, mut proofs, fits_login_hint, is_whole)): (u128, Told)| {
-            if is_whole {
-                for proof in &mut proofs {
-                    proof.person = person;
+        type Generated = (Uuid, Uuid, Vec<Proof>, bool, bool);
+        let session =
+            |(number, (tenant, person, mut proofs, fits_login_hint, is_consistent)): (u128, Generated)| {
+                if is_consistent {
+                    for proof in &mut proofs {
+                        proof.person = person;
+                    }
                 }
-            }
-            SessionFacts { id: Uuid::from_u128(41 + number), tenant, person, proofs, fits_login_hint }
-        };
+                SessionFacts { id: Uuid::from_u128(41 + number), tenant, person, proofs, fits_login_hint }
+            };
         (0_u128..).zip(all).map(session).collect()
     })
 }
@@ -88,7 +90,7 @@ fn any_tenants() -> impl Strategy<Value = Vec<TenantFacts>> {
     let other = InstanceFacts { id: OTHER_STORE, ..store() };
     let instances = (
         prop_oneof![3 => Just(vec![store(), provider(), other]), 1 => subsequence(vec![store(), provider(), other], 0..=3)],
-        seldom(),
+        rarely(),
         any::<bool>(),
     )
         .prop_map(|(mut instances, is_hidden, believed)| {
@@ -101,13 +103,13 @@ fn any_tenants() -> impl Strategy<Value = Vec<TenantFacts>> {
             }
             instances
         });
-    let served = prop_oneof![
+    let tenants = prop_oneof![
         4 => Just(vec![TENANT]),
         2 => Just(TENANTS.to_vec()),
         1 => subsequence(TENANTS.to_vec(), 0..=2),
     ];
-    (served, prop::collection::vec(instances, 2)).prop_map(|(served, instances)| {
-        served.into_iter().zip(instances).map(|(id, instances)| TenantFacts { id, instances }).collect()
+    (tenants, prop::collection::vec(instances, 2)).prop_map(|(tenants, instances)| {
+        tenants.into_iter().zip(instances).map(|(id, instances)| TenantFacts { id, instances }).collect()
     })
 }
 
@@ -122,7 +124,7 @@ fn any_second_factors() -> impl Strategy<Value = SecondFactors> {
         usable.prop_flat_map(|all| prop_oneof![3 => Just(all.clone()), 1 => subsequence(all, 0..=2)]);
     let enrolment =
         prop::sample::select(&[Enrolment::Closed, Enrolment::AtSignIn, Enrolment::AfterAccessPass][..]);
-    (any::<bool>(), usable, any::<bool>(), enrolment, seldom(), any::<bool>()).prop_map(
+    (any::<bool>(), usable, any::<bool>(), enrolment, rarely(), any::<bool>()).prop_map(
         |(are_asked_for, usable, has_recovery_code, enrolment, is_remembered, does_passkey_satisfy)| {
             SecondFactors {
                 are_asked_for,
@@ -151,7 +153,7 @@ fn any_person() -> impl Strategy<Value = PersonFacts> {
     let refused =
         prop::sample::select(&[NotAdmitted::Account, NotAdmitted::Restricted, NotAdmitted::NoIdentity][..]);
     (
-        seldom_some(refused),
+        rarely_some(refused),
         any_second_factors(),
         prop::option::of(passkey),
         prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(due, 0..3)],
@@ -172,11 +174,11 @@ pub fn any_world() -> impl Strategy<Value = World> {
 }
 
 fn any_prompt() -> impl Strategy<Value = Prompt> {
-    let words = (any::<bool>(), any::<bool>(), any::<bool>());
+    let values = (any::<bool>(), any::<bool>(), any::<bool>());
     prop_oneof![
         5 => Just(Prompt::OPEN),
         2 => Just(Prompt::None),
-        3 => words.prop_map(|(login, consent, select_account)| Prompt::Pages { login, consent, select_account }),
+        3 => values.prop_map(|(login, consent, select_account)| Prompt::Pages { login, consent, select_account }),
     ]
 }
 
@@ -184,11 +186,11 @@ pub fn any_request() -> impl Strategy<Value = Request> {
     (
         any_prompt(),
         prop::option::weighted(0.3, prop::sample::select(&[0_u64, 60, 3600, u64::MAX][..])),
-        seldom_some(prop::sample::select(&PEOPLE[..])),
+        rarely_some(prop::sample::select(&PEOPLE[..])),
         any::<bool>(),
         prop_oneof![2 => Just(Vec::new()), 1 => subsequence(Acr::ALL.to_vec(), 0..=4)],
         prop::option::weighted(0.4, prop::sample::select(&TENANTS[..])),
-        seldom_some(prop::sample::select(&INSTANCES[..])),
+        rarely_some(prop::sample::select(&INSTANCES[..])),
         any::<(bool, bool)>(),
     )
         .prop_map(
@@ -217,20 +219,20 @@ pub fn any_request() -> impl Strategy<Value = Request> {
         )
 }
 
-/// What happens next in a browser: after a while, in a world that may have changed.
+/// One action in a browser: after a delay, in a world that may have changed.
 #[derive(Clone, Debug)]
 pub struct Move {
     pub wait: i64,
     pub world: Option<World>,
-    pub event: Pick,
+    pub event: EventChoice,
 }
 
 /// An event, whether it belongs to the step or not.
 #[derive(Clone, Debug)]
-pub enum Pick {
-    /// One of the step's, by this number.
+pub enum EventChoice {
+    /// An event of the step, selected by this number.
     Fitting(usize),
-    /// This one.
+    /// This event.
     Any(Event),
 }
 
@@ -269,8 +271,8 @@ fn granted(words: &[&str]) -> Event {
 pub fn any_moves() -> impl Strategy<Value = Vec<Move>> {
     let wait = prop_oneof![8 => 0_i64..60_000, 1 => 0_i64..1_200_000];
     let event = prop_oneof![
-        5 => any::<usize>().prop_map(Pick::Fitting),
-        1 => any_event().prop_map(Pick::Any),
+        5 => any::<usize>().prop_map(EventChoice::Fitting),
+        1 => any_event().prop_map(EventChoice::Any),
     ];
     let one = (wait, prop::option::weighted(0.2, any_world()), event).prop_map(|(wait, world, event)| Move {
         wait,
@@ -285,8 +287,8 @@ pub fn later(now: Timestamp, next: &Move) -> Timestamp {
     now.plus(next.wait)
 }
 
-impl Pick {
-    /// The event, for a step that is due for this person.
+impl EventChoice {
+    /// The event, for this person's current step.
     pub fn event(&self, step: &Step, person: Option<Uuid>) -> Event {
         match self {
             Self::Any(event) => event.clone(),
@@ -300,7 +302,7 @@ fn at<T: Copy>(all: &[T], seed: usize) -> Option<T> {
 }
 
 fn fitting(step: &Step, person: Uuid, seed: usize) -> Event {
-    let found = match step {
+    let event = match step {
         Step::Fail(_) | Step::Done(_) => None,
         Step::Tenant(tenants) => at(tenants, seed).map(Event::TenantChosen),
         Step::Account { .. } if seed.is_multiple_of(4) => Some(Event::OtherAccount),
@@ -328,7 +330,7 @@ fn fitting(step: &Step, person: Uuid, seed: usize) -> Event {
         Step::Consent => Some(granted(&["openid"])),
         Step::Touch => Some(Event::Continued),
     };
-    found.unwrap_or(Event::Cancelled)
+    event.unwrap_or(Event::Cancelled)
 }
 
 const STORE_METHODS: [Method; 5] = [

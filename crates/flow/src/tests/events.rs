@@ -1,4 +1,4 @@
-//! Events that do not belong to the step that is due are refused.
+//! Events that do not belong to the current step are refused.
 
 use uuid::Uuid;
 
@@ -10,14 +10,14 @@ use crate::{
     },
 };
 
-/// A world and a flow for each step, with what is accepted there.
+/// A world and a flow for each step, with the events that are accepted there.
 fn steps() -> Vec<(&'static str, World, Flow, Vec<&'static str>)> {
     let (plain, alice) = (world(), world().with_alice());
     let mut tenants = world();
     tenants.tenants.push(tenant(OTHER_TENANT, &[store()]));
     let mut refused = alice.clone();
     refused.person.refused = Some(NotAdmitted::Restricted);
-    let mut enrolling = alice.clone().asking_for_totp(false);
+    let mut enrolling = alice.clone().requiring_totp(false);
     enrolling.person.second_factors.enrolment = crate::Enrolment::AtSignIn;
     let acting = |urgency| {
         let mut world = alice.clone();
@@ -36,7 +36,7 @@ fn steps() -> Vec<(&'static str, World, Flow, Vec<&'static str>)> {
         ("Refuse", refused, flow(), vec!["Cancelled", "OtherAccount", "Back"]),
         (
             "SecondFactor",
-            alice.clone().asking_for_totp(true),
+            alice.clone().requiring_totp(true),
             flow(),
             vec!["Cancelled", "FactorProven", "OtherFactor"],
         ),
@@ -68,13 +68,13 @@ fn events() -> Vec<Event> {
     ]
 }
 
-fn name(shown: &impl std::fmt::Debug) -> String {
-    format!("{shown:?}").split(['(', ' ']).next().unwrap_or_default().to_owned()
+fn name(value: &impl std::fmt::Debug) -> String {
+    format!("{value:?}").split(['(', ' ']).next().unwrap_or_default().to_owned()
 }
 
-/// Every step by every event.
+/// Every combination of step and event.
 #[test]
-fn each_step_takes_its_events_alone() {
+fn each_step_accepts_only_its_events() {
     for (step, world, flow, accepted) in steps() {
         let due = world.due(&flow, NOON);
         assert_eq!(name(due.step()), step);
@@ -87,7 +87,7 @@ fn each_step_takes_its_events_alone() {
 }
 
 #[test]
-fn what_no_page_offered_is_refused() {
+fn choices_that_were_not_offered_are_refused() {
     let refused = |world: &World, flow: &Flow, event: Event| world.due(flow, NOON).apply(event).unwrap_err();
     let mut several = world();
     several.tenants.push(tenant(OTHER_TENANT, &[store()]));
@@ -100,8 +100,8 @@ fn what_no_page_offered_is_refused() {
         prompt: crate::Prompt::Pages { login: false, consent: false, select_account: true },
         ..request()
     });
-    let elsewhere = Event::SessionChosen(OTHER_SESSION);
-    assert_eq!(refused(&sessions, &choosing, elsewhere), Refusal::NotOffered);
+    let of_other_tenant = Event::SessionChosen(OTHER_SESSION);
+    assert_eq!(refused(&sessions, &choosing, of_other_tenant), Refusal::NotOffered);
 
     for (instance, method) in [
         (PROVIDER, Method::Password),
@@ -112,7 +112,7 @@ fn what_no_page_offered_is_refused() {
         assert_eq!(refused(&world(), &flow(), event), Refusal::NotOffered, "{method:?}");
     }
 
-    let totp = world().with_alice().asking_for_totp(true);
+    let totp = world().with_alice().requiring_totp(true);
     for (instance, method) in [
         (EMAIL, Method::Totp),
         (TOTP, Method::EmailCode),
@@ -128,8 +128,8 @@ fn what_no_page_offered_is_refused() {
 }
 
 #[test]
-fn a_step_up_takes_what_reaches_the_class() {
-    let mut world = world().with_alice().asking_for_totp(true);
+fn a_step_up_accepts_a_factor_that_reaches_the_class() {
+    let mut world = world().with_alice().requiring_totp(true);
     world.person.second_factors.are_asked_for = false;
     world.person.passkey = Some(crate::PasskeyFacts { verifies_user: true, is_hardware: false });
     let due = world.due(&Flow::new(Request { demanded: vec![crate::Acr::Phr], ..request() }), NOON);
@@ -143,7 +143,7 @@ fn a_step_up_takes_what_reaches_the_class() {
 }
 
 #[test]
-fn what_is_required_is_not_put_off() {
+fn a_required_action_cannot_be_deferred() {
     let mut world = world().with_alice();
     world.person.due = vec![DueAction { action: Action::Terms, urgency: Urgency::Required }];
     let due = world.due(&flow(), NOON);
@@ -151,22 +151,23 @@ fn what_is_required_is_not_put_off() {
     assert_eq!(due.apply(Event::ActionDone(Action::Email)), Err(Refusal::NotDue));
 }
 
-/// A password is made where one is due, by whoever signs in, and is proven by that.
+/// A password is set where one is due, by the person who is signing in, and is proven thereby.
 #[test]
-fn a_password_that_is_due_is_made() {
+fn a_due_password_is_set_and_proven() {
     let mut world = world().with_alice();
     world.person.due = vec![DueAction { action: Action::Password, urgency: Urgency::Required }];
     let due = world.due(&flow(), NOON);
-    let made = |person, instance, method| due.apply(Event::PasswordMade(proven(person, instance, method)));
-    assert_eq!(made(BOB, STORE, Method::Password), Err(Refusal::OtherPerson));
-    assert_eq!(made(ALICE, PROVIDER, Method::Password), Err(Refusal::NotOffered));
-    assert_eq!(made(ALICE, STORE, Method::AccessPass), Err(Refusal::NotOffered));
-    let flow = made(ALICE, STORE, Method::Password).unwrap();
+    let with_password =
+        |person, instance, method| due.apply(Event::PasswordMade(proven(person, instance, method)));
+    assert_eq!(with_password(BOB, STORE, Method::Password), Err(Refusal::OtherPerson));
+    assert_eq!(with_password(ALICE, PROVIDER, Method::Password), Err(Refusal::NotOffered));
+    assert_eq!(with_password(ALICE, STORE, Method::AccessPass), Err(Refusal::NotOffered));
+    let flow = with_password(ALICE, STORE, Method::Password).unwrap();
     assert_eq!(flow.proofs().last().map(|proof| (proof.method, proof.at)), Some((Method::Password, NOON)));
 }
 
 #[test]
-fn no_more_is_granted_than_was_asked_for_and_openid_always() {
+fn only_requested_scopes_are_granted_and_openid_always() {
     let mut world = world().with_alice();
     world.person.consent = Consent::Systematic;
     let asked = ["openid", "email"].map(str::to_owned).to_vec();
@@ -179,10 +180,10 @@ fn no_more_is_granted_than_was_asked_for_and_openid_always() {
     assert_eq!(due.apply(granting(&["email"])), Err(Refusal::NotOffered));
 }
 
-/// A session that begins in another tab does not take a flow over in which somebody has acted.
+/// A session that starts in another tab does not take over a flow in which the person has acted.
 #[test]
 fn a_flow_stays_with_its_session() {
-    let totp = world().with_alice().asking_for_totp(true);
+    let totp = world().with_alice().requiring_totp(true);
     let flow = totp.after(&flow(), by_totp(ALICE));
     let step = totp.with_bob().step(&flow, NOON);
     assert!(matches!(&step, Step::Done(signed_in) if signed_in.person == ALICE), "{step:?}");

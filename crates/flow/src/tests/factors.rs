@@ -18,7 +18,7 @@ fn demanding(demanded: &[Acr]) -> Flow {
     Flow::new(Request { demanded: demanded.to_vec(), ..request() })
 }
 
-fn asking(step: &Step) -> Vec<Choice> {
+fn second_factor_choices(step: &Step) -> Vec<Choice> {
     let Step::SecondFactor(Choices { all, .. }) = step else { panic!("{step:?}") };
     all.clone()
 }
@@ -36,9 +36,9 @@ fn alice_by(method: Method) -> World {
 }
 
 #[test]
-fn a_second_factor_is_asked_for_and_proven() {
-    let world = world().with_alice().asking_for_totp(true);
-    assert_eq!(asking(&world.step(&flow(), NOON)), [BY_TOTP]);
+fn a_required_second_factor_is_proven() {
+    let world = world().with_alice().requiring_totp(true);
+    assert_eq!(second_factor_choices(&world.step(&flow(), NOON)), [BY_TOTP]);
     let flow = world.after(&flow(), by_totp(ALICE));
     let step = world.step(&flow, NOON.plus(MINUTE));
     assert_eq!((done(&step).acr, done(&step).session), (Acr::Mfa, Some(SESSION)));
@@ -47,12 +47,12 @@ fn a_second_factor_is_asked_for_and_proven() {
 }
 
 #[test]
-fn one_can_be_chosen_among_those_enrolled() {
-    let mut world = with_passkey(world().with_alice().asking_for_totp(true), true, false);
+fn any_enrolled_factor_can_be_chosen() {
+    let mut world = with_passkey(world().with_alice().requiring_totp(true), true, false);
     world.person.second_factors.usable.push(usable(EMAIL, CodeKind::Email, true));
     world.person.second_factors.has_recovery_code = true;
     let all = [BY_TOTP, BY_EMAIL, Choice::Passkey, BY_RECOVERY];
-    assert_eq!(asking(&world.step(&flow(), NOON)), all);
+    assert_eq!(second_factor_choices(&world.step(&flow(), NOON)), all);
     for choice in all {
         let flow = world.after(&flow(), Event::OtherFactor(choice));
         let Step::SecondFactor(choices) = world.step(&flow, NOON) else { panic!() };
@@ -67,18 +67,18 @@ fn one_can_be_chosen_among_those_enrolled() {
 }
 
 #[test]
-fn who_has_none_enrols_where_that_is_allowed() {
-    for (enrolment, first, may) in [
+fn a_person_without_a_factor_enrols_where_allowed() {
+    for (enrolment, first, may_enrol) in [
         (Enrolment::Closed, Method::AccessPass, false),
         (Enrolment::AtSignIn, Method::Password, true),
         (Enrolment::AfterAccessPass, Method::Password, false),
         (Enrolment::AfterAccessPass, Method::AccessPass, true),
     ] {
-        let mut world = alice_by(first).asking_for_totp(false);
+        let mut world = alice_by(first).requiring_totp(false);
         world.person.second_factors.enrolment = enrolment;
         let step = world.step(&flow(), NOON);
-        assert_eq!(matches!(step, Step::EnrolFactor(_)), may, "{enrolment:?}");
-        if may {
+        assert_eq!(matches!(step, Step::EnrolFactor(_)), may_enrol, "{enrolment:?}");
+        if may_enrol {
             let enrolled = Event::FactorEnrolled(proven(ALICE, TOTP, Method::Totp));
             let flow = world.after(&flow(), enrolled);
             assert_eq!(done(&world.step(&flow, NOON)).acr, Acr::Mfa);
@@ -89,8 +89,8 @@ fn who_has_none_enrols_where_that_is_allowed() {
 }
 
 #[test]
-fn without_a_usable_instance_nobody_is_admitted() {
-    let mut world = world().with_alice().asking_for_totp(true);
+fn without_a_usable_instance_sign_in_is_refused() {
+    let mut world = world().with_alice().requiring_totp(true);
     let flow = world.after(&flow(), by_totp(ALICE));
     world.person.second_factors.usable.clear();
     world.person.second_factors.is_remembered = true;
@@ -98,28 +98,28 @@ fn without_a_usable_instance_nobody_is_admitted() {
 }
 
 #[test]
-fn a_passkey_counts_for_both_while_the_tenant_says_so() {
-    let mut world = alice_by(PASSKEY).asking_for_totp(true);
+fn a_passkey_counts_for_both_factors_while_the_tenant_allows_it() {
+    let mut world = alice_by(PASSKEY).requiring_totp(true);
     assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Phr);
     world.person.second_factors.does_passkey_satisfy = false;
-    assert_eq!(asking(&world.step(&flow(), NOON)), [BY_TOTP]);
-    let touched = alice_by(Method::Passkey { user_verified: false, hardware: true }).asking_for_totp(true);
-    assert_eq!(asking(&touched.step(&flow(), NOON)), [BY_TOTP]);
+    assert_eq!(second_factor_choices(&world.step(&flow(), NOON)), [BY_TOTP]);
+    let unverified = alice_by(Method::Passkey { user_verified: false, hardware: true }).requiring_totp(true);
+    assert_eq!(second_factor_choices(&unverified.step(&flow(), NOON)), [BY_TOTP]);
 }
 
 #[test]
-fn a_provider_counts_for_both_while_it_is_believed() {
-    let mut world = alice_by(Method::External { second_factor: true, auth_time: None }).asking_for_totp(true);
+fn a_provider_counts_for_both_factors_while_it_is_trusted() {
+    let mut world = alice_by(Method::External { second_factor: true, auth_time: None }).requiring_totp(true);
     assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Mfa);
-    let doubted = InstanceFacts { kind: InstanceKind::External { believed: false }, ..provider() };
-    world.tenants = vec![tenant(TENANT, &[doubted])];
-    assert_eq!(asking(&world.step(&flow(), NOON)), [BY_TOTP]);
-    let world = alice_by(Method::External { second_factor: false, auth_time: None }).asking_for_totp(true);
-    assert_eq!(asking(&world.step(&flow(), NOON)), [BY_TOTP]);
+    let untrusted = InstanceFacts { kind: InstanceKind::External { believed: false }, ..provider() };
+    world.tenants = vec![tenant(TENANT, &[untrusted])];
+    assert_eq!(second_factor_choices(&world.step(&flow(), NOON)), [BY_TOTP]);
+    let world = alice_by(Method::External { second_factor: false, auth_time: None }).requiring_totp(true);
+    assert_eq!(second_factor_choices(&world.step(&flow(), NOON)), [BY_TOTP]);
 }
 
 #[test]
-fn a_proof_that_its_instance_cannot_give_does_not_count() {
+fn a_proof_that_does_not_match_its_instance_does_not_count() {
     for (instance, method) in
         [(STORE, Method::External { second_factor: true, auth_time: None }), (PROVIDER, PASSKEY)]
     {
@@ -130,22 +130,22 @@ fn a_proof_that_its_instance_cannot_give_does_not_count() {
 }
 
 #[test]
-fn a_remembered_browser_is_spared_unless_acr_demands() {
-    let mut world = world().with_alice().asking_for_totp(true);
+fn a_remembered_browser_is_exempt_unless_acr_demands_a_second_factor() {
+    let mut world = world().with_alice().requiring_totp(true);
     world.person.second_factors.is_remembered = true;
     assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Sfa);
     assert_eq!(done(&world.step(&demanding(&[Acr::Sfa]), NOON)).acr, Acr::Sfa);
-    assert_eq!(asking(&world.step(&demanding(&[Acr::Mfa]), NOON)), [BY_TOTP]);
+    assert_eq!(second_factor_choices(&world.step(&demanding(&[Acr::Mfa]), NOON)), [BY_TOTP]);
 
-    let mut world = alice_by(PASSKEY).asking_for_totp(true);
+    let mut world = alice_by(PASSKEY).requiring_totp(true);
     world.person.second_factors.does_passkey_satisfy = false;
     world.person.second_factors.is_remembered = true;
     assert_eq!(done(&world.step(&flow(), NOON)).acr, Acr::Phr);
-    assert_eq!(asking(&world.step(&demanding(&[Acr::Phr]), NOON)), [BY_TOTP]);
+    assert_eq!(second_factor_choices(&world.step(&demanding(&[Acr::Phr]), NOON)), [BY_TOTP]);
 }
 
 #[test]
-fn any_class_that_is_demanded_will_do() {
+fn any_demanded_class_suffices() {
     let world = world().with_alice();
     assert_eq!(done(&world.step(&demanding(&[Acr::Phrh, Acr::Sfa]), NOON)).acr, Acr::Sfa);
     let world = alice_by(PASSKEY);
@@ -153,10 +153,10 @@ fn any_class_that_is_demanded_will_do() {
 }
 
 #[test]
-fn acr_alone_asks_for_a_second_factor() {
-    let mut world = world().with_alice().asking_for_totp(true);
+fn acr_alone_can_demand_a_second_factor() {
+    let mut world = world().with_alice().requiring_totp(true);
     world.person.second_factors.are_asked_for = false;
-    assert_eq!(asking(&world.step(&demanding(&[Acr::Mfa]), NOON)), [BY_TOTP]);
+    assert_eq!(second_factor_choices(&world.step(&demanding(&[Acr::Mfa]), NOON)), [BY_TOTP]);
     let flow = world.after(&demanding(&[Acr::Mfa]), by_totp(ALICE));
     assert_eq!(done(&world.step(&flow, NOON)).acr, Acr::Mfa);
     world.person.second_factors.usable = vec![usable(TOTP, CodeKind::Totp, false)];
@@ -197,26 +197,26 @@ fn a_passkey_steps_up() {
 }
 
 #[test]
-fn two_of_one_kind_step_up_by_a_third() {
-    let touched = Method::Passkey { user_verified: false, hardware: false };
-    let world = with_passkey(alice_by(touched).asking_for_totp(true), true, false);
+fn two_factors_of_one_kind_need_a_third_to_step_up() {
+    let unverified = Method::Passkey { user_verified: false, hardware: false };
+    let world = with_passkey(alice_by(unverified).requiring_totp(true), true, false);
     let flow = demanding(&[Acr::Mfa]);
     let flow = world.after(&flow, by_totp(ALICE));
     assert!(matches!(world.step(&flow, NOON), Step::StepUp { to: Acr::Mfa, .. }));
 }
 
 #[test]
-fn a_session_of_the_same_person_lends_its_second_factor() {
-    let fresh = world().asking_for_totp(true);
+fn the_second_factor_of_the_persons_session_counts() {
+    let fresh = world().requiring_totp(true);
     let flow = fresh.after(&flow(), by_password(ALICE));
     let proofs = vec![proof(ALICE, STORE, Method::Password), proof(ALICE, TOTP, Method::Totp)];
     let world = fresh.with_session(SESSION, ALICE, proofs);
     assert_eq!(done(&world.step(&flow, NOON)).session, Some(SESSION), "it was made in another tab");
-    // but not where all is to be proven anew
+    // but not where everything must be proven again
     let request = Request {
         prompt: crate::Prompt::Pages { login: true, consent: false, select_account: false },
         ..request()
     };
     let flow = world.after(&Flow::new(request), by_password(ALICE));
-    assert_eq!(asking(&world.step(&flow, NOON)), [BY_TOTP]);
+    assert_eq!(second_factor_choices(&world.step(&flow, NOON)), [BY_TOTP]);
 }

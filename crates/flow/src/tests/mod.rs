@@ -1,4 +1,4 @@
-//! Sign-ins by example, and properties over arbitrary ones.
+//! Sign-ins by example, and properties of arbitrary ones.
 
 mod arbitrary;
 mod events;
@@ -35,7 +35,7 @@ pub const BOB: Uuid = Uuid::from_u128(32);
 pub const SESSION: Uuid = Uuid::from_u128(41);
 pub const OTHER_SESSION: Uuid = Uuid::from_u128(42);
 
-/// All facts at one time; those about the person are the same for everybody.
+/// All facts at one time; those about the person are the same for all people.
 #[derive(Clone, Debug)]
 pub struct World {
     pub tenants: Vec<TenantFacts>,
@@ -44,7 +44,7 @@ pub struct World {
     pub person: PersonFacts,
 }
 
-/// One tenant with one store, nobody signed in, and nothing asked for but a first factor.
+/// One tenant with one store, no session, and only a first factor required.
 pub fn world() -> World {
     World {
         tenants: vec![tenant(TENANT, &[store()])],
@@ -80,10 +80,10 @@ impl World {
         self.due(flow, now).step().clone()
     }
 
-    /// The flow after the event, which is not refused.
+    /// The flow after the event, which must be accepted.
     pub fn after(&self, flow: &Flow, event: Event) -> Flow {
         let due = self.due(flow, NOON);
-        due.apply(event).unwrap_or_else(|why| panic!("{why:?} at {:?}", due.step()))
+        due.apply(event).unwrap_or_else(|refusal| panic!("{refusal:?} at {:?}", due.step()))
     }
 
     pub fn with_session(mut self, id: Uuid, person: Uuid, proofs: Vec<Proof>) -> Self {
@@ -91,18 +91,18 @@ impl World {
         self
     }
 
-    /// Alice has signed in by password a minute ago.
+    /// Alice signed in by password a minute ago.
     pub fn with_alice(self) -> Self {
         self.with_session(SESSION, ALICE, vec![proof(ALICE, STORE, Method::Password)])
     }
 
-    /// Bob, too.
+    /// Bob also signed in.
     pub fn with_bob(self) -> Self {
         self.with_session(OTHER_SESSION, BOB, vec![proof(BOB, STORE, Method::Password)])
     }
 
     /// App or instance has an MfaInstance for authenticators.
-    pub fn asking_for_totp(mut self, is_enrolled: bool) -> Self {
+    pub fn requiring_totp(mut self, is_enrolled: bool) -> Self {
         self.person.second_factors.are_asked_for = true;
         self.person.second_factors.usable = vec![usable(TOTP, CodeKind::Totp, is_enrolled)];
         self
@@ -125,7 +125,7 @@ pub fn usable(instance: Uuid, kind: CodeKind, is_enrolled: bool) -> UsableFactor
     UsableFactor { instance, kind, is_enrolled }
 }
 
-/// A proof of a minute ago.
+/// A proof from a minute ago.
 pub fn proof(person: Uuid, instance: Uuid, method: Method) -> Proof {
     Proof::new(proven(person, instance, method), NOON.plus(-MINUTE))
 }

@@ -10,26 +10,26 @@ use crate::{
     tests::{
         NOON, World,
         arbitrary::{Move, any_moves, any_request, any_world, later},
-        oracle::lacks,
+        oracle::unmet_requirements,
         worse::{any_loss, worsen},
     },
 };
 
-/// What an observer sees of one move.
-struct Seen<'a> {
+/// The state at one move.
+struct Observation<'a> {
     world: &'a World,
     due: &'a Due,
     now: Timestamp,
-    /// What happened then, unless it was refused.
+    /// The event and its result, unless it was refused.
     applied: Option<(&'a Event, &'a Flow)>,
 }
 
-/// Plays the moves, shows each to the observer, and at last the flow to which nothing happens any more.
+/// Performs the moves, passes each to the observer, and finally the flow after the last of them.
 fn play(
     request: Request,
     world: World,
     moves: &[Move],
-    mut observe: impl FnMut(&Seen<'_>) -> Result<(), TestCaseError>,
+    mut observe: impl FnMut(&Observation<'_>) -> Result<(), TestCaseError>,
 ) -> Result<(World, Flow, Timestamp), TestCaseError> {
     let (mut world, mut flow, mut now) = (world, Flow::new(request), NOON);
     for next in moves {
@@ -40,77 +40,76 @@ fn play(
         let event = next.event.event(due.step(), person);
         let after = due.apply(event.clone()).ok();
         let applied = after.as_ref().map(|flow| (&event, flow));
-        observe(&Seen { world: &world, due: &due, now, applied })?;
+        observe(&Observation { world: &world, due: &due, now, applied })?;
         flow = after.unwrap_or(flow);
     }
     let due = world.due(&flow, now);
-    observe(&Seen { world: &world, due: &due, now, applied: None })?;
+    observe(&Observation { world: &world, due: &due, now, applied: None })?;
     Ok((world, flow, now))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
-    /// Done only with a first factor of an offered instance within max_age, a second wherever asked for, no
-    /// due action, consent where due, and all else that the oracle knows.
+    /// Done only with a first factor of an offered instance within max_age, a second one where required, no due
+    /// action, consent where due, and everything else that the oracle checks.
     #[test]
-    fn nobody_is_signed_in_who_lacks_something(
+    fn no_sign_in_lacks_a_requirement(
         request in any_request(), world in any_world(), moves in any_moves(),
     ) {
-        play(request, world, &moves, |seen| {
-            if let Step::Done(signed_in) = seen.due.step() {
-                let lacking = lacks(seen.world, seen.due.flow(), seen.now, signed_in);
-                prop_assert!(lacking.is_empty(), "{lacking:?} at {signed_in:?}");
+        play(request, world, &moves, |observation| {
+            if let Step::Done(signed_in) = observation.due.step() {
+                let unmet = unmet_requirements(observation.world, observation.due.flow(), observation.now, signed_in);
+                prop_assert!(unmet.is_empty(), "{unmet:?} at {signed_in:?}");
             }
             Ok(())
         })?;
     }
 
-    /// After denial only Fail: nor after going back, cancelling, or the end of the flow's time.
+    /// After denial only Fail: likewise after going back, cancelling, or expiry.
     #[test]
-    fn what_has_ended_stays_ended(request in any_request(), world in any_world(), moves in any_moves()) {
+    fn an_ended_flow_stays_ended(request in any_request(), world in any_world(), moves in any_moves()) {
         let mut has_ended = false;
-        play(request, world, &moves, |seen| {
-            has_ended |= seen.now >= NOON.plus(30 * 60_000);
-            prop_assert!(!has_ended || matches!(seen.due.step(), Step::Fail(_)), "{:?}", seen.due.step());
-            prop_assert!(!has_ended || seen.applied.is_none());
+        play(request, world, &moves, |observation| {
+            has_ended |= observation.now >= NOON.plus(30 * 60_000);
+            prop_assert!(!has_ended || matches!(observation.due.step(), Step::Fail(_)), "{:?}", observation.due.step());
+            prop_assert!(!has_ended || observation.applied.is_none());
             let ends = |event: &Event| matches!(event, Event::ConsentDenied | Event::Back | Event::Cancelled);
-            has_ended |= seen.applied.is_some_and(|(event, _)| ends(event));
+            has_ended |= observation.applied.is_some_and(|(event, _)| ends(event));
             Ok(())
         })?;
     }
 
-    /// No event takes a proof away or dates it later; what is new is of now, and there is at most one.
+    /// No event removes a proof or dates it later; a new one has the current time, and there is at most one.
     #[test]
-    fn proofs_stay_as_they_were(request in any_request(), world in any_world(), moves in any_moves()) {
-        play(request, world, &moves, |seen| {
-            let Some((_, after)) = seen.applied else { return Ok(()) };
-            let before = seen.due.flow().proofs();
+    fn proofs_are_only_appended(request in any_request(), world in any_world(), moves in any_moves()) {
+        play(request, world, &moves, |observation| {
+            let Some((_, after)) = observation.applied else { return Ok(()) };
+            let before = observation.due.flow().proofs();
             prop_assert!(after.proofs().starts_with(before));
             prop_assert!(after.proofs().len() <= before.len() + 1);
             let added = after.proofs().iter().skip(before.len());
-            prop_assert!(added.into_iter().all(|proof| proof.at == seen.now));
-            prop_assert_eq!(after.request(), seen.due.flow().request());
+            prop_assert!(added.into_iter().all(|proof| proof.at == observation.now));
+            prop_assert_eq!(after.request(), observation.due.flow().request());
             Ok(())
         })?;
     }
 
-    /// `prompt=none` gives no page; and so no event is taken.
+    /// `prompt=none` gives no page, so no event is accepted.
     #[test]
-    fn silence_is_kept(request in any_request(), world in any_world(), moves in any_moves()) {
+    fn prompt_none_never_gives_a_page(request in any_request(), world in any_world(), moves in any_moves()) {
         let request = Request { prompt: crate::Prompt::None, ..request };
-        play(request, world, &moves, |seen| {
-            prop_assert!(!seen.due.step().is_page(), "{:?}", seen.due.step());
-            prop_assert!(seen.applied.is_none());
+        play(request, world, &moves, |observation| {
+            prop_assert!(!observation.due.step().is_page(), "{:?}", observation.due.step());
+            prop_assert!(observation.applied.is_none());
             Ok(())
         })?;
     }
 
-    /// Worse facts never turn a page into Done. What is taken away may leave one tenant or session of several,
-    /// so that there is no more to choose: then the same choice gives the same, or stronger, with the better
-    /// facts.
+    /// Worse facts never turn a page into Done. A removal may leave one of several tenants or sessions, so that
+    /// no choice remains: then the same choice gives the same, or a stronger result, with the better facts.
     #[test]
-    fn worse_facts_sign_nobody_in(
+    fn worse_facts_never_complete_a_sign_in(
         request in any_request(),
         world in any_world(),
         moves in any_moves(),
@@ -121,18 +120,18 @@ proptest! {
         for loss in losses {
             worsen(&mut worse, loss);
         }
-        if let Step::Done(found) = worse.step(&flow, now) {
-            let session = found.session.or(flow.session);
-            let choosing = Flow { tenant: Some(found.tenant), session, ..flow };
+        if let Step::Done(with_worse) = worse.step(&flow, now) {
+            let session = with_worse.session.or(flow.session);
+            let choosing = Flow { tenant: Some(with_worse.tenant), session, ..flow };
             let step = world.step(&choosing, now);
-            let Step::Done(better) = &step else { return Err(TestCaseError::fail(format!("{step:?}"))) };
-            prop_assert_eq!((better.person, better.tenant), (found.person, found.tenant));
-            prop_assert!(better.acr >= found.acr && better.auth_time >= found.auth_time);
+            let Step::Done(with_better) = &step else { return Err(TestCaseError::fail(format!("{step:?}"))) };
+            prop_assert_eq!((with_better.person, with_better.tenant), (with_worse.person, with_worse.tenant));
+            prop_assert!(with_better.acr >= with_worse.acr && with_better.auth_time >= with_worse.auth_time);
         }
     }
 }
 
-/// The properties speak of something: what is played reaches every step, and often the end.
+/// The properties are not vacuous: the moves reach every step, and often the end.
 #[test]
 fn every_step_is_reached() {
     let mut runner = TestRunner::deterministic();
@@ -141,10 +140,10 @@ fn every_step_is_reached() {
         let strategy = (any_request(), any_world(), any_moves());
         let (request, world, moves) = strategy.new_tree(&mut runner).unwrap().current();
         let (mut is_done, mut has_acted) = (false, false);
-        play(request, world, &moves, |seen| {
-            let step = seen.due.step();
+        play(request, world, &moves, |observation| {
+            let step = observation.due.step();
             is_done |= has_acted && matches!(step, Step::Done(_));
-            has_acted |= seen.applied.is_some();
+            has_acted |= observation.applied.is_some();
             let name = format!("{step:?}");
             let parts = if matches!(step, Step::Fail(_)) { 2 } else { 1 };
             steps.insert(name.split(['(', ' ', ')']).take(parts).collect::<Vec<_>>().join(" "));

@@ -33,8 +33,8 @@ fn each_step_has_its_error() {
     refused.person.refused = Some(NotAdmitted::Restricted);
     assert_eq!(failure(&refused, silent()), "access_denied");
 
-    assert_eq!(failure(&alice().asking_for_totp(true), silent()), "interaction_required");
-    let mut enrolling = alice().asking_for_totp(false);
+    assert_eq!(failure(&alice().requiring_totp(true), silent()), "interaction_required");
+    let mut enrolling = alice().requiring_totp(false);
     assert_eq!(failure(&enrolling, silent()), "access_denied", "there is none");
     enrolling.person.second_factors.enrolment = Enrolment::AtSignIn;
     assert_eq!(failure(&enrolling, silent()), "interaction_required");
@@ -61,7 +61,7 @@ fn each_step_has_its_error() {
 }
 
 #[test]
-fn a_login_hint_names_the_only_person() {
+fn a_login_hint_selects_the_session() {
     let hinted = || Request { has_login_hint: true, ..silent() };
     let mut world = world().with_alice().with_bob();
     assert_eq!(failure(&world, hinted()), "login_required");

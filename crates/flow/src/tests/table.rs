@@ -1,4 +1,4 @@
-//! The rows of the table of section 11, but those about second factors.
+//! The rows of the table of section 11, except those about second factors.
 
 use chancery_record::Timestamp;
 use uuid::Uuid;
@@ -55,7 +55,7 @@ fn a_session_signs_in() {
 }
 
 #[test]
-fn a_flow_is_over_after_30_minutes() {
+fn a_flow_expires_after_30_minutes() {
     let world = world().with_alice();
     assert!(!matches!(world.step(&flow(), NOON.plus(30 * MINUTE - 1)), Step::Fail(_)));
     assert_eq!(world.step(&flow(), NOON.plus(30 * MINUTE)), Step::Fail(Failure::Over));
@@ -68,7 +68,7 @@ fn a_cancelled_flow_fails() {
 }
 
 #[test]
-fn the_tenant_is_found_in_order() {
+fn the_tenant_is_determined_by_precedence() {
     let mut world = world();
     world.tenants.push(tenant(OTHER_TENANT, &[store()]));
     let tenant_of = |world: &World, flow: &Flow| first_factor(&world.step(flow, NOON)).tenant;
@@ -82,7 +82,7 @@ fn the_tenant_is_found_in_order() {
     world.in_range = vec![TENANT, OTHER_TENANT];
     assert_eq!(world.step(&flow(), NOON), by_choice);
 
-    // a session goes before a range, a choice before a session, the request before all
+    // a session precedes a range, a choice precedes a session, the request precedes all
     world.in_range = vec![OTHER_TENANT];
     let mut world = world.with_alice();
     assert_eq!(done(&world.step(&flow(), NOON)).tenant, TENANT);
@@ -90,7 +90,7 @@ fn the_tenant_is_found_in_order() {
     let named = Flow { request: Request { tenant: Some(TENANT), ..request() }, ..chosen.clone() };
     assert_eq!(done(&world.step(&named, NOON)).tenant, TENANT);
 
-    // one that is gone is not replaced
+    // one that no longer exists is not replaced
     world.tenants.pop();
     assert_eq!(world.step(&chosen, NOON), Step::Fail(Failure::NotServed));
     world.tenants.clear();
@@ -98,7 +98,7 @@ fn the_tenant_is_found_in_order() {
 }
 
 #[test]
-fn a_tenant_that_was_found_stays() {
+fn a_determined_tenant_stays() {
     let mut world = world();
     let flow = world.after(&flow(), by_password(ALICE));
     world.tenants.insert(0, tenant(OTHER_TENANT, &[store()]));
@@ -117,7 +117,7 @@ fn among_several_sessions_one_is_chosen() {
 }
 
 #[test]
-fn a_session_that_was_chosen_is_not_replaced_by_anothers() {
+fn a_chosen_session_is_not_replaced_by_another_persons() {
     let mut world = world().with_alice().with_bob();
     let chosen = world.after(&flow(), Event::SessionChosen(OTHER_SESSION));
     world.sessions.pop();
@@ -135,14 +135,14 @@ fn select_account_shows_even_one_session() {
 }
 
 #[test]
-fn select_account_and_login_choose_who_proves_anew() {
+fn select_account_and_login_choose_the_person_to_authenticate_again() {
     let world = world().with_alice();
     let chosen = world.after(&prompting(true, false, true), Event::SessionChosen(SESSION));
     assert_eq!(first_factor(&world.step(&chosen, NOON)).person, Some(ALICE));
 }
 
 #[test]
-fn a_login_hint_chooses_among_sessions_and_refuses_none() {
+fn a_login_hint_selects_among_sessions_and_excludes_none() {
     let hinted = flow_of(Request { has_login_hint: true, ..request() });
     assert_eq!(done(&world().with_alice().step(&hinted, NOON)).person, ALICE);
     let mut world = world().with_alice().with_bob();
@@ -172,21 +172,21 @@ fn max_age_counts_from_the_last_first_factor() {
     renewed.sessions[0].proofs.push(crate::Proof { at: NOON, ..proof(ALICE, STORE, Method::Password) });
     assert_eq!(done(&renewed.step(&aged(60), NOON.plus(MINUTE))).auth_time, NOON);
 
-    // a provider that does not tell when the person authenticated there may have done so long before
-    let mut elsewhere = world.clone();
-    elsewhere.sessions[0].proofs[0].method = Method::External { second_factor: false, auth_time: None };
-    elsewhere.sessions[0].proofs[0].instance = PROVIDER;
-    elsewhere.sessions[0].proofs.truncate(1);
-    let undated = elsewhere.step(&aged(u64::MAX), NOON);
+    // a provider that does not state when the person authenticated there may have done so long before
+    let mut federated = world.clone();
+    federated.sessions[0].proofs[0].method = Method::External { second_factor: false, auth_time: None };
+    federated.sessions[0].proofs[0].instance = PROVIDER;
+    federated.sessions[0].proofs.truncate(1);
+    let undated = federated.step(&aged(u64::MAX), NOON);
     assert!(matches!(undated, Step::FirstFactor(_)), "{undated:?}");
 
-    // what is proven in the flow is proven after the request, whatever time the pages take
+    // a proof in the flow is later than the request, regardless of the time that the pages take
     let flow = world.after(&aged(0), by_password(ALICE));
     assert_eq!(done(&world.step(&flow, NOON.plus(MINUTE))).auth_time, NOON);
 }
 
 #[test]
-fn a_hint_names_the_only_person_who_signs_in() {
+fn only_the_hinted_person_can_sign_in() {
     let world = world().with_alice();
     let hinted = flow_of(Request { hinted_person: Some(BOB), ..request() });
     assert_eq!(first_factor(&world.step(&hinted, NOON)).person, Some(BOB));
@@ -197,14 +197,14 @@ fn a_hint_names_the_only_person_who_signs_in() {
 }
 
 #[test]
-fn only_what_is_offered_counts() {
+fn only_offered_instances_count() {
     let mut world = world().with_alice();
     world.tenants = vec![tenant(TENANT, &[InstanceFacts { is_hidden: true, ..store() }, provider()])];
     assert_eq!(first_factor(&world.step(&flow(), NOON)).offered, [provider()]);
-    // a hidden one for who names it
+    // a hidden one for a request that names it
     let named = flow_of(Request { instance: Some(STORE), ..request() });
     assert_eq!(done(&world.step(&named, NOON)).person, ALICE);
-    // one that is taken away opens no other
+    // removing one makes no other available
     world.tenants = vec![tenant(TENANT, &[provider()])];
     assert_eq!(first_factor(&world.step(&named, NOON)).offered, []);
     world.tenants = vec![tenant(TENANT, &[])];
@@ -212,7 +212,7 @@ fn only_what_is_offered_counts() {
 }
 
 #[test]
-fn an_instance_that_is_taken_away_counts_no_longer_in_a_flow_under_way() {
+fn a_removed_instance_no_longer_counts_in_a_flow_in_progress() {
     let mut before = world().with_bob();
     before.sessions.clear();
     let flow = before.after(&flow(), by_password(ALICE));
@@ -224,7 +224,7 @@ fn an_instance_that_is_taken_away_counts_no_longer_in_a_flow_under_way() {
 const FED: Method = Method::External { second_factor: false, auth_time: None };
 
 #[test]
-fn one_external_instance_alone_is_gone_to_at_once() {
+fn a_single_external_instance_is_redirected_to_at_once() {
     let mut world = world();
     world.tenants = vec![tenant(TENANT, &[provider()])];
     let at_once = |flow: &Flow, world: &World| first_factor(&world.step(flow, NOON)).at_once;
@@ -240,7 +240,7 @@ fn one_external_instance_alone_is_gone_to_at_once() {
 }
 
 #[test]
-fn who_is_not_admitted_goes_back_or_is_somebody_else() {
+fn a_person_not_admitted_returns_or_uses_another_account() {
     let mut world = world().with_alice();
     world.person.refused = Some(NotAdmitted::Restricted);
     assert_eq!(world.step(&flow(), NOON), Step::Refuse(NotAdmitted::Restricted));
@@ -254,7 +254,7 @@ fn who_is_not_admitted_goes_back_or_is_somebody_else() {
 }
 
 #[test]
-fn another_account_starts_anew() {
+fn another_account_starts_over() {
     let mut world = world();
     let alice = world.after(&flow(), by_password(ALICE));
     world.person.refused = Some(NotAdmitted::Account);
@@ -277,17 +277,17 @@ fn actions_are_due_in_their_order() {
         .map(|action| due(action, if action == Passkey { Urgency::Offered } else { Urgency::Required }))
         .to_vec();
     for action in [Password, Email, Questionnaire, Terms, Passkey] {
-        let Step::Action(shown) = world.step(&flow, NOON) else { panic!("{action:?}") };
-        assert_eq!(shown.action, action);
+        let Step::Action(current) = world.step(&flow, NOON) else { panic!("{action:?}") };
+        assert_eq!(current.action, action);
         let done = world.after(&flow, Event::ActionDone(action));
-        assert_eq!(world.step(&done, NOON), Step::Action(shown), "it counts once the facts say so");
+        assert_eq!(world.step(&done, NOON), Step::Action(current), "it counts once the facts say so");
         world.person.due.retain(|due| due.action != action);
     }
     assert!(matches!(world.step(&flow, NOON), Step::Done(_)));
 }
 
 #[test]
-fn an_offer_is_put_off_and_made_to_no_session_alone() {
+fn an_offer_can_be_deferred_and_needs_a_proof_in_this_flow() {
     for action in [Action::Questionnaire, Action::Passkey] {
         let mut world = world().with_alice();
         world.person.due = vec![due(action, Urgency::Offered)];
@@ -302,14 +302,14 @@ fn an_offer_is_put_off_and_made_to_no_session_alone() {
     }
 }
 
-/// Questions that must be answered come before what may wait, and those that may wait keep nothing else back.
+/// Questions that must be answered precede deferrable ones, and deferrable ones delay nothing else.
 #[test]
-fn questions_are_asked_of_a_session_where_they_must_be_answered() {
+fn required_questions_are_asked_of_a_session_too() {
     let mut world = world().with_alice();
-    for (urgency, is_asked) in [(Urgency::Required, true), (Urgency::Offered, false)] {
+    for (urgency, is_requested) in [(Urgency::Required, true), (Urgency::Offered, false)] {
         world.person.due = vec![due(Action::Questionnaire, urgency), due(Action::Terms, Urgency::Required)];
-        let Step::Action(shown) = world.step(&flow(), NOON) else { panic!("{urgency:?}") };
-        assert_eq!(shown.action == Action::Questionnaire, is_asked, "{urgency:?}");
+        let Step::Action(current) = world.step(&flow(), NOON) else { panic!("{urgency:?}") };
+        assert_eq!(current.action == Action::Questionnaire, is_requested, "{urgency:?}");
     }
 }
 
@@ -320,20 +320,20 @@ fn consent_of(consent: Consent, flow: &Flow) -> Step {
 }
 
 #[test]
-fn consent_is_asked_by_mode_and_prompt() {
+fn consent_is_requested_by_mode_and_prompt() {
     let (plain, prompted) = (flow(), prompting(false, true, false));
     let failed = Step::Fail(Failure::ConsentRequired);
-    for (consent, is_asked, is_asked_by_prompt) in [
+    for (consent, is_requested, is_requested_with_prompt) in [
         (Consent::Implicit, false, false),
         (Consent::Explicit { is_covered: true }, false, true),
         (Consent::Explicit { is_covered: false }, true, true),
         (Consent::Systematic, true, true),
         (Consent::External { is_covered: true }, false, false),
     ] {
-        for (flow, is_asked) in [(&plain, is_asked), (&prompted, is_asked_by_prompt)] {
+        for (flow, is_requested) in [(&plain, is_requested), (&prompted, is_requested_with_prompt)] {
             let step = consent_of(consent, flow);
-            assert_eq!(step == Step::Consent, is_asked, "{consent:?}");
-            assert_eq!(matches!(step, Step::Done(_)), !is_asked, "{consent:?}");
+            assert_eq!(step == Step::Consent, is_requested, "{consent:?}");
+            assert_eq!(matches!(step, Step::Done(_)), !is_requested, "{consent:?}");
         }
     }
     assert_eq!(consent_of(Consent::External { is_covered: false }, &plain), failed);
@@ -377,29 +377,29 @@ fn a_native_app_is_opened_by_a_click() {
     let native = flow_of(Request { is_native: true, ..request() });
     let mut world = world().with_alice();
     assert_eq!(world.step(&native, NOON), Step::Touch);
-    let touched = world.after(&native, Event::Continued);
-    assert!(matches!(world.step(&touched, NOON), Step::Done(_)));
+    let continued = world.after(&native, Event::Continued);
+    assert!(matches!(world.step(&continued, NOON), Step::Done(_)));
 
     world.sessions.clear();
-    let by_hand = world.after(&native, by_password(ALICE));
-    assert!(matches!(world.step(&by_hand, NOON), Step::Done(_)));
+    let with_password = world.after(&native, by_password(ALICE));
+    assert!(matches!(world.step(&with_password, NOON), Step::Done(_)));
 
-    // there and back may have been without a click
+    // the redirect there and back may have been without a click
     world.tenants = vec![tenant(TENANT, &[provider()])];
     let external = Event::FirstFactorProven(proven(ALICE, PROVIDER, FED));
     assert_eq!(world.step(&world.after(&native, external), NOON), Step::Touch);
 }
 
 #[test]
-fn a_sign_in_in_another_tab_is_gone_on_with() {
+fn a_sign_in_in_another_tab_is_used() {
     let flow = flow();
     assert!(matches!(world().step(&flow, NOON), Step::FirstFactor(_)));
     assert_eq!(done(&world().with_alice().step(&flow, NOON)).session, Some(SESSION));
 }
 
 #[test]
-fn a_flow_travels_sealed() {
-    let world = world().asking_for_totp(true);
+fn a_flow_survives_serialization() {
+    let world = world().requiring_totp(true);
     let mut flow = world.after(&flow(), by_password(ALICE));
     flow.consent = Some((ALICE, Granted { words: ["a".to_owned()].into(), is_kept: true }));
     flow.put_off.insert((ALICE, Action::Passkey));

@@ -1,4 +1,4 @@
-//! How facts become worse.
+//! Worsening of facts.
 
 use proptest::prelude::*;
 
@@ -7,17 +7,17 @@ use crate::{
     tests::{World, arbitrary::ACTIONS},
 };
 
-/// Something that is taken away, or demanded in addition. A number says of which.
+/// A removal, or an additional requirement. A number selects of which item.
 #[derive(Clone, Copy, Debug)]
 pub enum Loss {
     Tenant(usize),
     Range(usize),
     Instance(usize),
-    Shown(usize),
-    Belief,
+    Visible(usize),
+    Trust,
     Session(usize),
     SessionProof(usize),
-    Youth(i64),
+    Recency(i64),
     Admission,
     OneFactor,
     Usable(usize),
@@ -28,8 +28,8 @@ pub enum Loss {
     PasskeySatisfies,
     Passkey,
     PasskeyVerifies,
-    Rest(Action, Urgency),
-    Patience,
+    DueAction(Action, Urgency),
+    Deferral,
     Consent(bool),
 }
 
@@ -39,11 +39,11 @@ pub fn any_loss() -> impl Strategy<Value = Loss> {
         1 => (0_usize..2).prop_map(Loss::Tenant),
         1 => (0_usize..2).prop_map(Loss::Range),
         3 => any::<usize>().prop_map(Loss::Instance),
-        2 => any::<usize>().prop_map(Loss::Shown),
-        1 => Just(Loss::Belief),
+        2 => any::<usize>().prop_map(Loss::Visible),
+        1 => Just(Loss::Trust),
         2 => any::<usize>().prop_map(Loss::Session),
         2 => any::<usize>().prop_map(Loss::SessionProof),
-        1 => (0_i64..7_200_000).prop_map(Loss::Youth),
+        1 => (0_i64..7_200_000).prop_map(Loss::Recency),
         1 => Just(Loss::Admission),
         1 => Just(Loss::OneFactor),
         2 => any::<usize>().prop_map(Loss::Usable),
@@ -54,13 +54,13 @@ pub fn any_loss() -> impl Strategy<Value = Loss> {
         1 => Just(Loss::PasskeySatisfies),
         1 => Just(Loss::Passkey),
         1 => Just(Loss::PasskeyVerifies),
-        1 => (prop::sample::select(&ACTIONS[..]), urgency).prop_map(|(action, urgency)| Loss::Rest(action, urgency)),
-        1 => Just(Loss::Patience),
+        1 => (prop::sample::select(&ACTIONS[..]), urgency).prop_map(|(action, urgency)| Loss::DueAction(action, urgency)),
+        1 => Just(Loss::Deferral),
         1 => any::<bool>().prop_map(Loss::Consent),
     ]
 }
 
-fn take<T>(all: &mut Vec<T>, which: usize) {
+fn remove<T>(all: &mut Vec<T>, which: usize) {
     if !all.is_empty() {
         all.remove(which % all.len());
     }
@@ -75,40 +75,40 @@ pub fn worsen(world: &mut World, loss: Loss) {
     let (person, tenants) = (&mut world.person, &mut world.tenants);
     let factors = &mut person.second_factors;
     match loss {
-        Loss::Tenant(which) => take(tenants, which),
-        Loss::Range(which) => take(&mut world.in_range, which),
+        Loss::Tenant(which) => remove(tenants, which),
+        Loss::Range(which) => remove(&mut world.in_range, which),
         Loss::Instance(which) => {
             if let Some(tenant) = at(tenants, which) {
-                take(&mut tenant.instances, which / 2);
+                remove(&mut tenant.instances, which / 2);
             }
         }
-        Loss::Shown(which) => {
+        Loss::Visible(which) => {
             let instances = at(tenants, which).map(|tenant| &mut tenant.instances);
             if let Some(instance) = instances.and_then(|all| at(all, which / 2)) {
                 instance.is_hidden = true;
             }
         }
-        Loss::Belief => {
+        Loss::Trust => {
             for instance in tenants.iter_mut().flat_map(|tenant| &mut tenant.instances) {
                 if matches!(instance.kind, InstanceKind::External { .. }) {
                     instance.kind = InstanceKind::External { believed: false };
                 }
             }
         }
-        Loss::Session(which) => take(&mut world.sessions, which),
+        Loss::Session(which) => remove(&mut world.sessions, which),
         Loss::SessionProof(which) => {
             if let Some(session) = at(&mut world.sessions, which) {
-                take(&mut session.proofs, which / 3);
+                remove(&mut session.proofs, which / 3);
             }
         }
-        Loss::Youth(age) => {
+        Loss::Recency(age) => {
             for proof in world.sessions.iter_mut().flat_map(|session| &mut session.proofs) {
                 proof.at = proof.at.plus(-age);
             }
         }
         Loss::Admission => person.refused = Some(NotAdmitted::Restricted),
         Loss::OneFactor => factors.are_asked_for = true,
-        Loss::Usable(which) => take(&mut factors.usable, which),
+        Loss::Usable(which) => remove(&mut factors.usable, which),
         Loss::Enrolled(which) => {
             if let Some(factor) = at(&mut factors.usable, which) {
                 factor.is_enrolled = false;
@@ -123,8 +123,8 @@ pub fn worsen(world: &mut World, loss: Loss) {
             person.passkey =
                 person.passkey.map(|passkey| crate::PasskeyFacts { verifies_user: false, ..passkey });
         }
-        Loss::Rest(action, urgency) => person.due.push(DueAction { action, urgency }),
-        Loss::Patience => person.due.iter_mut().for_each(|due| due.urgency = Urgency::Required),
+        Loss::DueAction(action, urgency) => person.due.push(DueAction { action, urgency }),
+        Loss::Deferral => person.due.iter_mut().for_each(|due| due.urgency = Urgency::Required),
         Loss::Consent(is_systematic) => {
             person.consent = match person.consent {
                 Consent::External { .. } => Consent::External { is_covered: false },

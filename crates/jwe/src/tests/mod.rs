@@ -1,4 +1,5 @@
-//! Tokens of another implementation (joserfc 1): every algorithm, opened; and none that is another's or damaged.
+//! Tokens of another implementation (joserfc 1): every algorithm is decrypted; tokens for other keys and damaged ones are
+//! not.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::Secret;
@@ -21,17 +22,17 @@ fn tokens(vectors: &Value) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[test]
-fn tokens_of_every_algorithm_are_opened() {
+fn tokens_of_every_algorithm_are_decrypted() {
     let vectors = vectors();
     for (name, token) in tokens(&vectors) {
         assert!(is_encrypted(token));
-        let opened = open(token, &key(&vectors, name)).unwrap();
-        assert_eq!(opened.expose(), br#"{"sub":"ada"}"#);
+        let decrypted = open(token, &key(&vectors, name)).unwrap();
+        assert_eq!(decrypted.expose(), br#"{"sub":"ada"}"#);
     }
 }
 
 #[test]
-fn a_token_of_another_key_stays_closed() {
+fn a_token_for_another_key_is_not_decrypted() {
     let vectors = vectors();
     for (name, token) in tokens(&vectors) {
         for other in ["RSA", "P-256", "P-384", "P-521"].into_iter().filter(|other| *other != name) {
@@ -40,9 +41,9 @@ fn a_token_of_another_key_stays_closed() {
     }
 }
 
-/// Whichever part is changed, cut off or left out.
+/// Each part changed, truncated and removed.
 #[test]
-fn a_damaged_token_stays_closed() {
+fn a_damaged_token_is_not_decrypted() {
     let vectors = vectors();
     for (name, token) in tokens(&vectors) {
         let key = key(&vectors, name);
@@ -64,7 +65,7 @@ fn a_damaged_token_stays_closed() {
 }
 
 #[test]
-fn what_opens_nothing_is_no_key() {
+fn only_a_decryption_key_is_read() {
     assert!(OpeningKey::read(&Secret::new(*b"no key")).is_none());
     let hidden = format!("{:?}", key(&vectors(), "RSA"));
     assert_eq!(hidden, "OpeningKey(hidden)");

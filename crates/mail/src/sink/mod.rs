@@ -46,9 +46,9 @@ pub struct SinkConfig {
     pub credentials: Option<(&'static str, &'static str)>,
     /// The mechanisms of `AUTH` that the sink offers, e.g. `PLAIN LOGIN`.
     pub mechanisms: &'static str,
-    /// Whether it names its extensions in small letters.
+    /// Whether it names its extensions in lower case.
     pub is_quiet: bool,
-    /// By which words it asks for user and password.
+    /// The prompts for user and password.
     pub prompts: [&'static str; 2],
 }
 
@@ -166,12 +166,14 @@ impl Sink {
     /// No port is free, or the certificate cannot be generated.
     pub async fn start(config: SinkConfig) -> io::Result<Self> {
         let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
-        let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
-        let root = made.cert.der().to_vec();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let certified = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
+        let root = certified.cert.der().to_vec();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
         let tls = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
-            .and_then(|tls| tls.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
+            .and_then(|tls| {
+                tls.with_no_client_auth().with_single_cert(vec![certified.cert.der().clone()], key)
+            })
             .map_err(io::Error::other)?;
         let shared = Arc::new(Shared {
             config,

@@ -42,7 +42,7 @@ pub async fn serve(shared: Arc<Shared>, stream: TcpStream) {
         let (login, from, to) = (None, String::new(), Vec::new());
         let mut session = Session { shared, stream, fault, encrypted: from_start, login, from, to };
         // a test sees the mails that were accepted, not why a connection ended
-        let _ = session.talk().await;
+        let _ = session.serve_commands().await;
     }
 }
 
@@ -51,7 +51,7 @@ async fn encrypt(shared: &Shared, stream: Box<dyn Stream>) -> io::Result<Box<dyn
 }
 
 impl Session {
-    async fn talk(&mut self) -> io::Result<()> {
+    async fn serve_commands(&mut self) -> io::Result<()> {
         self.reply(Step::Greeting, "220 sink").await?;
         loop {
             let line = self.line().await?;
@@ -117,7 +117,7 @@ impl Session {
             (user, decoded(&self.line().await?))
         };
         if self.shared.config.credentials != Some((&user, &password)) {
-            // real servers repeat what they were sent, and no client may log it
+            // real servers repeat their input, and no client may log it
             return self.write(&format!("535 5.7.8 no entry for {user} with {password}")).await;
         }
         if self.reply(Step::Auth, "235 welcome").await? {

@@ -49,7 +49,7 @@ fn plain_where_nothing_else_is_offered() {
 }
 
 #[test]
-fn encrypted_where_it_is_offered_or_asked_for() {
+fn encrypted_where_it_is_offered_or_required() {
     for security in [Security::StartTls, Security::Tls] {
         for mechanisms in ["PLAIN LOGIN", "LOGIN"] {
             let config = SinkConfig { security, credentials: CREDENTIALS, mechanisms, ..SinkConfig::PLAIN };
@@ -66,7 +66,7 @@ fn encrypted_where_it_is_offered_or_asked_for() {
 
 /// Keywords have no case (RFC 5321, section 2.4): an offer of TLS in small letters is one.
 #[test]
-fn what_a_server_offers_is_read_in_any_case() {
+fn extensions_of_a_server_are_read_in_any_case() {
     for security in [Security::None, Security::StartTls, Security::Tls] {
         let config = SinkConfig { security, credentials: CREDENTIALS, is_quiet: true, ..SinkConfig::PLAIN };
         send(config, trusted, async |fixture, sink| {
@@ -78,7 +78,7 @@ fn what_a_server_offers_is_read_in_any_case() {
     }
 }
 
-/// LOGIN asks for the user and then for the password, in words of the server's own.
+/// LOGIN prompts for the user and then for the password, in the server's own words.
 #[test]
 fn a_server_asks_for_user_and_password_in_its_own_words() {
     for prompts in [["Username:", "Password:"], ["User", "Pass"], ["Benutzername", "Kennwort"], ["", ""]] {
@@ -91,7 +91,7 @@ fn a_server_asks_for_user_and_password_in_its_own_words() {
     }
 }
 
-/// RFC 4954, section 6: that a password or TLS is wanted is a fault of the configuration, wherever it is said. The mail waits.
+/// RFC 4954, section 6: a required password or TLS is a fault of the configuration, at any step. The mail waits.
 #[test]
 fn a_refusal_of_the_settings_is_tried_again() {
     for code in ["530 5.7.0 tulip", "534 5.7.9 tulip", "535 5.7.8 tulip", "538 5.7.11 tulip"] {
@@ -106,7 +106,7 @@ fn a_refusal_of_the_settings_is_tried_again() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused() {
+fn an_untrusted_certificate_is_refused() {
     for security in [Security::StartTls, Security::Tls] {
         let config = SinkConfig { security, ..SinkConfig::PLAIN };
         let untrusted = |sink: &Sink| on_this_machine(&sink.config());
@@ -123,11 +123,11 @@ fn a_certificate_that_nobody_vouches_for_is_refused() {
 fn a_certificate_for_another_host_is_refused() {
     let config = SinkConfig { security: Security::Tls, ..SinkConfig::PLAIN };
     // the sink's certificate names 127.0.0.1 and localhost
-    let elsewhere = |sink: &Sink| {
+    let other_host = |sink: &Sink| {
         let config = sink.config().replace("127.0.0.1", "127.0.0.2");
         on_this_machine(&config).trusting(sink.root().to_vec())
     };
-    send(config, elsewhere, async |fixture, sink| {
+    send(config, other_host, async |fixture, sink| {
         assert_eq!(fixture.deliver(NOW, 1).await, delivered(0, 1, 0));
         assert!(sink.received().is_empty());
     });
@@ -164,9 +164,9 @@ fn an_address_that_the_server_cannot_read_is_final() {
     });
 }
 
-/// Whatever fault the server has at whichever step, the mail is sent later, once.
+/// After any fault of the server at any step, the mail is sent later, once.
 #[test]
-fn every_trouble_at_every_step_is_survived() {
+fn a_mail_is_sent_after_any_fault_at_any_step() {
     let steps =
         [Step::Greeting, Step::Hello, Step::Auth, Step::From, Step::Recipient, Step::Data, Step::Content];
     // each stall takes the timeout of a second, so they stall together
@@ -188,8 +188,8 @@ fn survive(step: Step) {
         for (lease, fault) in (1..).zip(faults) {
             sink.next(step, fault);
             assert_eq!(fixture.deliver(now, lease).await, delivered(0, 1, 0), "{step:?} {fault:?}");
-            let (why, kept) = fixture.last_error(1).await;
-            assert!(!why.contains("tulip") && kept > 0, "{why}");
+            let (why, retained_bytes) = fixture.last_error(1).await;
+            assert!(!why.contains("tulip") && retained_bytes > 0, "{why}");
             now = now.plus(10 * MINUTE);
         }
         assert_eq!(fixture.deliver(now, 100).await, delivered(1, 0, 0), "{step:?}");

@@ -31,8 +31,8 @@ pub fn postgres() -> Option<Target> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("mail_{}_{number}", std::process::id());
     let create = format!("CREATE DATABASE {name} TEMPLATE template0");
-    let made =
+    let created =
         Command::new("psql").args(["-q", "-d", &format!("{cluster}/postgres"), "-c", &create]).status();
-    assert!(made.unwrap().success());
+    assert!(created.unwrap().success());
     Some(Target::Postgres(format!("{cluster}/{name}")))
 }

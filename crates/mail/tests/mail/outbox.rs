@@ -34,16 +34,16 @@ macro_rules! on_engines {
 on_engines!(
     refused_for_now_it_is_sent_later,
     refused_for_good_it_dies,
-    a_server_that_is_not_there_is_tried_ever_more_rarely,
-    a_server_that_dies_before_its_last_word_may_get_it_twice,
+    a_server_that_is_down_is_tried_with_growing_rests,
+    a_server_that_dies_before_its_last_reply_may_get_the_mail_twice,
     several_jobs_send_each_mail_once,
     an_expired_mail_is_not_sent,
     a_job_that_dies_before_the_mail_is_sent_loses_nothing,
     a_job_that_dies_after_the_mail_was_sent_repeats_it_by_its_id,
     a_mail_that_kills_its_jobs_dies_in_the_end,
-    what_is_rolled_back_is_not_sent,
+    a_mail_that_is_rolled_back_is_not_sent,
     without_a_server_or_a_key_it_waits,
-    the_dead_are_kept_and_then_pruned,
+    mails_that_were_given_up_are_retained_and_then_pruned,
     a_store_whose_server_stalls_does_not_hold_up_others,
 );
 
@@ -86,7 +86,7 @@ async fn refused_for_good_it_dies(store: Store) {
     assert!(sink.received().is_empty());
 }
 
-async fn a_server_that_is_not_there_is_tried_ever_more_rarely(store: Store) {
+async fn a_server_that_is_down_is_tried_with_growing_rests(store: Store) {
     let (fixture, sink) = fixture(store).await;
     drop(sink);
     let mut patient = mail(1);
@@ -101,14 +101,14 @@ async fn a_server_that_is_not_there_is_tried_ever_more_rarely(store: Store) {
         now = now.plus(1);
     }
     assert_eq!(fixture.deliver(now, 99).await, delivered(0, 0, 1));
-    let (why, kept) = fixture.last_error(1).await;
+    let (why, retained_bytes) = fixture.last_error(1).await;
     assert!(why.starts_with("given up after 10 attempts: Connection error"), "{why}");
-    assert_eq!(kept, 0);
+    assert_eq!(retained_bytes, 0);
     assert_eq!(fixture.counts().await, (0, 1));
 }
 
 /// The one case that cannot be decided: the mail was transferred completely, and the reply did not arrive.
-async fn a_server_that_dies_before_its_last_word_may_get_it_twice(store: Store) {
+async fn a_server_that_dies_before_its_last_reply_may_get_the_mail_twice(store: Store) {
     let (fixture, sink) = fixture(store).await;
     fixture.queue(mail(1)).await;
     for (lease, fault) in [(1, Fault::Drop), (2, Fault::Stall)] {
@@ -210,7 +210,7 @@ async fn a_mail_that_kills_its_jobs_dies_in_the_end(store: Store) {
     assert!(sink.received().is_empty());
 }
 
-async fn what_is_rolled_back_is_not_sent(store: Store) {
+async fn a_mail_that_is_rolled_back_is_not_sent(store: Store) {
     let (fixture, sink) = fixture(store).await;
     let queue = |tx: &mut chancery_store::Tx<'_>| {
         chancery_mail::enqueue(tx, mail(1))?;
@@ -274,9 +274,9 @@ async fn a_store_whose_server_stalls_does_not_hold_up_others(store: Store) {
     assert_eq!(sink.received().len(), 1);
 }
 
-async fn the_dead_are_kept_and_then_pruned(store: Store) {
-    let nobody = MailServer::parse(r#"{"Host": "127.0.0.1"}"#).unwrap();
-    let fixture = Fixture::new(store, nobody);
+async fn mails_that_were_given_up_are_retained_and_then_pruned(store: Store) {
+    let unreachable = MailServer::parse(r#"{"Host": "127.0.0.1"}"#).unwrap();
+    let fixture = Fixture::new(store, unreachable);
     for number in 1..=5 {
         fixture.queue(mail(number)).await;
     }

@@ -24,7 +24,7 @@ fn fixture(store: Store, program: PathBuf) -> Fixture {
 }
 
 #[test]
-fn it_gets_the_message_and_delivers_when_it_ends_well() {
+fn the_program_gets_the_message_and_delivers_with_status_0() {
     let (folder, target) = engine::sqlite();
     let taken = folder.path().join("taken");
     let path = program(&folder, &format!("cat > {}", taken.display()));
@@ -44,7 +44,7 @@ fn it_gets_the_message_and_delivers_when_it_ends_well() {
 
 /// Also under A: the program inherits no environment.
 #[test]
-fn it_inherits_no_environment() {
+fn the_program_inherits_no_environment() {
     assert!(std::env::vars().count() > 3);
     let (folder, target) = engine::sqlite();
     let taken = folder.path().join("taken");
@@ -53,16 +53,16 @@ fn it_inherits_no_environment() {
         let fixture = fixture(store, path);
         fixture.queue(mail(1)).await;
         assert_eq!(fixture.deliver(NOW, 1).await, delivered(1, 0, 0));
-        let told = fs::read_to_string(&taken).unwrap();
+        let variables = fs::read_to_string(&taken).unwrap();
         // the variables that a shell sets itself
         let own = ["PWD", "SHLVL", "_", "OLDPWD"];
-        let others = told.lines().filter(|line| !own.contains(&line.split('=').next().unwrap()));
-        assert_eq!(others.count(), 0, "{told}");
+        let others = variables.lines().filter(|line| !own.contains(&line.split('=').next().unwrap()));
+        assert_eq!(others.count(), 0, "{variables}");
     });
 }
 
 #[test]
-fn a_failure_is_tried_again_and_tells_no_secret() {
+fn a_failure_is_tried_again_and_reveals_no_secret() {
     for script in ["exit 3", "echo tulip >&2; exit 1", "kill -9 $$"] {
         let (folder, target) = engine::sqlite();
         let path = program(&folder, script);

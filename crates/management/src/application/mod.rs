@@ -1,5 +1,5 @@
-//! Platform users and groups, to be read: synchronizing a user store writes them. What people from elsewhere answered to
-//! questionnaires is kept here alone, so it is corrected and deleted here.
+//! Platform users and groups, read-only: the synchronization of a user store writes them. Questionnaire answers of people of an
+//! external identity provider are stored only here, so they are corrected and deleted here.
 
 pub use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_application::{APPLICATION_USER_PROFILE, ApplicationGroup, ApplicationUser};
@@ -43,7 +43,7 @@ const fn entry(
     Op::new(name, method, path, permit, &APPLICATION_USER_PROFILE, action, summary).added()
 }
 
-/// The operations on the entries of platform users who come from no user store.
+/// The operations on the entries of platform users of external providers.
 pub static PROFILES: &[Op] = &[
     entry(
         "GetApplicationUserProfiles",
@@ -112,7 +112,7 @@ pub static OPERATIONS: &[Op] = &[
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (tenant, _) = find_row(&call.context, tx, &TENANT, call.request.parameter(0))?;
-    // EXISTS for each row: the list is in the order of ids, whatever the instance
+    // EXISTS for each row, because the list is ordered by id, not by instance
     list_where(call, tx, &|sql| {
         sql.add(
             " AND EXISTS (SELECT 1 FROM tenant_idp_instance a JOIN idp_instance i ON i.rid = a.idp_instance_rid \

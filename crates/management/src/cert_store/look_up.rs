@@ -1,4 +1,4 @@
-//! Looking certificates up: by type, and by whom they are for.
+//! Looks certificates up by type and target.
 
 use chancery_record::{FieldOf, FieldType, Kind};
 use chancery_resource::{
@@ -37,7 +37,7 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 /// The certificate type that the path names.
-fn wanted(call: &Call) -> Result<&'static str, Problem> {
+fn cert_type(call: &Call) -> Result<&'static str, Problem> {
     let Kind::Choice(names) = <CertType as chancery_record::FieldType>::KIND else {
         return Err(Problem::not_found("certType"));
     };
@@ -52,20 +52,20 @@ fn wanted(call: &Call) -> Result<&'static str, Problem> {
 }
 
 fn of_type(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let kind = wanted(call)?;
+    let kind = cert_type(call)?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
         sql.add_bound(kind);
     })
 }
 
-fn applying<T: FieldType>(
+fn list_for_target<T: FieldType>(
     call: &mut Call,
     tx: &mut Tx<'_>,
     to: &Shape,
     field: FieldOf<CertStore, T>,
 ) -> Result<Answer, Problem> {
-    let kind = wanted(call)?;
+    let kind = cert_type(call)?;
     let (_, id) = find_row(&call.context, tx, to, call.request.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");
@@ -76,15 +76,15 @@ fn applying<T: FieldType>(
 }
 
 fn of_subscription(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    applying(call, tx, &SUBSCRIPTION, CertStore::APPLY_TO_SUBSCRIPTION_ID)
+    list_for_target(call, tx, &SUBSCRIPTION, CertStore::APPLY_TO_SUBSCRIPTION_ID)
 }
 
 fn of_tenant(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    applying(call, tx, &TENANT, CertStore::APPLY_TO_TENANT_ID)
+    list_for_target(call, tx, &TENANT, CertStore::APPLY_TO_TENANT_ID)
 }
 
 fn of_instance(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let kind = wanted(call)?;
+    let kind = cert_type(call)?;
     let (instance, _) = find_row(&call.context, tx, &IDP_INSTANCE, call.request.parameter(1))?;
     list_where(call, tx, &|sql| {
         sql.add(" AND t.cert_type = ");

@@ -1,4 +1,4 @@
-//! Cert stores: certificates, perhaps with their private keys, which no answer shows.
+//! Cert stores: certificates, some with private keys, which no response contains.
 
 mod look_up;
 mod upload;
@@ -43,9 +43,9 @@ id_types! {
 }
 
 choice_types! {
-    /// What a certificate is for.
+    /// The use of a certificate.
     CertType {
-        /// What has no certificate of its own; everyone's.
+        /// Fallback where no other certificate applies; global.
         Default,
         /// Signing tokens.
         OidcTokenSigning,
@@ -53,10 +53,10 @@ choice_types! {
         OidcTokenEncryption,
         /// Verifying tokens of Active Directory Federation Services.
         AdfsOAuthTokenSigning,
-        /// Signing the audit trail; everyone's.
+        /// Signing the audit trail; global.
         AuditTrailSigning,
     }
-    /// How an upload is written.
+    /// The file format of an upload.
     CertificateStorageFormat {
         /// PKCS #12, the certificate with its key.
         Pkcs12,
@@ -65,7 +65,7 @@ choice_types! {
         /// DER, the certificate.
         Der,
     }
-    /// Whether an upload was under a password.
+    /// The password protection of an upload.
     CertificatePasswordProtection {
         /// It was not.
         None,
@@ -75,7 +75,7 @@ choice_types! {
 }
 
 impl CertType {
-    /// Whether certificates of it are everyone's.
+    /// Whether certificates of this type are global.
     pub const fn is_global(self) -> bool {
         matches!(self, Self::Default | Self::AuditTrailSigning)
     }
@@ -95,7 +95,7 @@ record! {
     }
 }
 
-/// An upload as the text of its JSON.
+/// An upload as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateInputText(pub String);
 
@@ -184,7 +184,7 @@ impl Rules for CertStore {
     }
 }
 
-/// What of a certificate decides who signs in at the instances that work with it: all but what it is called.
+/// Every field but name and description affects who signs in at the instances that use the certificate.
 static PROTECTION: Protection = Protection::new(
     by_certificates,
     CarriedBy::WhoSignsIn,
@@ -212,7 +212,7 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
 .grave()
 .belonging(&[
     Parent::new(CertStore::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
-    // what it signs lets nobody in here: the platform looks at its own proof of a token
+    // its signatures admit nobody here: the platform verifies its own proof of a token
     Parent::new(CertStore::APPLY_TO_TENANT_ID, &TENANT).open(),
 ])
 .protected_by(&PROTECTION)

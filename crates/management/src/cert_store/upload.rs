@@ -25,11 +25,11 @@ use crate::{
 /// The member `certificateInput`: an upload apart from the certificate, set at creation alone.
 const INPUT: FieldOf<CertStore, Option<CertificateInputText>> = CertStore::CERTIFICATE_INPUT;
 
-/// What was read of uploads, by their digests.
-type Known = HashMap<[u8; 32], Result<Kept, Refused>>;
+/// The parsed uploads by digest.
+type Parsed = HashMap<[u8; 32], Result<ParsedCertificate, UploadFault>>;
 
-/// Resolves whom rows are for, and reads their uploads. Opening a file can take long, so it happens between
-/// two transactions: the first run of the operation asks for it, the second finds the outcome.
+/// Resolves the targets of rows, and parses their uploads. Opening a file can take long, so it happens between
+/// two transactions: the first run of the operation requests it, the second has the result.
 pub fn read_upload(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -46,7 +46,7 @@ pub fn read_upload(
     for (index, row) in rows.iter_mut().enumerate() {
         let store = CertStore::from_values(row.values.clone())?;
         settle_target(index, row, &store, &mut violations)?;
-        uploads.push(uploaded(&store, row.was, says_format(writer.shape)));
+        uploads.push(uploaded(&store, row.was, has_format(writer.shape)));
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
         let detail = format!(
@@ -54,19 +54,22 @@ pub fn read_upload(
         );
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let known = writer.result::<Known>();
-    let wanted: Vec<Upload> = uploads.iter().flatten().flatten().cloned().collect();
-    let Some(known) = known else {
-        if !wanted.is_empty() {
+    let parsed = writer.result::<Parsed>();
+    let pending: Vec<Upload> = uploads.iter().flatten().flatten().cloned().collect();
+    let Some(parsed) = parsed else {
+        if !pending.is_empty() {
             let read = move || {
-                let mut left = Iterations::full();
-                wanted.iter().map(|upload| (upload.digest(), upload.read(&mut left))).collect::<Known>()
+                let mut iterations = Iterations::full();
+                pending
+                    .iter()
+                    .map(|upload| (upload.digest(), upload.read(&mut iterations)))
+                    .collect::<Parsed>()
             };
             return Err(writer.need(Work::new(Purpose::Certificate, read)));
         }
-        return finish(rows, uploads, &Known::new(), violations);
+        return finish(rows, uploads, &Parsed::new(), violations);
     };
-    finish(rows, uploads, &known, violations)
+    finish(rows, uploads, &parsed, violations)
 }
 
 fn settle_target(
@@ -90,18 +93,18 @@ fn settle_target(
     Ok(row.set(CertStore::APPLY_TO_TYPE, Some(apply_to))?)
 }
 
-/// Puts what was read into the rows.
+/// Writes the parsed certificates into the rows.
 fn finish(
     rows: &mut [ProposedRow<'_>],
-    uploads: Vec<Result<Option<Upload>, Refused>>,
-    known: &Known,
+    uploads: Vec<Result<Option<Upload>, UploadFault>>,
+    parsed: &Parsed,
     mut violations: Vec<Violation>,
 ) -> Result<Vec<Violation>, Problem> {
     for ((index, row), upload) in rows.iter_mut().enumerate().zip(uploads) {
         let outcome = match upload {
-            Ok(Some(upload)) => match known.get(&upload.digest()) {
-                Some(Ok(kept)) => match row.was {
-                    Some(was) if upload.is_separate && !kept.is_in(was)? => {
+            Ok(Some(upload)) => match parsed.get(&upload.digest()) {
+                Some(Ok(certificate)) => match row.was {
+                    Some(was) if upload.is_separate && !certificate.is_in(was)? => {
                         Err((INPUT.field(), "is set at creation alone: it cannot become another".to_owned()))
                     }
                     Some(_) if upload.is_separate => {
@@ -109,7 +112,7 @@ fn finish(
                         Ok(())
                     }
                     _ => {
-                        kept.put(row.values);
+                        certificate.write(row.values);
                         Ok(())
                     }
                 },
@@ -131,8 +134,8 @@ fn finish(
     Ok(violations)
 }
 
-/// Why an upload is refused: the member, and what to do.
-type Refused = (&'static Field, String);
+/// The fault of an upload: the member, and what to do.
+type UploadFault = (&'static Field, String);
 
 #[derive(Clone)]
 struct Upload {
@@ -144,7 +147,7 @@ struct Upload {
     password: Option<Secret>,
 }
 
-/// The most files of one call whose keys are derived from a password: each can take seconds to open.
+/// The maximum number of files in one call with keys derived from a password: each can take seconds to open.
 const MAX_SLOW: usize = 32;
 
 impl Upload {
@@ -175,25 +178,26 @@ impl Upload {
         context.finish().as_ref().try_into().unwrap_or_default()
     }
 
-    fn read(&self, left: &mut Iterations) -> Result<Kept, Refused> {
+    fn read(&self, iterations: &mut Iterations) -> Result<ParsedCertificate, UploadFault> {
         let format = match self.format {
             CertificateStorageFormat::Pkcs12 => Format::Pkcs12,
             CertificateStorageFormat::Pem => Format::Pem,
             CertificateStorageFormat::Der => Format::Der,
         };
         let key = self.private_key.as_ref().map(Secret::expose);
-        let read = read_within(format, &self.data, key, self.password.as_ref(), left);
-        read.map(|read| Kept::of(self, read)).map_err(|refusal| (self.member(), refusal.to_string()))
+        let read = read_within(format, &self.data, key, self.password.as_ref(), iterations);
+        read.map(|read| ParsedCertificate::of(self, read))
+            .map_err(|refusal| (self.member(), refusal.to_string()))
     }
 }
 
-/// What is stored of an upload: fields with their values, and the private key.
-struct Kept {
+/// The stored form of an upload: fields with their values, and the private key.
+struct ParsedCertificate {
     values: Vec<(&'static Field, Value)>,
     private_key: Option<Secret>,
 }
 
-impl Kept {
+impl ParsedCertificate {
     fn of(upload: &Upload, read: CertificateBundle) -> Self {
         let facts = read.facts;
         let cut = |text: String, most: usize| Value::Text(text.chars().take(most).collect());
@@ -214,7 +218,7 @@ impl Kept {
         Self { values, private_key: read.private_key.as_ref().map(encoded) }
     }
 
-    /// Whether a stored row has the certificate already, and a private key if the upload has one.
+    /// Whether a stored row already has the certificate, and a private key if the upload has one.
     fn is_in(&self, was: &StoredRow) -> Result<bool, Problem> {
         let certificate = CertStore::CERTIFICATE.field();
         let is_there = self
@@ -224,7 +228,7 @@ impl Kept {
         Ok(is_there && (self.private_key.is_none() || was.get(CertStore::CERTIFICATE_HAS_PRIVATE_KEY)?))
     }
 
-    fn put(&self, values: &mut [Value]) {
+    fn write(&self, values: &mut [Value]) {
         for (field, value) in &self.values {
             field.set(values, value.clone());
         }
@@ -234,17 +238,17 @@ impl Kept {
 }
 
 /// Whether the operation's form has a member for the storage format.
-fn says_format(shape: &Shape) -> bool {
+fn has_format(shape: &Shape) -> bool {
     let own = shape.own(CertStore::CERTIFICATE_STORAGE_FORMAT.field());
     own.is_none_or(|field| field.access.shown)
 }
 
-/// The upload of a body; `None` where the stored certificate is kept.
+/// The upload of a body; `None` if the stored certificate remains.
 fn uploaded(
     store: &CertStore,
     was: Option<&StoredRow>,
-    says_format: bool,
-) -> Result<Option<Upload>, Refused> {
+    has_format: bool,
+) -> Result<Option<Upload>, UploadFault> {
     if let Some(input) = &store.certificate_input {
         return read_input(&input.0).map(Some);
     }
@@ -257,7 +261,7 @@ fn uploaded(
         (Some(file), _) => Ok(Some(Upload {
             is_separate: false,
             // a form without the member leaves the format to the file
-            format: if says_format { store.certificate_storage_format } else { format_of(&file.0) },
+            format: if has_format { store.certificate_storage_format } else { format_of(&file.0) },
             data: file.0.clone(),
             private_key: None,
             password: store.password.as_ref().map(|text| Secret::new(text.as_str())),
@@ -279,7 +283,7 @@ fn format_of(file: &[u8]) -> CertificateStorageFormat {
     }
 }
 
-fn read_input(text: &str) -> Result<Upload, Refused> {
+fn read_input(text: &str) -> Result<Upload, UploadFault> {
     let member = INPUT.field();
     let broken = || (member, "cannot be read".to_owned());
     let json = read_json(text.as_bytes()).map_err(|_| broken())?;

@@ -10,11 +10,11 @@ use super::{CLAIM_RULE, ClaimRule};
 /// The member of the body that holds it.
 pub const MEMBER: &str = "draft";
 
-/// A rule as somebody typed it. It applies whatever its level: who it is tried for is said beside it.
+/// An unsaved rule. It applies whatever its level: the body names the target of the evaluation.
 pub struct RuleDraft {
     /// The rule; without an id of its own it has the nil one.
     pub rule: Rule,
-    /// Whether it would be used.
+    /// Whether it is active.
     pub is_active: bool,
 }
 
@@ -45,8 +45,8 @@ impl RuleDraft {
         Ok(Some(Self { rule: rule.known()?, is_active: rule.is_active }))
     }
 
-    /// Takes its place among the rules in force.
-    pub fn take_part(self, rules: &mut Vec<Rule>) {
+    /// Replaces the rule of the same id in the rules in force, or joins them.
+    pub fn apply_to(self, rules: &mut Vec<Rule>) {
         rules.retain(|rule| rule.id != self.rule.id);
         if self.is_active {
             rules.push(self.rule);

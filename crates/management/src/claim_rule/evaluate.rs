@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{client_app::CLIENT_APP, idp_instance::IDP_INSTANCE, tenant::TENANT};
 
-/// The most claims of a call.
+/// The maximum number of claims in a call.
 const MAX_CLAIMS: usize = 10_000;
 
 static BODY: JsonForm = JsonForm { name: "ClaimRuleEvaluation", schema: body_schema };
@@ -68,49 +68,53 @@ fn body_schema() -> serde_json::Value {
     })
 }
 
-/// Why there is no outcome.
-enum NoOutcome {
+/// The error of an evaluation.
+enum EvaluationError {
     /// The rules cannot run.
     Rules(Unusable),
     /// The draft has these faults.
     Draft(Vec<FieldFault>),
 }
 
-impl From<Unusable> for NoOutcome {
+impl From<Unusable> for EvaluationError {
     fn from(unusable: Unusable) -> Self {
         Self::Rules(unusable)
     }
 }
 
-/// The outcome of an evaluation, or why there is none.
-type Evaluated = Result<Evaluation, NoOutcome>;
+/// The result of an evaluation.
+type Evaluated = Result<Evaluation, EvaluationError>;
 
 /// Reads rules and claims in the transaction. Compiling and evaluating take time, so both happen in the pool
 /// of workers, between two transactions.
 fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(evaluated) = call.result::<Evaluated>() {
         let evaluation = Result::as_ref(&evaluated).map_err(|none| match none {
-            NoOutcome::Rules(Unusable(detail)) => Problem::conflict(detail.clone()),
-            NoOutcome::Draft(faults) => draft::refusal(faults),
+            EvaluationError::Rules(Unusable(detail)) => Problem::conflict(detail.clone()),
+            EvaluationError::Draft(faults) => draft::refusal(faults),
         })?;
         call.answer.bytes.extend_from_slice(evaluation.to_json().to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
     let body = call.request.body()?;
     let (claims, traces, draft) = (read_claims(body)?, read_trace(body)?, RuleDraft::read(call)?);
-    let place = place(call, tx)?;
-    let in_force = InForce::read(tx, place)?;
-    let work = move || try_rules(in_force, draft, (&claims, traces));
+    let scope = scope(call, tx)?;
+    let in_force = InForce::read(tx, scope)?;
+    let work = move || compile_and_run(in_force, draft, (&claims, traces));
     Ok(Answer::after(Work::new(Purpose::Pattern, work)))
 }
 
 /// Compiles the rules, unless they are cached, and evaluates the claims.
-fn try_rules(in_force: InForce, draft: Option<RuleDraft>, (claims, traces): (&[Claim], bool)) -> Evaluated {
+fn compile_and_run(
+    in_force: InForce,
+    draft: Option<RuleDraft>,
+    (claims, traces): (&[Claim], bool),
+) -> Evaluated {
     let set = match draft {
         None => in_force.compile(),
         Some(draft) => {
-            weigh(&draft.rule).map_err(NoOutcome::Draft)?;
-            in_force.compile_with(|rules| draft.take_part(rules))
+            weigh(&draft.rule).map_err(EvaluationError::Draft)?;
+            in_force.compile_with(|rules| draft.apply_to(rules))
         }
     };
     Ok(run(&*set?, claims, traces)?)
@@ -188,8 +192,8 @@ fn named(
     found.get(&id).map(|rid| Some((id, *rid))).ok_or_else(wrong)
 }
 
-/// Whom the body names.
-fn place(call: &Call, tx: &mut Tx<'_>) -> Result<Place, Problem> {
+/// The scope that the body names.
+fn scope(call: &Call, tx: &mut Tx<'_>) -> Result<Place, Problem> {
     Ok(Place {
         app: named(call, tx, "clientAppId", &CLIENT_APP)?,
         instance: named(call, tx, "idpInstanceId", &IDP_INSTANCE)?.map(|(id, _)| id),

@@ -1,5 +1,5 @@
-//! The claim rules in force for a sign-in, and their run. The dry run and everything that issues tokens use these functions, so that
-//! they say the same.
+//! The claim rules in force for a sign-in, and their execution. The dry run and every token issuer use these functions, so that
+//! they agree.
 
 use std::{cell::OnceCell, sync::Arc, time::Instant};
 
@@ -10,17 +10,17 @@ use chancery_resource::{Problem, Sql, Tx};
 use uuid::Uuid;
 
 use super::{CLAIM_RULE, ClaimRule, outcome::Evaluation};
-use crate::judge::TIME;
+use crate::slow_validation::TIME;
 
-/// The most rules that are in force at once.
+/// The maximum number of rules in force at once.
 const MAX_RULES: usize = 1_000;
-/// The most unusable rules that a refusal names.
+/// The maximum number of unusable rules that an error names.
 const MAX_REPORTED: usize = 10;
 
-/// The rule sets that this process compiled last.
+/// Cache of the rule sets that this process compiled last.
 static COMPILED: RuleSets = RuleSets::new();
 
-/// What rules apply to: any of a client app, an instance and a tenant.
+/// The scope of rules: any of a client app, an instance and a tenant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     /// The client app that tokens are for, with its row number.
@@ -31,11 +31,11 @@ pub struct Place {
     pub tenant: Option<Uuid>,
 }
 
-/// Why the rules in force cannot be run on these claims, as a text for people.
+/// The reason why the rules in force cannot be run on these claims, for people.
 #[derive(Clone, Debug)]
 pub struct Unusable(pub String);
 
-/// The active rules that apply to a place, not compiled yet.
+/// The active rules in a scope, not compiled yet.
 #[derive(Clone, Debug)]
 pub struct InForce {
     rules: Vec<Rule>,
@@ -46,9 +46,9 @@ impl InForce {
     /// Reads the rules of the subscription, the tenant, the client app, and the client app with the instance.
     ///
     /// # Errors
-    /// Those of the store; a stored rule that this release does not know.
-    pub fn read(tx: &mut Tx<'_>, place: Place) -> Result<Self, Problem> {
-        let sql = statement(place);
+    /// A stored rule is unknown to this release.
+    pub fn read(tx: &mut Tx<'_>, scope: Place) -> Result<Self, Problem> {
+        let sql = statement(scope);
         let kinds: Vec<_> = CLAIM_RULE.fields.iter().map(|field| field.kind).collect();
         let mut rules = Vec::new();
         tx.query(&sql.text, &sql.parameters, |row| {
@@ -78,7 +78,7 @@ impl InForce {
         &self.key
     }
 
-    /// Compiles the rules, or finds them compiled. It takes up to [`TIME`] of a processor: call it outside of transactions.
+    /// Compiles the rules, or returns them from the cache. Takes up to [`TIME`] of CPU: call it outside of transactions.
     ///
     /// # Errors
     /// There are too many rules; they cannot be compiled, or not in that time.
@@ -87,7 +87,7 @@ impl InForce {
         within_time(|go_on| COMPILED.compiled(&self.key, &self.rules, go_on)).map_err(unusable)
     }
 
-    /// Compiles the rules after a change of them that is only tried. The result is not kept.
+    /// Compiles the rules after a tentative change. The result is not cached.
     ///
     /// # Errors
     /// As for [`InForce::compile`].
@@ -106,12 +106,12 @@ impl InForce {
     }
 }
 
-/// The compiled rules of this key, while this process keeps them.
+/// The compiled rules of this key, if they are in the cache of this process.
 pub fn compiled(key: &[u8]) -> Option<Arc<RuleSet>> {
     COMPILED.get(key)
 }
 
-/// Runs claims through rules. It takes up to [`TIME`] of a processor: call it outside of transactions.
+/// Runs claims through rules. Takes up to [`TIME`] of CPU: call it outside of transactions.
 ///
 /// # Errors
 /// A bound of the claims is exceeded, or the time.
@@ -127,7 +127,7 @@ pub fn run(set: &RuleSet, claims: &[Claim], traces: bool) -> Result<Evaluation, 
     Ok(Evaluation { outcome, steps, in_force: set.ids().collect() })
 }
 
-/// Does work that asks whether its time is over. The time begins when it asks first: before, it may wait for other work.
+/// Runs work with a time limit. The time starts with the first check of the limit: before, the work may wait for other work.
 fn within_time<T>(work: impl FnOnce(chancery_claims::GoOn<'_>) -> T) -> T {
     let started = OnceCell::new();
     work(&|| started.get_or_init(Instant::now).elapsed() < TIME)
@@ -149,12 +149,12 @@ fn describe(faults: &[Fault]) -> String {
     format!("A rule in force cannot be used: {}.", faults.join("; "))
 }
 
-fn statement(place: Place) -> Sql {
+fn statement(scope: Place) -> Sql {
     let columns = CLAIM_RULE.fields.iter().map(|field| format!("t.{}", field.column));
     let columns = columns.collect::<Vec<_>>().join(", ");
     let mut sql = Sql::new("SELECT ").push(&columns).push(" FROM claim_rule t WHERE t.is_active AND (FALSE");
-    let app = place.app.map(|(id, _)| id);
-    for (table, id) in [("client_app", app), ("tenant", place.tenant), ("idp_instance", place.instance)] {
+    let app = scope.app.map(|(id, _)| id);
+    for (table, id) in [("client_app", app), ("tenant", scope.tenant), ("idp_instance", scope.instance)] {
         if let Some(id) = id {
             sql = sql.push(&format!(
                 " OR (t.rule_level = 'Subscription' AND t.apply_to_subscription_id = (SELECT subscription_id FROM {table} WHERE id = "
@@ -162,15 +162,15 @@ fn statement(place: Place) -> Sql {
             sql = sql.bind(id).push("))");
         }
     }
-    if let Some(id) = place.tenant {
+    if let Some(id) = scope.tenant {
         sql = sql.push(" OR (t.rule_level = 'Tenant' AND t.apply_to_tenant_id = ").bind(id).push(")");
     }
-    if let Some((_, rid)) = place.app {
+    if let Some((_, rid)) = scope.app {
         sql = sql.push(
             " OR (t.rid IN (SELECT m.claim_rule_rid FROM client_app_claim_rule m WHERE m.client_app_rid = ",
         );
         sql = sql.bind(rid).push(") AND (t.rule_level = 'ClientApp'");
-        if let Some(id) = place.instance {
+        if let Some(id) = scope.instance {
             sql = sql
                 .push(" OR (t.rule_level = 'ClientAppIdpInstance' AND t.apply_to_idp_instance_id = ")
                 .bind(id)

@@ -1,4 +1,4 @@
-//! Links from claim rules to client apps: only for rules whose level is one of client apps.
+//! Links from claim rules to client apps: only for rules with a level of client apps.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,12 @@ use chancery_resource::{LIST, Problem, Sql, Tx};
 
 use super::RuleLevel;
 
-/// Whether rules of this level apply whatever the client app.
+/// Whether rules of this level apply to every client app.
 pub fn has_no_client_apps(level: &str) -> bool {
     [RuleLevel::Subscription, RuleLevel::Tenant].iter().any(|known| known.name() == level)
 }
 
-/// Those of these rules that have client apps linked.
+/// The rules with linked client apps.
 pub fn with_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<HashSet<i64>, Problem> {
     let mut linked = HashSet::new();
     for chunk in rules.chunks(LIST) {
@@ -27,10 +27,10 @@ pub fn with_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<HashSet<i64>, 
     Ok(linked)
 }
 
-/// Refuses links of client apps to rules whose level takes none.
+/// Refuses links of client apps to rules with a level that does not allow them.
 ///
 /// # Errors
-/// A rule whose level takes no client apps.
+/// The level of a rule does not allow client apps.
 pub fn take_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<(), Problem> {
     for chunk in rules.chunks(LIST) {
         let mut sql = Sql::new("SELECT name, rule_level FROM claim_rule WHERE rid IN ");

@@ -23,8 +23,8 @@ use link::{has_no_client_apps, with_client_apps};
 use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
-    judge::judge,
     link::{CLIENT_APP_CLAIM_RULE, within_subscription},
+    slow_validation::validate_items,
     subscription::SubscriptionId,
     subscription::resolve::{resolve_subscription, wrong},
     tenant::{TENANT, TenantId},
@@ -40,18 +40,18 @@ id_types! {
 }
 
 choice_types! {
-    /// What a rule does.
+    /// The type of a rule.
     RuleType {
-        /// Forwards what it matches.
+        /// Forwards matching claims.
         Filter,
-        /// Forwards what it matches, rewritten.
+        /// Forwards matching claims, rewritten.
         Transform,
         /// Adds a claim.
         Add,
-        /// Forwards what it does not match.
+        /// Forwards claims that do not match.
         Remove,
     }
-    /// What of a claim is looked at.
+    /// The part of a claim that a rule matches or rewrites.
     ClaimTarget {
         /// Its type.
         ClaimType,
@@ -82,7 +82,7 @@ choice_types! {
         /// Into both.
         IdTokenAndAccessToken,
     }
-    /// Whose claims are looked at.
+    /// The source of the claims that a rule matches.
     InputSource {
         /// All.
         All,
@@ -95,7 +95,7 @@ choice_types! {
     DisclosureMode {
         /// Always.
         Always,
-        /// When it is asked for.
+        /// When it is requested.
         OnRequest,
     }
 }
@@ -150,13 +150,13 @@ record! {
     }
 }
 
-/// A parsed choice; if it was not found, its column and what is wrong.
+/// A parsed choice; if it is unknown, its column and the fault.
 fn known<T>(column: &'static str, word: &str, found: Option<T>) -> Result<T, (&'static str, String)> {
     found.ok_or_else(|| (column, format!("{word:?} is no word that claim rules know")))
 }
 
 impl ClaimRule {
-    /// The rule in the form of the claims engine; else the column of a choice that the engine does not know.
+    /// The rule in the form of the claims engine; else the column of a choice that is unknown to the engine.
     fn to_rule(&self) -> Result<Rule, (&'static str, String)> {
         macro_rules! word {
             ($kind:ident, $field:ident) => {
@@ -187,13 +187,13 @@ impl ClaimRule {
         })
     }
 
-    /// [`Self::to_rule`], with an unknown choice as an internal error: what is stored must be known.
+    /// [`Self::to_rule`], with an unknown choice as an internal error: a stored choice must be known.
     fn known(&self) -> Result<Rule, Problem> {
         let unknown = |(column, detail)| StoreError::Internal(format!("a claim rule's {column}: {detail}"));
         Ok(self.to_rule().map_err(unknown)?)
     }
 
-    /// Finds members that the rule's level needs and lacks, or does not take.
+    /// Reports members that the rule's level requires or does not allow.
     fn check_level(&self, wrong: &mut Findings) {
         let level = self.rule_level.name();
         let instance = self.rule_level == RuleLevel::ClientAppIdpInstance;
@@ -264,10 +264,10 @@ fn check(
         (ClaimRule::APPLY_TO_SUBSCRIPTION_ID.field(), "subscription"),
     ];
     let rules = rows.iter().map(|row| ClaimRule::from_values(row.values.clone()));
-    // a new row gets another id in each run, and the second run compares the rules with those judged
+    // a new row gets another id in each run, and the second run compares the rules with the validated ones
     let rules = rules.map(|rule| Ok(Rule { id: Uuid::nil(), ..rule?.known()? }));
     let rules = rules.collect::<Result<Vec<_>, Problem>>()?;
-    let mut violations = judge(writer, Purpose::Pattern, rules, weigh)?;
+    let mut violations = validate_items(writer, Purpose::Pattern, rules, weigh)?;
     let own = ClaimRule::SUBSCRIPTION_ID;
     violations.extend(resolve_subscription(writer.context, tx, rows, own, &targets, |_| Ok(false))?);
     let mut narrowed = Vec::new();
@@ -288,7 +288,7 @@ fn check(
     Ok(violations)
 }
 
-/// The weight of a rule's patterns, or what is wrong with the rule.
+/// The weight of a rule's patterns, or the faults of the rule.
 fn weigh(rule: &Rule) -> Result<u64, Vec<FieldFault>> {
     let field = |member| match member {
         Member::TypeEvaluationRule => ClaimRule::TYPE_EVALUATION_RULE.field(),

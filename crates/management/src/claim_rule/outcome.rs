@@ -1,14 +1,14 @@
-//! What an evaluation of claim rules answers.
+//! The response of an evaluation of claim rules.
 
 use chancery_claims::{Claim, Effect, OutClaim, Outcome, Step};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// What became of claims.
+/// The result of an evaluation.
 pub struct Evaluation {
-    /// The claims as they left the rules.
+    /// The resulting claims.
     pub outcome: Outcome,
-    /// Their steps, where they were asked for.
+    /// The steps, if a trace was requested.
     pub steps: Option<Vec<Step>>,
     /// The rules in force, in the order of running.
     pub in_force: Vec<Uuid>,

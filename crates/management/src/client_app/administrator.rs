@@ -1,5 +1,5 @@
-//! The SystemAdmin: at least one client app with that role can always get a token, and nobody gains a role
-//! through a client app that has more rights than they have.
+//! The SystemAdmin: at least one client app with that role can always get a token, and no caller gains a role
+//! through a client app that has more rights than the caller.
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,7 @@ static COVERS_CUSTOMER: LazyLock<String> =
 const TARGETS: [(&str, &str); 2] =
     [("apply_to_tenant_id", "tenant"), ("apply_to_idp_instance_id", "idp_instance")];
 
-/// Adds the condition that the client app has no rights beyond the scope: whoever can change a client app
+/// Adds the condition that the client app has no rights beyond the scope: a caller who can change a client app
 /// can take over its rights.
 pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add(&format!(
@@ -55,9 +55,9 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
     sql.add("))");
 }
 
-/// Selects a client app of an active subscription that is SystemAdmin and can authenticate at `?1`; `?2` is
+/// Selects a SystemAdmin client app of an active subscription that can authenticate at `?1`; `?2` is
 /// whether this server asks for client certificates.
-const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
+const SYSTEM_ADMIN_WITH_CREDENTIAL: &str = "SELECT 1 FROM client_app a \
     JOIN client_app_role r ON r.client_app_id = a.id AND r.role_type = 'SystemAdmin' \
     JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' \
     LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id \
@@ -76,16 +76,16 @@ const ONE_IS_THERE: &str = "SELECT 1 FROM client_app a \
 /// Selects the role of a client app that is SystemAdmin.
 const IS_SYSTEM_ADMIN: &str =
     "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin' LIMIT 1";
-/// What ends within this is no longer to be relied on, in milliseconds: a week.
+/// A credential that ends within this time does not count, in milliseconds: a week.
 const SOON: i64 = 7 * 24 * 3_600_000;
 
 /// Refuses a change that leaves no SystemAdmin who can get a token.
-pub fn keep_one(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    one_is_there(context, tx, context.now)
+pub fn require_system_admin(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    check_system_admin(context, tx, context.now)
 }
 
-/// Refuses to let a secret or key set end soon that is the last by which a SystemAdmin gets a token, as its deletion is refused.
-pub fn keep_one_beyond(
+/// Refuses to let the last credential of a SystemAdmin end soon, just as its deletion is refused.
+pub fn require_system_admin_until(
     context: &Context,
     tx: &mut Tx<'_>,
     app: ClientAppId,
@@ -95,12 +95,12 @@ pub fn keep_one_beyond(
     if tx.one(IS_SYSTEM_ADMIN, &[app.0.into()], |_| Ok(()))?.is_none() {
         return Ok(());
     }
-    one_is_there(context, tx, context.now.max(end))
+    check_system_admin(context, tx, context.now.max(end))
 }
 
-fn one_is_there(context: &Context, tx: &mut Tx<'_>, at: Timestamp) -> Result<(), Problem> {
+fn check_system_admin(context: &Context, tx: &mut Tx<'_>, at: Timestamp) -> Result<(), Problem> {
     let parameters = [Value::Int(at.0), Value::Bool(context.app.asks_for_certificates)];
-    if tx.one(ONE_IS_THERE, &parameters, |_| Ok(()))?.is_some() {
+    if tx.one(SYSTEM_ADMIN_WITH_CREDENTIAL, &parameters, |_| Ok(()))?.is_some() {
         return Ok(());
     }
     Err(Problem::conflict(

@@ -21,15 +21,15 @@ use super::{
 use crate::subscription::resolve::conflict;
 
 choice_types! {
-    /// How a client proves who it is at the token endpoint, by the names of the IANA registry.
+    /// The authentication method at the token endpoint, by the names of the IANA registry.
     TokenEndpointAuthMethod {
         /// Its secret, in the header.
         ClientSecretBasic = "client_secret_basic",
         /// Its secret, in the body.
         ClientSecretPost = "client_secret_post",
-        /// What it signed with its secret.
+        /// An assertion signed with its secret.
         ClientSecretJwt = "client_secret_jwt",
-        /// What it signed with its key.
+        /// An assertion signed with its key.
         PrivateKeyJwt = "private_key_jwt",
         /// A certificate by its name (RFC 8705).
         TlsClientAuth = "tls_client_auth",
@@ -70,7 +70,7 @@ record! {
     }
 }
 
-/// A member that names a certificate: its field, its value, and what the value must be.
+/// A member that names a certificate: its field, its value, its check, and the description of valid values.
 type Member<'a> = (
     FieldOf<ClientAppAuthenticationConfiguration, Option<CertificateName>>,
     &'a Option<CertificateName>,
@@ -128,9 +128,9 @@ impl Rules for ClientAppAuthenticationConfiguration {
                 "an e-mail address such as client@example.com",
             ),
         ];
-        for (field, given, fits, wanted) in members {
+        for (field, given, fits, expected) in members {
             if given.as_ref().is_some_and(|given| !fits(given.as_str())) {
-                wrong.add(field, format!("must be {wanted}"));
+                wrong.add(field, format!("must be {expected}"));
             }
         }
     }
@@ -154,17 +154,17 @@ pub static CLIENT_APP_AUTHENTICATION_CONFIGURATION: Shape =
     .after_write(|context, tx, values| {
         note(context, tx, ClientAppAuthenticationConfiguration::CLIENT_APP_ID.get(values)?)
     })
-    .on_purge(keep_of_fapi)
-    .postcondition(administrator::keep_one)
+    .on_purge(refuse_for_fapi)
+    .postcondition(administrator::require_system_admin)
     .bumps_epoch();
 
-/// Keeps the configurations of client apps with a FAPI profile: without one a client app authenticates by
+/// Refuses to delete the configuration of a client app with a FAPI profile: without one a client app authenticates by
 /// its secret, which FAPI does not allow.
-fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
+fn refuse_for_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), Problem> {
     let mut sql = Sql::new("SELECT name FROM client_app WHERE security_profile <> 'None' AND id IN ");
     sql.add_list(apps.iter().copied().map(Value::Id));
-    let held = tx.one(&sql.text, &sql.parameters, |row| Ok(row.text(0)?.to_owned()))?;
-    held.map_or(Ok(()), |name| {
+    let fapi_app = tx.one(&sql.text, &sql.parameters, |row| Ok(row.text(0)?.to_owned()))?;
+    fapi_app.map_or(Ok(()), |name| {
         Err(Problem::conflict(format!(
             "The client app {name:?} has a FAPI profile, which asks for its configuration. Set its securityProfile to None first."
         )))
@@ -175,17 +175,17 @@ fn keep_of_fapi(_: &mut Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<(), P
 fn check(_: Writer<'_>, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut violations = check_configurations(tx, rows)?;
     let signing = TokenEndpointAuthMethod::ClientSecretJwt;
-    let mut asked = HashMap::new();
+    let mut rows_by_app = HashMap::new();
     for (index, row) in rows.iter().enumerate() {
-        let to_be = ClientAppAuthenticationConfiguration::from_values(row.values.clone())?;
-        if to_be.token_endpoint_auth_method == signing {
-            asked.insert(to_be.client_app_id.0, index);
+        let proposed = ClientAppAuthenticationConfiguration::from_values(row.values.clone())?;
+        if proposed.token_endpoint_auth_method == signing {
+            rows_by_app.insert(proposed.client_app_id.0, index);
         }
     }
-    let apps: Vec<Uuid> = asked.keys().copied().collect();
-    let with_sealed = which_have_sealed(tx, &apps)?;
+    let apps: Vec<Uuid> = rows_by_app.keys().copied().collect();
+    let with_sealed = with_sealed_secret(tx, &apps)?;
     let with_secret = ids(tx, "SELECT client_app_id FROM client_app_secret WHERE TRUE", &apps)?;
-    for (app, index) in asked {
+    for (app, index) in rows_by_app {
         if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
             violations.push(conflict(
@@ -211,12 +211,12 @@ fn ids(tx: &mut Tx<'_>, begin: &str, apps: &[Uuid]) -> Result<HashSet<Uuid>, Pro
     Ok(found)
 }
 
-fn which_have_sealed(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
+fn with_sealed_secret(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
     ids(tx, "SELECT client_app_id FROM client_app_secret WHERE sealed_secret IS NOT NULL", apps)
 }
 
-/// Those of these client apps that authenticate by `client_secret_jwt`.
-pub fn which_sign(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
+/// The client apps that authenticate by `client_secret_jwt`.
+pub fn with_client_secret_jwt(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashSet<Uuid>, Problem> {
     ids(
         tx,
         "SELECT client_app_id FROM client_app_authentication_configuration \

@@ -1,6 +1,6 @@
-//! Controllers of a client app, who could act as it: whoever created it, or changed its secrets, key sets,
+//! Controllers of a client app, who could act as it: actors who created it, or changed its secrets, key sets,
 //! roles or authentication. Recorded with every such change and never removed: a controller may still know
-//! the secret. `chancery_application` judges by them who acts independently.
+//! the secret. `chancery_application` uses them to check the independence of actors.
 
 use chancery_record::Value;
 use chancery_resource::{Context, Problem, StateTable, Tx};
@@ -8,7 +8,7 @@ use chancery_resource::{Context, Problem, StateTable, Tx};
 use super::{ClientApp, ClientAppId};
 
 /// Records the caller as a controller of a new client app.
-pub fn note_maker(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+pub fn note_creator(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     note(context, tx, ClientApp::ID.get(values)?)
 }
 

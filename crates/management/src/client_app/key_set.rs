@@ -20,14 +20,14 @@ id_types! {
 }
 
 choice_types! {
-    /// What keys are for.
+    /// The use of keys.
     KeyUse {
         /// The client signs with them.
         Signing,
-        /// It is written to with them.
+        /// Content for the client is encrypted to them.
         Encryption,
     }
-    /// Where a key set stands.
+    /// The status of a key set.
     KeySetStatus {
         /// It is not used yet.
         Pending,
@@ -116,7 +116,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     Reach::Of(ClientAppKeySet::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
 .grave()
-.belonging(&[Parent::new(ClientAppKeySet::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST)])
+.belonging(&[Parent::new(ClientAppKeySet::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MAX_KEY_SETS)])
 .unique(&[
     Unique::new("client_app_key_set__id", &[ClientAppKeySet::ID.field()]),
     Unique::new(
@@ -128,15 +128,15 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
 .validate_rows(check)
 .after_write(|context, tx, values| {
     let app = ClientAppKeySet::CLIENT_APP_ID.get(values)?;
-    administrator::keep_one_beyond(context, tx, app, ClientAppKeySet::VALID_TO.get(values)?)?;
+    administrator::require_system_admin_until(context, tx, app, ClientAppKeySet::VALID_TO.get(values)?)?;
     note(context, tx, app)
 })
-.postcondition(administrator::keep_one)
+.postcondition(administrator::require_system_admin)
 .removable()
 .bumps_epoch();
 
-/// The most key sets of a client app: the token endpoint reads all that can be used.
-const MOST: usize = 100;
+/// The maximum number of key sets of a client app: the token endpoint reads all usable ones.
+const MAX_KEY_SETS: usize = 100;
 
 /// Validates that a key set's status only moves forward. Its keys are validated only when they change, so
 /// that an old key set that would not pass today can still be retired.

@@ -23,7 +23,7 @@ record! {
     }
 }
 
-/// The shape of client app metadata: within the reach of whoever reaches the client app.
+/// The shape of client app metadata, in the scope of its client app.
 pub static CLIENT_APP_METADATA: Shape =
     Shape::of::<ClientAppMetadata>("ClientAppMetadata", "client_app_metadata", Reach::All)
         .owned(&CLIENT_APP, "client_app_rid")

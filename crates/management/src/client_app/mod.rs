@@ -46,29 +46,29 @@ id_types! {
 }
 
 choice_types! {
-    /// When people are asked whether a client app may act for them.
+    /// When people are asked to consent to the access of a client app.
     AccessGrantConsent {
-        /// Never: it may.
+        /// Never: access is granted.
         Implicit,
         /// Once.
         Explicit,
         /// Each time.
         Systematic,
-        /// By somebody else.
+        /// Outside of the sign-in.
         External,
     }
-    /// Whether people are asked before they are signed out.
+    /// Whether a sign-out needs consent.
     LogoutConsent {
-        /// They are not.
+        /// It does not.
         Implicit,
-        /// They are.
+        /// It does.
         Explicit,
     }
-    /// What access tokens are.
+    /// The type of access tokens.
     AccessTokenType {
-        /// A signed token that says all (RFC 9068).
+        /// A self-contained signed token (RFC 9068).
         Jwt,
-        /// A reference that is asked about (RFC 7662).
+        /// A reference for introspection (RFC 7662).
         Reference,
     }
     /// A profile of rules beyond those of OAuth.
@@ -84,14 +84,14 @@ choice_types! {
     }
     /// Whether authorization requests of a client app need PKCE (RFC 7636). Public and native apps need it anyway.
     Pkce {
-        /// As the tenant's option PkceRequired has it.
+        /// Determined by the tenant's option PkceRequired.
         AsTenant,
         /// They do.
         Required,
         /// They do not.
         Optional,
     }
-    /// Which claims of the person ID tokens have.
+    /// The claims of the person in ID tokens.
     IdTokenClaims {
         /// Those of the granted scopes, as the UserInfo endpoint has them.
         Scopes,
@@ -105,14 +105,14 @@ choice_types! {
         /// With every authorization code. Without offline_access they end with the session of the person.
         Session,
     }
-    /// What people are called to a client app.
+    /// The type of the subject identifiers for a client app.
     SubjectType {
-        /// What they are called to all.
+        /// The same identifier for all client apps.
         Public,
-        /// What they are called to no other (OpenID Connect Core, section 8.1).
+        /// An identifier for this sector alone (OpenID Connect Core, section 8.1).
         Pairwise,
     }
-    /// How keys of a client are used to encrypt to it (RFC 7518, section 4).
+    /// The key management algorithm for encryption to a client (RFC 7518, section 4).
     EncryptionAlgorithm {
         /// RSA-OAEP with SHA-256.
         RsaOaep256 = "RSA-OAEP-256",
@@ -125,7 +125,7 @@ choice_types! {
         /// Key agreement with 256-bit key wrapping.
         EcdhEsA256Kw = "ECDH-ES+A256KW",
     }
-    /// How content is encrypted (RFC 7518, section 5).
+    /// The content encryption algorithm (RFC 7518, section 5).
     ContentEncryption {
         /// AES-128-CBC with HMAC-SHA-256.
         A128CbcHs256 = "A128CBC-HS256",
@@ -136,7 +136,7 @@ choice_types! {
         /// AES-256-GCM.
         A256Gcm = "A256GCM",
     }
-    /// How a client signs (RFC 7518, section 3).
+    /// The signing algorithm of a client (RFC 7518, section 3).
     SigningAlgorithm {
         /// RSA with PKCS #1 v1.5 and SHA-256.
         Rs256 = "RS256",
@@ -255,7 +255,7 @@ record! {
 }
 
 /// The reach of client apps.
-static SEEN_BY: Reach =
+static ASSIGNED: Reach =
     Reach::Assigned(ClientApp::SUBSCRIPTION_ID.field(), "tenant_client_app", "client_app_rid");
 
 impl ClientApp {
@@ -324,7 +324,7 @@ impl ClientApp {
         &IDP_INSTANCE,
     )
     .guarded(within_subscription);
-    /// The second factors asked for it.
+    /// The second factors that it requires.
     pub const MFA_INSTANCES: Relation = Relation::new(
         "mfaInstances",
         "The second factors asked for it.",
@@ -336,7 +336,7 @@ impl ClientApp {
 
 /// The shape of client apps.
 pub static CLIENT_APP: Shape =
-    Shape::of::<ClientApp>("ClientApp", "client_app", Reach::Unless(&SEEN_BY, administrator::is_no_higher))
+    Shape::of::<ClientApp>("ClientApp", "client_app", Reach::Unless(&ASSIGNED, administrator::is_no_higher))
         .unique(&[
             Unique::new("client_app__id", &[ClientApp::ID.field()]),
             Unique::new(
@@ -429,12 +429,12 @@ pub static CLIENT_APP: Shape =
         )
         .ruled::<ClientApp>()
         .validate_rows(rules::check)
-        .after_insert(controller::note_maker)
+        .after_insert(controller::note_creator)
         .protected_by(&platform::PROTECTION)
-        .postcondition(administrator::keep_one)
+        .postcondition(administrator::require_system_admin)
         .bumps_epoch();
 
-/// The operations on client apps. The documents list neither those on a single one nor the DELETE of many.
+/// The operations on client apps. The documents list neither the operations on a single one nor the DELETE of many.
 pub static OPERATIONS: [Op; 9] = added_at(
     standard!("ClientApp", "/ClientApp", TenantMember, SubscriptionAdmin, &CLIENT_APP),
     [2, 3, 4, 5, 8],

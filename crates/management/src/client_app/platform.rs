@@ -1,5 +1,5 @@
-//! Client apps for the platform: the console's, and those that have one of the platform's resources. Whoever signs in to one
-//! lends it the rights of a person who administers, so that whoever says where its answers go could have these rights.
+//! Client apps for the platform: the console, and client apps with a resource of the platform. A person who signs in to one
+//! lends it administrative rights, so that an actor who controls its redirect URIs could gain these rights.
 
 use chancery_record::Value;
 use chancery_resource::{
@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::ClientApp;
 
-/// What of a client app for the platform is protected from everybody but a SystemAdmin: all of it, with what belongs to it,
-/// and its links from either side. To disable it is no way in.
+/// Only a SystemAdmin may change a client app for the platform, its children,
+/// and its links from either side. Disabling it grants nothing.
 pub static PROTECTION: Protection = Protection::new(find, CarriedBy::WhoLendsThem, &[], Links::AllBut(&[]))
     .may_be_switched_off(&[ClientApp::ENABLED.field()])
     .sets_are_acts();

@@ -21,32 +21,32 @@ type Configuration = ClientAppAuthenticationConfiguration;
 
 /// The stored client apps, with their configurations and redirect URIs.
 #[derive(Default)]
-struct Known {
+struct Stored {
     apps: HashMap<Uuid, ClientApp>,
     configurations: HashMap<Uuid, Configuration>,
     /// The login redirect URIs of each client app, by their ids.
     uris: HashMap<Uuid, HashMap<Uuid, String>>,
 }
 
-impl Known {
+impl Stored {
     fn load(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Self, Problem> {
-        let mut known = Self::default();
+        let mut stored = Self::default();
         for app in load_records(tx, &CLIENT_APP, ClientApp::ID, apps)? {
-            known.apps.insert(app.id.0, app);
+            stored.apps.insert(app.id.0, app);
         }
         let configuration = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
         for one in load_records(tx, configuration, Configuration::CLIENT_APP_ID, apps)? {
-            known.configurations.insert(one.client_app_id.0, one);
+            stored.configurations.insert(one.client_app_id.0, one);
         }
         let of_app = ClientAppRedirectUri::CLIENT_APP_ID;
         for one in load_records(tx, &CLIENT_APP_REDIRECT_URI, of_app, apps)? {
-            known.keep(&one);
+            stored.store_uri(&one);
         }
-        Ok(known)
+        Ok(stored)
     }
 
-    /// Adds a redirect URI for logins, or removes one that is now for logouts, which no rule is about.
-    fn keep(&mut self, one: &ClientAppRedirectUri) {
+    /// Adds a redirect URI for logins, or removes one that is now for logouts, to which no rule applies.
+    fn store_uri(&mut self, one: &ClientAppRedirectUri) {
         let uris = self.uris.entry(one.client_app_id.0).or_default();
         match one.redirect_uri_type {
             RedirectUriType::Login => uris.insert(one.id.0, one.uri.as_str().to_owned()),
@@ -55,7 +55,7 @@ impl Known {
     }
 }
 
-/// The rows of a resource whose field holds one of these ids.
+/// The rows of a resource with one of these ids in the field.
 fn load_records<R: Record>(
     tx: &mut Tx<'_>,
     shape: &'static Shape,
@@ -86,36 +86,36 @@ fn apps_of<R: Record>(
     Ok(apps.into_iter().collect())
 }
 
-/// Finds client apps that break the rules of their profile.
+/// Reports client apps that break the rules of their profile.
 pub fn check_apps(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    let known = Known::load(tx, &apps_of(rows, ClientApp::ID)?)?;
+    let stored = Stored::load(tx, &apps_of(rows, ClientApp::ID)?)?;
     let mut violations = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let app = ClientApp::from_values(row.values.clone())?;
         let uris: Vec<&str> =
-            known.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
+            stored.uris.get(&app.id.0).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
         report(
             &CLIENT_APP,
             ClientApp::ID.field(),
             index,
-            &facts(&app, known.configurations.get(&app.id.0), &uris),
+            &facts(&app, stored.configurations.get(&app.id.0), &uris),
             &mut violations,
         );
     }
     Ok(violations)
 }
 
-/// Finds configurations that break the rules of their client apps' profiles.
+/// Reports configurations that break the rules of their client apps' profiles.
 pub fn check_configurations(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_AUTHENTICATION_CONFIGURATION;
-    let known = Known::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
+    let stored = Stored::load(tx, &apps_of(rows, Configuration::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let configuration = Configuration::from_values(row.values.clone())?;
         let id = configuration.client_app_id.0;
-        let Some(app) = known.apps.get(&id) else { continue };
+        let Some(app) = stored.apps.get(&id) else { continue };
         let uris: Vec<&str> =
-            known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
+            stored.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
         report(
             shape,
             Configuration::CLIENT_APP_ID.field(),
@@ -127,20 +127,20 @@ pub fn check_configurations(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result
     Ok(violations)
 }
 
-/// Finds redirect URIs that break the rules of their client apps' profiles, those of one request together.
+/// Reports redirect URIs that break the rules of their client apps' profiles; those of one request count together.
 pub fn check_uris(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let shape = &CLIENT_APP_REDIRECT_URI;
-    let mut known = Known::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
+    let mut stored = Stored::load(tx, &apps_of(rows, ClientAppRedirectUri::CLIENT_APP_ID)?)?;
     let mut violations = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let new = ClientAppRedirectUri::from_values(row.values.clone())?;
         let id = new.client_app_id.0;
-        known.keep(&new);
-        let Some(app) = known.apps.get(&id) else { continue };
+        stored.store_uri(&new);
+        let Some(app) = stored.apps.get(&id) else { continue };
         let uris: Vec<&str> =
-            known.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
+            stored.uris.get(&id).into_iter().flat_map(HashMap::values).map(String::as_str).collect();
         let own = ClientAppRedirectUri::URI.field();
-        report(shape, own, index, &facts(app, known.configurations.get(&id), &uris), &mut violations);
+        report(shape, own, index, &facts(app, stored.configurations.get(&id), &uris), &mut violations);
     }
     Ok(violations)
 }
@@ -157,11 +157,12 @@ fn in_a_sentence(text: &str) -> String {
     }
 }
 
-/// The settings of a stored client app whose use this release refuses.
+/// The settings of a stored client app that this release does not serve.
 pub fn unserved_settings(values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
     let app = ClientApp::from_values(values.to_vec())?;
-    let found = unserved(&facts(&app, None, &[])).into_iter().filter(|one| one.used_at != Use::WhenAsked);
-    let named = found.filter_map(|one| {
+    let unserved_uses =
+        unserved(&facts(&app, None, &[])).into_iter().filter(|one| one.used_at != Use::WhenAsked);
+    let named = unserved_uses.filter_map(|one| {
         let field = CLIENT_APP.fields.iter().find(|field| field.is_named(one.member))?;
         Some((field, one.detail.to_owned()))
     });

@@ -1,4 +1,4 @@
-//! Refused authorization and token requests of client apps, so that administrators find out why an app does not work.
+//! Refused authorization and token requests of client apps, which show administrators why an app does not work.
 
 use chancery_record::{KEY, Name, SHOWN, ShortText, Timestamp, id_types, record};
 use chancery_resource::{Action as A, Method as M, Op, Permit::TenantMember, Reach, Shape};

@@ -1,5 +1,5 @@
-//! Owners of resource keys: the subscription whose client app named the resource first owns it, for as long
-//! as one of its client apps names it. Otherwise anybody could name it too, and get tokens for another's API.
+//! Owners of resource keys: the subscription of the client app that named the resource first owns it, as long
+//! as one of its client apps names it. Otherwise any subscription could name it, and get tokens for another's API.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{CLIENT_APP, scope_and_resource::ClientAppResource};
 use crate::subscription::resolve::{conflict, subscriptions_of};
 
-/// Claims the resources that rows name for the subscriptions of their client apps, and finds those that
+/// Claims the resources that rows name for the subscriptions of their client apps, and reports those that
 /// another subscription owns. Each resource has one row in the database, so that of two concurrent claims
 /// one wins.
 pub fn claim(
@@ -25,7 +25,7 @@ pub fn claim(
     let app_of = |row: &ProposedRow<'_>| row.get(ClientAppResource::CLIENT_APP_ID).map(|app| app.0);
     let apps = rows.iter().map(app_of).collect::<Result<HashSet<_>, _>>()?;
     let apps = visible(writer.context, tx, &CLIENT_APP, &apps.into_iter().collect::<Vec<_>>())?;
-    let homes = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
+    let subscriptions = subscriptions_of(tx, "client_app", &apps.into_keys().collect::<Vec<_>>())?;
     let (mut violations, mut named) = (Vec::new(), Vec::new());
     for (index, row) in rows.iter().enumerate() {
         let Some(key) = row.text(ClientAppResource::KEY) else { continue };
@@ -42,8 +42,8 @@ pub fn claim(
                     detail,
                 });
             }
-        } else if let Some(home) = homes.get(&app_of(row)?) {
-            named.push((index, key, *home));
+        } else if let Some(subscription) = subscriptions.get(&app_of(row)?) {
+            named.push((index, key, *subscription));
         }
     }
     let changed: Vec<i64> = rows.iter().filter_map(|row| row.was.map(|was| was.rid)).take(LIST).collect();
@@ -62,8 +62,9 @@ pub fn claim(
         Some(conflict(*index, ClientAppResource::KEY, detail))
     }));
     named.retain(|(_, key, _)| !others.contains_key(*key));
-    let owners = take(tx, &named.iter().map(|(_, key, home)| (*key, *home)).rev().collect())?;
-    let foreign = named.iter().filter(|(_, key, home)| owners.get(*key) != Some(home));
+    let owners =
+        claim_free(tx, &named.iter().map(|(_, key, subscription)| (*key, *subscription)).rev().collect())?;
+    let foreign = named.iter().filter(|(_, key, subscription)| owners.get(*key) != Some(subscription));
     let refuse = |index| {
         let detail = "belongs to another subscription, whose client app has it";
         conflict(index, ClientAppResource::KEY, detail)
@@ -72,11 +73,8 @@ pub fn claim(
     Ok(violations)
 }
 
-/// Claims resources without an owner for whoever named them first, and notes the normal form of those that lack it: an
-/// older release, running beside this one, creates them without.
-///
-/// # Errors
-/// Errors of the store.
+/// Claims resources without an owner for the first subscription that named them, and stores missing normal forms: an
+/// older release, running in parallel, creates them without.
 pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let text = StateTable::ResourceOwner.insert("(key, subscription_id) \
         SELECT r.key, a.subscription_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
@@ -84,17 +82,17 @@ pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         AND r.rid = (SELECT min(f.rid) FROM client_app_resource f WHERE f.key = r.key) \
         AND r.key NOT IN ('PlatformManagementService', 'PlatformUserStoreService') ON CONFLICT DO NOTHING");
     tx.execute(&text, &[])?;
-    note_spellings(tx)
+    store_normal_forms(tx)
 }
 
-/// Of these resources those that a client app has in another spelling (RFC 3986, sections 6.2.2 and 6.2.3), with it. Rows
+/// The resources that a client app has in another spelling (RFC 3986, sections 6.2.2 and 6.2.3), with that spelling. Rows
 /// that are changed themselves do not count.
 fn other_spellings(
     tx: &mut Tx<'_>,
     named: &[(usize, &str, Uuid)],
     changed: &[i64],
 ) -> Result<HashMap<String, String>, Problem> {
-    let mut found = HashMap::new();
+    let mut spellings_by_key = HashMap::new();
     for chunk in named.chunks(LIST) {
         let mut sql = Sql::new(
             "SELECT o.key, o.normal_key FROM resource_owner o WHERE EXISTS (SELECT 1 FROM client_app_resource r \
@@ -113,17 +111,17 @@ fn other_spellings(
         })?;
         for (_, name, _) in chunk {
             let spellings = known.get(&normal_resource(name)).map(Vec::as_slice).unwrap_or_default();
-            // what is spelled in two ways since before stays
+            // existing double spellings stay
             if let Some(other) = spellings.first().filter(|_| !spellings.iter().any(|known| known == name)) {
-                found.insert((*name).to_owned(), other.clone());
+                spellings_by_key.insert((*name).to_owned(), other.clone());
             }
         }
     }
-    Ok(found)
+    Ok(spellings_by_key)
 }
 
-/// Notes the normal form of resources that have none: those of an older release.
-fn note_spellings(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+/// Stores the normal form of resources without one, which an older release created.
+fn store_normal_forms(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     loop {
         let mut keys = Vec::new();
         let text =
@@ -142,16 +140,16 @@ fn note_spellings(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     }
 }
 
-/// Claims free resources for subscriptions; returns the owner of each resource then.
-fn take(tx: &mut Tx<'_>, wanted: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
-    let (mut owners, wanted): (_, Vec<_>) = (HashMap::new(), wanted.iter().collect());
-    for chunk in wanted.chunks(LIST) {
+/// Claims free resources for subscriptions; returns the resulting owner of each resource.
+fn claim_free(tx: &mut Tx<'_>, requested: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
+    let (mut owners, requested): (_, Vec<_>) = (HashMap::new(), requested.iter().collect());
+    for chunk in requested.chunks(LIST) {
         let mut sql = Sql::new("(key, subscription_id, normal_key) VALUES ");
-        for (index, (key, home)) in chunk.iter().enumerate() {
+        for (index, (key, subscription)) in chunk.iter().enumerate() {
             sql.add(if index == 0 { "(" } else { ", (" });
             sql.add_bound(**key);
             sql.add(", ");
-            sql.add_bound(**home);
+            sql.add_bound(**subscription);
             sql.add(", ");
             sql.add_bound(normal_resource(key));
             sql.add(")");

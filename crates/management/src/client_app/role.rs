@@ -14,7 +14,9 @@ use uuid::Uuid;
 
 use super::{CLIENT_APP, ClientAppId, administrator, controller::note, scope_and_resource::of_client_app};
 use crate::{
-    grant::{Target, check_grants, check_stores, check_targets, homes_of, is_home, target_of, targets_alone},
+    grant::{
+        Target, check_grants, check_stores, check_targets, covers_owner, owners_of, target_of, targets_alone,
+    },
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     tenant::{TENANT, TenantId},
 };
@@ -101,7 +103,7 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
 .ruled::<ClientAppRole>()
 .validate_rows(check)
 .after_write(|context, tx, values| note(context, tx, ClientAppRole::CLIENT_APP_ID.get(values)?))
-.postcondition(administrator::keep_one)
+.postcondition(administrator::require_system_admin)
 .bumps_epoch();
 
 fn check(
@@ -114,10 +116,11 @@ fn check(
         .map(|row| ClientAppRole::from_values(row.values.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let apps: HashSet<Uuid> = roles.iter().map(|role| role.client_app_id.0).collect();
-    let homes = homes_of(tx, &apps.into_iter().collect::<Vec<_>>())?;
+    let owners = owners_of(tx, &apps.into_iter().collect::<Vec<_>>())?;
     let grants = roles.iter().map(|role| {
-        let home = homes.get(&role.client_app_id.0).copied();
-        let (customer, subscription) = home.filter(|home| is_home(&writer.context.scope, *home)).unzip();
+        let owner = owners.get(&role.client_app_id.0).copied();
+        let (customer, subscription) =
+            owner.filter(|owner| covers_owner(&writer.context.scope, *owner)).unzip();
         let scope = role.role_type.scope(|kind| match kind {
             ScopeKind::Customer => customer,
             ScopeKind::Subscription => subscription,

@@ -74,8 +74,8 @@ impl Rules for ClientAppResource {
     }
 }
 
-/// The most scopes of a client app: the token endpoint reads all of them.
-const MOST_SCOPES: usize = 1000;
+/// The maximum number of scopes of a client app: the token endpoint reads all of them.
+const MAX_SCOPES: usize = 1000;
 
 /// The shape of scopes.
 pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
@@ -83,7 +83,7 @@ pub static CLIENT_APP_SCOPE: Shape = Shape::of::<ClientAppScope>(
     "client_app_scope",
     Reach::Of(ClientAppScope::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.belonging(&[Parent::new(ClientAppScope::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST_SCOPES)])
+.belonging(&[Parent::new(ClientAppScope::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MAX_SCOPES)])
 .unique(&[
     Unique::new("client_app_scope__id", &[ClientAppScope::ID.field()]),
     Unique::new(
@@ -125,7 +125,7 @@ pub static RESOURCES: [Op; 9] = standard!(
     &CLIENT_APP_RESOURCE
 );
 
-/// The operation that lists the parts of one client app.
+/// The operation that lists the children of one client app.
 pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape, run: Run) -> Op {
     let about = "Lists what belongs to a client app.";
     Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(run)), about)

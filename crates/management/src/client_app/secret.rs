@@ -50,7 +50,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     Reach::Of(ClientAppSecret::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
 .grave()
-.belonging(&[Parent::new(ClientAppSecret::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MOST)])
+.belonging(&[Parent::new(ClientAppSecret::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MAX_SECRETS)])
 .unique(&[
     Unique::new("client_app_secret__id", &[ClientAppSecret::ID.field()]),
     Unique::new(
@@ -59,24 +59,24 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     )
     .reported_at(ClientAppSecret::SECRET),
 ])
-.validate_rows(make)
+.validate_rows(create)
 .after_write(|context, tx, values| {
     let app = ClientAppSecret::CLIENT_APP_ID.get(values)?;
-    administrator::keep_one_beyond(context, tx, app, ClientAppSecret::EXPIRY.get(values)?)?;
+    administrator::require_system_admin_until(context, tx, app, ClientAppSecret::EXPIRY.get(values)?)?;
     note(context, tx, app)
 })
-.postcondition(administrator::keep_one)
+.postcondition(administrator::require_system_admin)
 .removable()
 .bumps_epoch();
 
-/// The most secrets of a client app: the token endpoint reads all of them.
-const MOST: usize = 1000;
-/// Fewest and most characters of a value.
+/// The maximum number of secrets of a client app: the token endpoint reads all of them.
+const MAX_SECRETS: usize = 1000;
+/// The bounds of the length of a value, in characters.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=512;
-/// Fewest bytes of a value that can sign (RFC 7518, section 3.2, for HS256).
-const SIGNING: usize = 32;
+/// The minimum size of a value that can sign, in bytes (RFC 7518, section 3.2, for HS256).
+const MIN_SIGNING_BYTES: usize = 32;
 
-/// A new value. It begins with a letter, since programs take a dash that leads for an option's.
+/// A new value. It begins with a letter, because programs parse a leading dash as an option.
 fn generated() -> String {
     loop {
         let value = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
@@ -87,14 +87,14 @@ fn generated() -> String {
 }
 
 /// Generates the values of new rows, or digests those provided. A replacement may repeat the stored value.
-fn make(
+fn create(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let apps = rows.iter().map(|row| Ok(row.get(ClientAppSecret::CLIENT_APP_ID)?.0));
     let apps = apps.collect::<Result<Vec<_>, Mismatch>>()?;
-    let signing = configuration::which_sign(tx, &apps)?;
+    let signing = configuration::with_client_secret_jwt(tx, &apps)?;
     let mut violations = Vec::new();
     for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_some()) {
         let given = row
@@ -119,7 +119,7 @@ fn make(
                 ClientAppSecret::SECRET,
                 "must have 16 to 512 characters, or be left to the server",
             ));
-        } else if signs && secret.len() < SIGNING {
+        } else if signs && secret.len() < MIN_SIGNING_BYTES {
             violations.push(wrong(
                 index,
                 ClientAppSecret::SECRET,

@@ -1,5 +1,5 @@
-//! What the tokens of a person would tell a client app, without issuing any. The crate of the OpenID provider, which depends on this
-//! one, finds it out by the code that issues tokens.
+//! Preview of the claims in the tokens for a client app, without issuing any. The crate of the OpenID provider, which depends on this
+//! one, computes it with the code that issues tokens.
 
 use chancery_application::ApplicationUserId;
 use chancery_record::{
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::CLIENT_APP;
 use crate::{idp_instance::IdpInstanceId, tenant::TenantId};
 
-/// The most resources of a request, as at the authorization endpoint.
+/// The maximum number of resources in a request, as at the authorization endpoint.
 static RESOURCES: ListRule = ListRule { item: &Key::RULE, most: 32 };
 
-/// The resources that a client app asks for.
+/// The resources that a client app requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedResources(pub Vec<String>);
+pub struct RequestedResources(pub Vec<String>);
 
-impl FieldType for AskedResources {
+impl FieldType for RequestedResources {
     const KIND: Kind = Kind::Texts(&RESOURCES);
     fn into_value(self) -> RecordValue {
         list_value(&self.0)
@@ -44,7 +44,7 @@ record! {
         /// The scope of the authorization request; all that the client app may be granted where none is given.
         scope: Option<ShortText> = OPEN.like("openid profile email"),
         /// The resources of the authorization request (RFC 8707); those of the client app where there are none.
-        resources: AskedResources = OPEN.or(DefaultValue::Text("[]")),
+        resources: RequestedResources = OPEN.or(DefaultValue::Text("[]")),
         /// The parameter claims of the authorization request, as JSON.
         claims: Option<JsonText> = OPEN.like("{}"),
     }
@@ -53,7 +53,7 @@ record! {
 static BODY: BodyForm = BodyForm::of::<TokenPreview>("TokenPreview");
 static REPLY: JsonForm = JsonForm { name: "PreviewedTokens", schema };
 
-/// Why a claim is included.
+/// The reasons why a claim is included.
 const ORIGINS: [&str; 6] =
     ["Protocol", "SignIn", "Scope", "ClaimsParameter", "ClaimRule", "IncludeGroupsClaims"];
 

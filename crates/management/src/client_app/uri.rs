@@ -162,16 +162,16 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     Ok(violations)
 });
 
-/// Refuses a new address with `*`: administrators of other servers mean any address by it, and it would match none (RFC 9700,
+/// Refuses a new address with `*`: on other servers it is a wildcard, but here it would match nothing (RFC 9700,
 /// section 2.1).
 fn check_wildcards(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
     let is_new = |row: &ProposedRow<'_>, uri: &str| {
         row.was.is_none_or(|was| ClientAppRedirectUri::URI.text(&was.values) != Some(uri))
     };
-    let has_one = |row: &ProposedRow<'_>| {
+    let has_wildcard = |row: &ProposedRow<'_>| {
         row.text(ClientAppRedirectUri::URI).is_some_and(|uri| uri.contains('*') && is_new(row, uri))
     };
-    let rows = rows.iter().enumerate().filter(|(_, row)| has_one(row));
+    let rows = rows.iter().enumerate().filter(|(_, row)| has_wildcard(row));
     let detail = "must not have *: addresses match exactly, so register each one";
     rows.map(|(index, _)| wrong(index, ClientAppRedirectUri::URI, detail)).collect()
 }
@@ -201,7 +201,7 @@ mod tests {
     use super::{host, scheme};
 
     #[test]
-    fn addresses_are_taken_apart() {
+    fn scheme_and_host_are_parsed() {
         assert_eq!(scheme("com.example.app:/back"), Some("com.example.app"));
         assert_eq!(scheme("back"), None);
         assert_eq!(scheme("1x:y"), None);

@@ -1,6 +1,6 @@
-//! Custom assets: files that pages show.
+//! Custom assets: files that the sign-in pages embed.
 
-use chancery_presentation::{asset, location::Kind as Wanted};
+use chancery_presentation::{asset, location::Kind as LocationKind};
 use chancery_record::{
     Bytes, FieldType, Form, HIDDEN, Json, KEY, Kind, Mismatch, Name, OPEN, SHOWN, Token, Value, record,
 };
@@ -14,8 +14,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    judge::judge,
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
+    slow_validation::validate_items,
 };
 
 /// A media type that an asset can have.
@@ -91,7 +91,7 @@ fn check(
         CustomAsset::FILE_NAME.field().set(row.values, name.into());
         files.push((kind, data));
     }
-    violations.extend(judge(writer, Purpose::Image, files, |(kind, data)| {
+    violations.extend(validate_items(writer, Purpose::Image, files, |(kind, data)| {
         asset::check(kind, data).map(|()| 0).map_err(|detail| vec![(CustomAsset::DATA.field(), detail)])
     })?);
     Ok(violations)
@@ -129,7 +129,7 @@ fn mime_types_schema() -> serde_json::Value {
 /// The operations on custom assets.
 pub static OPERATIONS: [Op; 9] =
     standard!("CustomAsset", "/CustomAsset", TenantAdmin, TenantAdmin, &CUSTOM_ASSET);
-/// Operations on custom assets beside the pattern.
+/// Operations on custom assets beyond the standard ones.
 pub static MORE: &[Op] = &[
     Op::new(
         "GetCustomAssetMimeTypes",
@@ -157,7 +157,7 @@ pub fn image_types() -> impl Iterator<Item = &'static str> {
     asset::mime_types().iter().copied().filter(|kind| kind.starts_with("image/"))
 }
 
-/// What a path holds as it is (RFC 3986, section 3.3).
+/// The characters of a path that are not percent-encoded (RFC 3986, section 3.3).
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The path at this server of the asset at a location.
@@ -181,7 +181,7 @@ fn create_expanded(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
         subscription: (CustomAssetCreateByExpander::SUBSCRIPTION_ID.field(), form.subscription_id),
         name: (CustomAssetCreateByExpander::ASSET_FILE_NAME.field(), form.asset_file_name.as_str()),
     };
-    let location = named.expand(Wanted::Asset)?;
+    let location = named.expand(LocationKind::Asset)?;
     let given = |member: &str| {
         call.request.body.as_ref().and_then(|body| body.get(member)).cloned().unwrap_or(Json::Null)
     };

@@ -1,11 +1,11 @@
-//! Custom views: templates of the pages that people see.
+//! Custom views: templates of the sign-in pages.
 
-mod room;
+mod quota;
 
 pub mod preview;
 
 use chancery_presentation::{
-    location::{Kind as Wanted, level_of, prefix},
+    location::{Kind as LocationKind, level_of, prefix},
     shipped, view,
 };
 use chancery_record::{Form, HIDDEN, Json, KEY, Name, OPEN, SHOWN, Token, Value, ViewText, misspelt, record};
@@ -19,8 +19,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    judge::judge,
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
+    slow_validation::validate_items,
     subscription::resolve::wrong,
 };
 
@@ -66,59 +66,59 @@ fn check(
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = settle_levels(writer.context, tx, &LOCATED, rows)?;
-    violations.extend(room::check(tx, rows)?);
+    violations.extend(quota::check(tx, rows)?);
     violations.extend(misnamed(rows));
-    // what is there stays: an earlier release may have taken it
-    let judged = |row: &ProposedRow<'_>| {
+    // an unchanged template is not validated: an earlier release may have accepted it
+    let to_validate = |row: &ProposedRow<'_>| {
         let content = row.text(CustomView::CONTENT).unwrap_or_default();
         let is_new = row.was.is_none_or(|was| was.text(CustomView::CONTENT) != Some(content));
         let location = row.text(CustomView::LOCATION).unwrap_or_default();
         let name = location.rsplit('/').next().unwrap_or_default();
         (name.to_owned(), if is_new { content.to_owned() } else { String::new() })
     };
-    let views: Vec<_> = rows.iter().map(judged).collect();
+    let views: Vec<_> = rows.iter().map(to_validate).collect();
     if views.iter().any(|(_, content)| !content.is_empty()) {
-        violations.extend(judge(writer, Purpose::Page, views, judge_view)?);
+        violations.extend(validate_items(writer, Purpose::Page, views, validate_view)?);
     }
     Ok(violations)
 }
 
-/// The page of another release: a view of this name would be shown by nothing here.
-const NO_PAGE: &str = "Account";
+/// A page of another release: no page here would show a view of this name.
+const REMOVED_PAGE: &str = "Account";
 
-/// New views whose names are no page's, and can be meant for nothing else. Another name is that of a part, which views include.
+/// Rejects new views that misspell the name of a page. Any other name is that of a partial, which views include.
 fn misnamed(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
-    let judged = |(index, row): (usize, &ProposedRow<'_>)| {
+    let check_name = |(index, row): (usize, &ProposedRow<'_>)| {
         let location = row.text(CustomView::LOCATION).filter(|_| row.was.is_none())?;
         let (level, id) = level_of(location)?;
-        let name = location.strip_prefix(prefix(Wanted::View, level, id).as_str())?;
+        let name = location.strip_prefix(prefix(LocationKind::View, level, id).as_str())?;
         if shipped::all_names().any(|known| known == name) {
             return None;
         }
         let detail = match misspelt(name, shipped::all_names()) {
             Some(known) => format!("must end with the name of a page: did you mean {known}?"),
-            None if name == NO_PAGE => {
+            None if name == REMOVED_PAGE => {
                 format!("must end with the name of a page: {name} is none here")
             }
             None => return None,
         };
         Some(wrong(index, CustomView::LOCATION, detail))
     };
-    rows.iter().enumerate().filter_map(judged).collect()
+    rows.iter().enumerate().filter_map(check_name).collect()
 }
 
-/// What this release refuses of a stored view. It is served as far as its template is allowed, or the shipped view in its place.
+/// Faults of a stored view. It is served as far as its template is allowed, else the shipped view is.
 pub fn refusals(values: &[Value]) -> Vec<FieldFault> {
     let location = CustomView::LOCATION.text(values).unwrap_or_default();
     let name = location.rsplit('/').next().unwrap_or_default().to_owned();
     let content = CustomView::CONTENT.text(values).unwrap_or_default().to_owned();
-    judge_view(&(name, content)).err().unwrap_or_default()
+    validate_view(&(name, content)).err().unwrap_or_default()
 }
 
-/// Judges a view by its name and its template: by the template, and by the pages that come of it.
-fn judge_view((name, content): &(String, String)) -> Result<u64, Vec<FieldFault>> {
-    let judged = view::check(content).and_then(|()| view::check_page(name, content));
-    judged.map(|()| 0).map_err(|refusal| {
+/// Validates a view by its name and its template: the template, and the pages that are rendered from it.
+fn validate_view((name, content): &(String, String)) -> Result<u64, Vec<FieldFault>> {
+    let result = view::check(content).and_then(|()| view::check_page(name, content));
+    result.map(|()| 0).map_err(|refusal| {
         let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
         vec![(CustomView::CONTENT.field(), detail)]
     })
@@ -157,7 +157,7 @@ fn content_schema() -> serde_json::Value {
 /// The operations on custom views.
 pub static OPERATIONS: [Op; 9] =
     standard!("CustomView", "/CustomView", TenantAdmin, TenantAdmin, &CUSTOM_VIEW);
-/// Operations on custom views beside the pattern.
+/// Operations on custom views beyond the standard ones.
 pub static MORE: &[Op] = &[
     Op::new(
         "CreateCustomViewFromTemplate",
@@ -217,7 +217,7 @@ fn create_from_template(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Prob
         subscription: (CustomViewCreateFromTemplate::SUBSCRIPTION_ID.field(), form.subscription_id),
         name: (CustomViewCreateFromTemplate::VIEW_NAME.field(), name),
     };
-    let location = named.expand(Wanted::View)?;
+    let location = named.expand(LocationKind::View)?;
     let body = Json::Object(vec![
         ("location".to_owned(), Json::Text(location)),
         ("content".to_owned(), Json::Text(content.to_owned())),

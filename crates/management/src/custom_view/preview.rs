@@ -1,4 +1,4 @@
-//! A view as it would look, filled with a sample, before it is saved.
+//! Preview of a view with sample data, before it is saved.
 
 use chancery_presentation::{
     language::Language,
@@ -119,18 +119,18 @@ fn schema() -> Value {
     })
 }
 
-/// What comes of a preview: the page, or why there is none.
-type Shown = Result<String, Failure>;
+/// The rendered page, or the failure.
+type Rendered = Result<String, Failure>;
 
-/// What is shown.
-struct Wanted {
+/// The page and the sample to render.
+struct PreviewRequest {
     page: String,
     sample: String,
     context: Value,
     samples: Vec<String>,
 }
 
-impl Wanted {
+impl PreviewRequest {
     fn of(form: &ViewPreview, name: &str) -> Result<Self, Problem> {
         let page = match &form.page {
             Some(page) => page.0.as_str(),
@@ -156,17 +156,17 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = read_form::<ViewPreview>(call)?;
     let location = form.location.0.clone();
     let (name, levels) = owner_of(call, tx, &location)?;
-    let mut wanted = Wanted::of(&form, &name)?;
-    if let Some(shown) = call.result::<Shown>() {
-        let failure = shown.as_ref().as_ref().err().map(|failure| {
+    let mut request = PreviewRequest::of(&form, &name)?;
+    if let Some(rendered) = call.result::<Rendered>() {
+        let failure = rendered.as_ref().as_ref().err().map(|failure| {
             let refusal = &failure.refusal;
             json!({ "view": failure.view, "line": refusal.line, "column": refusal.column, "detail": refusal.detail })
         });
-        let told = json!({
-            "page": wanted.page, "sample": wanted.sample, "samples": wanted.samples,
-            "html": shown.as_ref().as_ref().ok(), "failure": failure,
+        let body = json!({
+            "page": request.page, "sample": request.sample, "samples": request.samples,
+            "html": rendered.as_ref().as_ref().ok(), "failure": failure,
         });
-        call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
+        call.answer.bytes.extend_from_slice(body.to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
     let mut appearance = Appearance::read(tx, levels)?;
@@ -181,11 +181,11 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             appearance.put(name, value.as_str());
         }
     }
-    if let Some(context) = wanted.context.as_object_mut().filter(|_| form.page_links.is_some()) {
-        // not those of the sample
+    if let Some(context) = request.context.as_object_mut().filter(|_| form.page_links.is_some()) {
+        // the links of the sample do not apply
         context.remove("links");
     }
-    appearance.fill(&mut wanted.context);
+    appearance.fill(&mut request.context);
     let mut own = appearance.own().to_vec();
     if let Some(content) = form.content {
         own.extend([(name.clone(), content.as_str().to_owned()), (location, content.as_str().to_owned())]);
@@ -194,17 +194,17 @@ fn preview(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         PageLanguage::En => Language::English,
         PageLanguage::De => Language::German,
     };
-    let work = move || -> Shown {
+    let work = move || -> Rendered {
         let (views, failures) = Views::new(language, own);
         match failures.into_iter().find(|failure| failure.view == name) {
             Some(failure) => Err(failure),
-            None => views.render(&wanted.page, &wanted.context).map(|shown| shown.html),
+            None => views.render(&request.page, &request.context).map(|shown| shown.html),
         }
     };
     Ok(Answer::after(Work::new(Purpose::Page, work)))
 }
 
-/// The name of a view at a location, and whose it is.
+/// The name of the view at a location, and its owner.
 fn owner_of(call: &Call, tx: &mut Tx<'_>, location: &str) -> Result<(String, Owners), Problem> {
     let wrong = |detail: &str| Problem::wrong_field(ViewPreview::LOCATION, detail);
     let (level, id) = level_of(location).ok_or_else(|| wrong("must be a view's"))?;

@@ -1,4 +1,4 @@
-//! Effective permissions: what a principal may do on this server, and by which roles.
+//! Effective permissions: the permissions of a principal on this server, and their roles.
 
 mod roles;
 
@@ -117,7 +117,7 @@ fn of_client_app(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, "ClientApp", roles::of_client_app)
 }
 
-/// Answers with a principal's roles and permissions. There can be very many roles: each is written when it is
+/// Responds with a principal's roles and permissions. There can be very many roles: each is written when it is
 /// read, and only its type and the widest scope stay in memory.
 fn answer(
     call: &mut Call,

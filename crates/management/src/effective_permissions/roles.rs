@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use crate::grant::target_of;
 
-/// The most groups whose roles are read.
+/// The maximum number of groups that are searched for roles.
 const MAX_GROUPS: usize = 10_000;
-/// The most roles that one query reads.
+/// The maximum number of roles that one query reads.
 const MAX_ROLES: usize = 100_000;
 
 /// A role of a principal, with the assignment's source and its scope.

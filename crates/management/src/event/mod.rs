@@ -54,7 +54,7 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// The resources among whose rows a reader may see who acted.
+/// The resources that can be actors of an event, as far as the reader may see them.
 pub static ACTORS: [&Shape; 2] = [&CLIENT_APP, &APPLICATION_USER];
 
 fn changes(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

@@ -1,4 +1,4 @@
-//! Where events of the configuration and of sign-ins are sent.
+//! Event subscriptions: webhooks for events of the configuration and of sign-ins.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,7 +30,7 @@ pub static EVENT_SUBSCRIPTION: Shape = Shape::of::<EventSubscription>(
 .after_write(keep_places)
 .named_events(NAMED_EVENTS);
 
-/// The shape of what came of their deliveries.
+/// The shape of the deliveries of a subscription.
 static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>(
     "EventDelivery",
     DELIVERIES[0],
@@ -38,8 +38,8 @@ static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>(
 )
 .belonging(&[Parent::new(EventDelivery::EVENT_SUBSCRIPTION_ID, &EVENT_SUBSCRIPTION)]);
 
-/// The most of a subscription.
-const MOST: usize = 100;
+/// The maximum number of event subscriptions of a subscription.
+const MAX_SUBSCRIPTIONS: usize = 100;
 
 fn check(
     writer: Writer<'_>,
@@ -58,14 +58,14 @@ fn check(
     sql.add(" GROUP BY subscription_id");
     let mut counts: HashMap<Uuid, usize> = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        counts.insert(row.id(0)?, usize::try_from(row.int(1)?).unwrap_or(MOST));
+        counts.insert(row.id(0)?, usize::try_from(row.int(1)?).unwrap_or(MAX_SUBSCRIPTIONS));
         Ok(())
     })?;
     for (index, row) in new() {
         let Some(owner) = own.field().id(row.values) else { continue };
         let count = counts.entry(owner).or_default();
         *count += 1;
-        if *count > MOST {
+        if *count > MAX_SUBSCRIPTIONS {
             violations.push(conflict(index, own, "has 100 event subscriptions already, which is the most"));
         }
     }
@@ -80,6 +80,6 @@ pub static OPERATIONS: [Op; 9] = added(standard!(
     TenantAdmin,
     &EVENT_SUBSCRIPTION
 ));
-/// Those beyond the standard pattern.
+/// Operations beyond the standard ones.
 pub static MORE: [Op; 5] =
     event_subscription_operations!("/EventSubscription", TenantAdmin, &EVENT_SUBSCRIPTION, &EVENT_DELIVERY);

@@ -17,13 +17,13 @@ use chancery_resource::{
 use super::record::{IdentityReplacement, NewIdentityReplacement};
 use crate::idp_instance::{IDP_INSTANCE, IdpInstance};
 
-/// A platform user whose identities are changed.
+/// A platform user, as the owner of identities.
 pub struct PlatformUser {
     /// Its row.
     pub row: StoredRow,
     /// The row as the owner of its identities.
     owner: OwnerRow,
-    /// Whether the user that it mirrors is in the deletion quarantine.
+    /// Whether the mirrored user is in the deletion quarantine.
     pub is_hidden: bool,
 }
 
@@ -44,7 +44,7 @@ pub fn optional<T>(found: Result<T, Problem>) -> Result<Option<T>, Problem> {
 }
 
 impl PlatformUser {
-    /// A platform user within the caller's reach, hidden or not.
+    /// A platform user in the caller's scope, hidden or not.
     pub fn find(context: &Context, tx: &mut Tx<'_>, id: Uuid) -> Result<Self, Problem> {
         let (row, is_hidden) = match optional(load(context, tx, &APPLICATION_USER, None, Value::Id(id)))? {
             Some(row) => (row, false),
@@ -63,15 +63,15 @@ impl PlatformUser {
         optional(load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(id.0)))
     }
 
-    /// The platform user's active identity, preferably at the instance that it comes from.
+    /// The platform user's active identity, preferably at its home instance.
     pub fn current(&self, context: &mut Context, tx: &mut Tx<'_>) -> Result<ApplicationIdentityId, Problem> {
-        let home = self.row.get(ApplicationUser::IDP_INSTANCE_ID)?;
+        let home_instance = self.row.get(ApplicationUser::IDP_INSTANCE_ID)?;
         let found = context.on_configuration(|context| {
             let sql =
                 select_of(context, &APPLICATION_IDENTITY, &self.owner).push(" AND t.lifecycle_status = ");
             let sql =
                 sql.bind(LifecycleStatus::Active.name()).push(" ORDER BY CASE WHEN t.idp_instance_id = ");
-            let sql = sql.bind(home).push(" THEN 0 ELSE 1 END, t.rid LIMIT 1");
+            let sql = sql.bind(home_instance).push(" THEN 0 ELSE 1 END, t.rid LIMIT 1");
             optional(load_by(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), &sql))
         })?;
         let found = found.map(|row| ApplicationIdentity::from_values(row.values)).transpose()?;
@@ -85,18 +85,18 @@ impl PlatformUser {
         &self,
         context: &mut Context,
         tx: &mut Tx<'_>,
-        wanted: &TargetIdentity,
+        target: &TargetIdentity,
     ) -> Result<ApplicationIdentityId, Problem> {
-        let known = holder(tx, wanted)?;
+        let known = holder(tx, target)?;
         let Some(Holder { identity, owner, status }) = known else {
             let id = ApplicationIdentityId(context.new_id());
             let identity = ApplicationIdentity {
                 id,
                 owner_id: self.owner.id,
-                idp_instance_id: wanted.instance,
-                issuer: wanted.issuer.clone(),
-                subject: wanted.subject.clone(),
-                is_user_store_identity: wanted.is_user_store,
+                idp_instance_id: target.instance,
+                issuer: target.issuer.clone(),
+                subject: target.subject.clone(),
+                is_user_store_identity: target.is_user_store,
                 lifecycle_status: LifecycleStatus::Pending,
             };
             insert(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), &identity.into_values())?;
@@ -112,7 +112,7 @@ impl PlatformUser {
         context.on_configuration(|context| {
             let row = load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(identity))?;
             change(context, tx, &row, |identity| {
-                identity.issuer = wanted.issuer.clone();
+                identity.issuer = target.issuer.clone();
                 identity.lifecycle_status = LifecycleStatus::Pending;
             })
         })?;
@@ -180,29 +180,29 @@ fn change(
 ) -> Result<(), Problem> {
     let mut identity = ApplicationIdentity::from_values(row.values.clone())?;
     change(&mut identity);
-    let telling = AuditAction::As("Modified", "updated");
-    update_unversioned(context, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), telling)
+    let audit = AuditAction::As("Modified", "updated");
+    update_unversioned(context, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), audit)
 }
 
-/// The holder of an identity, whatever its lifecycle status.
+/// The holder of an identity in any lifecycle status.
 pub struct Holder {
     pub identity: Uuid,
     owner: i64,
     status: String,
 }
 
-/// The holder of the wanted identity, if it exists already.
-pub fn holder(tx: &mut Tx<'_>, wanted: &TargetIdentity) -> Result<Option<Holder>, Problem> {
+/// The holder of the target identity, if it exists already.
+pub fn holder(tx: &mut Tx<'_>, target: &TargetIdentity) -> Result<Option<Holder>, Problem> {
     let text = "SELECT id, application_user_rid, lifecycle_status FROM application_identity \
                 WHERE idp_instance_id = ?1 AND subject = ?2";
-    let key = [Value::Id(wanted.instance), wanted.subject.as_str().into()];
+    let key = [Value::Id(target.instance), target.subject.as_str().into()];
     Ok(tx.one(text, &key, |row| {
         Ok(Holder { identity: row.id(0)?, owner: row.int(1)?, status: row.text(2)?.to_owned() })
     })?)
 }
 
 /// The identity that a body requests.
-pub fn wanted(
+pub fn requested_identity(
     context: &Context,
     tx: &mut Tx<'_>,
     form: &NewIdentityReplacement,
@@ -248,7 +248,7 @@ pub fn wanted(
     Ok(TargetIdentity { instance, issuer: OptionValue::new(issuer).map_err(wrong)?, subject, is_user_store })
 }
 
-/// The subject of an identity in a user store: the id of a user who is there.
+/// The subject of an identity in a user store: the id of an existing user.
 fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Result<Name, Problem> {
     let no_user = || {
         Problem::wrong_field(
@@ -263,7 +263,7 @@ fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Re
             "must be the user's id, as replacementUniqueUserId",
         ));
     }
-    if !is_there(tx, instance, user)? {
+    if !is_present(tx, instance, user)? {
         return Err(no_user());
     }
     Name::new(user.to_string())
@@ -271,7 +271,7 @@ fn user_of(tx: &mut Tx<'_>, instance: Uuid, unique: &Name, subject: &Name) -> Re
 }
 
 /// Whether a user store has this user, not in the deletion quarantine.
-pub fn is_there(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<bool, Problem> {
+pub fn is_present(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<bool, Problem> {
     let text = "SELECT 1 FROM user_account u JOIN idp_instance i ON i.rid = u.store \
                 WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
     Ok(tx.one(text, &[Value::Id(instance), Value::Id(user)], |_| Ok(()))?.is_some())

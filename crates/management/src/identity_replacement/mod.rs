@@ -1,4 +1,4 @@
-//! Identity replacements: one identity of a platform user replaces another. Requested by one, approved by
+//! Identity replacements: one identity of a platform user replaces another. Requested by one administrator, approved by
 //! others, executed once; sessions and tokens of the replaced identity are revoked afterwards.
 
 mod identity;
@@ -38,8 +38,8 @@ pub static FIGURES: [Figure; 2] = [
     },
 ];
 
-/// The identities that replace others. The row of one is deleted when its request ends without a
-/// replacement; the request still says what it was.
+/// The replacement identities. The row of one is deleted when its request ends without a
+/// replacement; the request still has its fields.
 static REPLACEMENT_IDENTITY: Shape = Shape::of::<ApplicationIdentity>(
     "ApplicationIdentity",
     "(SELECT r.rid, r.replacement_identity_id AS id, r.replacement_idp_instance_id AS idp_instance_id, \
@@ -74,7 +74,7 @@ static RELATIONS: [Relation; 2] = [
     .single(),
 ];
 
-/// The shape of identity replacements: within the reach of whoever reaches the platform user.
+/// The shape of identity replacements, in the scope of the platform user.
 pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     "IdentityReplacement",
     "identity_replacement",

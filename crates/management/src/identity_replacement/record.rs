@@ -14,28 +14,28 @@ id_types! {
 }
 
 choice_types! {
-    /// Where an identity replacement stands.
+    /// The status of an identity replacement.
     ReplacementStatus {
         /// It waits for approvals.
         PendingApproval,
         /// Enough have approved: it can be executed.
         Approved,
-        /// The identity was replaced; what the old one still has is being ended.
+        /// The identity was replaced; the sessions and tokens of the old one are being ended.
         Executed,
-        /// All of that is ended.
+        /// All of them are ended.
         Completed,
-        /// Some of that could not be ended yet. It is tried again.
+        /// Ending them failed. It is retried.
         RevocationFailed,
-        /// Somebody cancelled it.
+        /// It was cancelled.
         Cancelled,
-        /// It took too long.
+        /// It expired.
         Expired,
     }
     /// One of the two identities of a replacement.
     WhichIdentity {
         /// The one that is replaced.
         Current,
-        /// The one that takes its place.
+        /// The replacement.
         Replacement,
     }
 }

@@ -1,4 +1,4 @@
-//! Requesting a replacement.
+//! Requests a replacement.
 
 use chancery_record::{FieldOf, FieldType, Ids, Name, Record as _, Token, Uuid, Value};
 use chancery_resource::{
@@ -8,7 +8,7 @@ use chancery_resource::{
 
 use super::{
     IDENTITY_REPLACEMENT,
-    identity::{PlatformUser, holder, optional, wanted},
+    identity::{PlatformUser, holder, optional, requested_identity},
     record::{IdentityReplacement, IdentityReplacementId, NewIdentityReplacement, ReplacementStatus},
     transition::expire,
 };
@@ -33,11 +33,11 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         ));
     }
     let user = form.platform_user_id;
-    let nobody =
+    let no_user =
         || Problem::wrong_field(NewIdentityReplacement::PLATFORM_USER_ID, "names no ApplicationUser");
     let person = optional(PlatformUser::find(&call.context, tx, user.0))?.filter(|person| !person.is_hidden);
-    let person = person.ok_or_else(nobody)?;
-    let wanted = wanted(&call.context, tx, &form)?;
+    let person = person.ok_or_else(no_user)?;
+    let target = requested_identity(&call.context, tx, &form)?;
     let fingerprint = fingerprint(call.context.app.proofs);
     if form.policy_fingerprint.is_some_and(|given| !given.as_str().eq_ignore_ascii_case(&fingerprint)) {
         let detail = format!("The replacement settings are other ones: their fingerprint is {fingerprint}.");
@@ -48,12 +48,12 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             "A replacement of an identity of this platform user is open. Execute or cancel it first.";
         return Err(Problem::conflict(detail));
     }
-    if let Some(holder) = holder(tx, &wanted)? {
+    if let Some(holder) = holder(tx, &target)? {
         // closes another platform user's expired request, which may still hold the identity
         find_open(&mut call.context, tx, IdentityReplacement::REPLACEMENT_IDENTITY_ID, holder.identity)?;
     }
     let current = person.current(&mut call.context, tx)?;
-    let replacement = person.reserve(&mut call.context, tx, &wanted)?;
+    let replacement = person.reserve(&mut call.context, tx, &target)?;
     let id = IdentityReplacementId(call.context.new_id());
     let internal = |wrong| Problem::invalid(format!("The fingerprint {wrong}."));
     let record = IdentityReplacement {
@@ -77,10 +77,10 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         revocation_due_on: None,
         revocation_error: None,
         policy_fingerprint: Name::new(fingerprint).map_err(internal)?,
-        replacement_idp_instance_id: wanted.instance,
-        replacement_issuer: wanted.issuer,
-        replacement_subject: wanted.subject,
-        replacement_is_user_store: wanted.is_user_store,
+        replacement_idp_instance_id: target.instance,
+        replacement_issuer: target.issuer,
+        replacement_subject: target.subject,
+        replacement_is_user_store: target.is_user_store,
         open_user_id: Some(user.0),
         concurrency_token: Token::from_value(call.context.new_token())?,
     };
@@ -89,7 +89,7 @@ pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, id.0)
 }
 
-/// The open request whose field has this id. An expired one is closed, and not returned.
+/// The open request with this id in a field. An expired one is closed, and not returned.
 fn find_open<T: FieldType>(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -110,7 +110,7 @@ fn find_open<T: FieldType>(
     Ok(None)
 }
 
-/// Answers with a replacement as it is now.
+/// Responds with the current state of a replacement.
 pub fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem> {
     let stored = load(&call.context, tx, &IDENTITY_REPLACEMENT, None, Value::Id(id))?;
     write_stored(call, tx, &IDENTITY_REPLACEMENT, &stored)?;

@@ -1,4 +1,4 @@
-//! Revocations: once an identity was replaced, a background job ends what it still has, such as sessions
+//! Revocations: once an identity was replaced, a background job ends its sessions
 //! and tokens, and retries until that succeeds.
 
 use chancery_application::{EndOf, sign_out};
@@ -16,9 +16,9 @@ use super::{
 /// How long the lease of a revocation lasts, in milliseconds.
 const LEASE: i64 = 120_000;
 /// The delay after the first failure, in milliseconds; it doubles with each further one.
-const REST: i64 = 10_000;
+const RETRY_DELAY: i64 = 10_000;
 /// The longest delay, in milliseconds.
-const LONGEST_REST: i64 = 3_600_000;
+const MAX_RETRY_DELAY: i64 = 3_600_000;
 
 /// A replaced identity and its platform user.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub struct ReplacedIdentity {
     pub identity: Uuid,
 }
 
-/// Ends one kind of what a replaced identity has. It must be idempotent: it can run again.
+/// Ends one kind of access of a replaced identity. It must be idempotent: it can run again.
 pub type Step = fn(&Context, &mut Tx<'_>, ReplacedIdentity) -> Result<(), Problem>;
 
 /// The steps of a revocation, all in one transaction: the person is signed out.
@@ -46,27 +46,21 @@ pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), Sto
 }
 
 /// Revocations that are due and not leased, the oldest first, at most `limit`.
-///
-/// # Errors
-/// Errors of the store.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<Vec<i64>, StoreError> {
-    let mut found = Vec::new();
+    let mut rids = Vec::new();
     let text = format!(
         "SELECT replacement_rid FROM identity_revocation WHERE due_on <= ?1 AND leased_until <= ?1 \
          ORDER BY due_on, replacement_rid LIMIT {limit}"
     );
     tx.query(&text, &[Value::Int(now.0)], |row| {
-        found.push(row.int(0)?);
+        rids.push(row.int(0)?);
         Ok(())
     })?;
-    Ok(found)
+    Ok(rids)
 }
 
 /// Leases a revocation and counts the attempt, so that one that kills its process is counted too. Returns
 /// whether the revocation was still free.
-///
-/// # Errors
-/// Errors of the store.
 pub fn lease(tx: &mut Tx<'_>, rid: i64, lease: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let changed = tx.execute(
         &StateTable::IdentityRevocation.update(
@@ -116,9 +110,6 @@ pub fn complete(
 }
 
 /// Delays a revocation that failed, longer each time. Returns whether the lease still held.
-///
-/// # Errors
-/// Errors of the store.
 pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str) -> Result<bool, Problem> {
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
     let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else { return Ok(false) };
@@ -127,7 +118,12 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
             "SET due_on = ?1, lease = NULL, leased_until = 0, last_error = ?2 \
          WHERE replacement_rid = ?3 AND lease = ?4",
         ),
-        vec![Value::Int(context.now.plus(rest(attempts)).0), why.into(), Value::Int(rid), Value::Id(lease)],
+        vec![
+            Value::Int(context.now.plus(retry_delay(attempts)).0),
+            why.into(),
+            Value::Int(rid),
+            Value::Id(lease),
+        ],
     )?;
     let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
     let had_failed = replacement.status == Status::RevocationFailed;
@@ -144,15 +140,12 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
 }
 
 /// The delay after so many attempts, in milliseconds.
-fn rest(attempts: i64) -> i64 {
+fn retry_delay(attempts: i64) -> i64 {
     let doublings = u32::try_from(attempts.saturating_sub(1).clamp(0, 20)).unwrap_or(0);
-    (REST << doublings).min(LONGEST_REST)
+    (RETRY_DELAY << doublings).min(MAX_RETRY_DELAY)
 }
 
 /// Whether there are open requests that have expired.
-///
-/// # Errors
-/// Errors of the store.
 pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     let text =
         "SELECT 1 FROM identity_replacement WHERE open_user_id IS NOT NULL AND expires_on <= ?1 LIMIT 1";
@@ -160,9 +153,6 @@ pub fn is_overdue(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
 }
 
 /// Closes expired requests, at most `limit`, and releases their identities. Returns how many it closed.
-///
-/// # Errors
-/// Errors of the store.
 pub fn expire_due(context: &mut Context, tx: &mut Tx<'_>, limit: usize) -> Result<usize, Problem> {
     let mut rids = Vec::new();
     let text = format!(
@@ -182,11 +172,14 @@ pub fn expire_due(context: &mut Context, tx: &mut Tx<'_>, limit: usize) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_REST, REST, rest};
+    use super::{MAX_RETRY_DELAY, RETRY_DELAY, retry_delay};
 
     #[test]
-    fn rests_grow_up_to_a_bound() {
-        assert_eq!([0, 1, 2, 3].map(rest), [REST, REST, 2 * REST, 4 * REST]);
-        assert_eq!([20, 64, i64::MAX].map(rest), [LONGEST_REST; 3]);
+    fn retry_delays_grow_up_to_a_bound() {
+        assert_eq!(
+            [0, 1, 2, 3].map(retry_delay),
+            [RETRY_DELAY, RETRY_DELAY, 2 * RETRY_DELAY, 4 * RETRY_DELAY]
+        );
+        assert_eq!([20, 64, i64::MAX].map(retry_delay), [MAX_RETRY_DELAY; 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! A sign-in by an external identity provider proves an identity of a replacement.
+//! Proof of an identity of a replacement by a sign-in at an external identity provider.
 
 use chancery_record::{Record as _, Uuid, Value};
 use chancery_resource::{Context, Problem, Tx, advance, load_rows};
@@ -12,11 +12,8 @@ const REPLACED: &str = "SELECT r.rid FROM identity_replacement r \
     JOIN application_identity i ON i.id = r.current_identity_id WHERE r.open_user_id = ?1 AND i.idp_instance_id = ?2 \
     AND r.expires_on > ?3 AND r.current_identity_proven_on IS NULL";
 
-/// Sets the proof time of an identity that is to replace another one: its person has just signed in at the external identity provider.
-/// Nobody signs in here by such an identity yet.
-///
-/// # Errors
-/// Those of the store.
+/// Sets the proof time of a replacement identity: its person has just signed in at the external identity provider.
+/// Such an identity cannot be used to sign in here yet.
 pub fn prove_replacing(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -28,11 +25,8 @@ pub fn prove_replacing(
     })
 }
 
-/// Sets the proof time of the identity at this instance that is to be replaced: the person has just signed in by it, with all factors
-/// that were asked for.
-///
-/// # Errors
-/// Those of the store.
+/// Sets the proof time of the identity at this instance that is to be replaced: the person has just signed in with it and all factors
+/// that were required.
 pub fn prove_replaced(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! The transitions of a replacement. Each starts from the state that was read, or does not happen.
+//! The transitions of a replacement. Each applies to the state that was read, or fails.
 
 use chancery_application::{
     APPLICATION_USER, ApplicationUser, check_independence, first_above, roles_of_people,
@@ -11,19 +11,21 @@ use chancery_resource::{
 
 use super::{
     IDENTITY_REPLACEMENT,
-    identity::{PlatformUser, is_there},
+    identity::{PlatformUser, is_present},
     record::{IdentityReplacement, Proof, ReplacementStatus as Status, WhichIdentity},
     request::answer,
     revocation,
 };
 
 /// A replacement: its row and its record.
-type Found = (StoredRow, IdentityReplacement);
+type Loaded = (StoredRow, IdentityReplacement);
 
-/// The start of a transition: the replacement, or the answer where there is no transition.
+/// The start of a transition: the replacement, or the response if there is no transition.
 enum Start {
-    Step(Box<Found>),
-    Over(Answer),
+    /// The replacement is in an allowed state.
+    Ready(Box<Loaded>),
+    /// There is no transition: this is the response.
+    Done(Answer),
 }
 
 /// The replacement that the path names, in one of these states. An expired one is closed, and that is
@@ -34,21 +36,21 @@ fn start(call: &mut Call, tx: &mut Tx<'_>, from: &[Status]) -> Result<Start, Pro
     check_if_match(call, tx, &IDENTITY_REPLACEMENT, &was)?;
     let replacement = IdentityReplacement::from_values(was.values.clone())?;
     if from.contains(&replacement.status) {
-        return Ok(Start::Step(Box::new((was, replacement))));
+        return Ok(Start::Ready(Box::new((was, replacement))));
     }
-    let wanted: Vec<&str> = from.iter().map(|status| status.name()).collect();
+    let allowed: Vec<&str> = from.iter().map(|status| status.name()).collect();
     let detail =
-        format!("The replacement is {}; it must be {}.", replacement.status.name(), wanted.join(" or "));
+        format!("The replacement is {}; it must be {}.", replacement.status.name(), allowed.join(" or "));
     let refusal = Problem::conflict(detail);
     if replacement.status == Status::Expired && replacement.open_user_id.is_some() {
         expire(&mut call.context, tx, &was, replacement)?;
-        return Ok(Start::Over(Answer::refusing(refusal)));
+        return Ok(Start::Done(Answer::refusing(refusal)));
     }
     Err(refusal)
 }
 
 /// Writes a transition, audited as `event`, and answers with the replacement.
-fn step(
+fn commit_transition(
     call: &mut Call,
     tx: &mut Tx<'_>,
     was: &StoredRow,
@@ -60,7 +62,7 @@ fn step(
     answer(call, tx, id)
 }
 
-/// Closes an expired request, by whomever it is noticed.
+/// Closes an expired request, whoever the caller is.
 pub fn expire(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -76,7 +78,7 @@ fn close(
     was: &StoredRow,
     mut replacement: IdentityReplacement,
 ) -> Result<(), Problem> {
-    // reading shows the state as expired already, but the row still has the one before: that is what changes
+    // the view shows the state as expired already, but the row still has the one before, which the audit entry needs
     let open =
         if replacement.approval_satisfied_on.is_some() { Status::Approved } else { Status::PendingApproval };
     let mut values = was.values.clone();
@@ -93,8 +95,8 @@ fn close(
 
 pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (was, mut replacement) = match start(call, tx, &[Status::PendingApproval])? {
-        Start::Step(found) => *found,
-        Start::Over(answer) => return Ok(answer),
+        Start::Ready(loaded) => *loaded,
+        Start::Done(answer) => return Ok(answer),
     };
     let Some(actor) = call.context.actor else { return Err(Problem::conflict("Nobody approves.")) };
     if replacement.requested_by_actor_id == Some(actor) {
@@ -122,7 +124,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         replacement.approval_satisfied_on = Some(call.context.now);
     }
     replacement.approved_by_actor_ids = Ids(approved);
-    step(call, tx, &was, replacement, "approved")
+    commit_transition(call, tx, &was, replacement, "approved")
 }
 
 fn approvals(tx: &mut Tx<'_>, rid: i64) -> Result<Vec<Uuid>, Problem> {
@@ -139,8 +141,8 @@ fn approvals(tx: &mut Tx<'_>, rid: i64) -> Result<Vec<Uuid>, Problem> {
 pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: Proof = read_form(call)?;
     let (was, mut replacement) = match start(call, tx, &[Status::PendingApproval, Status::Approved])? {
-        Start::Step(found) => *found,
-        Start::Over(answer) => return Ok(answer),
+        Start::Ready(loaded) => *loaded,
+        Start::Done(answer) => return Ok(answer),
     };
     if replacement.requested_by_actor_id == call.context.actor {
         let detail = "Who asked for a replacement cannot vouch for its identities: somebody else must.";
@@ -154,14 +156,14 @@ pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return answer(call, tx, replacement.id.0);
     }
     *proven = Some(call.context.now);
-    step(call, tx, &was, replacement, "proven")
+    commit_transition(call, tx, &was, replacement, "proven")
 }
 
 pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let from = [Status::Approved, Status::Executed, Status::Completed, Status::RevocationFailed];
     let (was, mut replacement) = match start(call, tx, &from)? {
-        Start::Step(found) => *found,
-        Start::Over(answer) => return Ok(answer),
+        Start::Ready(loaded) => *loaded,
+        Start::Done(answer) => return Ok(answer),
     };
     if replacement.executed_on.is_some() {
         return answer(call, tx, replacement.id.0);
@@ -174,7 +176,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = replacement.replacement_idp_instance_id;
     if replacement.replacement_is_user_store {
         let user = Uuid::try_parse(replacement.replacement_subject.as_str()).unwrap_or_default();
-        if !is_there(tx, instance, user)? {
+        if !is_present(tx, instance, user)? {
             return Err(Problem::conflict(
                 "The user who is the replacement identity is gone from the store.",
             ));
@@ -196,11 +198,11 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     replacement.status = Status::Executed;
     replacement.executed_on = Some(call.context.now);
     replacement.open_user_id = None;
-    step(call, tx, &was, replacement, "executed")
+    commit_transition(call, tx, &was, replacement, "executed")
 }
 
-/// Refuses a replacement that was asked for or approved by somebody who holds less than the person carries now: it may have
-/// been asked for before the person got a role.
+/// Refuses a replacement that was requested or approved by an actor who holds less than the person carries now: it may have
+/// been requested before the person got a role.
 fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> Result<(), Problem> {
     let person = replacement.platform_user_id.0;
     let carried = roles_of_people(tx, &[person])?;
@@ -219,7 +221,7 @@ fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> R
     Ok(())
 }
 
-/// Refuses a replacement that lacks a proof which the settings require.
+/// Refuses a replacement without a proof that the settings require.
 fn check_proofs(context: &Context, replacement: &IdentityReplacement) -> Result<(), Problem> {
     let proofs = context.app.proofs;
     let mut missing = Vec::new();
@@ -237,12 +239,12 @@ fn check_proofs(context: &Context, replacement: &IdentityReplacement) -> Result<
 
 pub fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (was, mut replacement) = match start(call, tx, &[Status::PendingApproval, Status::Approved])? {
-        Start::Step(found) => *found,
-        Start::Over(answer) => return Ok(answer),
+        Start::Ready(loaded) => *loaded,
+        Start::Done(answer) => return Ok(answer),
     };
     let person = PlatformUser::find(&call.context, tx, replacement.platform_user_id.0)?;
     person.release(&mut call.context, tx, &replacement)?;
     replacement.status = Status::Cancelled;
     replacement.open_user_id = None;
-    step(call, tx, &was, replacement, "cancelled")
+    commit_transition(call, tx, &was, replacement, "cancelled")
 }

@@ -1,4 +1,4 @@
-//! Looking instances up: those of a tenant, a client app or a subscription, and the health of one.
+//! Looks instances up by tenant, client app or subscription, and reports the health of one.
 
 use chancery_record::{Record as _, parse_id, record};
 use chancery_resource::{
@@ -73,7 +73,7 @@ fn assigned_to_tenant(sql: &mut Sql, tenant: i64) {
     sql.add(")");
 }
 
-/// A list without a query is in the order of position, then name; pages and filtered lists are like any list.
+/// Without a query, a list is ordered by position, then name; pages and filtered lists are ordered like any list.
 fn list(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)) -> Result<Answer, Problem> {
     if !call.request.query.is_empty() {
         return list_where(call, tx, condition);
@@ -114,12 +114,12 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<StoredRow, Pr
         return load(&call.context, tx, shape, None, shape.read_key(named)?);
     }
     let sql = select_by(&call.context, shape, IdpInstance::NAME, named);
-    let mut found = Vec::new();
+    let mut rids = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        found.push(row.int(0)?);
+        rids.push(row.int(0)?);
         Ok(())
     })?;
-    match found.as_slice() {
+    match rids.as_slice() {
         [rid] => {
             let rows = chancery_resource::load_rows(&call.context, tx, shape, &[*rid])?;
             rows.into_iter().next().ok_or_else(|| Problem::not_found(shape.name))
@@ -130,11 +130,11 @@ pub fn find(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<StoredRow, Pr
 }
 
 fn health(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = IdpInstance::from_values(find(call, tx, &IDP_INSTANCE)?.values)?;
+    let instance = IdpInstance::from_values(find(call, tx, &IDP_INSTANCE)?.values)?;
     let health = IdpInstanceHealth {
-        instance_id: found.id,
-        has_configuration_error: found.has_configuration_error,
-        is_operational: found.is_active && !found.has_configuration_error,
+        instance_id: instance.id,
+        has_configuration_error: instance.has_configuration_error,
+        is_operational: instance.is_active && !instance.has_configuration_error,
     };
     Ok(answer_form(call, health))
 }

@@ -23,7 +23,7 @@ record! {
     }
 }
 
-/// The shape of instance metadata: within the reach of whoever reaches the instance.
+/// The shape of instance metadata, in the scope of its instance.
 pub static IDP_INSTANCE_METADATA: Shape =
     Shape::of::<IdpInstanceMetadata>("IdpInstanceMetadata", "idp_instance_metadata", Reach::All)
         .owned(&IDP_INSTANCE, "idp_instance_rid")

@@ -1,4 +1,4 @@
-//! Identity provider instances: where people sign in. One of type UserStore is a user store.
+//! Identity provider instances, at which people sign in. An instance of type UserStore is a user store.
 
 pub mod connection;
 mod look_up;
@@ -90,7 +90,7 @@ record! {
     }
 }
 
-/// What of an instance decides who signs in there, or how: all but what it is called, and where it stands.
+/// Every field but name, position and icon affects who signs in at the instance, or how.
 static PROTECTION: Protection = Protection::new(
     at_instances,
     CarriedBy::WhoSignsIn,
@@ -104,7 +104,7 @@ static PROTECTION: Protection = Protection::new(
 );
 
 impl IdpInstance {
-    /// The second factors that are asked for here.
+    /// The second factors that are required here.
     pub const MFA_INSTANCES: Relation = Relation::new(
         "mfaInstances",
         "The second factors that are asked for here.",
@@ -134,8 +134,8 @@ impl IdpInstance {
     .guarded(within_subscription);
 }
 
-/// The SQL condition that a linked certificate proves this server to the provider of the instance `i`, in the place of its
-/// ClientSecret. Where AD FS is linked to the certificate of its own tokens, it is no OpenID provider.
+/// The SQL condition that a linked certificate authenticates this server to the provider of the instance `i`, instead of its
+/// ClientSecret. An AD FS instance with a linked certificate of its own tokens is no OpenID provider.
 macro_rules! is_proven_by_certificate {
     () => {
         "i.idp_type IN ('OpenIdConnect', 'AdfsOAuth', 'Microsoft', 'Google') AND EXISTS (SELECT 1 FROM idp_instance_cert_store l \
@@ -247,8 +247,8 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
 )
 .protected_by(&PROTECTION)
 .validate_rows(check)
-.after_insert(make_options)
-.making(|| option::most_made(|owner| owner != Owner::Tenant && !owner.is_second_factor()))
+.after_insert(create_options)
+.making(|| option::max_created(|owner| owner != Owner::Tenant && !owner.is_second_factor()))
 .bumps_epoch();
 
 const fn children_of_instance() -> Relation {
@@ -276,9 +276,9 @@ fn check(
 ) -> Result<Vec<Violation>, Problem> {
     let own = IdpInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(writer.context, tx, rows, own, &[], |_| Ok(false))?;
-    // what version 1 stores as an icon is any text
+    // version 1 accepts any text as an icon
     if writer.shape.base.is_none() {
-        violations.extend(odd_icons(rows));
+        violations.extend(invalid_icons(rows));
     }
     let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
     violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
@@ -287,7 +287,7 @@ fn check(
             continue;
         }
         let name = row.get(IdpInstance::NAME)?;
-        if !can_stand_in_a_path(name.as_str()) {
+        if !is_path_safe(name.as_str()) {
             let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
             violations.push(wrong(index, IdpInstance::NAME, detail));
         }
@@ -296,31 +296,31 @@ fn check(
     Ok(violations)
 }
 
-/// The rows that get an icon which is no location of an asset.
-fn odd_icons(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
-    let is_odd = |row: &ProposedRow<'_>| {
+/// Rejects new icons that are no location of an asset.
+fn invalid_icons(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
+    let is_invalid = |row: &ProposedRow<'_>| {
         let icon = row.text(IdpInstance::ICON).filter(|icon| !icon.is_empty());
-        let is_kept = row.was.is_some_and(|was| was.text(IdpInstance::ICON) == icon);
-        icon.is_some_and(|icon| !is_kept && normalise(icon).as_deref() != Ok(icon))
+        let is_unchanged = row.was.is_some_and(|was| was.text(IdpInstance::ICON) == icon);
+        icon.is_some_and(|icon| !is_unchanged && normalise(icon).as_deref() != Ok(icon))
     };
     let detail =
         "is no location of a custom asset: one begins with a slash, such as /assets/global/partner.svg";
-    let odd = rows.iter().enumerate().filter(|(_, row)| is_odd(row));
-    odd.map(|(index, _)| wrong(index, IdpInstance::ICON, detail)).collect()
+    let invalid = rows.iter().enumerate().filter(|(_, row)| is_invalid(row));
+    invalid.map(|(index, _)| wrong(index, IdpInstance::ICON, detail)).collect()
 }
 
-fn can_stand_in_a_path(name: &str) -> bool {
+fn is_path_safe(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._~".contains(letter);
     name.chars().all(plain) && name.chars().any(|letter| letter != '.') && Uuid::try_parse(name).is_err()
 }
 
-/// Resolves the types of new rows: the first field names a row's type, the second gets the type's
-/// `factoryType`. Finds types that are not active or not of the wanted kind.
+/// Resolves the types of new rows: the first field has the type's id, the second gets the type's
+/// `factoryType`. Reports types that are not active or not of the required kind.
 pub fn settle_types<R: Record>(
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
     (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<FactoryType>>),
-    wanted: ProviderType,
+    required: ProviderType,
 ) -> Result<Vec<Violation>, Problem> {
     if rows.iter().all(|row| row.was.is_some()) {
         return Ok(Vec::new());
@@ -328,7 +328,7 @@ pub fn settle_types<R: Record>(
     // all types are read: there are few
     let mut types = HashMap::new();
     tx.query("SELECT id, factory_type, provider_type, is_active FROM idp_type", &[], |row| {
-        let fits = row.text(2)? == wanted.name() && row.bool(3)?;
+        let fits = row.text(2)? == required.name() && row.bool(3)?;
         types.insert(row.id(0)?, (row.text(1)?.to_owned(), fits));
         Ok(())
     })?;
@@ -337,7 +337,7 @@ pub fn settle_types<R: Record>(
         match types.get(&row.get(type_id)?.0) {
             Some((factory, true)) => served_by.field().set(row.values, factory.as_str().into()),
             Some((_, false)) => {
-                let detail = format!("names a type that is not active, or is none of {}", wanted.name());
+                let detail = format!("names a type that is not active, or is none of {}", required.name());
                 violations.push(wrong(index, type_id, detail));
             }
             None => violations.push(wrong(index, type_id, "names no IdpType")),
@@ -346,11 +346,11 @@ pub fn settle_types<R: Record>(
     Ok(violations)
 }
 
-fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+fn create_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let subscription = IdpInstance::SUBSCRIPTION_ID.get(values)?;
     let owner = IdpInstance::IDP_FACTORY_TYPE.text(values).and_then(Owner::of_type);
     let (Some(subscription), Some(owner)) = (subscription, owner) else { return Ok(()) };
-    option::make_all(context, tx, owner, IdpInstance::ID.get(values)?.0, subscription.0)
+    option::create_all(context, tx, owner, IdpInstance::ID.get(values)?.0, subscription.0)
 }
 
 /// The operations on identity provider instances.
@@ -398,11 +398,11 @@ mod tests {
 
     use super::IDP_INSTANCE;
 
-    /// The SQL view that reports missing options lists exactly those that the catalogue calls mandatory.
+    /// The SQL view that reports missing options lists exactly the mandatory options of the catalogue.
     #[test]
-    fn the_view_knows_what_is_mandatory() {
+    fn the_view_lists_exactly_the_mandatory_options() {
         let view = IDP_INSTANCE.reads.view.unwrap();
-        // conditions about single types and names are none of the list
+        // skips the conditions about single types and names
         let (_, list) = view.split_once("(VALUES").unwrap();
         let (view, _) = list.split_once(" AS m").unwrap();
         let mandatory = CATALOGUE.iter().filter(|entry| entry.mandatory && !entry.owner.is_second_factor());

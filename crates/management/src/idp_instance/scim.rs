@@ -1,4 +1,4 @@
-//! The token that a provisioning client shows to an instance (SCIM, RFC 7644), and how provisioning stands there.
+//! The token of the provisioning client of an instance (SCIM, RFC 7644), and the status of provisioning.
 
 use chancery_record::{SHOWN, Timestamp, Value, record};
 use chancery_resource::settings::{ProviderOption, Setting, flag};
@@ -46,7 +46,7 @@ pub static OPERATIONS: &[Op] = &[
     "/IdpInstance/{idpInstance}/scim/token",
     SubscriptionAdmin,
     &IDP_INSTANCE,
-    A::Custom(Custom::writing(make).replying(Reply::Empty)),
+    A::Custom(Custom::writing(create_token).replying(Reply::Empty)),
     "Makes a new SCIM token: it replaces the one before and is readable in the options ScimToken and ScimTokenId.",
     )
     .answering(204, Reply::Empty)
@@ -68,7 +68,7 @@ pub static OPERATIONS: &[Op] = &[
         "/IdpInstance/{idpInstance}/scim",
         TenantMember,
         &IDP_INSTANCE,
-        A::Custom(Custom::listing(state).replying(Reply::Form(&STATE))),
+        A::Custom(Custom::listing(show_status).replying(Reply::Form(&STATE))),
         "Tells how provisioning stands at an instance: its token, when that was last used, and whom it provisions.",
     )
     .added(),
@@ -85,17 +85,17 @@ fn stored_text<T>(
     Ok(row.and_then(|row| row.text(OptionRow::VALUE).map(str::to_owned)).unwrap_or_default())
 }
 
-/// Whether directories may provision people of an instance.
-fn is_on(call: &Call, tx: &mut Tx<'_>, instance: Uuid) -> Result<bool, Problem> {
+/// Whether directories may provision the people of an instance.
+fn is_enabled(call: &Call, tx: &mut Tx<'_>, instance: Uuid) -> Result<bool, Problem> {
     Ok(flag(&stored_text(call, tx, instance, ProviderOption::SCIM_ENABLED)?).unwrap_or(false))
 }
 
-fn state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+fn show_status(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let id = instance.get(IdpInstance::ID)?;
-    let is_enabled = is_on(call, tx, id.0)?;
+    let is_enabled = is_enabled(call, tx, id.0)?;
     let token_id = Uuid::try_parse(&stored_text(call, tx, id.0, ProviderOption::SCIM_TOKEN_ID)?).ok();
-    let mut told = IdpInstanceScim {
+    let mut status = IdpInstanceScim {
         instance_id: id,
         is_enabled,
         token_id,
@@ -114,11 +114,11 @@ fn state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let time = |column| {
             if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
         };
-        (told.last_used_on, told.stopped_on) = (time(0)?, time(1)?);
-        (told.owned_users, told.owned_groups) = (row.int(2)?, row.int(3)?);
+        (status.last_used_on, status.stopped_on) = (time(0)?, time(1)?);
+        (status.owned_users, status.owned_groups) = (row.int(2)?, row.int(3)?);
         Ok(())
     })?;
-    Ok(answer_form(call, told))
+    Ok(answer_form(call, status))
 }
 
 fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -141,12 +141,12 @@ fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::new(call.request.op.status))
 }
 
-fn make(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+fn create_token(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     if instance.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::OpenIdConnect.name()) {
         return Err(Problem::invalid("Only an instance of type OpenIdConnect has a SCIM token."));
     }
-    if !is_on(call, tx, instance.get(IdpInstance::ID)?.0)? {
+    if !is_enabled(call, tx, instance.get(IdpInstance::ID)?.0)? {
         return Err(Problem::invalid(
             "SCIM is off here: set the option ScimEnabled of the instance to true.",
         ));

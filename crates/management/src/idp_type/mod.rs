@@ -27,14 +27,14 @@ id_types! {
 }
 
 choice_types! {
-    /// What instances of a type do.
+    /// The purpose of the instances of a type.
     ProviderType {
-        /// They say who somebody is.
+        /// They identify people.
         IdentityProvider,
         /// They add a second factor.
         MultiFactor,
     }
-    /// What serves instances of a type.
+    /// The implementation of the instances of a type.
     FactoryType {
         /// A user store of this server.
         UserStore,
@@ -113,21 +113,21 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
             "name",
         ),
     ])
-    .validate_rows(stay_whole)
+    .validate_rows(check_consistency)
     .bumps_epoch();
 
 /// Validates that a type's `factoryType` fits its `providerType`, that a seeded type keeps its name and
 /// `factoryType`, and that a type with instances keeps its `factoryType`.
-fn stay_whole(
+fn check_consistency(
     _: Writer<'_>,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let (mut violations, mut changed) = (Vec::new(), Vec::new());
     for (index, row) in rows.iter().enumerate() {
-        let to_be = IdpType::from_values(row.values.clone())?;
-        if to_be.factory_type.provider() != to_be.provider_type {
-            let fits = to_be.factory_type.provider().name();
+        let proposed = IdpType::from_values(row.values.clone())?;
+        if proposed.factory_type.provider() != proposed.provider_type {
+            let fits = proposed.factory_type.provider().name();
             violations.push(wrong(
                 index,
                 IdpType::PROVIDER_TYPE,
@@ -136,11 +136,11 @@ fn stay_whole(
         }
         let Some(was) = row.was else { continue };
         let was = IdpType::from_values(was.values.clone())?;
-        let is_same = was.name == to_be.name && was.factory_type == to_be.factory_type;
+        let is_same = was.name == proposed.name && was.factory_type == proposed.factory_type;
         if was.is_seeded && !is_same {
             violations.push(conflict(index, IdpType::NAME, "stays: the type came with the server"));
         }
-        if was.factory_type != to_be.factory_type {
+        if was.factory_type != proposed.factory_type {
             changed.push((index, was.id.0));
         }
     }
@@ -151,7 +151,7 @@ fn stay_whole(
     Ok(violations)
 }
 
-/// Those of these types that have instances.
+/// The types that have instances.
 fn with_instances(tx: &mut Tx<'_>, types: &[(usize, Uuid)]) -> Result<HashSet<Uuid>, Problem> {
     let mut used = HashSet::new();
     for chunk in types.chunks(LIST) {
@@ -170,7 +170,7 @@ fn with_instances(tx: &mut Tx<'_>, types: &[(usize, Uuid)]) -> Result<HashSet<Uu
 /// The operations on types.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IdpType", "/IdpType", TenantMember, SystemAdmin, &IDP_TYPE));
-/// Operations on types beside the pattern.
+/// Operations on types beyond the standard ones.
 pub static LOOK_UPS: &[Op] = &[Op::new(
     "GetIdpTypeByName",
     M::Get,

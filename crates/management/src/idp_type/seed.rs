@@ -1,4 +1,4 @@
-//! The types that come with the server.
+//! The built-in types.
 
 use chancery_record::{Name, Record as _, Token, Value};
 use chancery_resource::{Context, Problem, StoreError, Tx, insert, new_row};
@@ -25,9 +25,6 @@ pub const fn id_of(factory: FactoryType) -> Uuid {
 }
 
 /// Creates the types that are missing.
-///
-/// # Errors
-/// Errors of the store.
 pub fn seed(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = Vec::new();
     tx.query("SELECT id FROM idp_type WHERE is_seeded", &[], |row| {

@@ -74,7 +74,7 @@ pub static IP_ADDRESS_RANGE: Shape = Shape::of::<IpAddressRange>(
 /// The operations on IP address ranges.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("IpAddressRange", "/IpAddressRange", TenantMember, SubscriptionAdmin, &IP_ADDRESS_RANGE));
-/// Operations on IP address ranges beside the pattern.
+/// Operations on IP address ranges beyond the standard ones.
 pub static LOOK_UPS: &[Op] = &[Op::new(
     "GetIpAddressRangesByTenant",
     M::Get,

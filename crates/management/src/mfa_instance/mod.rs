@@ -50,7 +50,7 @@ record! {
     }
 }
 
-/// What of a second factor decides how people sign in: all but what it is called, and where it stands.
+/// Every field but name and position affects how people sign in.
 static PROTECTION: Protection = Protection::new(
     with_factors,
     CarriedBy::WhoSignsIn,
@@ -71,7 +71,7 @@ impl MfaInstance {
         &IDP_INSTANCE,
     )
     .guarded(within_subscription);
-    /// The client apps that it is asked for.
+    /// The client apps that require it.
     pub const CLIENT_APPS: Relation = Relation::new(
         "clientApps",
         "The client apps that it is asked for.",
@@ -117,8 +117,8 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 )
 .protected_by(&PROTECTION)
 .validate_rows(check)
-.after_insert(make_options)
-.making(|| option::most_made(Owner::is_second_factor))
+.after_insert(create_options)
+.making(|| option::max_created(Owner::is_second_factor))
 .bumps_epoch();
 
 fn check(
@@ -133,11 +133,11 @@ fn check(
     Ok(violations)
 }
 
-fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+fn create_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let subscription = MfaInstance::SUBSCRIPTION_ID.get(values)?;
     let owner = MfaInstance::IDP_TYPE.text(values).and_then(Owner::of_type);
     let (Some(subscription), Some(owner)) = (subscription, owner) else { return Ok(()) };
-    option::make_all(context, tx, owner, MfaInstance::ID.get(values)?.0, subscription.0)
+    option::create_all(context, tx, owner, MfaInstance::ID.get(values)?.0, subscription.0)
 }
 
 /// The operations on MFA instances.

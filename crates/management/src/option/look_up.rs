@@ -1,4 +1,4 @@
-//! Looking options up by what they apply to.
+//! Looks options up by their target.
 
 use chancery_record::{FieldOf, Uuid, Value};
 use chancery_resource::{
@@ -45,7 +45,7 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// What options can apply to.
+/// The types of targets.
 const TARGETS: [&str; 3] = ["IdpInstance", "MfaInstance", "Tenant"];
 /// The field that names each of [`TARGETS`], and its resource.
 static FIELDS: [Target; 3] = [

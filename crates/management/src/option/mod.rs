@@ -1,9 +1,9 @@
 //! Options: the settings of instances and tenants. A change takes effect at once, in every process.
 
+mod dependencies;
 mod look_up;
 mod rules;
 mod seed;
-mod together;
 
 use chancery_record::{
     DefaultValue, FieldType as _, HIDDEN, KEY, Name, OPEN, OptionValue, SHOWN, Sealing, Token, Value,
@@ -25,7 +25,7 @@ use crate::{
 
 pub use look_up::OPERATIONS as LOOK_UPS;
 pub use rules::refusals;
-pub use seed::{add_new_entries, make_all, most_made};
+pub use seed::{add_new_entries, create_all, max_created};
 
 id_types! {
     /// The id of an option.
@@ -33,7 +33,7 @@ id_types! {
 }
 
 choice_types! {
-    /// What the value of an option stands for.
+    /// The data type of an option.
     DataType {
         /// Text.
         String,
@@ -46,7 +46,7 @@ choice_types! {
         /// Texts with commas between them.
         CommaSeparatedString,
     }
-    /// What edits the value of an option.
+    /// The editor of an option.
     EditorType {
         /// A line of text.
         Text,
@@ -91,7 +91,7 @@ record! {
     }
 }
 
-/// The reach of options: whoever reaches the tenant or the instance that one applies to.
+/// The scope of options: that of the tenant or the instance that one applies to.
 static REACH: [Reach; 3] = [
     Reach::Tenant(OptionRow::SUBSCRIPTION_ID.field(), OptionRow::APPLY_TO_TENANT_ID.field()),
     Reach::Of(OptionRow::APPLY_TO_IDP_INSTANCE_ID.field(), &IDP_INSTANCE),
@@ -124,16 +124,13 @@ pub static OPTION: Shape = Shape::of::<OptionRow>("Option", "option_value", Reac
     .ruled::<OptionRow>()
     .validate_rows(rules::find_targets)
     .secret_when(rules::is_secret)
-    .after_write(together::judge_dependent)
+    .after_write(dependencies::revalidate_dependent)
     .bumps_epoch();
 
 /// The operations on options: reading needs a lower role than writing.
 pub static OPERATIONS: [Op; 9] = added(standard!("Option", "/Option", TenantMember, TenantAdmin, &OPTION));
 
 /// An instance's option of this name, if there is one.
-///
-/// # Errors
-/// Errors of the store.
 pub fn find<T>(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -149,10 +146,7 @@ pub fn find<T>(
     }
 }
 
-/// Sets an option of an instance, and creates it where it was deleted.
-///
-/// # Errors
-/// Errors of the store.
+/// Sets an option of an instance, and creates it if it was deleted.
 pub fn set<T>(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -164,7 +158,7 @@ pub fn set<T>(
     let Some(subscription) = instance.get(IdpInstance::SUBSCRIPTION_ID)? else { return Ok(()) };
     let mut was = find(call, tx, id, setting)?;
     if was.is_none() {
-        seed::make_one(&call.context, tx, Owner::OpenIdConnect, setting.name(), id, subscription.0)?;
+        seed::create_one(&call.context, tx, Owner::OpenIdConnect, setting.name(), id, subscription.0)?;
         was = find(call, tx, id, setting)?;
     }
     let was = was.ok_or_else(|| Problem::not_found("Option"))?;

@@ -10,7 +10,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{DataType, EditorType, OPTION, OptionRow, together};
+use super::{DataType, EditorType, OPTION, OptionRow, dependencies};
 use crate::subscription::resolve::wrong;
 
 impl OptionRow {
@@ -38,7 +38,7 @@ impl Rules for OptionRow {
             .collect();
         let empties = Self::TARGETS.iter().any(|field| provided.clears(*field));
         if !given.contains(&true) && !empties {
-            // a body without a target keeps the stored one
+            // a body without a target does not change the stored one
             self.set_targets(was.targets());
         } else if given.iter().filter(|given| **given).count() == 1 {
             // a body with another target clears the rest
@@ -58,7 +58,7 @@ impl Rules for OptionRow {
     }
 }
 
-/// The row's line in the catalogue, by its name.
+/// The row's entry in the catalogue, by its name.
 pub(super) fn entry_of(values: &[Value]) -> Option<&'static Entry> {
     let owner = OptionRow::OWNER_TYPE.text(values).and_then(Owner::of_type);
     owner.zip(OptionRow::NAME.text(values)).and_then(|(owner, name)| owner.entry(name))
@@ -69,7 +69,7 @@ pub fn is_secret(values: &[Value]) -> bool {
     entry_of(values).is_some_and(|entry| entry.secret)
 }
 
-/// Whether a row decides nothing about who signs in. One that the catalogue does not know may be a newer release's.
+/// Whether a row does not affect who signs in. A row unknown to the catalogue may be a newer release's.
 pub fn is_open(values: &[Value]) -> bool {
     entry_of(values).is_some_and(|entry| entry.open)
 }
@@ -94,8 +94,8 @@ fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Resul
     Ok(targets)
 }
 
-/// Sets what follows from the targets' kinds. That targets are within the caller's reach is a rule of the
-/// resource itself.
+/// Sets the fields that follow from the targets' kinds. The resource itself checks that targets are within
+/// the caller's scope.
 pub fn find_targets(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -139,35 +139,36 @@ pub fn find_targets(
         if let Some(was) = &was
             && open(&was.value) == plain
         {
-            // a secret that is sent back as it is stays as it is sealed
+            // an unchanged secret keeps its ciphertext
             option.value = was.value.clone();
         }
-        *row.values = settled(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
+        *row.values =
+            with_derived_fields(option, plain, was.as_ref(), entry, *subscription, kind)?.into_values();
     }
-    together::mark(tx, rows)?;
-    violations.extend(taken_paths(tx, rows)?);
+    dependencies::mark_contradictions(tx, rows)?;
+    violations.extend(duplicate_paths(tx, rows)?);
     Ok(violations)
 }
 
-/// The rows whose callback path another instance has: with one path for each, no provider gets the code of another one (mix-up, RFC
+/// The rows with the callback path of another instance: with one path for each, no provider gets the code of another one (mix-up, RFC
 /// 9700, section 4.4).
-fn taken_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+fn duplicate_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
     let mut proposed = HashMap::<&str, Vec<(usize, Uuid)>>::new();
     for (index, row) in rows.iter().enumerate() {
         let path = row.text(OptionRow::VALUE).unwrap_or_default();
-        let is_kept = row.was.is_some_and(|was| was.text(OptionRow::VALUE) == Some(path));
-        // what is not in the form of a path serves nobody
+        let is_unchanged = row.was.is_some_and(|was| was.text(OptionRow::VALUE) == Some(path));
+        // an invalid path is not served
         let is_path = entry_of(row.values).is_some_and(|entry| !entry.is_wrong(path));
         if row.text(OptionRow::NAME) == Some(ProviderOption::CALLBACK_PATH.name())
             && !path.is_empty()
             && is_path
-            && !is_kept
+            && !is_unchanged
         {
             let id = OptionRow::ID.field().id(row.values).unwrap_or_default();
             proposed.entry(path).or_default().push((index, id));
         }
     }
-    let mut taken: Vec<usize> =
+    let mut duplicates: Vec<usize> =
         proposed.values().flat_map(|same| same.iter().skip(1)).map(|(index, _)| *index).collect();
     let paths: Vec<&str> = proposed.keys().copied().collect();
     for chunk in paths.chunks(LIST) {
@@ -177,22 +178,19 @@ fn taken_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violatio
         tx.query(&sql.text, &sql.parameters, |row| {
             let (path, holder) = (row.text(0)?, row.id(1)?);
             let others = proposed.get(path).into_iter().flatten().filter(|(_, id)| *id != holder);
-            taken.extend(others.map(|(index, _)| *index));
+            duplicates.extend(others.map(|(index, _)| *index));
             Ok(())
         })?;
     }
-    taken.sort_unstable();
-    taken.dedup();
+    duplicates.sort_unstable();
+    duplicates.dedup();
     let detail = "is the callback path of another instance: each must have its own";
-    Ok(taken.into_iter().map(|index| wrong(index, OptionRow::VALUE, detail)).collect())
+    Ok(duplicates.into_iter().map(|index| wrong(index, OptionRow::VALUE, detail)).collect())
 }
 
-/// What this release refuses of a stored option that the release before took: its default is in effect instead.
-///
-/// # Errors
-/// Errors of the store.
+/// Faults of a stored option that the release before accepted: its default is in effect instead.
 pub fn refusals(tx: &mut Tx<'_>, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
-    // what is marked already is no news of an upgrade; a name that is unknown may be a newer release's
+    // a row that is marked already is no news of an upgrade; an unknown name may be a newer release's
     let (false, Some(entry)) = (OptionRow::HAS_CONFIGURATION_ERROR.get(values)?, entry_of(values)) else {
         return Ok(Vec::new());
     };
@@ -200,7 +198,7 @@ pub fn refusals(tx: &mut Tx<'_>, values: &[Value]) -> Result<Vec<FieldFault>, Pr
     let why = if entry.is_wrong(value) {
         "is not in the form that the option has".to_owned()
     } else {
-        match together::contradicted(tx, values, entry)? {
+        match dependencies::contradicted(tx, values, entry)? {
             Some(other) => format!("contradicts the option {other}"),
             None => return Ok(Vec::new()),
         }
@@ -208,13 +206,13 @@ pub fn refusals(tx: &mut Tx<'_>, values: &[Value]) -> Result<Vec<FieldFault>, Pr
     Ok(vec![(OptionRow::VALUE.field(), why)])
 }
 
-/// Whether a stored row has this name already, and no catalogue knows it: another release can have made it.
+/// Whether a stored row has this name already, unknown to the catalogue: another release can have created it.
 fn is_unknown(was: &StoredRow, name: &str) -> bool {
     let owner = was.text(OptionRow::OWNER_TYPE).and_then(Owner::of_type);
     was.text(OptionRow::NAME) == Some(name) && owner.is_none_or(|owner| owner.entry(name).is_none())
 }
 
-/// What is wrong with a name that no catalogue knows.
+/// The fault of a name that is unknown to the catalogue.
 fn no_option(owner: Owner, name: &str) -> String {
     let kind = owner.type_name();
     match nearest(name, owner.entries().map(|entry| entry.name)) {
@@ -223,7 +221,7 @@ fn no_option(owner: Owner, name: &str) -> String {
     }
 }
 
-fn settled(
+fn with_derived_fields(
     mut option: OptionRow,
     plain: Option<String>,
     was: Option<&OptionRow>,
@@ -234,11 +232,11 @@ fn settled(
     let name = |text: &str| Name::from_value(text.into());
     let (data_type, editor_type) = entry.map_or(("String", "Text"), |entry| entry.form.hints());
     let owner_type = name(kind)?;
-    let is_kept = was.is_some_and(|was| {
+    let is_unchanged = was.is_some_and(|was| {
         was.value == option.value && was.name == option.name && was.owner_type.as_ref() == Some(&owner_type)
     });
-    // a stored value can be wrong by now, since a release can change bounds; a secret has none
-    if !is_kept || !entry.is_some_and(|entry| entry.secret) {
+    // a stored value can have become invalid, since a release can change bounds; a secret has none
+    if !is_unchanged || !entry.is_some_and(|entry| entry.secret) {
         let value = plain.unwrap_or_default();
         option.has_configuration_error = entry.is_some_and(|entry| entry.is_wrong(&value));
     }

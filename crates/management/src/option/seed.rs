@@ -9,31 +9,25 @@ use uuid::Uuid;
 
 use super::{DataType, EditorType, OPTION, OptionRow};
 
-/// The most options that are created with an owner of one of these types.
-pub fn most_made(is_meant: fn(Owner) -> bool) -> usize {
-    let owners = Owner::TYPES.iter().map(|(_, owner)| *owner).filter(|owner| is_meant(*owner));
+/// The maximum number of options that are created with an owner of the filtered types.
+pub fn max_created(filter: fn(Owner) -> bool) -> usize {
+    let owners = Owner::TYPES.iter().map(|(_, owner)| *owner).filter(|owner| filter(*owner));
     owners.map(|owner| owner.entries().count()).max().unwrap_or(0)
 }
 
 /// Creates a new owner's options, with their defaults.
-///
-/// # Errors
-/// Errors of the store.
-pub fn make_all(
+pub fn create_all(
     context: &Context,
     tx: &mut Tx<'_>,
     owner: Owner,
     target: Uuid,
     subscription: Uuid,
 ) -> Result<(), Problem> {
-    owner.entries().try_for_each(|entry| make(context, tx, entry, target, subscription))
+    owner.entries().try_for_each(|entry| create(context, tx, entry, target, subscription))
 }
 
 /// Creates one of an owner's options, with its default.
-///
-/// # Errors
-/// Errors of the store.
-pub fn make_one(
+pub fn create_one(
     context: &Context,
     tx: &mut Tx<'_>,
     owner: Owner,
@@ -41,10 +35,10 @@ pub fn make_one(
     target: Uuid,
     subscription: Uuid,
 ) -> Result<(), Problem> {
-    owner.entry(name).map_or(Ok(()), |entry| make(context, tx, entry, target, subscription))
+    owner.entry(name).map_or(Ok(()), |entry| create(context, tx, entry, target, subscription))
 }
 
-fn make(
+fn create(
     context: &Context,
     tx: &mut Tx<'_>,
     entry: &Entry,
@@ -75,9 +69,6 @@ fn make(
 
 /// Creates the entries that this release added for all existing owners, and validates values again where it
 /// changed an entry's form.
-///
-/// # Errors
-/// Errors of the store.
 pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = HashMap::new();
     tx.query("SELECT owner, name, COALESCE(form, '') FROM option_entry", &[], |row| {
@@ -88,14 +79,14 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
         let needed = if entry.mandatory { ", mandatory" } else { "" };
         let (owner, form) = (format!("{:?}", entry.owner), format!("{:?}{needed}", entry.form));
         let text = match known.get(&(owner.clone(), entry.name.to_owned())) {
-            Some(judged) if *judged == form => continue,
+            Some(stored_form) if *stored_form == form => continue,
             Some(_) => {
-                judge_again(context, tx, entry)?;
+                revalidate(context, tx, entry)?;
                 StateTable::OptionEntry.update("SET form = ?3 WHERE owner = ?1 AND name = ?2")
             }
             None => {
                 for (target, subscription) in targets(tx, entry)? {
-                    make(context, tx, entry, target, subscription)?;
+                    create(context, tx, entry, target, subscription)?;
                 }
                 StateTable::OptionEntry.insert("(owner, name, form) VALUES (?1, ?2, ?3)")
             }
@@ -106,7 +97,7 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
 }
 
 /// Updates `hasConfigurationError` of an entry's values after its form changed.
-fn judge_again(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
+fn revalidate(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
     // a secret is sealed, and may be any text
     if entry.secret {
         return Ok(());

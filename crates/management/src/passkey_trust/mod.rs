@@ -1,7 +1,7 @@
 //! Metadata of authenticator models: FIDO's signed metadata, refreshed or imported.
 //!
 //! Fetching and verifying happen between transactions. A verified snapshot takes effect in every process
-//! at once: the security epoch advances, and each reads the new snapshot when it needs it.
+//! at once: the security epoch advances, and each process reads the new snapshot on demand.
 
 mod refresh;
 
@@ -132,7 +132,7 @@ pub static OPERATIONS: &[Op] = &[
     ),
 ];
 
-/// A snapshot whose signature was verified.
+/// A snapshot with a verified signature.
 #[derive(Debug)]
 pub struct VerifiedSnapshot {
     /// The snapshot.
@@ -158,7 +158,7 @@ impl VerifiedSnapshot {
     /// Verifies and reads a fetched text.
     ///
     /// # Errors
-    /// Why the text could not be fetched or verified, for people.
+    /// The reason why the text could not be fetched or verified, for people.
     pub fn of_fetched(
         fetched: &FetchResult,
         source: &MetadataSource,

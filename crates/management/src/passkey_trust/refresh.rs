@@ -1,4 +1,4 @@
-//! Taking a verified snapshot into use, or recording why a refresh failed.
+//! Activates a verified snapshot, or records why a refresh failed.
 
 use chancery_record::{Name, Record as _, ShortText, Value};
 use chancery_resource::{
@@ -11,7 +11,7 @@ use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, VerifiedS
 /// The longest reason that is stored, in characters.
 const REASON: usize = 1000;
 
-/// The outcome of a refresh.
+/// The result of a refresh.
 pub struct RefreshOutcome {
     /// The status after it.
     pub status: PasskeyTrustStatus,
@@ -41,21 +41,18 @@ pub fn status_of(values: Vec<Value>) -> Result<PasskeyTrustStatus, Problem> {
 }
 
 /// Ends a refresh. A failed one leaves the snapshot in use and records the reason.
-///
-/// # Errors
-/// Errors of the store.
 pub fn finish(
     context: &Context,
     tx: &mut Tx<'_>,
-    outcome: &Result<VerifiedSnapshot, String>,
+    result: &Result<VerifiedSnapshot, String>,
 ) -> Result<RefreshOutcome, Problem> {
     let was = row(context, tx)?;
     let mut record = TrustSnapshot::from_values(was.values.clone())?;
-    let failure = match outcome {
+    let failure = match result {
         Err(why) => Some(why.clone()),
         Ok(verified) => match accepts(record.snapshot_number, &verified.snapshot) {
             SnapshotOrder::Newer => {
-                return take(context, tx, &was, verified)
+                return activate(context, tx, &was, verified)
                     .map(|status| RefreshOutcome { status, failure: None });
             }
             SnapshotOrder::Same => None,
@@ -81,7 +78,7 @@ pub fn import(
     let was = row(&call.context, tx)?;
     let current = TrustSnapshot::from_values(was.values.clone())?.snapshot_number;
     match accepts(current, &verified.snapshot) {
-        SnapshotOrder::Newer => take(&call.context, tx, &was, verified),
+        SnapshotOrder::Newer => activate(&call.context, tx, &was, verified),
         SnapshotOrder::Same => status_of(was.values),
         SnapshotOrder::Older => Err(Problem::conflict(older(current, verified))),
     }
@@ -94,8 +91,8 @@ fn older(current: Option<i64>, verified: &VerifiedSnapshot) -> String {
     )
 }
 
-/// Takes a snapshot into use: in every process, from the next operation on.
-fn take(
+/// Activates a snapshot: in every process, from the next operation on.
+fn activate(
     context: &Context,
     tx: &mut Tx<'_>,
     was: &StoredRow,

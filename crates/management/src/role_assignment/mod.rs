@@ -27,7 +27,7 @@ id_types! {
 }
 
 choice_types! {
-    /// Who can have a role.
+    /// The kind of a principal.
     AssignedPrincipal {
         /// A platform user.
         PlatformUser,
@@ -99,7 +99,7 @@ impl Rules for RoleAssignment {
     }
 }
 
-/// The reach of assignments: whoever reaches the target. For an instance that is only assigned to a tenant,
+/// The scope of assignments is that of the target. For an instance that is only assigned to a tenant,
 /// the tenant's administrators do not decide who administers it.
 static REACH: [Reach; 4] = [
     Reach::Of(RoleAssignment::APPLY_TO_CUSTOMER_ID.field(), &CUSTOMER),

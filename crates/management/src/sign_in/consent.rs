@@ -1,4 +1,4 @@
-//! Consents: what a person, or an administrator for the person, lets a client app have.
+//! Consents: the access that a person, or an administrator for the person, grants to a client app.
 
 use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out};
 use chancery_record::{
@@ -50,7 +50,7 @@ record! {
     }
 }
 
-/// The shape of consents: within the reach of whoever reaches the person.
+/// The shape of consents, in the scope of the person.
 pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
     "SignInConsent",
     "sign_in_consent",
@@ -68,7 +68,7 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
     )
     .reported_at(SignInConsent::CLIENT_APP_ID),
 ])
-.validate_rows(give)
+.validate_rows(set_time)
 .of_person(&APPLICATION_USER, SignInConsent::PLATFORM_USER_ID)
 .open()
 .sign_in_events(&[
@@ -77,8 +77,12 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
     ("deleted", "consent.withdrawn"),
 ]);
 
-/// Dates new consents.
-fn give(writer: Writer<'_>, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
+/// Sets the time of new consents.
+fn set_time(
+    writer: Writer<'_>,
+    _: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+) -> Result<Vec<Violation>, Problem> {
     for row in rows.iter_mut().filter(|row| row.was.is_none()) {
         row.set(SignInConsent::GIVEN_ON, Some(writer.context.now))?;
     }

@@ -16,9 +16,9 @@ id_types! {
 }
 
 choice_types! {
-    /// What a person confirms by.
+    /// The kind of a second factor.
     SignInFactorKind {
-        /// An authenticator, which shows a code of the time.
+        /// An authenticator app, which shows a time-based code.
         Authenticator,
     }
 }
@@ -43,7 +43,7 @@ record! {
     }
 }
 
-/// Whoever reaches the person, or the MFA instance.
+/// In the scope of the person, or of the MFA instance.
 static REACH: [Reach; 2] = [
     Reach::Of(SignInFactor::MFA_INSTANCE_ID.field(), &MFA_INSTANCE),
     Reach::Of(SignInFactor::PLATFORM_USER_ID.field(), &APPLICATION_USER),
@@ -94,9 +94,6 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 /// Removes all second factors of a person, within the scope.
-///
-/// # Errors
-/// The store's.
 pub fn remove_of(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<(), Problem> {
     let of_person = select_where(context, &SIGN_IN_FACTOR, SignInFactor::PLATFORM_USER_ID, person.into());
     for (_, was) in load_found(context, tx, &SIGN_IN_FACTOR, &[of_person])? {
@@ -105,7 +102,7 @@ pub fn remove_of(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<(),
     Ok(())
 }
 
-/// The recovery codes stand for the authenticator: they go with it.
+/// The recovery codes replace the authenticator, so they are deleted with it.
 fn remove_one(context: &Context, tx: &mut Tx<'_>, was: &StoredRow) -> Result<(), Problem> {
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;

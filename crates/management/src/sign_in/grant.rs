@@ -1,4 +1,4 @@
-//! What client apps have of people who signed in.
+//! Grants: the access of client apps to people who signed in.
 
 use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out_audited};
 use chancery_record::{KEY, SHOWN, ShortText, Timestamp, id_types, record};
@@ -49,7 +49,7 @@ record! {
     }
 }
 
-/// Whoever reaches the tenant, or the person.
+/// In the scope of the tenant, or of the person.
 static REACH: [Reach; 2] = [
     Reach::Of(SignInGrant::TENANT_ID.field(), &TENANT),
     Reach::Of(SignInGrant::PLATFORM_USER_ID.field(), &APPLICATION_USER),

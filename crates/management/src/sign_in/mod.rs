@@ -1,4 +1,4 @@
-//! What people's sign-ins leave, as administrators see it.
+//! Sessions, grants, consents, factors and records of sign-ins, for administrators.
 
 pub mod consent;
 pub mod factor;

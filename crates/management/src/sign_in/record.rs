@@ -18,20 +18,20 @@ id_types! {
 }
 
 choice_types! {
-    /// What came of an attempt.
+    /// The outcome of an attempt.
     SignInOutcome {
         /// The person is signed in.
         SignedIn,
         /// The person is not admitted.
         Refused,
-        /// The person proved more.
+        /// The person completed a step-up.
         SteppedUp,
         /// The person signed out.
         SignedOut,
         /// A refresh token that was replaced was shown again: the grant ended.
         Reused,
     }
-    /// Why somebody was refused.
+    /// The reason of a refusal.
     SignInReason {
         /// Name or password was wrong.
         Credentials,
@@ -125,7 +125,7 @@ pub static OPERATIONS: &[Op] = &[
     .added(),
 ];
 
-/// The associated data of what a record holds of a person.
+/// The associated data of the personal data in a record.
 pub fn associated_data(column: &str, id: Uuid) -> String {
     chancery_resource::personal_associated_data(&SIGN_IN_RECORD, column, id)
 }

@@ -43,7 +43,7 @@ record! {
     }
 }
 
-/// Whoever reaches the tenant, or the person.
+/// In the scope of the tenant, or of the person.
 pub(super) static REACH: [Reach; 2] = [
     Reach::Of(SignInSession::TENANT_ID.field(), &TENANT),
     Reach::Of(SignInSession::PLATFORM_USER_ID.field(), &APPLICATION_USER),
@@ -100,7 +100,7 @@ pub static OPERATIONS: &[Op] = &[
         "/ApplicationUser/{id}/signout",
         Administrator,
         &APPLICATION_USER,
-        // who is signed out signs in again: nothing of the person changes
+        // a person who is signed out can sign in again: nothing of the person changes
         A::Custom(Custom::writing(sign_out_person).replying(Reply::Empty).by_rows()),
         "Ends all sessions of a person, and all that client apps were granted.",
     )

@@ -10,7 +10,7 @@ use chancery_webhook::EventSubscription;
 use crate::{
     cert_store::{CERT_STORE, CertStore},
     claim_rule::{CLAIM_RULE, ClaimRule},
-    client_app::{CLIENT_APP, ClientApp, administrator::keep_one},
+    client_app::{CLIENT_APP, ClientApp, administrator::require_system_admin},
     custom_asset::{CUSTOM_ASSET, CustomAsset},
     custom_view::{CUSTOM_VIEW, CustomView},
     customer::{CUSTOMER, CustomerId},
@@ -85,7 +85,7 @@ pub static SUBSCRIPTION: Shape =
                 &[Subscription::CUSTOMER_ID.field(), Subscription::NAME.field()],
             ),
         ])
-        .postcondition(keep_one)
+        .postcondition(require_system_admin)
         .bumps_epoch();
 
 /// The operations on subscriptions.

@@ -1,4 +1,4 @@
-//! The subscription that a row belongs to: provided, or known from what the row applies to.
+//! The subscription that a row belongs to: provided, or derived from the targets of the row.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::subscription::{SUBSCRIPTION, Subscription, SubscriptionId};
 
-/// Fields that name something that belongs to a subscription, each with its table.
+/// Fields that refer to a row of a subscription, each with its table.
 pub type Targets = [(&'static Field, &'static str)];
 
 /// A violation: the member is invalid.
@@ -42,9 +42,6 @@ pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {
 /// Resolves the subscriptions of rows, in the field `own`. The targets of a row must belong to its
 /// subscription, and provide it where the row names none. A new row without either gets `Default`, if that
 /// is the caller's only one. `is_global` rows have none.
-///
-/// # Errors
-/// Errors of the store.
 pub fn resolve_subscription<R: Record, T: FieldType>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -62,7 +59,7 @@ pub fn resolve_subscription<R: Record, T: FieldType>(
             let Some(owner) = target.id(row.values).and_then(|id| owners.get(&id)) else { continue };
             match own.field().id(row.values) {
                 None => own.field().set(row.values, Value::Id(*owner)),
-                Some(said) if said == *owner => {}
+                Some(given) if given == *owner => {}
                 Some(_) => violations.push(wrong(index, *target, "belongs to another subscription")),
             }
             known_by_target.insert(index);
@@ -80,7 +77,7 @@ pub fn resolve_subscription<R: Record, T: FieldType>(
             (Some(_), true) => {
                 violations.push(wrong(index, own, "must be empty: this is everyone's"));
             }
-            (Some(said), false) if visible.contains_key(&said) => {}
+            (Some(given), false) if visible.contains_key(&given) => {}
             (Some(_), false) => violations.push(wrong(index, own, "names no Subscription")),
             (None, false) => {
                 let only = match only {

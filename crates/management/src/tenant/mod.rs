@@ -1,4 +1,4 @@
-//! Tenants: the people of one sign in at the instances, and use the client apps, that are assigned to it.
+//! Tenants: people sign in at the assigned instances, and use the assigned client apps.
 
 use chancery_application::at_tenants;
 use chancery_record::{
@@ -55,7 +55,7 @@ record! {
     }
 }
 
-/// What of a tenant decides who signs in there, or how: all but what it is called.
+/// Every field but name and description affects who signs in at the tenant, or how.
 static PROTECTION: Protection = Protection::new(
     at_tenants,
     CarriedBy::WhoSignsIn,
@@ -132,13 +132,13 @@ pub static TENANT: Shape = Shape::of::<Tenant>(
 ])
 .relations(const { &[Tenant::IDP_INSTANCES, Tenant::MFA_INSTANCES, Tenant::CLIENT_APPS] })
 .protected_by(&PROTECTION)
-.after_insert(make_options)
-.making(|| option::most_made(|owner| owner == Owner::Tenant))
+.after_insert(create_options)
+.making(|| option::max_created(|owner| owner == Owner::Tenant))
 .bumps_epoch();
 
-fn make_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+fn create_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     let (id, subscription) = (Tenant::ID.get(values)?, Tenant::SUBSCRIPTION_ID.get(values)?);
-    option::make_all(context, tx, Owner::Tenant, id.0, subscription.0)
+    option::create_all(context, tx, Owner::Tenant, id.0, subscription.0)
 }
 
 /// The operations on tenants.

@@ -1,4 +1,4 @@
-//! Who may write questionnaire items. Answers are stored in the users of the tenant's stores and in platform users, which other tenants
+//! Rights to write questionnaire items. Answers are stored in the users of the tenant's stores and in platform users, which other tenants
 //! share: codes and links are sent there, and client apps read rights.
 
 use std::collections::BTreeSet;
@@ -15,8 +15,8 @@ const STORES: &str = "SELECT o.id, y.id, y.customer_id, o.name, o.store_name_key
     JOIN tenant_idp_instance m ON m.tenant_rid = t.rid JOIN idp_instance o ON o.rid = m.idp_instance_rid \
     JOIN subscription y ON y.id = o.subscription_id WHERE t.id IN ";
 
-/// Refuses items of a tenant with a user store of which the caller does not have the rights of a UserStoreAdmin, or with an external
-/// provider in a subscription of which the caller does not have those of a SubscriptionAdmin.
+/// Refuses items of a tenant with a user store for which the caller does not have the rights of a UserStoreAdmin, or with an external
+/// provider in a subscription for which the caller does not have those of a SubscriptionAdmin.
 pub fn check(writer: Writer<'_>, tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let of = |row: &ProposedRow<'_>| UserQuestionnaireItem::TENANT_ID.field().id(row.values);
     let tenants: Vec<Uuid> = rows.iter().filter_map(of).collect::<BTreeSet<_>>().into_iter().collect();

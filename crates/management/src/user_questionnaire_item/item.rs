@@ -6,11 +6,11 @@ use uuid::Uuid;
 
 use super::ValidationFormat;
 
-/// The most bytes of a form that one character takes: four bytes of UTF-8, each as `%XX`.
+/// The maximum size of one character in a form, in bytes: four bytes of UTF-8, each as `%XX`.
 const CHARACTER: usize = 12;
-/// The most bytes of a form that the name of an item's field takes.
+/// The maximum size of the name of an item's field in a form, in bytes.
 const NAME: usize = 48;
-/// The most bytes of a form for an answer without `maxLength`: those of 256 characters, of whatever kind.
+/// The maximum size of an answer without `maxLength` in a form, in bytes: 256 characters of any kind.
 const UNBOUNDED: usize = 256 * CHARACTER;
 
 /// A question.
@@ -46,32 +46,32 @@ pub enum Member {
 }
 
 impl Item {
-    /// Whether an answer is not too long: by its characters, and without `maxLength` also by the bytes that it takes in a form, so that
+    /// Whether an answer is short enough: in characters, and without `maxLength` also in its bytes in a form, so that
     /// many such items fit one page.
-    pub fn has_room_for(&self, answer: &str) -> bool {
-        answer.chars().count() <= self.longest() && form_bytes(answer) <= self.most_bytes()
+    pub fn accepts_length_of(&self, answer: &str) -> bool {
+        answer.chars().count() <= self.max_characters() && form_bytes(answer) <= self.max_bytes()
     }
 
     /// The most characters of an answer.
-    fn longest(&self) -> usize {
+    fn max_characters(&self) -> usize {
         let most = ShortText::RULE.max;
         self.max_length.map_or(most, |length| usize::try_from(length).unwrap_or_default().min(most))
     }
 
-    /// The most bytes that an answer takes in a form.
-    fn most_bytes(&self) -> usize {
+    /// The maximum size of an answer in a form, in bytes.
+    fn max_bytes(&self) -> usize {
         let is_over = |least: i64| usize::try_from(least).is_ok_and(|least| least > UNBOUNDED / CHARACTER);
         let is_bounded = self.max_length.is_some() || self.min_length.is_some_and(is_over);
-        if is_bounded { CHARACTER * self.longest() } else { UNBOUNDED }
+        if is_bounded { CHARACTER * self.max_characters() } else { UNBOUNDED }
     }
 
-    /// The most bytes that its field takes in a form.
+    /// The maximum size of its field in a form, in bytes.
     pub fn field_bytes(&self) -> usize {
-        NAME + self.most_bytes()
+        NAME + self.max_bytes()
     }
 
-    /// The pattern in effect; empty where the format has none.
-    fn counted(&self) -> Result<&str, String> {
+    /// The pattern in effect; empty if the format has none.
+    fn effective_pattern(&self) -> Result<&str, String> {
         match (self.format, self.pattern.as_deref().unwrap_or_default()) {
             (ValidationFormat::Regex, "") => Err("is required when validationFormat is Regex".to_owned()),
             (ValidationFormat::Regex, pattern) => Ok(pattern),
@@ -81,22 +81,24 @@ impl Item {
 
     /// The pattern in effect, compiled; an empty one matches everything.
     pub(crate) fn compiled(&self) -> Result<Pattern, String> {
-        Pattern::new(self.counted()?)
+        Pattern::new(self.effective_pattern()?)
     }
 
-    /// The weight of the item's pattern, or what is wrong with it, for people. Quick for one item, not for
+    /// The weight of the item's pattern, or its fault, for people. Fast for one item, not for
     /// thousands.
     pub fn weigh(&self) -> Result<u64, (Member, String)> {
-        self.counted().and_then(Pattern::weigh).map_err(|detail| (Member::ValidationPattern, detail))
+        self.effective_pattern()
+            .and_then(Pattern::weigh)
+            .map_err(|detail| (Member::ValidationPattern, detail))
     }
 }
 
-/// The bytes that a text takes in a form.
+/// The size of a text in a form, in bytes.
 fn form_bytes(text: &str) -> usize {
     form_urlencoded::byte_serialize(text.as_bytes()).map(str::len).sum()
 }
 
-/// What is wrong with an item, for people; its pattern aside, see [`Item::weigh`].
+/// The faults of an item, for people, except those of its pattern: see [`Item::weigh`].
 pub fn check_item(item: &Item) -> Vec<(Member, String)> {
     let mut wrong = Vec::new();
     for (member, length) in [(Member::MinLength, item.min_length), (Member::MaxLength, item.max_length)] {
@@ -137,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_bounded_whatever_the_item_says() {
+    fn answers_are_bounded_for_every_item() {
         let takes = |max_length, min_length, letter: &str, count| {
-            Item { min_length, max_length, ..item() }.has_room_for(&letter.repeat(count))
+            Item { min_length, max_length, ..item() }.accepts_length_of(&letter.repeat(count))
         };
         for (max_length, min_length, letter, most) in [
             (None, None, "x", 3_072),
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_length_is_not_over_the_most() {
+    fn min_length_must_not_exceed_max_length() {
         let with = |min_length, max_length| members(&Item { min_length, max_length, ..item() });
         assert_eq!(with(None, None), []);
         assert_eq!(with(Some(3), Some(3)), []);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_required_and_good_where_it_counts() {
+    fn only_the_regex_format_requires_a_valid_pattern() {
         let with = |format, pattern: Option<&str>| {
             Item { format, pattern: pattern.map(str::to_owned), ..item() }.weigh()
         };
@@ -193,7 +195,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pattern_is_taken_or_refused(pattern in r"([a-z]|[()\[\]{}.*+?|^$\\]|\\p\{[A-Z]\}){1,24}") {
+        fn every_pattern_that_can_be_weighed_compiles(pattern in r"([a-z]|[()\[\]{}.*+?|^$\\]|\\p\{[A-Z]\}){1,24}") {
             let item = Item { format: ValidationFormat::Regex, pattern: Some(pattern.clone()), ..item() };
             prop_assert_eq!(item.weigh().is_ok(), item.compiled().is_ok());
         }

@@ -1,8 +1,8 @@
-//! Questionnaire items: what people are asked for when they sign in.
+//! Questionnaire items: questions that people answer when they sign in.
 
 mod authority;
-mod count;
 mod item;
+mod quota;
 mod submission;
 
 use chancery_record::{
@@ -19,7 +19,7 @@ pub use item::{Item, Member, check_item};
 pub use submission::{AnswerFault, Finding, check_submission};
 
 use crate::{
-    judge::judge,
+    slow_validation::validate_items,
     tenant::{TENANT, TenantId},
 };
 
@@ -29,7 +29,7 @@ id_types! {
 }
 
 choice_types! {
-    /// What an answer must look like.
+    /// The format of an answer.
     ValidationFormat {
         /// Anything.
         None,
@@ -37,7 +37,7 @@ choice_types! {
         Email,
         /// A telephone number by E.164.
         PhoneE164,
-        /// What the pattern says.
+        /// A match of the pattern.
         Regex,
     }
 }
@@ -85,7 +85,7 @@ record! {
 }
 
 impl UserQuestionnaireItem {
-    /// The item in the form of its rules.
+    /// The item without its record types.
     fn as_item(&self) -> Item {
         Item {
             id: self.id.0,
@@ -141,12 +141,12 @@ fn check_rows(
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     authority::check(writer, tx, rows)?;
-    let mut violations = count::check(tx, rows)?;
+    let mut violations = quota::check(tx, rows)?;
     let items = rows.iter().map(|row| UserQuestionnaireItem::from_values(row.values.clone()));
-    // a new row gets another id in each run, and the second run compares the items with those judged
+    // a new row gets another id in each run, and the second run compares the items with the validated ones
     let items = items.map(|item| Ok(Item { id: Uuid::nil(), ..item?.as_item() }));
     let items = items.collect::<Result<Vec<_>, Problem>>()?;
-    violations.extend(judge(writer, Purpose::Pattern, items, |item| {
+    violations.extend(validate_items(writer, Purpose::Pattern, items, |item| {
         item.weigh().map_err(|(member, detail)| vec![(field_of(member), detail)])
     })?);
     Ok(violations)

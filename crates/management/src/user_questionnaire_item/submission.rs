@@ -1,4 +1,4 @@
-//! Checking a user's answers against the items.
+//! Validates a user's answers against the items.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,37 +7,37 @@ use uuid::Uuid;
 
 use super::{Item, ValidationFormat};
 
-/// What is wrong with the answer to one item.
+/// The fault of the answer to one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The id of the item, as it was submitted.
     pub item: Uuid,
-    /// What is wrong.
+    /// The fault.
     pub fault: AnswerFault,
 }
 
-/// What is wrong with an answer.
+/// A fault of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFault {
     /// The submission does not have the item exactly once, or the questionnaire has no such item.
     NotAsked,
     /// The item is required, and the answer is blank.
     Blank,
-    /// It is no text that can be kept.
+    /// It is no text that can be stored.
     Text,
-    /// It has fewer characters than the item wants.
+    /// It is shorter than `minLength`.
     Short,
-    /// It has more characters than the item takes.
+    /// It is too long for the item.
     Long,
     /// It is no e-mail address.
     Email,
     /// It is no telephone number by E.164.
     Phone,
-    /// The item's pattern is not found in it, or is not valid.
+    /// It does not match the item's pattern, or the pattern is not valid.
     Pattern,
 }
 
-/// Checks a submission against all items; returns the answers in the order of the items, blank ones empty.
+/// Validates a submission against all items; returns the answers in the order of the items, blank ones empty.
 ///
 /// A submission must have each item exactly once, also when the answer is blank, and nothing else. An answer
 /// of white space alone is blank: an optional item takes it without further checks. Any other answer must
@@ -53,7 +53,7 @@ pub fn check_submission(
     for (id, answer) in answers {
         given.entry(*id).or_default().push(answer);
     }
-    let mut good = Vec::with_capacity(items.len());
+    let mut accepted = Vec::with_capacity(items.len());
     let mut findings = Vec::new();
     for item in items {
         let checked = match given.get(&item.id).map(Vec::as_slice) {
@@ -61,14 +61,14 @@ pub fn check_submission(
             _ => Err(AnswerFault::NotAsked),
         };
         match checked {
-            Ok(answer) => good.push((item.id, answer)),
+            Ok(answer) => accepted.push((item.id, answer)),
             Err(fault) => findings.push(Finding { item: item.id, fault }),
         }
     }
     let known: BTreeSet<_> = items.iter().map(|item| item.id).collect();
     let unknown = given.keys().filter(|id| !known.contains(id));
     findings.extend(unknown.map(|id| Finding { item: *id, fault: AnswerFault::NotAsked }));
-    if findings.is_empty() { Ok(good) } else { Err(findings) }
+    if findings.is_empty() { Ok(accepted) } else { Err(findings) }
 }
 
 fn check_answer(item: &Item, answer: &str) -> Result<String, AnswerFault> {
@@ -76,7 +76,7 @@ fn check_answer(item: &Item, answer: &str) -> Result<String, AnswerFault> {
         return if item.is_required { Err(AnswerFault::Blank) } else { Ok(String::new()) };
     }
     let length = answer.chars().count();
-    if !item.has_room_for(answer) {
+    if !item.accepts_length_of(answer) {
         return Err(AnswerFault::Long);
     }
     if item.min_length.is_some_and(|least| usize::try_from(least).is_ok_and(|least| length < least)) {
@@ -144,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_there_once_and_nothing_else() {
+    fn each_item_must_be_submitted_exactly_once() {
         let items = [item(1), Item { is_required: false, ..item(2) }];
-        let good = check_submission(&items, &answers(&[(2, " "), (1, " Ada ")]));
-        assert_eq!(good, Ok(answers(&[(1, " Ada "), (2, "")])));
+        let accepted = check_submission(&items, &answers(&[(2, " "), (1, " Ada ")]));
+        assert_eq!(accepted, Ok(answers(&[(1, " Ada "), (2, "")])));
         assert_eq!(wrong(&items, &[(1, "Ada")]), [2]);
         assert_eq!(wrong(&items, &[(1, "Ada"), (2, ""), (1, "Ada")]), [1]);
         assert_eq!(wrong(&items, &[(9, ""), (1, "Ada"), (2, ""), (9, "")]), [9]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_required_item_is_not_blank_and_an_optional_one_may_be() {
+    fn only_an_optional_item_may_be_blank() {
         let required = Item { min_length: Some(3), format: ValidationFormat::Email, ..item(1) };
         let optional = Item { is_required: false, ..required.clone() };
         for blank in ["", "  ", "\t\n", "\u{a0}"] {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_in_characters() {
+    fn lengths_are_counted_in_characters() {
         let item = Item { min_length: Some(2), max_length: Some(4), ..item(1) };
         assert!(takes(&item, "äö") && takes(&item, "🐜🐜🐜🐜"));
         assert!(!takes(&item, "ä") && !takes(&item, "🐜🐜🐜🐜🐜"));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn formats() {
+    fn answers_match_their_format() {
         let with = |format, pattern: &str| Item { format, pattern: Some(pattern.to_owned()), ..item(1) };
         assert!(takes(&with(ValidationFormat::Email, "^never$"), "ada@example.com"));
         assert!(!takes(&with(ValidationFormat::Email, ""), "ada@"));
@@ -188,10 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn telephone_numbers() {
+    fn telephone_numbers_are_e164() {
         let item = Item { format: ValidationFormat::PhoneE164, ..item(1) };
-        for good in ["+12", "+4930123456", "+123456789012345"] {
-            assert!(takes(&item, good), "{good}");
+        for accepted in ["+12", "+4930123456", "+123456789012345"] {
+            assert!(takes(&item, accepted), "{accepted}");
         }
         for bad in
             ["+1", "12", "+012", "+1234567890123456", "+49 30", "+4९", "+12\n", " +12", "++12", "+", "+1a"]
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_told_apart() {
+    fn each_fault_has_its_own_kind() {
         let fault = |item: Item, answer: &str| {
             let given = answers(&[(item.id.as_u128(), answer)]);
             check_submission(&[item], &given).err().map(|found| found[0].fault)
@@ -240,11 +240,11 @@ mod tests {
                 (0..).zip(&required).map(|(number, is_required)| Item { is_required: *is_required, ..item(number) }).collect();
             let given: Vec<_> = given.iter().map(|(number, answer)| (*number, answer.as_str())).collect();
             match check_submission(&items, &answers(&given)) {
-                Ok(good) => {
+                Ok(accepted) => {
                     prop_assert_eq!(given.len(), items.len());
-                    let ids: Vec<_> = good.iter().map(|(id, _)| *id).collect();
+                    let ids: Vec<_> = accepted.iter().map(|(id, _)| *id).collect();
                     prop_assert_eq!(ids, items.iter().map(|item| item.id).collect::<Vec<_>>());
-                    for ((_, answer), item) in good.iter().zip(&items) {
+                    for ((_, answer), item) in accepted.iter().zip(&items) {
                         prop_assert!(!item.is_required || answer.contains('a'));
                     }
                 }

@@ -47,20 +47,20 @@ fn reasons(policy: &Policy, facts: &Facts) -> Vec<&'static str> {
 
 #[test]
 fn a_user_who_has_everything_is_ready() {
-    let judged = readiness(&policy(), &ready(), NOW);
-    assert!(judged.ready_for_password_removal && judged.blocking_reasons.is_empty());
-    assert_eq!((judged.usable_credential_count, judged.required_credential_count), (2, 2));
+    let assessment = readiness(&policy(), &ready(), NOW);
+    assert!(assessment.ready_for_password_removal && assessment.blocking_reasons.is_empty());
+    assert_eq!((assessment.usable_credential_count, assessment.required_credential_count), (2, 2));
     assert_eq!(
-        (judged.verified_security_contact_count, judged.required_verified_security_contact_count),
+        (assessment.verified_security_contact_count, assessment.required_verified_security_contact_count),
         (1, 1)
     );
-    assert!(judged.credential_diversity_satisfied && judged.recovery_route_operational);
-    assert!(judged.mature_binding_lineage_available);
-    assert_eq!(judged.policy_fingerprint, "print");
+    assert!(assessment.credential_diversity_satisfied && assessment.recovery_route_operational);
+    assert!(assessment.mature_binding_lineage_available);
+    assert_eq!(assessment.policy_fingerprint, "print");
 }
 
 #[test]
-fn each_reason_alone() {
+fn each_reason_blocks_alone() {
     type Spoil = fn(&mut Policy, &mut Facts);
     let spoils: [(Spoil, &[&str]); 13] = [
         (|_, facts| facts.user_active = false, &["UserInactive"]),
@@ -100,18 +100,21 @@ fn each_reason_alone() {
 }
 
 #[test]
-fn enough_contacts_are_a_way_back_too() {
+fn enough_contacts_are_a_recovery_route() {
     let mut without_passes = policy();
     without_passes.temporary_access_pass_enabled = false;
     assert_eq!(reasons(&without_passes, &ready()), Vec::<&str>::new());
 }
 
 #[test]
-fn passkeys_that_are_off_are_no_way_in() {
+fn disabled_passkeys_do_not_count() {
     let mut off = policy();
     off.enabled = false;
-    let judged = readiness(&off, &ready(), NOW);
-    assert_eq!((judged.usable_credential_count, judged.primary_authentication_status), (0, "PasswordOnly"));
+    let assessment = readiness(&off, &ready(), NOW);
+    assert_eq!(
+        (assessment.usable_credential_count, assessment.primary_authentication_status),
+        (0, "PasswordOnly")
+    );
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn a_copied_and_a_bound_credential_of_one_make_are_diverse() {
 }
 
 #[test]
-fn words_for_passwords() {
+fn password_and_authentication_statuses() {
     let password = |set, initial, change_required, expired, removed| PasswordFacts {
         set,
         initial,
@@ -143,9 +146,9 @@ fn words_for_passwords() {
         (password(true, true, true, true, false), "Expired", "PasswordAndPasskey"),
         (password(false, false, false, true, true), "Removed", "PasskeyOnly"),
     ] {
-        let judged = readiness(&policy(), &Facts { password: facts, ..ready() }, NOW);
+        let assessment = readiness(&policy(), &Facts { password: facts, ..ready() }, NOW);
         assert_eq!(
-            (judged.password_credential_status, judged.primary_authentication_status),
+            (assessment.password_credential_status, assessment.primary_authentication_status),
             (word, primary)
         );
         let bare = Facts { password: facts, credentials: Vec::new(), ..ready() };
@@ -185,19 +188,19 @@ proptest! {
             verified_security_contacts,
         };
         let policy = Policy { temporary_access_pass_enabled: passes, ..policy() };
-        let judged = readiness(&policy, &facts, NOW);
-        prop_assert_eq!(judged.ready_for_password_removal, judged.blocking_reasons.is_empty());
-        let places: Vec<_> = judged.blocking_reasons.iter()
+        let assessment = readiness(&policy, &facts, NOW);
+        prop_assert_eq!(assessment.ready_for_password_removal, assessment.blocking_reasons.is_empty());
+        let positions: Vec<_> = assessment.blocking_reasons.iter()
             .map(|reason| REASONS.iter().position(|known| known == reason).unwrap())
             .collect();
-        prop_assert!(places.windows(2).all(|pair| pair[0] < pair[1]));
-        prop_assert_eq!(judged.blocking_reasons.contains(&REASONS[5]), !judged.credential_diversity_satisfied);
-        prop_assert_eq!(judged.blocking_reasons.contains(&REASONS[7]), !judged.recovery_route_operational);
-        prop_assert_eq!(judged.blocking_reasons.contains(&REASONS[8]), !judged.mature_binding_lineage_available);
+        prop_assert!(positions.windows(2).all(|pair| pair[0] < pair[1]));
+        prop_assert_eq!(assessment.blocking_reasons.contains(&REASONS[5]), !assessment.credential_diversity_satisfied);
+        prop_assert_eq!(assessment.blocking_reasons.contains(&REASONS[7]), !assessment.recovery_route_operational);
+        prop_assert_eq!(assessment.blocking_reasons.contains(&REASONS[8]), !assessment.mature_binding_lineage_available);
         // a further good credential never takes readiness away
         let mut more = facts.clone();
         more.credentials.push(CredentialFacts { aaguid: [8; 16], ..credential(8) });
         let better = readiness(&policy, &more, NOW).blocking_reasons;
-        prop_assert!(better.iter().all(|reason| judged.blocking_reasons.contains(reason)));
+        prop_assert!(better.iter().all(|reason| assessment.blocking_reasons.contains(reason)));
     }
 }

@@ -44,7 +44,7 @@ fn the_options_of_a_registration_are_the_policys() {
 }
 
 #[test]
-fn the_options_of_an_authentication_name_who_may_answer() {
+fn the_options_of_an_authentication_list_the_allowed_credentials() {
     let credential = register(&policy(), &Authenticator::new()).unwrap();
     let (options, _) = start_authentication(&policy(), Some(&[credential])).unwrap();
     assert_eq!(
@@ -69,8 +69,8 @@ fn a_credential_is_registered_stored_and_used() {
             device.attests = attests;
             device.sign_count = 1;
             device.flags = PRESENT | VERIFIED | ELIGIBLE;
-            let made = register(&policy(), &device).unwrap();
-            let stored = Credential::from_bytes(&made.to_bytes()).unwrap();
+            let registered = register(&policy(), &device).unwrap();
+            let stored = Credential::from_bytes(&registered.to_bytes()).unwrap();
             assert_eq!(
                 (stored.id.as_slice(), stored.user, stored.aaguid, stored.sign_count),
                 ([1, 2, 3, 4].as_slice(), user().id, [9; 16], 1)
@@ -97,7 +97,7 @@ fn an_authenticator_without_a_counter_is_used_again_and_again() {
 }
 
 #[test]
-fn who_was_not_named_before_is_named_by_the_authenticator() {
+fn without_a_login_name_the_authenticator_names_the_user() {
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
     device.sign_count = 2;
@@ -114,7 +114,7 @@ fn who_was_not_named_before_is_named_by_the_authenticator() {
 }
 
 #[test]
-fn a_login_name_that_does_not_exist_lets_nobody_answer() {
+fn an_unknown_login_name_admits_no_answer() {
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
     device.sign_count = 2;
@@ -124,11 +124,11 @@ fn a_login_name_that_does_not_exist_lets_nobody_answer() {
 }
 
 #[test]
-fn verification_is_the_policys_of_the_start_and_of_the_end() {
+fn user_verification_is_checked_against_the_policies_of_start_and_finish() {
     let mut unverified = Authenticator { flags: PRESENT, ..Authenticator::new() };
     let mut lax = policy();
-    for wanted in [UserVerification::Preferred, UserVerification::Discouraged] {
-        lax.user_verification = wanted;
+    for verification in [UserVerification::Preferred, UserVerification::Discouraged] {
+        lax.user_verification = verification;
         unverified.sign_count = 1;
         let credential = register(&lax, &unverified).unwrap();
         assert!(!credential.user_verified);
@@ -154,7 +154,7 @@ fn verification_is_the_policys_of_the_start_and_of_the_end() {
 }
 
 #[test]
-fn models_of_authenticators() {
+fn models_are_admitted_and_blocked_by_policy() {
     let nine = "09".repeat(16);
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
@@ -168,7 +168,7 @@ fn models_of_authenticators() {
     assert_eq!(register(&others, &device).unwrap_err().kind, Kind::Authenticator);
     let mut listed = policy();
     listed.allowed_aaguids.push(nine);
-    // what is only claimed is not accepted, nor is self attestation
+    // a mere claim is not accepted, nor is self attestation
     for attestation in [Attestation::None, Attestation::Direct] {
         listed.attestation = attestation;
         for attests in [false, true] {
@@ -182,7 +182,7 @@ fn models_of_authenticators() {
 }
 
 #[test]
-fn passkeys_can_be_off() {
+fn disabled_passkeys_refuse_every_ceremony() {
     let device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
     let (options, state) = start_authentication(&policy(), None).unwrap();

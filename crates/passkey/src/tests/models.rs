@@ -76,11 +76,11 @@ fn snapshot(status: &str, since: Option<i64>, roots: &[&[u8]]) -> Snapshot {
         "roots": (0..roots.len()).collect::<Vec<_>>(),
     });
     let roots: Vec<_> = roots.iter().map(|root| BASE64_STANDARD_NO_PAD.encode(root)).collect();
-    let kept = json!({
+    let stored = json!({
         "no": 1, "version": "1-a", "next_update": 0, "entries": 1, "skipped": 0, "skipped_roots": 0,
         "reasons": [], "makes": { Uuid::from_bytes(MODEL).to_string(): model }, "roots": roots,
     });
-    Snapshot::from_bytes(kept.to_string().as_bytes()).unwrap()
+    Snapshot::from_bytes(stored.to_string().as_bytes()).unwrap()
 }
 
 fn register(
@@ -118,7 +118,7 @@ fn a_model_that_is_compromised_is_refused_from_then_on() {
 }
 
 #[test]
-fn a_list_wants_certificates_of_the_model_whatever_attestation_is_set() {
+fn a_list_requires_certificates_of_the_model_with_every_attestation() {
     let (own, other) = (Manufacturer::new("one"), Manufacturer::new("another"));
     let device = own.authenticator();
     let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
@@ -129,8 +129,8 @@ fn a_list_wants_certificates_of_the_model_whatever_attestation_is_set() {
         [Attestation::None, Attestation::Indirect, Attestation::Direct, Attestation::Enterprise]
     {
         let policy = listed(attestation);
-        let made = register(&policy, AuthenticatorModels::new(Some(&known), now), &device).unwrap();
-        assert_eq!(made.attestation_chain.len(), 2);
+        let credential = register(&policy, AuthenticatorModels::new(Some(&known), now), &device).unwrap();
+        assert_eq!(credential.attestation_chain.len(), 2);
         for models in [Some(&wrong), Some(&none), None] {
             let refusal = register(&policy, AuthenticatorModels::new(models, now), &device).unwrap_err();
             assert_eq!(refusal.kind, Kind::Attestation, "{}", refusal.detail);
@@ -165,7 +165,7 @@ fn a_model_may_name_another_certificate_than_the_last() {
 }
 
 #[test]
-fn without_a_list_nobody_can_claim_a_model_that_is_known() {
+fn without_a_list_a_known_model_cannot_be_claimed_falsely() {
     let (own, other) = (Manufacturer::new("one"), Manufacturer::new("another"));
     let known = snapshot("FIDO_CERTIFIED", None, &[own.root.der()]);
     let models = AuthenticatorModels::new(Some(&known), at("2026-06-01"));

@@ -16,21 +16,31 @@ type Lie = (&'static str, Kind, fn(&mut Authenticator));
 
 /// The faults that both ceremonies refuse.
 fn lies() -> Vec<Lie> {
-    fn tell(device: &mut Authenticator, name: &str, value: Value) {
+    fn set_client_member(device: &mut Authenticator, name: &str, value: Value) {
         device.client.insert(name.to_owned(), value);
     }
     vec![
-        ("challenge", Kind::Challenge, |device| tell(device, "challenge", json!(to_base64(&[5; 32])))),
-        ("no challenge", Kind::Malformed, |device| tell(device, "challenge", Value::Null)),
-        ("origin", Kind::Origin, |device| tell(device, "origin", json!("https://evil.example"))),
-        ("sub-domain", Kind::Origin, |device| tell(device, "origin", json!("https://a.example.org"))),
-        ("port", Kind::Origin, |device| tell(device, "origin", json!("https://example.org:444"))),
-        ("scheme", Kind::Origin, |device| tell(device, "origin", json!("http://example.org"))),
-        ("path", Kind::Origin, |device| tell(device, "origin", json!("https://example.org/path"))),
-        ("user", Kind::Origin, |device| tell(device, "origin", json!("https://me@example.org"))),
-        ("cross origin", Kind::Origin, |device| tell(device, "crossOrigin", json!(true))),
-        ("top origin", Kind::Origin, |device| tell(device, "topOrigin", json!("https://example.org"))),
-        ("type", Kind::Type, |device| tell(device, "type", json!("payment.get"))),
+        ("challenge", Kind::Challenge, |device| {
+            set_client_member(device, "challenge", json!(to_base64(&[5; 32])));
+        }),
+        ("no challenge", Kind::Malformed, |device| set_client_member(device, "challenge", Value::Null)),
+        ("origin", Kind::Origin, |device| set_client_member(device, "origin", json!("https://evil.example"))),
+        ("sub-domain", Kind::Origin, |device| {
+            set_client_member(device, "origin", json!("https://a.example.org"));
+        }),
+        ("port", Kind::Origin, |device| {
+            set_client_member(device, "origin", json!("https://example.org:444"));
+        }),
+        ("scheme", Kind::Origin, |device| set_client_member(device, "origin", json!("http://example.org"))),
+        ("path", Kind::Origin, |device| {
+            set_client_member(device, "origin", json!("https://example.org/path"));
+        }),
+        ("user", Kind::Origin, |device| set_client_member(device, "origin", json!("https://me@example.org"))),
+        ("cross origin", Kind::Origin, |device| set_client_member(device, "crossOrigin", json!(true))),
+        ("top origin", Kind::Origin, |device| {
+            set_client_member(device, "topOrigin", json!("https://example.org"));
+        }),
+        ("type", Kind::Type, |device| set_client_member(device, "type", json!("payment.get"))),
         ("relying party", Kind::RelyingParty, |device| device.relying_party = "evil.example".to_owned()),
         ("sub-domain as relying party", Kind::RelyingParty, |device| {
             device.relying_party = "a.example.org".to_owned();
@@ -43,7 +53,7 @@ fn lies() -> Vec<Lie> {
 }
 
 #[test]
-fn registrations() {
+fn registrations_with_a_fault_are_refused() {
     for (what, kind, lie) in lies() {
         let mut device = Authenticator::new();
         lie(&mut device);
@@ -54,7 +64,7 @@ fn registrations() {
 }
 
 #[test]
-fn authentications() {
+fn authentications_with_a_fault_are_refused() {
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
     device.sign_count = 2;
@@ -75,8 +85,8 @@ fn authentications() {
     device.flags |= ELIGIBLE;
     assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::Backup);
     honest(&mut device);
-    for (stored, told) in [(2, 2), (3, 2), (1, 0), (u32::MAX, u32::MAX)] {
-        device.sign_count = told;
+    for (stored, reported) in [(2, 2), (3, 2), (1, 0), (u32::MAX, u32::MAX)] {
+        device.sign_count = reported;
         let credential = Credential { sign_count: stored, ..credential.clone() };
         assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::SignCount);
     }
@@ -95,7 +105,7 @@ fn a_credential_that_was_eligible_stays_so() {
 }
 
 #[test]
-fn any_flipped_bit_of_what_is_signed_breaks_the_signature() {
+fn any_flipped_bit_of_signed_data_breaks_the_signature() {
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
     device.sign_count = 2;
@@ -120,7 +130,7 @@ fn any_flipped_bit_of_what_is_signed_breaks_the_signature() {
 }
 
 #[test]
-fn anothers_credential_with_the_same_id_does_not_sign_for_this_one() {
+fn another_credential_with_the_same_id_is_refused() {
     let credential = register(&policy(), &Authenticator::new()).unwrap();
     let other = Authenticator { sign_count: 2, ..Authenticator::new() };
     assert_eq!(authenticate(&policy(), &other, &credential).unwrap_err().kind, Kind::Signature);
@@ -154,7 +164,7 @@ fn a_credential_is_registered_once() {
 }
 
 #[test]
-fn the_answer_is_about_what_was_made() {
+fn the_answer_must_be_of_the_created_credential() {
     let device = Authenticator::new();
     let (options, state) = start_registration(&policy(), &user(), &[]).unwrap();
     let honest = device.create(&options);
@@ -190,7 +200,7 @@ fn a_state_ends_its_own_ceremony_only() {
 }
 
 #[test]
-fn a_refusal_quotes_nothing_that_was_sent() {
+fn a_refusal_does_not_quote_the_input() {
     let mut device = Authenticator::new();
     device.client.insert("origin".to_owned(), json!("https://<script>.example"));
     let origin = register(&policy(), &device).unwrap_err();

@@ -139,7 +139,7 @@ fn element(tag: &str) -> Result<Element<'_>, String> {
     }
 }
 
-/// How often an element with this many corners draws what it refers to.
+/// How often an element with this many corners draws its references.
 fn counted<'a>(element: &str, used: &[(&'a str, Way)], corners: usize) -> Result<Vec<Reference<'a>>, String> {
     let is_shape = SHAPES.contains(&element);
     if !is_shape && used.iter().any(|(_, way)| *way == Way::Marker) {
@@ -213,7 +213,7 @@ mod tests {
     use super::check;
 
     #[test]
-    fn drawings_are_taken() {
+    fn drawings_are_accepted() {
         for good in [
             "<svg/>",
             "\u{feff}<?xml version=\"1.0\"?>\n<!-- a > b --><svg xmlns='http://www.w3.org/2000/svg' \
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(check(siblings), Ok(()));
     }
 
-    /// Shapes drawn by reference are counted, however the reference is written: inherited by what is inside,
+    /// Shapes drawn by reference are counted, in any form of the reference: inherited by inner elements,
     /// at each corner, or by another spelling of a name. Each id is unique, so that counting ends soon.
     #[test]
     fn nothing_is_drawn_again_without_being_counted() {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_run_or_load_is_refused() {
+    fn content_that_could_run_or_load_is_refused() {
         for inside in [
             "<script/>",
             "<SCRIPT>1</SCRIPT>",
@@ -346,10 +346,10 @@ mod tests {
             let svg = format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{inside}</svg>");
             assert!(check(&svg).is_err(), "{inside}");
         }
-        for odd in
+        for invalid in
             ["", "x", "<g/>", "<svg/><svg/>", "<svg/>x", "x<svg/>", "<!DOCTYPE svg><svg/>", "<svg", "<svg>"]
         {
-            assert!(check(odd).is_err(), "{odd}");
+            assert!(check(invalid).is_err(), "{invalid}");
         }
         assert!(check(&format!("<svg>{}{}</svg>", "<g>".repeat(200), "</g>".repeat(200))).is_err());
     }

@@ -116,12 +116,12 @@ pub(super) fn url(text: &str) -> String {
     let of_the_web = matches!(scheme.as_deref(), Some("https" | "http" | "otpauth"));
     let other_host = address.starts_with("//") || address.starts_with("/\\");
     let of_this_server = address.starts_with(['/', '?']) && !other_host;
-    let odd = address.contains(char::is_control);
-    if (of_the_web || of_this_server) && !odd { address.to_owned() } else { String::new() }
+    let has_control = address.contains(char::is_control);
+    if (of_the_web || of_this_server) && !has_control { address.to_owned() } else { String::new() }
 }
 
 /// Red, green and blue of `#rgb` or `#rrggbb`.
-fn parts(colour: &str) -> Result<[u8; 3], Error> {
+fn channels(colour: &str) -> Result<[u8; 3], Error> {
     let refused = || invalid("a colour is written #rgb or #rrggbb");
     let digits = colour.strip_prefix('#').ok_or_else(refused)?;
     let digits: Option<Vec<u8>> =
@@ -135,12 +135,12 @@ fn parts(colour: &str) -> Result<[u8; 3], Error> {
 
 /// A colour unchanged; anything else fails, because inside `<style>` HTML escaping does not protect.
 fn colour(colour: &str) -> Result<String, Error> {
-    parts(colour).map(|_| colour.to_owned())
+    channels(colour).map(|_| colour.to_owned())
 }
 
 /// Black or white, whichever is easier to read on a colour.
 fn ink(colour: &str) -> Result<&'static str, Error> {
-    let [red, green, blue] = parts(colour)?.map(|part| {
+    let [red, green, blue] = channels(colour)?.map(|part| {
         let part = f64::from(part) / 255.0;
         if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
     });
@@ -168,18 +168,18 @@ mod tests {
         {
             assert_eq!(url(good), good);
         }
-        for odd in
+        for invalid in
             ["javascript:alert(1)", " javascript:x", "//a", "/\\a", "data:text/html,x", "a", "", "/a\nb"]
         {
-            assert_eq!(url(odd), "", "{odd}");
+            assert_eq!(url(invalid), "", "{invalid}");
         }
     }
 
     #[test]
     fn colours() {
         assert_eq!(colour("#1a2B3c").unwrap(), "#1a2B3c");
-        for odd in ["red", "#12", "#1234567", "#12g", "#000;}", "", "#é00"] {
-            assert!(colour(odd).is_err(), "{odd}");
+        for invalid in ["red", "#12", "#1234567", "#12g", "#000;}", "", "#é00"] {
+            assert!(colour(invalid).is_err(), "{invalid}");
         }
         for (back, front) in [("#fff", "#000"), ("#000", "#fff"), ("#ff0", "#000"), ("#22406b", "#fff")] {
             assert_eq!(ink(back).unwrap(), front);

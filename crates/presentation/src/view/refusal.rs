@@ -1,15 +1,15 @@
-//! Refusals of a view: what is wrong, and where.
+//! Refusals of a view, each with its position.
 
 use minijinja::{Error, ErrorKind};
 
-/// Why a view is refused.
+/// The reason why a view is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The line, from 1.
     pub line: usize,
     /// The character in the line, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The mistake at this position.
     pub detail: String,
 }
 
@@ -48,12 +48,12 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Why a page cannot be rendered.
+/// The reason why a page cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The name of the view that fails: the requested one or one that it includes.
     pub view: String,
-    /// What is wrong with the view; it has names, no values.
+    /// The mistake in the view; it has names, no values.
     pub refusal: Refusal,
 }
 

@@ -33,15 +33,15 @@ pub struct Views {
     language: Language,
     environment: Environment<'static>,
     sources: BTreeMap<String, Cow<'static, str>>,
-    /// The addresses of other sites that stand in a customer's views; none where all views are shipped.
+    /// The addresses of other sites in a customer's views; none where all views are shipped.
     addresses: Option<BTreeSet<String>>,
 }
 
 impl Views {
-    /// The shipped views, with the given ones in the place of those that have their names. One that may not be stored is
-    /// left out, and told beside.
+    /// The shipped views, with the given ones replacing those of the same names. One that may not be stored is
+    /// left out, and returned besides.
     pub fn new(language: Language, own: impl IntoIterator<Item = (String, String)>) -> (Self, Vec<Failure>) {
-        // what is shipped is parsed once for all
+        // shipped views are parsed once for all
         let mut views = shipped_in(language).clone();
         let (mut addresses, mut failures) = (BTreeSet::new(), Vec::new());
         for (name, source) in own {
@@ -72,10 +72,10 @@ impl Views {
     }
 
     /// Renders a view to a page. The context is an object; null in it is the same as absent. `text` and `language` are
-    /// added. Where a customer has views, the page is reduced to what pages may have.
+    /// added. Where a customer has views, the page is reduced to the allowed content.
     ///
     /// # Errors
-    /// Which view fails, where and why.
+    /// The view that fails, with the position and the reason.
     pub fn render(&self, name: &str, context: &Value) -> Result<Reduced, Failure> {
         let html = self.filled(name, context)?;
         let Some(addresses) = &self.addresses else { return Ok(Reduced { html, lost: BTreeSet::new() }) };
@@ -88,7 +88,7 @@ impl Views {
         })
     }
 
-    /// A page as its views make it.
+    /// A page as its views render it.
     pub(super) fn filled(&self, name: &str, context: &Value) -> Result<String, Failure> {
         self.fill(name, context).map_err(|error| self.failure(name, &error))
     }

@@ -2,7 +2,7 @@
 //!
 //! Fuel counts steps, and one step can double a text: `{% set x = x ~ x %}`, forty times, takes more
 //! than any memory. So a view only writes the values of its context. It joins no texts, captures no
-//! output, and names only values that exist: whatever it could build is bounded by the length of its
+//! output, and names only values that exist: the size of its values is bounded by the length of its
 //! source.
 
 use super::{

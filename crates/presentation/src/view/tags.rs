@@ -1,4 +1,4 @@
-//! The tags of a template, found in the way MiniJinja finds them.
+//! The tags of a template, found as MiniJinja finds them.
 //!
 //! MiniJinja does not export its lexer, and its parser must not run first: parser and compiler
 //! recurse, and a tag that nests too deeply overflows the stack. Whatever is unclear here is refused,

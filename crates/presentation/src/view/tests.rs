@@ -12,7 +12,7 @@ fn with_own(name: &str, source: &str, language: Language) -> Result<Views, Failu
     failures.into_iter().next().map_or(Ok(views), Err)
 }
 
-/// What a view writes, before it is reduced.
+/// The output of a view, before it is reduced.
 fn page(source: &str, context: &Value) -> Result<String, Failure> {
     with_own("Own", source, Language::English)?.filled("Own", context)
 }
@@ -52,7 +52,7 @@ fn lines_are_counted_to_the_end() {
 }
 
 #[test]
-fn what_views_are_made_of_is_taken() {
+fn allowed_tags_are_accepted() {
     for source in [
         "",
         "Hello {{ name }}",
@@ -68,9 +68,9 @@ fn what_views_are_made_of_is_taken() {
     }
 }
 
-/// Each of these could take more memory than there is, or is another way around a bound.
+/// Each of these could exceed any memory, or bypasses a bound in another way.
 #[test]
-fn what_could_grow_is_refused() {
+fn unbounded_tags_are_refused() {
     for source in [
         "{{ a ~ a }}",
         "{% set a = a ~ a %}",
@@ -110,7 +110,7 @@ fn what_could_grow_is_refused() {
 
 /// Runs on the default stack of a thread.
 #[test]
-fn deep_views_are_refused_or_taken_and_nothing_overflows() {
+fn deep_views_overflow_no_stack() {
     let run = || {
         let deep = 400_000;
         for (begin, part, middle, end) in [
@@ -167,9 +167,9 @@ fn long_pages_end() {
 }
 
 #[test]
-fn what_comes_from_outside_is_escaped() {
-    let odd = "<script>alert('x')</script>\"";
-    let context = json!({ "a": odd, "m": { "k": odd } });
+fn values_of_the_context_are_escaped() {
+    let hostile_text = "<script>alert('x')</script>\"";
+    let context = json!({ "a": hostile_text, "m": { "k": hostile_text } });
     for source in [
         "{{ a }}",
         "{{ a | e }}",
@@ -190,7 +190,7 @@ fn what_comes_from_outside_is_escaped() {
     }
     assert!(page("{{ m }}", &context).is_err());
     for name in shipped::names() {
-        let context = hostile(name, odd);
+        let context = hostile(name, hostile_text);
         if let Ok(page) = shipped_in(Language::German).filled(name, &context) {
             let others = page.replace("<script src=\"/signin/", "");
             assert!(!others.contains("<script") && !page.contains("javascript:"), "{name}: {page}");
@@ -199,26 +199,26 @@ fn what_comes_from_outside_is_escaped() {
 }
 
 /// Replaces every text of a sample by a hostile one.
-fn hostile(name: &str, odd: &str) -> Value {
-    fn replace(value: &mut Value, odd: &str) {
+fn hostile(name: &str, hostile_text: &str) -> Value {
+    fn replace(value: &mut Value, hostile_text: &str) {
         match value {
             Value::Object(members) => {
                 for (key, value) in members {
-                    let kept = ["step", "method", "reason", "code", "colour"].contains(&key.as_str());
+                    let is_exempt = ["step", "method", "reason", "code", "colour"].contains(&key.as_str());
                     if key.contains("url") || key == "action" || key == "logo" {
                         *value = "javascript:alert(1)".into();
-                    } else if !kept {
-                        replace(value, odd);
+                    } else if !is_exempt {
+                        replace(value, hostile_text);
                     }
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| replace(item, odd)),
-            Value::String(text) => odd.clone_into(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| replace(item, hostile_text)),
+            Value::String(text) => hostile_text.clone_into(text),
             _ => {}
         }
     }
     let mut context = shipped::samples(name).into_iter().next().unwrap().1;
-    replace(&mut context, odd);
+    replace(&mut context, hostile_text);
     context
 }
 

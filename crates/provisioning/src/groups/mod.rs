@@ -4,23 +4,23 @@ mod members;
 
 use chancery_application::ApplicationGroup;
 use chancery_resource::{Answer, Call, Problem, StoredRow, Tx, check_if_match, delete_one};
-use chancery_scim::{Home, Members, Patch, Selection, members_of};
+use chancery_scim::{Members, Patch, Selection, Target, members_of};
 use chancery_userstore::group::Group;
 
 use crate::{
     form::Form,
-    reach::{self, directory, spare_role_group},
-    shown::{self, begin, body_of, fields_in, resource_of, selection_of, version_of, with_external_id},
+    reach::{self, directory, forbid_role_group},
+    render::{self, begin, body_of, fields_in, resource_of, selection_of, version_of, with_external_id},
     write::{self, Body, changes, new_body},
 };
 
-/// How many members a group has at most that an answer to a change shows.
-const SHOWN: usize = 1000;
+/// The most members of a group that is returned after a change.
+const MAX_RETURNED: usize = 1000;
 
 /// Reads a group.
 ///
 /// # Errors
-/// There is none.
+/// Not found.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let row = reach::find_in_path(call, tx, form)?;
@@ -35,12 +35,12 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let resource = body_of(call, form)?;
     let mut body = new_body(&fields_in(form, &resource)?);
-    match form.home {
-        Home::Store => {
+    match form.target {
+        Target::Store => {
             let owner = directory(&call.context).owner.map(|owner| owner.to_string());
             body.insert(Group::SCIM_OWNER.field().wire().into(), owner.into());
         }
-        Home::Provider => {
+        Target::Provider => {
             let instance = directory(&call.context).owner.unwrap_or_default();
             let text = "SELECT subscription_id FROM idp_instance WHERE id = ?1";
             let subscription = tx.one(text, &[instance.into()], |row| row.id(0))?.unwrap_or_default();
@@ -48,7 +48,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
                 (ApplicationGroup::SUBSCRIPTION_ID.field(), ApplicationGroup::IDP_INSTANCE_ID.field());
             body.insert(fields.0.wire().into(), subscription.to_string().into());
             body.insert(fields.1.wire().into(), instance.to_string().into());
-            name_it(&mut body);
+            set_provisioned_name(&mut body);
         }
     }
     let row = write::create(call, tx, body)?;
@@ -57,8 +57,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, form, &row, 201)
 }
 
-/// A group that a directory provisions has its name unique at the instance.
-fn name_it(body: &mut Body) {
+/// Sets the name that is unique among the groups provisioned at the instance.
+fn set_provisioned_name(body: &mut Body) {
     if let Some(name) = body.get(ApplicationGroup::NAME.field().wire()).cloned() {
         body.insert(ApplicationGroup::PROVISIONED_NAME.field().wire().into(), name);
     }
@@ -67,7 +67,7 @@ fn name_it(body: &mut Body) {
 /// Replaces a group, with its members.
 ///
 /// # Errors
-/// There is none; what is wrong with the body.
+/// Not found; an invalid body.
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let was = reach::find_in_path(call, tx, form)?;
@@ -82,10 +82,10 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Changes a group (RFC 7644, section 3.5.2).
 ///
 /// # Errors
-/// There is none; the first operation that cannot be done.
+/// Not found; the first operation that fails.
 pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let patch = Patch::read(form.of, form.home, call.request.body()?)?;
+    let patch = Patch::read(form.of, form.target, call.request.body()?)?;
     let was = reach::find_in_path(call, tx, form)?;
     let before = resource_of(call, tx, form, &was, None)?;
     let patched = patch.apply(&before)?;
@@ -108,13 +108,13 @@ fn rewrite(
     }
     let mut row = was;
     if !body.is_empty() {
-        if form.home == Home::Provider {
-            name_it(&mut body);
+        if form.target == Target::Provider {
+            set_provisioned_name(&mut body);
         }
         row = write::change(call, tx, form, &row, body)?;
     }
     if !members.is_empty() && members::change(call, tx, form, &row, members)? {
-        spare_role_group(&call.context, tx, form, id)?;
+        forbid_role_group(&call.context, tx, form, id)?;
     }
     if call.request.dry_run {
         return answer_changed(call, tx, form, &row);
@@ -122,8 +122,8 @@ fn rewrite(
     version(call, tx, form, &row)
 }
 
-/// Answers a change after its commit, see [`answer_changed`]: whoever reads all members while changing some is in the
-/// way of everybody else who does.
+/// Returns a group after the commit of its change, see [`answer_changed`]: reading all members while changing some blocks
+/// concurrent changes.
 ///
 /// # Errors
 /// The group was deleted meanwhile.
@@ -136,17 +136,17 @@ pub fn changed(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Deletes a group.
 ///
 /// # Errors
-/// There is none; it gives a role.
+/// Not found; the group gives a role.
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let row = reach::find_in_path(call, tx, form)?;
     check_if_match(call, tx, form.shape, &row)?;
-    spare_role_group(&call.context, tx, form, row.as_owner(form.shape)?.id)?;
+    forbid_role_group(&call.context, tx, form, row.as_owner(form.shape)?.id)?;
     delete_one(&mut call.context, tx, form.shape, row)?;
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Answers with a group, its members in pieces.
+/// Answers with a group, its members in chunks.
 fn answer(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -157,17 +157,18 @@ fn answer(
     let selection = selection_of(call, form)?;
     let resource = resource_of(call, tx, form, row, None)?;
     let answer = begin(call, form, &resource, status);
-    // what is streamed has its headers first
+    // the headers of a streamed response come first
     let tag = call.answer.tag.clone().map(|tag| ("etag", tag));
     call.answer.begin(status, answer.headers.iter().cloned().chain(tag).collect());
     write(call, tx, form, (row, resource), &selection)?;
     Ok(answer)
 }
 
-/// Answers a change: with the group, unless it has many members and nobody chose attributes.
+/// Answers a change: with the group, unless it has many members and no attributes were requested.
 fn answer_changed(call: &mut Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<Answer, Problem> {
-    let chooses = ["attributes", "excludedAttributes"].iter().any(|name| call.request.query(name).is_some());
-    if chooses || members::count(tx, form, row, SHOWN + 1)? <= SHOWN {
+    let has_selection =
+        ["attributes", "excludedAttributes"].iter().any(|name| call.request.query(name).is_some());
+    if has_selection || members::count(tx, form, row, MAX_RETURNED + 1)? <= MAX_RETURNED {
         return answer(call, tx, form, row, 200);
     }
     version(call, tx, form, row)
@@ -182,9 +183,6 @@ fn version(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<
 }
 
 /// Writes a group as JSON.
-///
-/// # Errors
-/// The store's.
 pub fn write(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -194,10 +192,10 @@ pub fn write(
 ) -> Result<(), Problem> {
     selection.apply(&mut resource);
     let out = &mut call.answer.bytes;
-    shown::write(&resource, out);
-    let attribute = form.of.find(form.of.core, form.home, "members");
-    let wants = attribute.is_some_and(|members| selection.wants(form.of.core, members));
-    if wants {
+    render::write(&resource, out);
+    let attribute = form.of.find(form.of.core, form.target, "members");
+    let includes = attribute.is_some_and(|members| selection.includes(form.of.core, members));
+    if includes {
         out.pop();
         members::write(call, tx, form, row, selection)?;
         call.answer.bytes.push(b'}');

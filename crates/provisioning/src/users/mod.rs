@@ -4,22 +4,22 @@ mod identity;
 pub mod me;
 mod password;
 mod removal;
-mod returning;
+mod restore;
 
 pub use removal::{prune_refusals, stopped};
 
 use chancery_record::Value;
 use chancery_resource::{Answer, Call, Problem, ProblemKind, StoredRow, Tx, delete_one, load};
-use chancery_scim::{Fields, Home, Patch, Refusal, Resource, ScimType};
+use chancery_scim::{Fields, Patch, Resource, ScimError, ScimType, Target};
 use chancery_userstore::user::User;
 use serde_json::Value as Serde;
 use uuid::Uuid;
 
 use crate::{
     form::Form,
-    reach::{self, directory, id_in_path, spare_administrator},
-    shown::{
-        answer, answer_named, answer_new, body_of, check_version, fields_in, keeps_entries, resource_of,
+    reach::{self, directory, forbid_administrator, id_in_path},
+    render::{
+        answer, answer_named, answer_new, body_of, check_version, fields_in, resource_of, stores_entries,
         with_external_id,
     },
     write::{self, Body, changes, confirm, new_body},
@@ -28,32 +28,32 @@ use crate::{
 /// Reads a user.
 ///
 /// # Errors
-/// There is none.
+/// Not found.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     answer_named(call, tx, form, id_in_path(call, form)?)
 }
 
-/// Creates a user, or brings back one who is in quarantine or has signed in already.
+/// Creates a user, or restores one who is in quarantine or takes over one who signed in already.
 ///
 /// # Errors
-/// What is wrong with the body.
+/// An invalid body.
 pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let resource = body_of(call, form)?;
     let fields = fields_in(form, &resource)?;
     check_manager(call, tx, form, &Fields::default(), &fields)?;
-    if form.home == Home::Provider {
+    if form.target == Target::Provider {
         let row = identity::create(call, tx, form, &fields)?;
         return answer(call, tx, form, &row, 201);
     }
-    let password = match password::step(call, tx, form, None, &fields)? {
-        password::Step::Work(answer) => return Ok(answer),
-        password::Step::Done(password) => password,
+    let password = match password::hash_step(call, tx, form, None, &fields)? {
+        password::HashStep::NeedsHash(answer) => return Ok(answer),
+        password::HashStep::Ready(password) => password,
     };
-    // who is in quarantine is looked for only where the name turned out to be taken
+    // quarantine is searched only where the name turned out to be taken
     if call.steps.diagnose
-        && let Some(mut row) = returning::bring_back(call, tx, form, &fields)?
+        && let Some(mut row) = restore::restore(call, tx, form, &fields)?
     {
         write::entries(call, tx, form, &row, (&Fields::default(), &fields))?;
         if let Some(password) = password {
@@ -76,10 +76,10 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer_new(call, form, &row, entries)
 }
 
-/// Replaces a user. What the body does not say becomes empty, but for what cannot be.
+/// Replaces a user. Attributes that the body omits become empty, except those that cannot.
 ///
 /// # Errors
-/// There is none; what is wrong with the body.
+/// Not found; an invalid body.
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let resource = body_of(call, form)?;
@@ -90,15 +90,15 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Changes a user (RFC 7644, section 3.5.2).
 ///
 /// # Errors
-/// There is none; the first operation that cannot be done.
+/// Not found; the first operation that fails.
 pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
-    let patch = Patch::read(form.of, form.home, call.request.body()?)?;
+    let patch = Patch::read(form.of, form.target, call.request.body()?)?;
     let id = id_in_path(call, form)?;
     rewrite(call, tx, (form, id), |before| Ok(patch.apply(before)?.resource))
 }
 
-/// Writes what differs between a user as it is and as it should be.
+/// Writes the differences between the current and the requested user.
 fn rewrite(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -112,19 +112,19 @@ fn rewrite(
     let (before, after) = (fields_in(form, &before)?, fields_in(form, &after)?);
     let mut body = changes(&before, &after);
     if deactivates(&body) {
-        if let Some(held) = removal::hold(call, tx, &was)? {
-            return Ok(held);
+        if let Some(refused) = removal::refuse_administrator(call, tx, &was)? {
+            return Ok(refused);
         }
     } else if touches_account(&body) || !after.secrets.is_empty() {
-        spare_administrator(&call.context, tx, form, was.as_owner(form.shape)?.id)?;
+        forbid_administrator(&call.context, tx, form, was.as_owner(form.shape)?.id)?;
     }
     check_manager(call, tx, form, &before, &after)?;
-    let password = match password::step(call, tx, form, Some(&was), &after)? {
-        password::Step::Work(answer) => return Ok(answer),
-        password::Step::Done(password) => password,
+    let password = match password::hash_step(call, tx, form, Some(&was), &after)? {
+        password::HashStep::NeedsHash(answer) => return Ok(answer),
+        password::HashStep::Ready(password) => password,
     };
     if deactivates(&body)
-        && let Some(stopped) = removal::brake(call, tx)?
+        && let Some(stopped) = removal::guard_rate(call, tx)?
     {
         return Ok(stopped);
     }
@@ -133,10 +133,10 @@ fn rewrite(
         confirm(call, &mut body);
         row = write::change(call, tx, form, &was, body)?;
     }
-    if keeps_entries(form) {
+    if stores_entries(form) {
         write::entries(call, tx, form, &row, (&before, &after))?;
     } else {
-        identity::follow(call, tx, form, &row)?;
+        identity::update_identity(call, tx, form, &row)?;
     }
     if let Some(password) = password {
         row = password.set(call, tx, form, row)?;
@@ -144,10 +144,10 @@ fn rewrite(
     answer(call, tx, form, &row, 200)
 }
 
-/// Deletes a user: into quarantine, where that is on.
+/// Deletes a user: into quarantine, if that is on.
 ///
 /// # Errors
-/// There is none; the user administers; something refers to the person.
+/// Not found; the user is an administrator; something refers to the person.
 pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let row = reach::find_in_path(call, tx, form)?;
@@ -155,33 +155,33 @@ pub fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         check_version(call, &resource_of(call, tx, form, &row, None)?)?;
     }
     let id = row.as_owner(form.shape)?.id;
-    if let Some(held) = removal::hold(call, tx, &row)? {
-        return Ok(held);
+    if let Some(refused) = removal::refuse_administrator(call, tx, &row)? {
+        return Ok(refused);
     }
-    if form.home == Home::Provider {
-        removal::release(call, tx, id)?;
+    if form.target == Target::Provider {
+        removal::check_references(call, tx, id)?;
     }
-    if let Some(stopped) = removal::brake(call, tx)? {
+    if let Some(stopped) = removal::guard_rate(call, tx)? {
         return Ok(stopped);
     }
-    if form.home == Home::Provider {
+    if form.target == Target::Provider {
         removal::remove_roles(call, tx, id)?;
     }
     delete_one(&mut call.context, tx, form.shape, row)?;
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Whether a change is one that could let somebody in as the user, or keep the user out.
+/// Whether a change could give somebody access as the user, or lock the user out.
 fn touches_account(body: &Body) -> bool {
-    let touched = ["loginName", "emailAddress", "isUserActive", "userName", "isActive"];
-    touched.iter().any(|name| body.contains_key(*name))
+    let account_fields = ["loginName", "emailAddress", "isUserActive", "userName", "isActive"];
+    account_fields.iter().any(|name| body.contains_key(*name))
 }
 
 fn deactivates(body: &Body) -> bool {
     ["isUserActive", "isActive"].iter().any(|name| body.get(*name) == Some(&Serde::Bool(false)))
 }
 
-/// Checks that a new manager is somebody whom the directory sees.
+/// Checks that a new manager is within the directory's reach.
 fn check_manager(
     call: &Call,
     tx: &mut Tx<'_>,
@@ -204,10 +204,10 @@ fn check_manager(
     if is_there {
         return Ok(());
     }
-    Err(Refusal::wrong(ScimType::InvalidValue, "manager names no user here").into())
+    Err(ScimError::new(ScimType::InvalidValue, "manager names no user here").into())
 }
 
-/// The row of a user by its id.
+/// Loads a user by its id.
 fn load_user(call: &Call, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<StoredRow, Problem> {
     load(&call.context, tx, form.shape, None, Value::Id(id))
 }

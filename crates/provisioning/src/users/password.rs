@@ -1,4 +1,4 @@
-//! The password that a directory sets: by the rules of an administrator's reset.
+//! Passwords set by a directory: by the rules of an administrator's reset.
 
 use std::sync::Arc;
 
@@ -14,45 +14,45 @@ use uuid::Uuid;
 
 use crate::{form::Form, write::new_body};
 
-/// The member of a resource that holds it.
+/// The attribute of a resource that has it.
 const MEMBER: &str = "password";
 
-/// Where a call stands that may set a password.
-pub enum Step {
-    /// It is hashed first, outside of the transaction.
-    Work(Answer),
-    /// It was hashed, if there is one.
-    Done(Option<NewPassword>),
+/// The state of a call that may set a password.
+pub enum HashStep {
+    /// The password must be hashed first, outside of the transaction.
+    NeedsHash(Answer),
+    /// The hash, if a password was sent.
+    Ready(Option<NewPassword>),
 }
 
-/// A password that was hashed.
+/// A hashed password.
 pub struct NewPassword(Arc<HashOutcome>);
 
-/// Hashes the password of the fields, if they have one; `was` is the user who gets it, none for a new one.
-///
-/// # Errors
-/// The store's.
-pub fn step(
+/// Hashes the password of the fields, if they have one; `was` is its user, `None` for a new one.
+pub fn hash_step(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
     was: Option<&StoredRow>,
     fields: &Fields,
-) -> Result<Step, Problem> {
-    let Some(Serde::String(password)) = fields.secrets.get(MEMBER) else { return Ok(Step::Done(None)) };
-    if let Some(made) = call.result::<HashOutcome>() {
-        made.hash(MEMBER)?;
-        return Ok(Step::Done(Some(NewPassword(made))));
+) -> Result<HashStep, Problem> {
+    let Some(Serde::String(password)) = fields.secrets.get(MEMBER) else { return Ok(HashStep::Ready(None)) };
+    if let Some(outcome) = call.result::<HashOutcome>() {
+        outcome.hash(MEMBER)?;
+        return Ok(HashStep::Ready(Some(NewPassword(outcome))));
     }
     let user = match was {
         Some(was) => UserForUpdate::new(was.clone())?,
         None => proposed(call, form, fields)?,
     };
     let password = Secret::new(password.as_bytes().to_vec());
-    Ok(Step::Work(Answer::after(Work::new(Purpose::Password, making(&call.context, tx, &user, password)?))))
+    Ok(HashStep::NeedsHash(Answer::after(Work::new(
+        Purpose::Password,
+        making(&call.context, tx, &user, password)?,
+    ))))
 }
 
-/// A user who does not exist yet, as the rules of passwords see it.
+/// A user who does not exist yet, for the password rules.
 fn proposed(call: &Call, form: Form, fields: &Fields) -> Result<UserForUpdate, Problem> {
     let body = Json::from_serde(Serde::Object(new_body(fields)));
     let draft = read_draft(form.shape.fields, Others::Any, BodyForm::Create, &body, "");
@@ -70,15 +70,15 @@ fn proposed(call: &Call, form: Form, fields: &Fields) -> Result<UserForUpdate, P
 }
 
 impl NewPassword {
-    /// Sets it.
+    /// Sets the password.
     ///
     /// # Errors
-    /// It breaks the store's rules.
+    /// It violates the store's rules.
     pub fn set(self, call: &Call, tx: &mut Tx<'_>, form: Form, row: StoredRow) -> Result<StoredRow, Problem> {
-        let mut found = UserForUpdate::new(row)?;
-        put_new(&call.context, tx, &mut found, &self.0, MEMBER)?;
-        let id = found.user.id;
-        found.save(&call.context, tx, AuditAction::As("Modified", "password-reset"))?;
+        let mut user = UserForUpdate::new(row)?;
+        put_new(&call.context, tx, &mut user, &self.0, MEMBER)?;
+        let id = user.user.id;
+        user.save(&call.context, tx, AuditAction::As("Modified", "password-reset"))?;
         super::load_user(call, tx, form, id.0)
     }
 }

@@ -1,4 +1,4 @@
-//! The brake on directories that deactivate or delete many, and what holds a person back.
+//! The rate limit on deactivations and deletions by a directory, and the checks before removing a person.
 
 use chancery_application::APPLICATION_USER;
 use chancery_management::role_assignment::{ROLE_ASSIGNMENT, RoleAssignment};
@@ -7,7 +7,7 @@ use chancery_resource::{
     Answer, AuditAction, Call, Problem, StateTable, StoreError, StoredRow, Tx, delete, load, load_found,
     note, select_where, update_unversioned,
 };
-use chancery_scim::Home;
+use chancery_scim::Target;
 use chancery_userstore::{
     scim_token::{SCIM_TOKEN, ScimToken},
     user::USER,
@@ -16,18 +16,15 @@ use uuid::Uuid;
 
 use crate::{
     form::Form,
-    reach::{directory, spare_administrator},
+    reach::{directory, forbid_administrator},
 };
 
-/// Within what time removals are counted, in ms.
+/// The time window of the limit, in ms.
 const HOUR: i64 = 3_600_000;
 
-/// Counts that a user is deactivated or deleted. Of too many within an hour the token is stopped: the refusal that is
-/// returned commits that, so nothing else may have been written.
-///
-/// # Errors
-/// The store's.
-pub fn brake(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem> {
+/// Counts a deactivation or deletion. With too many within an hour the token is stopped: the returned refusal commits
+/// that, so nothing else may have been written.
+pub fn guard_rate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem> {
     let now = call.context.now;
     let (token, limit) = (directory(&call.context).token, directory(&call.context).mass_limit);
     let Some(token) = token else { return Ok(None) };
@@ -35,8 +32,8 @@ pub fn brake(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem
     let text = "SELECT count(*) FROM scim_removal WHERE token_id = ?1 AND removed_on > ?2";
     let count = tx.one(text, &[token.into(), since.clone()], |row| row.int(0))?.unwrap_or(0);
     if count < limit {
-        let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1 AND removed_on <= ?2");
-        tx.queue(&gone, vec![token.into(), since])?;
+        let expired = StateTable::ScimRemoval.delete("WHERE token_id = ?1 AND removed_on <= ?2");
+        tx.queue(&expired, vec![token.into(), since])?;
         let added = StateTable::ScimRemoval.insert("(token_id, removed_on) VALUES (?1, ?2)");
         tx.queue(&added, vec![token.into(), now.0.into()])?;
         return Ok(None);
@@ -45,7 +42,7 @@ pub fn brake(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<Answer>, Problem
     Ok(Some(Answer::refusing(stopped(now, limit))))
 }
 
-/// The refusal of a token that is stopped.
+/// The problem of a stopped token.
 pub fn stopped(since: Timestamp, limit: i64) -> Problem {
     let mut time = Vec::new();
     format_timestamp(since, &mut time);
@@ -57,17 +54,17 @@ pub fn stopped(since: Timestamp, limit: i64) -> Problem {
 }
 
 fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
-    let gone = StateTable::ScimRemoval.delete("WHERE token_id = ?1");
-    tx.queue(&gone, vec![token.into()])?;
+    let expired = StateTable::ScimRemoval.delete("WHERE token_id = ?1");
+    tx.queue(&expired, vec![token.into()])?;
     let now = call.context.now;
-    if Form::of(call).home == Home::Store {
+    if Form::of(call).target == Target::Store {
         let was = load(&call.context, tx, &SCIM_TOKEN, None, Value::Id(token))?;
         let mut values = was.values.clone();
         ScimToken::STOPPED_ON.set(&mut values, Some(now))?;
-        let telling = AuditAction::As("Modified", "stopped");
+        let action = AuditAction::As("Modified", "stopped");
         let context = &mut call.context;
         return context
-            .by_itself(|context| update_unversioned(context, tx, &SCIM_TOKEN, &was, &values, telling));
+            .by_itself(|context| update_unversioned(context, tx, &SCIM_TOKEN, &was, &values, action));
     }
     let instance = directory(&call.context).owner.unwrap_or_default();
     let stopped = StateTable::ScimInstanceToken.update("SET stopped_on = ?1 WHERE idp_instance_id = ?2");
@@ -78,58 +75,56 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     note(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
 }
 
-/// How long the refusal to remove somebody is not told again, in ms.
+/// After how much time a refused removal is reported again, in ms.
 const DAY: i64 = 24 * HOUR;
-/// How long those who administer can read of it after it was told last, in ms.
+/// How long a reported refusal is listed, in ms.
 const LISTED: i64 = 30 * DAY;
 
-/// Refuses to deactivate or delete who administers, and tells those who administer: else leavers would be forgotten. The
-/// refusal that is returned commits that, so nothing else may have been written.
-///
-/// # Errors
-/// The store's.
-pub fn hold(call: &Call, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Option<Answer>, Problem> {
+/// Refuses to deactivate or delete an administrator, and reports it to the administrators, so that leavers are not
+/// forgotten. The returned refusal commits the report, so nothing else may have been written.
+pub fn refuse_administrator(
+    call: &Call,
+    tx: &mut Tx<'_>,
+    row: &StoredRow,
+) -> Result<Option<Answer>, Problem> {
     let form = Form::of(call);
     let id = row.as_owner(form.shape)?.id;
-    let Err(refusal) = spare_administrator(&call.context, tx, form, id) else { return Ok(None) };
+    let Err(refusal) = forbid_administrator(&call.context, tx, form, id) else { return Ok(None) };
     if refusal.status() != 403 {
         return Err(refusal);
     }
-    let (instance, shape) = match form.home {
-        Home::Store => (call.context.scope.of_store()?.id, &USER),
-        Home::Provider => (directory(&call.context).owner.unwrap_or_default(), &APPLICATION_USER),
+    let (instance, shape) = match form.target {
+        Target::Store => (call.context.scope.of_store()?.id, &USER),
+        Target::Provider => (directory(&call.context).owner.unwrap_or_default(), &APPLICATION_USER),
     };
-    let told = StateTable::DirectoryRefusal.insert(
+    let upsert = StateTable::DirectoryRefusal.insert(
         "(idp_instance_id, subject_id, told_on, id) VALUES (?1, ?2, ?3, ?5) ON CONFLICT (idp_instance_id, subject_id) \
          DO UPDATE SET told_on = excluded.told_on WHERE directory_refusal.told_on <= ?4",
     );
     let now = call.context.now;
     let new_id = call.context.new_id();
     let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into(), new_id.into()];
-    if tx.execute(&told, &parameters)? == 1 {
+    if tx.execute(&upsert, &parameters)? == 1 {
         note(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
     }
     Ok(Some(Answer::refusing(refusal)))
 }
 
-/// Deletes at most `piece` of the notes of refusals that are listed no longer.
-///
-/// # Errors
-/// The store's.
-pub fn prune_refusals(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, StoreError> {
+/// Deletes at most `chunk` of the reports that are no longer listed.
+pub fn prune_refusals(tx: &mut Tx<'_>, now: Timestamp, chunk: u64) -> Result<u64, StoreError> {
     let old = StateTable::DirectoryRefusal.delete(format_args!(
         "WHERE (idp_instance_id, subject_id) IN (SELECT idp_instance_id, subject_id FROM directory_refusal \
-         WHERE told_on <= ?1 LIMIT {piece})"
+         WHERE told_on <= ?1 LIMIT {chunk})"
     ));
     tx.execute(&old, &[(now.0 - LISTED).into()])
 }
 
-/// Refuses to delete a person who has a role that administers nothing, or to whom client apps are open by name, unless that
-/// goes with the person.
+/// Refuses to delete a person who has a role without permits, or who is authorized by name at client apps, unless these
+/// are deleted with the person.
 ///
 /// # Errors
 /// Something refers to the person.
-pub fn release(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
+pub fn check_references(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
     if directory(&call.context).deletes_cascade {
         return Ok(());
     }
@@ -147,10 +142,7 @@ pub fn release(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
     Err(Problem::conflict(detail))
 }
 
-/// Deletes the roles of a person who is deleted. Only those are left that administer nothing, see [`release`].
-///
-/// # Errors
-/// The store's.
+/// Deletes the roles of a deleted person. Only roles without permits are left, see [`check_references`].
 pub fn remove_roles(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
     call.context.on_configuration(|context| {
         let of_person = select_where(context, &ROLE_ASSIGNMENT, RoleAssignment::PRINCIPAL_ID, id.into());

@@ -6,14 +6,14 @@ macro_rules! controls {
         r"\x00-\x1f\x7f-\x9f"
     };
 }
-/// What no line holds: control characters and the separators of lines.
+/// Characters that no line contains: control characters and line separators.
 macro_rules! breaks {
     () => {
         concat!(controls!(), r"\u2028\u2029")
     };
 }
-/// The code points that nobody sees (`Default_Ignorable_Code_Point`), as far as the basic plane goes: where patterns are read as
-/// ECMA-262 without the flag `u`, a range beyond it is an error. The rules know all of them.
+/// The invisible code points (`Default_Ignorable_Code_Point`) of the basic plane: where patterns are read as
+/// ECMA-262 without the flag `u`, a range beyond it is an error. The rules include all of them.
 macro_rules! hidden {
     () => {
         concat!(
@@ -28,7 +28,7 @@ macro_rules! atom {
         concat!(r#"[^\s()<>\[\]:;,.@"\\"#, breaks!(), hidden!(), "]")
     };
 }
-/// A label of a domain: of what is not ASCII, more is checked than a pattern can say.
+/// A label of a domain: for non-ASCII characters, more is checked than a pattern can express.
 macro_rules! label {
     () => {
         r"[A-Za-z0-9\u00a1-\uffff]([A-Za-z0-9_\u00a1-\uffff-]{0,61}[A-Za-z0-9\u00a1-\uffff])?"
@@ -43,7 +43,7 @@ macro_rules! blanks {
 
 pub const LINE: Option<&str> =
     Some(concat!(r"^[^\s", breaks!(), r"]([^", breaks!(), r"]*[^\s", breaks!(), r"])?$"));
-/// One line, perhaps with white space around it, which is trimmed.
+/// One line, optionally with white space around it, which is trimmed.
 pub const TYPED: Option<&str> = Some(concat!(
     "^",
     blanks!(),
@@ -57,8 +57,8 @@ pub const TYPED: Option<&str> = Some(concat!(
     blanks!(),
     "$"
 ));
-/// One line of letters that can be seen.
-pub const SEEN: Option<&str> = Some(concat!(
+/// One line of visible letters.
+pub const VISIBLE: Option<&str> = Some(concat!(
     "^",
     blanks!(),
     r"[^\s",
@@ -93,7 +93,7 @@ pub const MAIL: Option<&str> = Some(concat!(
     blanks!(),
     "$"
 ));
-/// At least three digits in all, before or after the mark that begins an extension.
+/// At least three digits in total, before or after the mark of an extension.
 pub const PHONE: Option<&str> = Some(concat!(
     r"^[ +()./-]*(",
     r"([0-9][ +()./-]*){3,}((;ext=|[eE][xX][tT]\.?|[xX])[0-9 +()./-]*)?",

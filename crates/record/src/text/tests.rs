@@ -27,7 +27,7 @@ fn examples_fit_their_own_rules() {
 }
 
 #[test]
-fn shapes() {
+fn texts_are_checked_against_their_rules() {
     assert!(LoginName::new("ada@example.com").is_ok());
     for wrong in ["a\0b", "a\u{85}b", "a\u{9b}31mb", "a\u{2028}b", "a\u{2029}b"] {
         assert!(LoginName::new(wrong).is_err() && super::Name::new(wrong).is_err(), "{wrong:?}");
@@ -60,7 +60,7 @@ fn typed_text_is_trimmed_and_the_rest_is_not() {
 
 /// Section 15: a telephone number is what directories hold.
 #[test]
-fn telephone_numbers_as_directories_hold_them() {
+fn telephone_numbers_are_read_as_directories_store_them() {
     let pattern = regex(Phone::RULE.pattern.unwrap());
     for good in [
         "+49 (0)30 / 123-45.6",
@@ -125,22 +125,27 @@ fn web_addresses() {
 fn hidden_letters_are_those_of_unicode() {
     let all: String = ('\0'..=char::MAX).collect();
     let published = regex::Regex::new(r"\p{Default_Ignorable_Code_Point}").unwrap();
-    let published: String = published.find_iter(&all).map(|found| found.as_str()).collect();
+    let published: String = published.find_iter(&all).map(|matched| matched.as_str()).collect();
     assert_eq!(all.replace(|letter| !super::is_hidden(letter), ""), published);
     let class = regex::Regex::new(concat!("[", hidden!(), "]")).unwrap();
     let in_patterns: String = published.chars().filter(|letter| *letter <= '\u{ffff}').collect();
-    assert_eq!(class.find_iter(&all).map(|found| found.as_str()).collect::<String>(), in_patterns);
+    assert_eq!(class.find_iter(&all).map(|matched| matched.as_str()).collect::<String>(), in_patterns);
 }
 
 fn names() -> impl Strategy<Value = String> {
-    let odd = r"[\p{Cc}\p{Zl}\p{Zp}\p{Zs}\p{Default_Ignorable_Code_Point}\p{M}\p{L}]{0,4}";
-    prop_oneof!["\\PC{0,12}", (odd, "[a-c]{0,2}", odd).prop_map(|(a, b, c)| a + &b + &c), any::<String>()]
+    let unusual = r"[\p{Cc}\p{Zl}\p{Zp}\p{Zs}\p{Default_Ignorable_Code_Point}\p{M}\p{L}]{0,4}";
+    prop_oneof![
+        "\\PC{0,12}",
+        (unusual, "[a-c]{0,2}", unusual).prop_map(|(a, b, c)| a + &b + &c),
+        any::<String>()
+    ]
 }
 
 proptest! {
-    /// Of a name, what Unicode calls a control character, a separator of lines or default-ignorable tells.
+    /// The validity of a name follows from Unicode's control characters, line separators and default-ignorable
+    /// code points.
     #[test]
-    fn names_hold_what_can_be_seen(text in names()) {
+    fn names_contain_only_visible_characters(text in names()) {
         let holds = |class: &str| regex::Regex::new(class).unwrap().is_match(text.trim());
         let fits = (1..=256).contains(&text.trim().chars().count());
         let (breaks, hides) = (holds(r"[\p{Cc}\p{Zl}\p{Zp}]"), holds(r"\p{Default_Ignorable_Code_Point}"));
@@ -149,9 +154,10 @@ proptest! {
         prop_assert_eq!(GroupName::new(text.as_str()).is_ok(), fits && !breaks && !hides);
     }
 
-    /// What the pattern of the documents takes, the rule takes, but for letters beyond the basic plane that nobody sees.
+    /// A text that matches the documented pattern satisfies the rule, except for invisible letters beyond the
+    /// basic plane.
     #[test]
-    fn patterns_promise_no_more_than_rules_keep(text in names(), address in "[a-c.\"\\\\-]{1,5}@[a-c.-]{1,5}") {
+    fn a_text_that_matches_the_pattern_satisfies_the_rule(text in names(), address in "[a-c.\"\\\\-]{1,5}@[a-c.-]{1,5}") {
         proptest::prop_assume!(!text.chars().any(|letter| letter > '\u{ffff}' && super::is_hidden(letter)));
         for rule in [Name::RULE, LoginName::RULE, GroupName::RULE, Key::RULE, ShortText::RULE] {
             let is_promised = regex(rule.pattern.unwrap())(&text) && (rule.min..=rule.max).contains(&text.chars().count());

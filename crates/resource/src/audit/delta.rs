@@ -1,4 +1,5 @@
-//! Deltas: which rows of a user store changed behind a cursor, each once, as it is now (`8-events.md`, section 4).
+//! Deltas: the rows of a user store that changed after a cursor, each once, in its current state
+//! (`8-events.md`, section 4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::{
-    feed::{self, AFTER, COUNT, Found, WAIT, Wanted},
+    feed::{self, AFTER, COUNT, EventPage, WAIT, Wanted},
     read::read_entries,
 };
 use crate::{
@@ -19,32 +20,32 @@ use crate::{
 /// The query parameters of a delta.
 pub const QUERY: &[QueryParameter] = &[AFTER, COUNT, WAIT];
 
-/// Answers with those rows of the operation's resource that events behind a cursor are about, or whose links they changed
-/// from the other side: each once, as it is now, or as deleted. `audit` is the trail of the store, whose entries have all
-/// links where an event lists only some.
+/// Answers with those rows of the operation's resource that are the subject of events after a cursor, or whose
+/// links they changed from the other side: each once, in its current state, or as deleted. `audit` is the trail
+/// of the store, whose entries have all links where an event lists only some.
 ///
 /// # Errors
-/// As [`feed::read`]; links that are listed nowhere any more.
+/// As [`feed::read`]; links whose complete list is past its retention.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>, audit: &Shape) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let own = format!("{}*", types_of(shape));
     let sides = other_sides(shape);
     let types = std::iter::once(own).chain(sides.keys().cloned()).collect();
-    let wanted = Wanted::of_types(&call.request, types)?;
+    let query = Wanted::of_types(&call.request, types)?;
     let trail = call.context.scope.store();
-    feed::follow(call, tx, (trail, &wanted), |found, call, tx| {
-        let touched = touched(call, tx, (&found, &sides), audit)?;
-        write(call, tx, &found, &touched)
+    feed::follow(call, tx, (trail, &query), |page, call, tx| {
+        let affected = affected(call, tx, (&page, &sides), audit)?;
+        write(call, tx, &page, &affected)
     })
 }
 
-/// How the types of the events of a user store's resource begin.
+/// The prefix of the event types of a user store's resource.
 fn types_of(shape: &Shape) -> String {
     format!("platform.userstore.{}.", shape.name.to_lowercase())
 }
 
-/// The types of events by which links to rows of a resource change from the other side, each with the relations that
-/// lead here.
+/// The types of events by which links to rows of a resource change from the other side, each with the relations
+/// that lead here.
 fn other_sides(shape: &'static Shape) -> BTreeMap<String, Vec<&'static str>> {
     let linked = shape.relations.iter().map(|relation| relation.target);
     let sides = std::iter::once(shape).chain(linked).map(|side| {
@@ -54,41 +55,41 @@ fn other_sides(shape: &'static Shape) -> BTreeMap<String, Vec<&'static str>> {
     sides.collect()
 }
 
-/// The ids of the rows that events are about, or whose links they changed.
-fn touched(
+/// The ids of the rows that are the subject of events, or whose links they changed.
+fn affected(
     call: &Call,
     tx: &mut Tx<'_>,
-    (found, sides): (&Found, &BTreeMap<String, Vec<&'static str>>),
+    (page, sides): (&EventPage, &BTreeMap<String, Vec<&'static str>>),
     audit: &Shape,
 ) -> Result<BTreeSet<Uuid>, Problem> {
     let own = types_of(call.request.op.shape);
-    let (mut touched, mut cut) = (BTreeSet::new(), Vec::new());
-    for event in &found.events {
+    let (mut affected, mut truncated) = (BTreeSet::new(), Vec::new());
+    for event in &page.events {
         if event.r#type.starts_with(&own) {
-            touched.extend(event.subject.parse::<Uuid>());
+            affected.extend(event.subject.parse::<Uuid>());
         }
         let relation = event.data.get("relation").and_then(Json::as_str);
         if !sides.get(&event.r#type).is_some_and(|names| relation.is_some_and(|name| names.contains(&name))) {
             continue;
         }
         if event.data.contains_key("complete") {
-            cut.extend(event.id.parse::<i64>().map(|entry| (0, entry)));
+            truncated.extend(event.id.parse::<i64>().map(|entry| (0, entry)));
         } else {
-            touched.extend(ids(event.data.get("added")).chain(ids(event.data.get("removed"))));
+            affected.extend(ids(event.data.get("added")).chain(ids(event.data.get("removed"))));
         }
     }
-    let mut left = cut.len();
-    read_entries(tx, (audit, &call.context.app.master), &call.context.scope, &cut, &mut |_, entry| {
+    let mut left = truncated.len();
+    read_entries(tx, (audit, &call.context.app.master), &call.context.scope, &truncated, &mut |_, entry| {
         let entry: Json = serde_json::from_slice(entry).map_err(|_| broken())?;
         let Some(content) = entry.get("currentContent").and_then(Json::as_str) else { return Ok(()) };
         let content: Json = serde_json::from_str(content).map_err(|_| broken())?;
         for links in content.as_object().into_iter().flat_map(|relations| relations.values()) {
-            touched.extend(ids(links.get("added")).chain(ids(links.get("removed"))));
+            affected.extend(ids(links.get("added")).chain(ids(links.get("removed"))));
         }
         left -= 1;
         Ok(())
     })?;
-    if left > 0 { Err(unknown_links(call, found)) } else { Ok(touched) }
+    if left > 0 { Err(unknown_links(call, page)) } else { Ok(affected) }
 }
 
 fn ids(list: Option<&Json>) -> impl Iterator<Item = Uuid> {
@@ -100,22 +101,22 @@ fn broken() -> Error {
     Error::Internal("the content of an audit entry is broken".into())
 }
 
-fn unknown_links(call: &Call, found: &Found) -> Problem {
+fn unknown_links(call: &Call, page: &EventPage) -> Problem {
     let detail = "More links were changed at once than an event lists, and the audit entry that has them all is kept no \
         longer. Take a full list, and go on from its X-Event-Cursor; oldest is the cursor behind that change.";
-    Problem::new(ProblemKind::EventsGone, detail).with_member("oldest", found.next.seal(&call.context))
+    Problem::new(ProblemKind::EventsGone, detail).with_member("oldest", page.next.seal(&call.context))
 }
 
 fn write(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    found: &Found,
-    touched: &BTreeSet<Uuid>,
+    page: &EventPage,
+    affected: &BTreeSet<Uuid>,
 ) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
-    let touched: Vec<Uuid> = touched.iter().copied().collect();
-    let known = visible(&call.context, tx, shape, &touched)?;
-    let (present, deleted): (Vec<Uuid>, Vec<Uuid>) = touched.iter().partition(|id| known.contains_key(id));
+    let affected: Vec<Uuid> = affected.iter().copied().collect();
+    let known = visible(&call.context, tx, shape, &affected)?;
+    let (present, deleted): (Vec<Uuid>, Vec<Uuid>) = affected.iter().partition(|id| known.contains_key(id));
     let answer = Answer::new(call.request.op.status);
     call.answer.begin(answer.status, Vec::new());
     call.answer.bytes.extend_from_slice(b"{\"items\":[");
@@ -135,7 +136,7 @@ fn write(
         call.answer.flush_if_large()?;
     }
     call.answer.bytes.push(b']');
-    found.end(call);
+    page.end(call);
     Ok(answer)
 }
 

@@ -24,7 +24,7 @@ pub struct Entry<'a> {
     pub number: i64,
     pub person: Option<PersonKey>,
     pub shape: &'a Shape,
-    /// The values that say what the row is and where it belongs.
+    /// The values that identify the row and its scope.
     pub values: &'a [Value],
     pub action: &'static str,
     pub event: &'static str,
@@ -33,53 +33,53 @@ pub struct Entry<'a> {
     pub details: Details<'a>,
 }
 
-/// The details that an event holds besides the key: names of members and ids, never values.
+/// The details of an event besides the key: names of members and ids, never values.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Details<'a> {
     /// No details.
     None {},
-    /// The members that changed.
+    /// The changed members.
     Members { changed: Vec<&'a str> },
-    /// The links that changed.
+    /// The changed links.
     Links {
         relation: &'a str,
         #[serde(flatten)]
         links: Links<'a>,
         #[serde(flatten)]
-        whole: Option<Whole>,
+        whole: Option<LinkCounts>,
     },
 }
 
-/// Links that were added and removed, by the ids of the linked rows.
+/// Added and removed links, by the ids of the linked rows.
 #[derive(Clone, Copy, Serialize)]
 pub struct Links<'a> {
     pub added: &'a [Uuid],
     pub removed: &'a [Uuid],
 }
 
-/// How many links changed, where an event does not list them all. The audit entry does.
+/// The number of changed links, where an event does not list them all. The audit entry does.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Whole {
+pub struct LinkCounts {
     added_count: usize,
     removed_count: usize,
     complete: bool,
 }
 
-/// The most ids of added and of removed links that an event lists, so that it stays under 64 KiB.
-const MOST_LISTED: usize = 500;
+/// The most ids of added and of removed links in an event, so that it stays under 64 KiB.
+const MAX_LISTED: usize = 500;
 
 impl<'a> Details<'a> {
-    /// The details of links that changed.
+    /// The details of changed links.
     pub fn of_links(relation: &'a str, links: Links<'a>) -> Self {
-        let listed = |ids: &'a [Uuid]| ids.get(..MOST_LISTED).unwrap_or(ids);
+        let listed = |ids: &'a [Uuid]| ids.get(..MAX_LISTED).unwrap_or(ids);
         let (added_count, removed_count) = (links.added.len(), links.removed.len());
-        let is_cut = added_count.max(removed_count) > MOST_LISTED;
+        let is_truncated = added_count.max(removed_count) > MAX_LISTED;
         Self::Links {
             relation,
             links: Links { added: listed(links.added), removed: listed(links.removed) },
-            whole: is_cut.then_some(Whole { added_count, removed_count, complete: false }),
+            whole: is_truncated.then_some(LinkCounts { added_count, removed_count, complete: false }),
         }
     }
 }
@@ -131,8 +131,8 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, mut entry: Entry<'_>) -> Resul
     // two processes may choose the same number, but no two entries have the same signature
     let proof = "SELECT 1 FROM audit_entry WHERE rid = ?1 AND signature = ?2";
     tx.set_commit_proof(proof, vec![Value::Int(id), signature.bytes.clone().into()]);
-    let (original, original_salt) = hidden(id, original, entry.person.as_ref(), ORIGINAL);
-    let (current, current_salt) = hidden(id, current, entry.person.as_ref(), CURRENT);
+    let (original, original_salt) = seal_content(id, original, entry.person.as_ref(), ORIGINAL);
+    let (current, current_salt) = seal_content(id, current, entry.person.as_ref(), CURRENT);
     raw::queue(
         tx,
         ENTRY,
@@ -157,12 +157,11 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, mut entry: Entry<'_>) -> Resul
             person.into(),
         ],
     )?;
-    let told = (entry.event, &entry.details);
-    announce(context, tx, (entry.shape, entry.values), told, (id, Some(context.scope.store())))
+    let event_and_details = (entry.event, &entry.details);
+    emit(context, tx, (entry.shape, entry.values), event_and_details, (id, Some(context.scope.store())))
 }
 
-/// Announces that a row came to belong to something else, to those who read what happens there. The event of the change
-/// itself is told where the row was.
+/// Emits `moved` to the new scope, for its readers. The event of the change itself is in the old scope.
 pub fn record_move(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -170,17 +169,17 @@ pub fn record_move(
     values: &[Value],
     number: i64,
 ) -> Result<(), Problem> {
-    announce(context, tx, (shape, values), ("moved", &Details::None {}), (number, None))
+    emit(context, tx, (shape, values), ("moved", &Details::None {}), (number, None))
 }
 
-fn announce(
+fn emit(
     context: &Context,
     tx: &mut Tx<'_>,
     (shape, values): (&Shape, &[Value]),
     (what, details): (&str, &Details<'_>),
     (number, tree): (i64, Option<i64>),
 ) -> Result<(), Problem> {
-    let (trail, kind) = place(context, shape, what);
+    let (trail, kind) = trail_and_type(context, shape, what);
     let key = key_text(shape, values);
     let event = Event {
         number,
@@ -194,8 +193,8 @@ fn announce(
     event.queue(context, tx)
 }
 
-/// The trail of an event, and its type below `platform`: what people do by signing in has names of its own.
-fn place(context: &Context, shape: &Shape, event: &str) -> (i64, String) {
+/// The trail of an event, and its type below `platform`: sign-in activity has names of its own.
+fn trail_and_type(context: &Context, shape: &Shape, event: &str) -> (i64, String) {
     if let Some((_, own)) = shape.writes.sign_in_events.iter().find(|(name, _)| *name == event) {
         return (SIGN_INS, format!("signin.{own}"));
     }
@@ -207,16 +206,16 @@ fn place(context: &Context, shape: &Shape, event: &str) -> (i64, String) {
     (store, format!("{service}.{}.{event}", shape.name.to_lowercase()))
 }
 
-type Side = (&'static str, &'static str);
-const ORIGINAL: Side = ("original_content", "original_salt");
-const CURRENT: Side = ("current_content", "current_salt");
+type SealedColumns = (&'static str, &'static str);
+const ORIGINAL: SealedColumns = ("original_content", "original_salt");
+const CURRENT: SealedColumns = ("current_content", "current_salt");
 
-/// Content and salt as they are stored: encrypted under the person's key where they belong to a person.
-fn hidden(
+/// Content and salt for storage: encrypted under the person's key where they belong to a person.
+fn seal_content(
     entry: i64,
     digested: Option<DigestedContent>,
     person: Option<&PersonKey>,
-    (content, salt): Side,
+    (content, salt): SealedColumns,
 ) -> (Option<String>, Option<Vec<u8>>) {
     match (digested, person) {
         (None, _) => (None, None),
@@ -229,8 +228,8 @@ fn hidden(
 }
 
 /// Serialises a value that always has a JSON form.
-pub fn written(what: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string(what).map_err(|error| Error::Internal(format!("it cannot be written: {error}")))
+pub fn to_json(value: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Internal(format!("it cannot be written: {error}")))
 }
 
 const fn is_audited(field: &Field) -> bool {
@@ -252,14 +251,14 @@ pub fn fields_with<'a>(
 /// The audit form: the resource's own fields as canonical JSON, without secrets.
 pub fn content(shape: &Shape, values: &[Value]) -> String {
     let is_secret = |field: &Field| field.access.sealing == Sealing::Secret && (shape.writes.secret)(values);
-    let is_kept = |field: &Field| !matches!(field.access.column, Column::Unstored | Column::Derived);
-    let shown = fields_with(shape, values).filter(|(field, _)| is_audited(field) && is_kept(field));
+    let is_stored = |field: &Field| !matches!(field.access.column, Column::Unstored | Column::Derived);
+    let shown = fields_with(shape, values).filter(|(field, _)| is_audited(field) && is_stored(field));
     canonical_json(
         shown.map(|(field, value)| if is_secret(field) { (field, &Value::Null) } else { (field, value) }),
     )
 }
 
-/// The key as the audit trail names it: an id stands alone, any other key is joined to the owner's by `|`.
+/// The key in the audit trail: an id stands alone, any other key is joined to the owner's by `|`.
 pub fn key_text(shape: &Shape, values: &[Value]) -> String {
     let is_owner = |field: &Field| field.access.column == Column::Owner;
     let key = || fields_with(shape, values).filter(|(field, _)| field.access.key && !is_owner(field));

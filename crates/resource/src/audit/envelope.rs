@@ -1,4 +1,4 @@
-//! Events as readers get them: the envelope that is kept, where it stands, and what it belongs to.
+//! Events for readers: the stored envelope with its position and scope.
 
 use std::{
     borrow::Cow,
@@ -10,32 +10,32 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
-use super::{entry::written, event::SIGN_INS, event_cursor::EventCursor};
+use super::{entry::to_json, event::SIGN_INS, event_cursor::EventCursor};
 use crate::{Call, Context, JsonForm, Problem, Scope, Shape, write::integrity::visible};
 
 /// The answer of a feed.
 pub static FEED: JsonForm = JsonForm { name: "EventFeed", schema: feed_schema };
 
-/// An envelope as it is kept.
+/// A stored envelope.
 #[derive(Deserialize)]
-pub struct Kept<'a> {
+pub struct StoredEnvelope<'a> {
     id: Cow<'a, str>,
     /// Its type.
     #[serde(rename = "type")]
     pub kind: Cow<'a, str>,
-    /// The key of what it is about.
+    /// The key of its subject.
     pub subject: Cow<'a, str>,
     time: Cow<'a, str>,
     data: Map<String, Json>,
 }
 
-/// An event as it is delivered.
+/// An event as delivered to readers.
 #[derive(Serialize)]
 pub struct Delivered {
-    /// Where it stands.
+    /// Its position.
     #[serde(skip)]
     pub at: EventCursor,
-    /// What it belongs to: customer, subscription, tenant, instance.
+    /// Its scope: customer, subscription, tenant, instance.
     #[serde(skip)]
     pub scope: [Option<Uuid>; 4],
     specversion: &'static str,
@@ -44,7 +44,7 @@ pub struct Delivered {
     source: String,
     /// Its type.
     pub r#type: String,
-    /// The key of what it is about.
+    /// The key of its subject.
     pub subject: String,
     time: String,
     datacontenttype: &'static str,
@@ -59,17 +59,18 @@ pub struct Delivered {
 impl Delivered {
     /// Writes it into the answer.
     pub fn write(&self, call: &mut Call) -> Result<(), Problem> {
-        call.answer.bytes.extend_from_slice(written(self)?.as_bytes());
+        call.answer.bytes.extend_from_slice(to_json(self)?.as_bytes());
         Ok(())
     }
 }
 
 const PARTS: [&str; 4] = ["customerId", "subscriptionId", "tenantId", "idpInstanceId"];
 
-/// An event with where it stands, what it belongs to (customer, subscription, tenant, instance) and the request behind it.
+/// An event with its position, its scope (customer, subscription, tenant, instance) and the trace context of
+/// its request.
 pub fn delivered(
     context: &Context,
-    kept: &Kept<'_>,
+    stored: &StoredEnvelope<'_>,
     at: EventCursor,
     scope: [Option<Uuid>; 4],
     traceparent: Option<String>,
@@ -83,38 +84,38 @@ pub fn delivered(
         (_, Some(subscription), _) => format!("/management/{subscription}"),
         (_, None, _) => "/management".to_owned(),
     };
-    let mut data = kept.data.clone();
+    let mut data = stored.data.clone();
     let known = PARTS.into_iter().zip(scope).filter_map(|(name, id)| Some((name.to_owned(), json!(id?))));
     data.insert("scope".to_owned(), Json::Object(known.collect()));
     Delivered {
         at,
         scope,
         specversion: "1.0",
-        id: kept.id.clone().into_owned(),
+        id: stored.id.clone().into_owned(),
         source,
-        r#type: kept.kind.clone().into_owned(),
-        subject: kept.subject.clone().into_owned(),
-        time: kept.time.clone().into_owned(),
+        r#type: stored.kind.clone().into_owned(),
+        subject: stored.subject.clone().into_owned(),
+        time: stored.time.clone().into_owned(),
         datacontenttype: "application/json",
-        dataschema: schema_of(&context.app.public_url, &kept.kind),
+        dataschema: schema_of(&context.app.public_url, &stored.kind),
         sequence: format!("{:020}", at.position),
         traceparent,
         data,
     }
 }
 
-/// Which ids in events a reader learns; all, where there is no set.
+/// The ids in events that a reader may see; all, where there is no set.
 #[derive(Default)]
-pub struct Seen {
-    /// Of those who acted.
+pub struct VisibleIds {
+    /// Ids of actors.
     actors: Option<HashSet<Uuid>>,
-    /// Of what was linked.
+    /// Ids of linked rows.
     linked: Option<HashSet<Uuid>>,
 }
 
-impl Seen {
-    /// Those who acted in these events and whom the caller may see among the rows of these resources, and those of what was
-    /// linked that the caller sees. What is gone is nobody's to see.
+impl VisibleIds {
+    /// The actors of these events that the caller may see among the rows of these resources, and the linked
+    /// rows that the caller may see. Deleted rows are visible to no one.
     pub fn read(
         context: &Context,
         tx: &mut Tx<'_>,
@@ -124,86 +125,82 @@ impl Seen {
         if matches!(context.scope, Scope::Everything) {
             return Ok(Self::default());
         }
-        let mut seen: HashSet<Uuid> = context.actor.into_iter().collect();
-        let named: HashSet<Uuid> = events.iter().filter_map(|event| actor(&event.data)).collect();
-        let named: Vec<Uuid> = named.into_iter().collect();
+        let mut visible_actors: HashSet<Uuid> = context.actor.into_iter().collect();
+        let actor_ids: HashSet<Uuid> = events.iter().filter_map(|event| actor(&event.data)).collect();
+        let actor_ids: Vec<Uuid> = actor_ids.into_iter().collect();
         for shape in actors {
-            seen.extend(visible(context, tx, shape, &named)?.into_keys());
+            visible_actors.extend(visible(context, tx, shape, &actor_ids)?.into_keys());
         }
         let linked = match context.scope {
             // a store's readers see all of it
             Scope::Store(_) => None,
-            _ => Some(linked_and_seen(context, tx, events)?),
+            _ => Some(visible_links(context, tx, events)?),
         };
-        Ok(Self { actors: Some(seen), linked })
+        Ok(Self { actors: Some(visible_actors), linked })
     }
 
-    /// Takes away who acted, and what was linked, where the caller may not see them.
+    /// Removes the actor, and linked ids, where the caller may not see them.
     pub fn hide(&self, data: &mut Map<String, Json>) {
-        if let (Some(seen), Some(acted)) = (&self.actors, actor(data))
-            && !seen.contains(&acted)
+        if let (Some(visible_ids), Some(actor_id)) = (&self.actors, actor(data))
+            && !visible_ids.contains(&actor_id)
         {
             data.insert("actor".to_owned(), Json::Null);
         }
-        let Some(seen) = &self.linked else { return };
-        let mut is_whole = true;
+        let Some(visible_ids) = &self.linked else { return };
+        let mut is_complete = true;
         for side in SIDES {
             let Some(Json::Array(listed)) = data.get_mut(side) else { continue };
             let count = listed.len();
-            listed.retain(|id| parsed(id).is_some_and(|id| seen.contains(&id)));
-            is_whole &= listed.len() == count;
+            listed.retain(|id| parsed(id).is_some_and(|id| visible_ids.contains(&id)));
+            is_complete &= listed.len() == count;
         }
-        if !is_whole {
+        if !is_complete {
             data.insert("complete".to_owned(), Json::Bool(false));
         }
     }
 }
 
-/// The members of an event that list what was linked.
+/// The members of an event with linked ids.
 const SIDES: [&str; 2] = ["added", "removed"];
 
-/// Of what these events of the configuration say was linked, that which the caller sees.
-fn linked_and_seen(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    events: &[Delivered],
-) -> Result<HashSet<Uuid>, Problem> {
+/// The linked ids in these events of the configuration that the caller may see.
+fn visible_links(context: &Context, tx: &mut Tx<'_>, events: &[Delivered]) -> Result<HashSet<Uuid>, Problem> {
     let mut by_target: HashMap<&str, (&Shape, HashSet<Uuid>)> = HashMap::new();
     for event in events {
-        // of a relation that this release does not have, nobody sees anything
+        // links of a relation unknown to this release are visible to no one
         let Some(target) = target_of(context, event) else { continue };
         let listed = SIDES.iter().filter_map(|side| event.data.get(*side)?.as_array());
         let (_, ids) = by_target.entry(target.name).or_insert_with(|| (target, HashSet::new()));
         ids.extend(listed.flatten().filter_map(parsed));
     }
-    let mut seen = HashSet::new();
+    let mut visible_ids = HashSet::new();
     for (target, ids) in by_target.into_values() {
         let ids: Vec<Uuid> = ids.into_iter().collect();
-        seen.extend(visible(context, tx, target, &ids)?.into_keys());
+        visible_ids.extend(visible(context, tx, target, &ids)?.into_keys());
     }
-    Ok(seen)
+    Ok(visible_ids)
 }
 
-/// What the links of an event lead to.
+/// The target of an event's links.
 fn target_of(context: &Context, event: &Delivered) -> Option<&'static Shape> {
     let relation = event.data.get("relation")?.as_str()?;
     let name = event.r#type.strip_prefix("platform.management.")?.strip_suffix(".related")?;
     let shapes = context.app.services.iter().flat_map(|service| service.all()).map(|op| op.shape.base());
-    let mut linking = shapes.filter(|shape| shape.name.eq_ignore_ascii_case(name));
-    let found = linking.find_map(|shape| shape.relations.iter().find(|known| known.audited_as == relation));
-    found.map(|relation| relation.target)
+    let mut shapes = shapes.filter(|shape| shape.name.eq_ignore_ascii_case(name));
+    let relation = shapes.find_map(|shape| shape.relations.iter().find(|known| known.audited_as == relation));
+    relation.map(|relation| relation.target)
 }
 
 fn parsed(id: &Json) -> Option<Uuid> {
     id.as_str()?.parse().ok()
 }
 
-/// Who acted.
+/// The actor.
 pub fn actor(data: &Map<String, Json>) -> Option<Uuid> {
     data.get("actor").and_then(parsed)
 }
 
-/// Where the JSON Schema of a type of events is.
+/// The URL of the JSON Schema of an event type.
 pub fn schema_of(public_url: &str, kind: &str) -> String {
     format!("{}/schemas/event/{kind}/1.json", public_url.trim_end_matches('/'))
 }

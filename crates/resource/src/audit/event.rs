@@ -1,5 +1,5 @@
-//! Events: what happened, as `CloudEvents` 1.0 envelopes in the outbox. They hold ids and names of members, never
-//! values. What only readers need is added when they are read: where the event stands, and what it belongs to.
+//! Events as `CloudEvents` 1.0 envelopes in the outbox. They contain ids and names of members, never values.
+//! Position and scope, which only readers need, are added at reading.
 
 use chancery_record::{Value, format_timestamp};
 use chancery_store::{Tx, raw};
@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
-use super::{entry::written, placement::Placement};
+use super::{entry::to_json, placement::Placement};
 use crate::{Context, Problem, Sql};
 
-/// The trail of what happens to run-time state of sign-ins. A user store's has the store's number, the
+/// The trail of sign-in activity (sessions, grants, attempts). A user store's trail has the store's number, the
 /// configuration's is 0.
 pub const SIGN_INS: i64 = -1;
 
@@ -24,11 +24,11 @@ pub struct Event<'a, D> {
     pub tree: Option<i64>,
     /// Its type, without `platform.`.
     pub kind: String,
-    /// The key of what it is about.
+    /// The key of its subject.
     pub subject: &'a str,
-    /// What that belongs to.
+    /// The scope of the subject.
     pub placement: Placement,
-    /// More about it.
+    /// Further data.
     pub data: D,
 }
 
@@ -44,11 +44,11 @@ struct Envelope<'a, D> {
 }
 
 impl<D: Serialize> Event<'_, D> {
-    /// Writes the event with the changes of the transaction, and that it waits for a position.
+    /// Writes the event, and its pending entry for a position, with the changes of the transaction.
     pub fn queue(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let mut time = Vec::new();
         format_timestamp(context.now, &mut time);
-        let envelope = written(&Envelope {
+        let envelope = to_json(&Envelope {
             specversion: "1.0",
             id: self.number.to_string(),
             r#type: format!("platform.{}", self.kind),
@@ -69,9 +69,9 @@ impl<D: Serialize> Event<'_, D> {
         self.placement.add(&mut sql);
         sql.add(")");
         raw::queue(tx, &sql.text, sql.parameters)?;
-        let waits = "INSERT INTO event_pending (trail, event, tree) VALUES (?1, ?2, ?3)";
+        let pending = "INSERT INTO event_pending (trail, event, tree) VALUES (?1, ?2, ?3)";
         let tree = self.tree.map_or(Value::Null, Value::Int);
-        raw::queue(tx, waits, vec![Value::Int(self.trail), Value::Int(self.number), tree])?;
+        raw::queue(tx, pending, vec![Value::Int(self.trail), Value::Int(self.number), tree])?;
         Ok(())
     }
 }
@@ -81,9 +81,9 @@ fn traceparent(trace: u128, number: i64) -> String {
     format!("00-{trace:032x}-{number:016x}-01")
 }
 
-/// What happened to run-time state of sign-ins, which is not audited: sessions, grants, attempts.
+/// An event of sign-in activity, which is not audited: sessions, grants, attempts.
 pub struct SignInEvent {
-    /// What happened, e.g. `session.created`.
+    /// The event, e.g. `session.created`.
     pub what: &'static str,
     /// The id of the session, grant or record.
     pub id: Uuid,
@@ -102,10 +102,7 @@ pub struct SignInEvent {
 }
 
 impl SignInEvent {
-    /// Announces it with the changes of the transaction. Whoever acts in the context is its actor.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Emits it with the changes of the transaction. The context's actor is its actor.
     pub fn announce(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let id = self.id.to_string();
         let members = [

@@ -1,12 +1,12 @@
-//! Cursors of feeds: how far a reader of a trail has come.
+//! Cursors of feeds: a reader's position in a trail.
 
 use chancery_record::Value;
 use chancery_store::{Error, Tx};
 
 use crate::{AppContext, Context, Problem, ProblemKind};
 
-/// A place in a trail: a position, and the number of the event that stands there, so that a history that was changed (by a
-/// restore, or a failover that lost commits) is told from the one that was read.
+/// A position in a trail, with the number of the event there, so that a changed history (by a restore, or a
+/// failover that lost commits) is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventCursor {
     /// The trail.
@@ -17,42 +17,39 @@ pub struct EventCursor {
     pub event: i64,
 }
 
-/// How far a trail has come.
+/// The state of a trail.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrailState {
     /// The highest position.
     pub placed: i64,
     /// The number of the event there; 0 where there is none.
     pub last: i64,
-    /// The highest position whose event is kept no longer; 0 for none.
+    /// The highest position whose event is past its retention; 0 for none.
     pub pruned: i64,
 }
 
-/// What authenticates a cursor as one of a feed.
+/// The associated data of feed cursors.
 const FEED: &[u8] = b"event";
 
 impl TrailState {
-    /// The state of a trail.
-    ///
-    /// # Errors
-    /// The store's.
+    /// Reads the state of a trail.
     pub fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
         let text = "SELECT t.placed, coalesce(p.event, 0), t.pruned FROM event_trail t \
             LEFT JOIN event_place p ON p.trail = t.trail AND p.position = t.placed WHERE t.trail = ?1";
-        let found = tx.one(text, &[Value::Int(trail)], |row| {
+        let state = tx.one(text, &[Value::Int(trail)], |row| {
             Ok(Self { placed: row.int(0)?, last: row.int(1)?, pruned: row.int(2)? })
         })?;
-        Ok(found.unwrap_or_default())
+        Ok(state.unwrap_or_default())
     }
 
-    /// The cursor behind all that is placed.
+    /// The cursor after the last sequenced event.
     pub const fn end(&self, trail: i64) -> EventCursor {
         EventCursor { trail, position: self.placed, event: self.last }
     }
 }
 
 impl EventCursor {
-    /// The cursor as readers get it.
+    /// The cursor for readers.
     pub fn seal(&self, context: &Context) -> String {
         let values = [self.trail, self.position, self.event].map(Value::Int);
         context.app.cursors.seal(FEED, &values)
@@ -61,14 +58,14 @@ impl EventCursor {
     /// Opens a cursor of this trail.
     ///
     /// # Errors
-    /// It is none, or one of another trail.
+    /// The text is not a cursor, or is one of another trail.
     pub fn open(context: &Context, trail: i64, text: &str) -> Result<Self, Problem> {
-        let foreign = || {
+        let invalid = || {
             Problem::invalid(
                 "The cursor is not one of this feed. Take next of an earlier answer, or X-Event-Cursor of a list.",
             )
         };
-        Self::read(&context.app, text).filter(|cursor| cursor.trail == trail).ok_or_else(foreign)
+        Self::read(&context.app, text).filter(|cursor| cursor.trail == trail).ok_or_else(invalid)
     }
 
     /// Reads a cursor of any trail.
@@ -81,16 +78,17 @@ impl EventCursor {
         }
     }
 
-    /// Checks that what was read up to here is still what stands there, and that nothing behind it was pruned.
+    /// Checks that the event at the cursor is unchanged, and that no event after it was pruned.
     ///
     /// # Errors
-    /// 410: the history was changed, or what follows is not kept any more.
+    /// 410: the history was changed, or the next events are past their retention.
     pub fn check(&self, context: &Context, tx: &mut Tx<'_>, state: &TrailState) -> Result<(), Problem> {
         let text = "SELECT event FROM event_place WHERE trail = ?1 AND position = ?2";
-        let there = tx.one(text, &[Value::Int(self.trail), Value::Int(self.position)], |row| row.int(0))?;
-        match there {
+        let stored_event =
+            tx.one(text, &[Value::Int(self.trail), Value::Int(self.position)], |row| row.int(0))?;
+        match stored_event {
             Some(event) if event == self.event => Ok(()),
-            None if self.position < state.pruned => Err(self.gone(context, tx, state)?),
+            None if self.position < state.pruned => Err(self.events_gone(context, tx, state)?),
             None if self.position == 0 => Ok(()),
             _ => {
                 let detail = "The history of this feed is not the one that was read up to this cursor: an older state of the \
@@ -100,7 +98,7 @@ impl EventCursor {
         }
     }
 
-    fn gone(self, context: &Context, tx: &mut Tx<'_>, state: &TrailState) -> Result<Problem, Error> {
+    fn events_gone(self, context: &Context, tx: &mut Tx<'_>, state: &TrailState) -> Result<Problem, Error> {
         let text = "SELECT event FROM event_place WHERE trail = ?1 AND position = ?2";
         let key = [Value::Int(self.trail), Value::Int(state.pruned)];
         let event = tx.one(text, &key, |row| row.int(0))?.unwrap_or(0);

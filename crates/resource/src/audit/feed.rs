@@ -1,4 +1,4 @@
-//! Reading a trail of events in its order: pieces from a cursor on, with or without waiting for the next event.
+//! Reading a trail of events in order: in chunks after a cursor, with or without waiting for the next event.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use chancery_store::Tx;
 use serde_json::json;
 
 use super::{
-    entry::written,
-    envelope::{Delivered, FEED, Kept, Seen, delivered},
+    entry::to_json,
+    envelope::{Delivered, FEED, StoredEnvelope, VisibleIds, delivered},
     event_cursor::{EventCursor, TrailState},
 };
 use crate::{
@@ -16,14 +16,14 @@ use crate::{
     Scope, Shape, Sql, Work,
 };
 
-/// Where to go on.
+/// The cursor to continue from.
 pub const AFTER: QueryParameter = QueryParameter::optional(
     "after",
     "A cursor: next of an earlier answer, or X-Event-Cursor of a list. now: behind all changes that were answered before. \
      Without it the feed begins at the oldest event that is kept.",
     512,
 );
-/// How much to read.
+/// The maximum number of events.
 pub const COUNT: QueryParameter =
     QueryParameter::number("count", "How many events at most; 100 without it.", (1, 1000));
 const TYPE: QueryParameter = QueryParameter::several(
@@ -33,7 +33,7 @@ const TYPE: QueryParameter = QueryParameter::several(
 );
 const SUBJECT: QueryParameter =
     QueryParameter::optional("subject", "The key of what the events are about.", 500);
-/// How long to wait.
+/// The time to wait.
 pub const WAIT: QueryParameter = QueryParameter::number(
     "wait",
     "How many seconds to wait for an event where there is none; without it the answer comes at once.",
@@ -44,12 +44,12 @@ pub const WAIT: QueryParameter = QueryParameter::number(
 pub const STREAM_QUERY: &[QueryParameter] = &[AFTER, TYPE, SUBJECT];
 /// The query parameters of a feed.
 pub const QUERY: &[QueryParameter] = &[AFTER, COUNT, TYPE, SUBJECT, WAIT];
-/// How many events are looked at for one answer, where few fit the types or the caller's scope.
-const MOST_SEEN: i64 = 10_000;
-/// How long `after=now` waits for what was answered to be placed, in milliseconds.
-const NOW_WAITS: i64 = 2_000;
-/// The longest rest between two looks at what is not placed yet.
-const NOW_RESTS: Duration = Duration::from_millis(50);
+/// The most events scanned for one answer, where few match the types or the caller's scope.
+const MAX_SCANNED: i64 = 10_000;
+/// How long `after=now` waits for answered changes to get a position, in milliseconds.
+const NOW_TIMEOUT_MS: i64 = 2_000;
+/// The longest interval between two polls for pending events.
+const NOW_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An operation that reads a feed.
 pub const fn reading(run: crate::Run) -> Custom {
@@ -57,92 +57,95 @@ pub const fn reading(run: crate::Run) -> Custom {
     Custom { mode: Mode::Long, works: Some(Purpose::Event), ..custom }
 }
 
-/// An operation that reads a piece of a stream: the edge asks for one after another.
+/// An operation that reads a chunk of a stream: the edge requests one after another.
 pub const fn streaming(run: crate::Run) -> Custom {
     reading(run).replying(Reply::Events)
 }
 
-/// The header of a piece of a stream that says where it ends: a cursor.
+/// The header with the cursor at the end of a stream's chunk.
 pub const CURSOR: &str = "x-event-cursor";
-/// The header of a piece of a stream behind which there is more at once.
+/// The header of a stream's chunk after which there is more at once.
 pub const MORE: &str = "x-event-more";
 
-/// Answers with the events of a trail behind a cursor. `actors` are the resources among whose rows a caller who sees a part of
-/// the configuration may see who acted.
+/// Answers with the events of a trail after a cursor. `actors` are the resources among whose rows a caller with
+/// a partial scope of the configuration may see the actors.
 ///
 /// # Errors
 /// Parameters that are malformed; a cursor whose history was changed, or whose next events were pruned.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> Result<Answer, Problem> {
-    let wanted = Wanted::read(&call.request)?;
-    follow(call, tx, (trail, &wanted), |found, call, tx| found.write(call, tx, actors))
+    let query = Wanted::read(&call.request)?;
+    follow(call, tx, (trail, &query), |page, call, tx| page.write(call, tx, actors))
 }
 
-/// Answers with what `write` makes of the wanted events behind a cursor, once there are some or the time to wait is over.
+/// Answers with the output of `write` for the requested events after a cursor, once there are some or the wait
+/// is over.
 ///
 /// # Errors
 /// As [`read`], and those of `write`.
 pub fn follow(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    (trail, wanted): (i64, &Wanted),
-    write: impl FnOnce(Found, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
+    (trail, query): (i64, &Wanted),
+    write: impl FnOnce(EventPage, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
     let state = TrailState::read(tx, trail)?;
-    let begun = call.result::<Begun>();
-    let begun = begun.map_or_else(|| Begun::first(call, tx, (trail, &state)), |begun| Ok(*begun))?;
-    if let Some(last) = begun.behind
-        && is_waiting(tx, trail, last)?
+    let start = call.result::<FeedStart>();
+    let start = start.map_or_else(|| FeedStart::first(call, tx, (trail, &state)), |start| Ok(*start))?;
+    if let Some(last) = start.pending_up_to
+        && has_pending(tx, trail, last)?
     {
-        let is_over = call.context.now.0 - begun.at > NOW_WAITS;
+        let is_over = call.context.now.0 - start.at > NOW_TIMEOUT_MS;
         return if is_over {
-            Err(too_late())
+            Err(not_sequenced())
         } else {
-            Ok(wait(call, (trail, state.placed), NOW_RESTS, begun))
+            Ok(wait(call, (trail, state.placed), NOW_POLL_INTERVAL, start))
         };
     }
-    let cursor = begun.cursor.unwrap_or_else(|| state.end(trail));
+    let cursor = start.cursor.unwrap_or_else(|| state.end(trail));
     cursor.check(&call.context, tx, &state)?;
-    let found = Found::read(&call.context, tx, (cursor, &state), (wanted, &Which::All))?;
-    let left = begun.at + wanted.wait * 1000 - call.context.now.0;
-    if found.events.is_empty() && !found.has_more && left > 0 {
-        let next = Begun { cursor: Some(found.next), behind: None, ..begun };
-        let most = Duration::from_millis(left.unsigned_abs());
-        return Ok(wait(call, (trail, found.next.position), most, next));
+    let page = EventPage::read(&call.context, tx, (cursor, &state), (query, &Which::All))?;
+    let left = start.at + query.wait * 1000 - call.context.now.0;
+    if page.events.is_empty() && !page.has_more && left > 0 {
+        let next = FeedStart { cursor: Some(page.next), pending_up_to: None, ..start };
+        let timeout = Duration::from_millis(left.unsigned_abs());
+        return Ok(wait(call, (trail, page.next.position), timeout, next));
     }
-    write(found, call, tx)
+    write(page, call, tx)
 }
 
-/// Where a reader began, and when, by the clock of the call.
+/// The start of a reader: its cursor and time, by the clock of the call.
 #[derive(Clone, Copy)]
-struct Begun {
-    /// None: behind all that is placed, once nothing up to `behind` waits.
+struct FeedStart {
+    /// None: after the last sequenced event, once nothing up to `pending_up_to` is pending.
     cursor: Option<EventCursor>,
-    /// The highest number that had no position when the reader asked for what happens from now on.
-    behind: Option<i64>,
+    /// The highest pending number when the reader requested `after=now`.
+    pending_up_to: Option<i64>,
     at: i64,
 }
 
-impl Begun {
+impl FeedStart {
     fn first(call: &Call, tx: &mut Tx<'_>, (trail, state): (i64, &TrailState)) -> Result<Self, Problem> {
         let at = call.context.now.0;
         match AFTER.read_optional(&call.request)? {
-            Some("now") => Ok(Self { cursor: None, behind: newest_waiting(tx, trail)?, at }),
-            Some(text) => {
-                Ok(Self { cursor: Some(EventCursor::open(&call.context, trail, text)?), behind: None, at })
-            }
+            Some("now") => Ok(Self { cursor: None, pending_up_to: newest_pending(tx, trail)?, at }),
+            Some(text) => Ok(Self {
+                cursor: Some(EventCursor::open(&call.context, trail, text)?),
+                pending_up_to: None,
+                at,
+            }),
             None => {
                 let text = "SELECT event FROM event_place WHERE trail = ?1 AND position = ?2";
                 let key = [Value::Int(trail), Value::Int(state.pruned)];
                 let event = tx.one(text, &key, |row| row.int(0))?.unwrap_or(0);
                 let cursor = Some(EventCursor { trail, position: state.pruned, event });
-                Ok(Self { cursor, behind: None, at })
+                Ok(Self { cursor, pending_up_to: None, at })
             }
         }
     }
 }
 
-/// The highest number of what waits for a position.
-fn newest_waiting(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Problem> {
+/// The highest number of a pending event.
+fn newest_pending(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Problem> {
     let last = |table: &str, trail: &str, event: &str| {
         format!(
             "SELECT * FROM (SELECT {event} AS event FROM {table} WHERE {trail} = ?1 ORDER BY {event} DESC LIMIT 1) {table}"
@@ -154,31 +157,31 @@ fn newest_waiting(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Problem> {
     Ok(tx.one(&text, &[Value::Int(trail)], read)?.flatten())
 }
 
-/// Whether anything up to this number waits for a position.
-fn is_waiting(tx: &mut Tx<'_>, trail: i64, last: i64) -> Result<bool, Problem> {
+/// Whether an event up to this number is pending.
+fn has_pending(tx: &mut Tx<'_>, trail: i64, last: i64) -> Result<bool, Problem> {
     let text = "SELECT 1 FROM event_pending WHERE trail = ?1 AND event <= ?2 \
         UNION ALL SELECT 1 FROM audit_pending WHERE store = ?1 AND entry <= ?2 LIMIT 1";
     Ok(tx.one(text, &[Value::Int(trail), Value::Int(last)], |_| Ok(()))?.is_some())
 }
 
-/// Goes on once something stands behind a position, or after some time.
-fn wait(call: &Call, (trail, position): (i64, i64), most: Duration, then: Begun) -> Answer {
-    let arrival = call.context.app.tails.wait(trail, position, most);
+/// Continues once an event follows a position, or after a timeout.
+fn wait(call: &Call, (trail, position): (i64, i64), timeout: Duration, next: FeedStart) -> Answer {
+    let arrival = call.context.app.tails.wait(trail, position, timeout);
     Answer::after(Work::waiting(Purpose::Event, async move {
         arrival.await;
-        then
+        next
     }))
 }
 
-fn too_late() -> Problem {
+fn not_sequenced() -> Problem {
     let detail = "What was changed last has no place in the feed yet. Try again in a moment.";
     Problem::new(ProblemKind::Unavailable, detail).with_header("retry-after", "1")
 }
 
-/// What a reader asks for.
+/// The request of a reader.
 pub struct Wanted {
     count: usize,
-    /// Their types, which may end in an asterisk; of none, all are.
+    /// Their types, which may end in an asterisk; empty: all.
     types: Vec<String>,
     subject: Option<String>,
     /// In seconds.
@@ -196,7 +199,7 @@ impl Wanted {
         Ok(Self { count: usize::try_from(count).unwrap_or(100), types, subject: None, wait })
     }
 
-    /// What a request asks for.
+    /// Reads a request.
     ///
     /// # Errors
     /// Parameters that are malformed.
@@ -206,52 +209,52 @@ impl Wanted {
         Ok(Self { subject, ..Self::of_types(request, types)? })
     }
 
-    /// So many events of these types.
+    /// At most `count` events of these types.
     pub const fn some(types: Vec<String>, count: usize) -> Self {
         Self { count, types, subject: None, wait: 0 }
     }
 
-    /// How many events are wanted at most.
+    /// The maximum number of events.
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// Whether an event of this type about this subject is wanted.
+    /// Whether an event of this type with this subject matches.
     pub fn fits(&self, kind: &str, subject: &str) -> bool {
-        is_of(&self.types, kind) && self.subject.as_ref().is_none_or(|wanted| subject == *wanted)
+        matches_type(&self.types, kind) && self.subject.as_ref().is_none_or(|expected| subject == *expected)
     }
 }
 
-/// Whether a type is one of these, which may end in an asterisk; of none, all are.
-fn is_of(types: &[String], kind: &str) -> bool {
-    let fits = |wanted: &String| match wanted.strip_suffix('*') {
+/// Whether a type is one of these, which may end in an asterisk; empty: any.
+fn matches_type(types: &[String], kind: &str) -> bool {
+    let fits = |pattern: &String| match pattern.strip_suffix('*') {
         Some(start) => kind.starts_with(start),
-        None => kind == *wanted,
+        None => kind == *pattern,
     };
     types.is_empty() || types.iter().any(fits)
 }
 
-/// An event as a receiver gets it.
+/// An event for a receiver.
 pub struct Outgoing {
-    /// Where it stands.
+    /// Its position.
     pub at: EventCursor,
     /// Its number.
     pub id: String,
     /// Its type.
     pub kind: String,
-    /// The key of what it is about.
+    /// The key of its subject.
     pub subject: String,
     /// The envelope.
     pub body: String,
 }
 
-/// Which events behind a cursor are read.
+/// The selection of events after a cursor.
 pub enum Which {
     /// All.
     All,
-    /// Those with these numbers.
+    /// Events with these numbers.
     Numbers(Vec<i64>),
-    /// Those whose numbers, and so whose times in microseconds, are from the first to the second.
+    /// Events whose numbers, and so whose times in microseconds, are from the first to the second.
     Times(i64, i64),
 }
 
@@ -277,10 +280,8 @@ impl Which {
     }
 }
 
-/// Reads some events of these types behind a cursor, within the context's scope, as receivers get them; and how far that is.
-///
-/// # Errors
-/// The store's.
+/// Reads some events of these types after a cursor, within the context's scope, for receivers; also returns the
+/// cursor after them.
 pub fn outgoing(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -288,30 +289,30 @@ pub fn outgoing(
     (types, which, count): (&[String], &Which, usize),
     actors: &[&Shape],
 ) -> Result<(Vec<Outgoing>, EventCursor), Problem> {
-    let wanted = Wanted::some(types.to_vec(), count);
-    let mut found = Found::read(context, tx, at, (&wanted, which))?;
-    let seen = Seen::read(context, tx, &found.events, actors)?;
-    let written = found.events.drain(..).map(|mut event| {
-        seen.hide(&mut event.data);
-        let body = written(&event)?;
+    let query = Wanted::some(types.to_vec(), count);
+    let mut page = EventPage::read(context, tx, at, (&query, which))?;
+    let visible_ids = VisibleIds::read(context, tx, &page.events, actors)?;
+    let outgoing = page.events.drain(..).map(|mut event| {
+        visible_ids.hide(&mut event.data);
+        let body = to_json(&event)?;
         Ok(Outgoing { at: event.at, id: event.id, kind: event.r#type, subject: event.subject, body })
     });
-    let events = written.collect::<Result<_, Problem>>()?;
-    Ok((events, found.next))
+    let events = outgoing.collect::<Result<_, Problem>>()?;
+    Ok((events, page.next))
 }
 
-/// Events that were found, and how far the reader has come with them.
-pub struct Found {
-    /// Those that fit.
+/// A page of events, with the cursor after them.
+pub struct EventPage {
+    /// The matching events.
     pub events: Vec<Delivered>,
-    /// How far the reader has come with them.
+    /// The cursor after them.
     pub next: EventCursor,
     /// Whether there is more at once.
     has_more: bool,
 }
 
-impl Found {
-    /// Reads so many events behind a cursor, of all types.
+impl EventPage {
+    /// Reads up to `count` events after a cursor, of all types.
     pub(super) fn read_all(
         context: &Context,
         tx: &mut Tx<'_>,
@@ -325,10 +326,10 @@ impl Found {
         context: &Context,
         tx: &mut Tx<'_>,
         (cursor, state): (EventCursor, &TrailState),
-        (wanted, which): (&Wanted, &Which),
+        (query, which): (&Wanted, &Which),
     ) -> Result<Self, Problem> {
-        let reaches = if which.is_all() { cursor.position.saturating_add(MOST_SEEN) } else { i64::MAX };
-        let end = state.placed.min(reaches);
+        let scan_end = if which.is_all() { cursor.position.saturating_add(MAX_SCANNED) } else { i64::MAX };
+        let end = state.placed.min(scan_end);
         let mut sql = Sql::new(
             "SELECT p.position, p.event, o.envelope, o.traceparent, o.customer_id, o.subscription_id, o.tenant_id, \
              o.idp_instance_id FROM event_place p JOIN outbox_event o ON o.id = p.event WHERE p.trail = ",
@@ -337,29 +338,28 @@ impl Found {
         sql = sql.push(" AND p.position > ").bind(cursor.position).push(" AND p.position <= ").bind(end);
         which.add(&mut sql);
         add_scope(&mut sql, &context.scope);
-        // what does not fit is skipped here: a few fitting ones may stand far apart
-        let limit =
-            if wanted.types.is_empty() && wanted.subject.is_none() { wanted.count } else { usize::MAX };
-        let limit = i64::try_from(limit).unwrap_or(MOST_SEEN).min(MOST_SEEN);
+        // events that do not match are skipped here: matching ones may be far apart
+        let limit = if query.types.is_empty() && query.subject.is_none() { query.count } else { usize::MAX };
+        let limit = i64::try_from(limit).unwrap_or(MAX_SCANNED).min(MAX_SCANNED);
         sql.add(&format!(" ORDER BY p.position LIMIT {limit}"));
         let (mut events, mut next) = (Vec::new(), cursor);
         tx.query(&sql.text, &sql.parameters, |row| {
-            if events.len() >= wanted.count {
+            if events.len() >= query.count {
                 return Ok(());
             }
             next = EventCursor { trail: cursor.trail, position: row.int(0)?, event: row.int(1)? };
             let broken =
                 || chancery_store::Error::Internal(format!("the envelope of event {} is broken", next.event));
-            let kept: Kept<'_> = serde_json::from_str(row.text(2)?).map_err(|_| broken())?;
-            if wanted.fits(&kept.kind, &kept.subject) {
+            let stored: StoredEnvelope<'_> = serde_json::from_str(row.text(2)?).map_err(|_| broken())?;
+            if query.fits(&stored.kind, &stored.subject) {
                 let scope =
                     [row.optional_id(4)?, row.optional_id(5)?, row.optional_id(6)?, row.optional_id(7)?];
                 let traceparent = row.optional_text(3)?;
-                events.push(delivered(context, &kept, next, scope, traceparent));
+                events.push(delivered(context, &stored, next, scope, traceparent));
             }
             Ok(())
         })?;
-        if events.len() < wanted.count && next.position < end {
+        if events.len() < query.count && next.position < end {
             let text = "SELECT event FROM event_place WHERE trail = ?1 AND position = ?2";
             let event = tx.one(text, &[Value::Int(cursor.trail), Value::Int(end)], |row| row.int(0))?;
             next = EventCursor { trail: cursor.trail, position: end, event: event.unwrap_or(0) };
@@ -367,7 +367,7 @@ impl Found {
         Ok(Self { events, next, has_more: next.position < state.placed })
     }
 
-    /// What ends an answer: the cursor behind the events, and whether there is more.
+    /// Ends an answer with the cursor after the events, and whether there is more.
     pub fn end(&self, call: &mut Call) {
         let end = json!({ "next": self.next.seal(&call.context), "hasMore": self.has_more }).to_string();
         call.answer.bytes.push(b',');
@@ -375,9 +375,9 @@ impl Found {
     }
 
     fn write(mut self, call: &mut Call, tx: &mut Tx<'_>, actors: &[&Shape]) -> Result<Answer, Problem> {
-        let seen = Seen::read(&call.context, tx, &self.events, actors)?;
+        let visible_ids = VisibleIds::read(&call.context, tx, &self.events, actors)?;
         if call.request.op.reply == Reply::Events {
-            return self.stream(call, &seen);
+            return self.stream(call, &visible_ids);
         }
         let answer = Answer::new(call.request.op.status);
         call.answer.begin(answer.status, Vec::new());
@@ -386,7 +386,7 @@ impl Found {
             if index > 0 {
                 call.answer.bytes.push(b',');
             }
-            seen.hide(&mut event.data);
+            visible_ids.hide(&mut event.data);
             event.write(call)?;
             call.answer.flush_if_large()?;
         }
@@ -395,8 +395,8 @@ impl Found {
         Ok(answer)
     }
 
-    /// Writes the events as server-sent events, each with the cursor behind it.
-    fn stream(self, call: &mut Call, seen: &Seen) -> Result<Answer, Problem> {
+    /// Writes the events as server-sent events, each with the cursor after it.
+    fn stream(self, call: &mut Call, visible_ids: &VisibleIds) -> Result<Answer, Problem> {
         let mut answer = Answer::new(call.request.op.status);
         answer.headers.push((CURSOR, self.next.seal(&call.context)));
         if self.has_more {
@@ -404,16 +404,16 @@ impl Found {
         }
         call.answer.begin(answer.status, answer.headers.clone());
         for mut event in self.events {
-            seen.hide(&mut event.data);
+            visible_ids.hide(&mut event.data);
             let head = (event.at.seal(&call.context), &event.r#type);
-            write_event(&mut call.answer.bytes, (&head.0, head.1), written(&event)?.as_bytes());
+            write_event(&mut call.answer.bytes, (&head.0, head.1), to_json(&event)?.as_bytes());
             call.answer.flush_if_large()?;
         }
         Ok(answer)
     }
 }
 
-/// Writes a server-sent event: the cursor behind it, its type, and its envelope.
+/// Writes a server-sent event: the cursor after it, its type, and its envelope.
 pub fn write_event(bytes: &mut Vec<u8>, (cursor, kind): (&str, &str), body: &[u8]) {
     bytes.extend_from_slice(format!("id: {cursor}\nevent: {kind}\ndata: ").as_bytes());
     bytes.extend_from_slice(body);

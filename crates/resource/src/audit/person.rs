@@ -1,4 +1,4 @@
-//! The encryption key of the person that a row is about.
+//! The encryption key of a row's person.
 
 use chancery_record::{Field, Value};
 use chancery_store::{Error, Tx, raw};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Context, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
 
-/// The key of the person that a row is or belongs to. It is created where the person has none yet.
+/// The key of the person of a row. It is created where the person has none yet.
 pub fn person(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -15,11 +15,11 @@ pub fn person(
     owner: Option<&OwnerRow>,
 ) -> Result<Option<PersonKey>, Problem> {
     let master = &context.app.master;
-    let found = match (shape.personal, shape.owner, owner) {
+    let person = match (shape.personal, shape.owner, owner) {
         (Personal::Is(key), ..) => {
             let id = values.get(shape.plan().key);
             match (id, key.value(values)) {
-                (Some(Value::Id(id)), Value::Bytes(kept)) => Some((*id, Some(kept.clone()), shape, key)),
+                (Some(Value::Id(id)), Value::Bytes(stored)) => Some((*id, Some(stored.clone()), shape, key)),
                 (Some(Value::Id(id)), _) => Some((*id, None, shape, key)),
                 _ => None,
             }
@@ -37,32 +37,32 @@ pub fn person(
         },
         _ => None,
     };
-    let Some((id, kept, shape, key)) = found else { return Ok(None) };
-    if let Some(kept) = kept {
-        return open(master, id, &kept).map(Some);
+    let Some((id, stored, shape, key)) = person else { return Ok(None) };
+    if let Some(stored) = stored {
+        return open(master, id, &stored).map(Some);
     }
-    let Value::Bytes(made) = PersonKey::make(master, id) else {
+    let Value::Bytes(created) = PersonKey::make(master, id) else {
         return Err(Error::Internal("the key of a person cannot be made".into()).into());
     };
     let (table, column) = (shape.table, key.column);
     let text = format!("UPDATE {table} SET {column} = ?1 WHERE store = ?2 AND id = ?3 AND {column} IS NULL");
-    let parameters = vec![made.clone().into(), Value::Int(context.scope.store()), Value::Id(id)];
+    let parameters = vec![created.clone().into(), Value::Int(context.scope.store()), Value::Id(id)];
     raw::queue_one(tx, &text, parameters)?;
-    open(master, id, &made).map(Some)
+    open(master, id, &created).map(Some)
 }
 
-/// Opens the key of a person who exists. A key that does not open is an error: entries must not be written in
-/// the clear.
-fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Problem> {
-    Ok(opened(master, id, kept)?)
+/// Opens the key of an existing person. A key that does not open is an error: entries must not be written in
+/// plain text.
+fn open(master: &MasterKey, id: Uuid, stored: &[u8]) -> Result<PersonKey, Problem> {
+    Ok(opened(master, id, stored)?)
 }
 
-fn opened(master: &MasterKey, id: Uuid, kept: &[u8]) -> Result<PersonKey, Error> {
+fn opened(master: &MasterKey, id: Uuid, stored: &[u8]) -> Result<PersonKey, Error> {
     let broken = || Error::Internal(format!("the key of person {id} cannot be opened with this master key"));
-    PersonKey::open(master, id, kept).ok_or_else(broken)
+    PersonKey::open(master, id, stored).ok_or_else(broken)
 }
 
-/// The key of a person as it is stored, if there is one yet, whether or not the person is in quarantine.
+/// The stored key of a person, if there is one yet, whether or not the person is in quarantine.
 fn find_key(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -74,17 +74,14 @@ fn find_key(
     if shape.reach.is_store() {
         sql = sql.push(" AND store = ").bind(context.scope.store());
     }
-    let found = tx.one(&sql.text, &sql.parameters, |row| {
+    let key = tx.one(&sql.text, &sql.parameters, |row| {
         Ok(if row.is_null(0)? { None } else { Some(row.bytes(0)?.to_vec()) })
     })?;
-    Ok(found.flatten())
+    Ok(key.flatten())
 }
 
-/// The keys of the persons that answers of an operation on this resource can show, by the persons' ids;
-/// `None` where one of the persons no longer exists.
-///
-/// # Errors
-/// The store's.
+/// The keys of the persons in an operation's answers about this resource, by the persons' ids; `None` where one
+/// of the persons no longer exists.
 pub fn keys_of_persons(
     master: &MasterKey,
     tx: &mut Tx<'_>,
@@ -119,7 +116,7 @@ pub fn keys_of_persons(
     Ok((persons.ids().count() == ids.len()).then_some(persons))
 }
 
-/// Whether rows of this resource show several persons.
+/// Whether answers with rows of this resource contain several persons.
 pub fn shows_persons(shape: &Shape) -> bool {
     shape.relations.iter().any(|relation| matches!(relation.target.base().personal, Personal::Is(_)))
 }

@@ -1,28 +1,28 @@
-//! What a row belongs to, as its events tell: customer, subscription, tenant and instance. It follows from the reach of
-//! the resource, so that who may read a row may read its events.
+//! The scope of a row in its events: customer, subscription, tenant and instance. It follows from the reach of
+//! the resource, so that a reader of a row may read its events.
 
 use chancery_record::{Column, Field, Value};
 use uuid::Uuid;
 
 use crate::{Context, Lineage, Reach, Scope, Shape, Sql};
 
-/// What an event belongs to, as far as it is known.
+/// The scope of an event, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    customer: Option<Place>,
-    subscription: Option<Place>,
-    tenant: Option<Place>,
-    instance: Option<Place>,
+    customer: Option<ScopeId>,
+    subscription: Option<ScopeId>,
+    tenant: Option<ScopeId>,
+    instance: Option<ScopeId>,
 }
 
 /// An id, or the column of a row that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum ScopeId {
     Id(Uuid),
-    In(&'static str, &'static str, Box<Place>),
+    In(&'static str, &'static str, Box<ScopeId>),
 }
 
-impl Place {
+impl ScopeId {
     fn add(&self, sql: &mut Sql) {
         match self {
             Self::Id(id) => sql.add_bound(Value::Id(*id)),
@@ -36,73 +36,73 @@ impl Place {
 }
 
 impl Placement {
-    /// Where a row with these values belongs.
+    /// The scope of a row with these values.
     pub fn of(context: &Context, shape: &Shape, values: &[Value]) -> Self {
         if let Scope::Store(store) = &context.scope {
             let Lineage { customer, subscription, tenant, .. } = store.lineage;
             let [customer, subscription, tenant, instance] =
-                [customer, subscription, tenant, Some(store.id)].map(|id| id.map(Place::Id));
+                [customer, subscription, tenant, Some(store.id)].map(|id| id.map(ScopeId::Id));
             return Self { customer, subscription, tenant, instance };
         }
         let at = |field: &'static Field| match field.value(values) {
-            Value::Id(id) => Some(Place::Id(*id)),
+            Value::Id(id) => Some(ScopeId::Id(*id)),
             _ => None,
         };
-        let mut found = Self::by(shape.reach, &at);
-        // a part without a reach of its own belongs to what its owner belongs to
-        if found == Self::default()
+        let mut placement = Self::by(shape.reach, &at);
+        // a nested part without a reach of its own has the scope of its owner
+        if placement == Self::default()
             && let (Some(owner), Some(field)) = (shape.owner, owning(shape))
         {
-            found = at(field).map_or(found, |row| Self::of_row(owner.shape, &row));
+            placement = at(field).map_or(placement, |row| Self::of_row(owner.shape, &row));
         }
-        // that of a subscription is in its own row, which may be gone
+        // that of a subscription is in its own row, which may be deleted
         if let Some(own) = shape.fields.iter().find(|field| field.column == "customer_id") {
-            found.customer = at(own).or(found.customer);
+            placement.customer = at(own).or(placement.customer);
         }
-        found
+        placement
     }
 
-    /// Where a sign-in belongs.
+    /// The scope of a sign-in.
     pub(super) fn of_sign_in(subscription: Option<Uuid>, tenant: Uuid, instance: Option<Uuid>) -> Self {
         let below = Self {
             customer: None,
-            subscription: subscription.map(Place::Id),
-            tenant: Some(Place::Id(tenant)),
-            instance: instance.map(Place::Id),
+            subscription: subscription.map(ScopeId::Id),
+            tenant: Some(ScopeId::Id(tenant)),
+            instance: instance.map(ScopeId::Id),
         };
         below.with_customer()
     }
 
-    /// Where the row with this id belongs.
-    fn of_row(shape: &Shape, row: &Place) -> Self {
+    /// The scope of the row with this id.
+    fn of_row(shape: &Shape, row: &ScopeId) -> Self {
         let at = |field: &'static Field| match field.column {
             "id" => Some(row.clone()),
-            column => Some(Place::In(column, shape.table, Box::new(row.clone()))),
+            column => Some(ScopeId::In(column, shape.table, Box::new(row.clone()))),
         };
         Self::by(shape.reach, &at)
     }
 
-    fn by(reach: Reach, at: &dyn Fn(&'static Field) -> Option<Place>) -> Self {
-        let mut found = Self::default();
+    fn by(reach: Reach, at: &dyn Fn(&'static Field) -> Option<ScopeId>) -> Self {
+        let mut placement = Self::default();
         match reach {
-            Reach::Customer(field) => found.customer = at(field),
-            Reach::Subscription(field) | Reach::Assigned(field, ..) => found.subscription = at(field),
+            Reach::Customer(field) => placement.customer = at(field),
+            Reach::Subscription(field) | Reach::Assigned(field, ..) => placement.subscription = at(field),
             Reach::Instance(subscription, own) => {
-                (found.subscription, found.instance) = (at(subscription), at(own));
+                (placement.subscription, placement.instance) = (at(subscription), at(own));
             }
             Reach::Tenant(subscription, own) => {
-                (found.subscription, found.tenant) = (at(subscription), at(own));
+                (placement.subscription, placement.tenant) = (at(subscription), at(own));
             }
             Reach::Of(field, shape) => {
                 return at(field).map_or_else(Self::default, |row| Self::of_row(shape, &row));
             }
             Reach::Any(ways) => {
-                return ways.iter().fold(found, |found, way| found.or(Self::by(*way, at)));
+                return ways.iter().fold(placement, |placement, way| placement.or(Self::by(*way, at)));
             }
             Reach::Unless(reach, _) => return Self::by(*reach, at),
             Reach::Store | Reach::Part | Reach::All => {}
         }
-        found.with_customer()
+        placement.with_customer()
     }
 
     fn or(self, other: Self) -> Self {
@@ -116,26 +116,26 @@ impl Placement {
 
     fn with_customer(mut self) -> Self {
         if let (None, Some(subscription)) = (&self.customer, &self.subscription) {
-            self.customer = Some(Place::In("customer_id", "subscription", Box::new(subscription.clone())));
+            self.customer = Some(ScopeId::In("customer_id", "subscription", Box::new(subscription.clone())));
         }
         self
     }
 
     /// Adds the four values, in the order of the outbox's columns.
     pub(super) fn add(&self, sql: &mut Sql) {
-        for (index, place) in
+        for (index, id) in
             [&self.customer, &self.subscription, &self.tenant, &self.instance].into_iter().enumerate()
         {
             sql.add(if index == 0 { "" } else { ", " });
-            match place {
-                Some(place) => place.add(sql),
+            match id {
+                Some(id) => id.add(sql),
                 None => sql.add("NULL"),
             }
         }
     }
 }
 
-/// The field that names the owner's row.
+/// The field that refers to the owner's row.
 fn owning(shape: &Shape) -> Option<&'static Field> {
     shape.fields.iter().find(|field| field.access.column == Column::Owner)
 }

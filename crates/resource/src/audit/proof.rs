@@ -1,5 +1,5 @@
-//! Proofs over the audit trail of a call's scope (RFC 6962): the tree's checkpoint, that an entry is in the
-//! tree, and that today's tree continues an earlier one.
+//! Proofs over the audit trail of a call's scope (RFC 6962): the tree's checkpoint, the inclusion of an entry,
+//! and the consistency with an earlier tree.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_ledger::{Hash, consistency_proof, inclusion_proof, root};
@@ -46,7 +46,7 @@ fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
 /// Answers with the newest checkpoint.
 ///
 /// # Errors
-/// There is none yet.
+/// Not found: no entry is in the tree yet.
 pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let tree = find_tree(tx, call.context.scope.store())?;
     let note = tree.checkpoint.ok_or_else(|| {
@@ -57,10 +57,10 @@ pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer { content_type: Some("text/plain; charset=utf-8"), ..Answer::new(call.request.op.status) })
 }
 
-/// Answers with the proof that the entry that the path names is in the newest checkpoint's tree.
+/// Answers with the proof that the entry of the path is in the newest checkpoint's tree.
 ///
 /// # Errors
-/// There is no such entry, or it is in no tree yet.
+/// There is no such entry, or it is not in the tree yet.
 pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let store = call.context.scope.store();
     let Value::Int(id) = call.request.op.shape.read_key(call.request.parameter(0))? else {
@@ -68,18 +68,18 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let key = [Value::Int(store), Value::Int(id)];
     let size = Tree::read(tx, store)?.size;
-    // a leaf that waits has no node yet
+    // a pending leaf has no node yet
     let text = "SELECT l.position, n.position FROM audit_leaf l \
          LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
          WHERE l.store = ?1 AND l.entry = ?2";
-    let place = tx.one(text, &key, |row| Ok((read_position(row, 0)?, row.is_null(1)?)))?;
-    let waits = place.is_some_and(|(_, has_no_node)| has_no_node);
-    let place = place.map(|(position, _)| position);
-    let Some(position) = place.filter(|position| *position < size) else {
+    let leaf_position = tx.one(text, &key, |row| Ok((read_position(row, 0)?, row.is_null(1)?)))?;
+    let is_pending = leaf_position.is_some_and(|(_, has_no_node)| has_no_node);
+    let leaf_position = leaf_position.map(|(position, _)| position);
+    let Some(position) = leaf_position.filter(|position| *position < size) else {
         let text = "SELECT 1 FROM event_pending WHERE tree = ?1 AND event = ?2 \
              UNION ALL SELECT 1 FROM audit_pending WHERE store = ?1 AND entry = ?2";
         let detail = "The entry is not in the trail's tree yet. It takes about a second.";
-        if waits || tx.one(text, &key, |_| Ok(()))?.is_some() {
+        if is_pending || tx.one(text, &key, |_| Ok(()))?.is_some() {
             return Err(Problem::new(ProblemKind::NotFound, detail));
         }
         let text = "SELECT rid FROM audit_entry WHERE store = ?1 AND rid = ?2";
@@ -89,8 +89,8 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::not_found(call.request.op.shape.name));
     };
     let tree = find_tree(tx, store)?;
-    let (leaf, proof) = with_nodes(tx, store, |mut ask| {
-        Ok((ask(0, position)?, inclusion_proof(position, tree.size, &mut ask)?))
+    let (leaf, proof) = with_nodes(tx, store, |mut node| {
+        Ok((node(0, position)?, inclusion_proof(position, tree.size, &mut node)?))
     })?;
     let proof = proof
         .ok_or_else(|| Error::Internal(format!("the audit tree of store {store} has no leaf {position}")))?;
@@ -108,7 +108,7 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Answers with the proof that the tree of size `to` begins with the tree of size `from`.
 ///
 /// # Errors
-/// Sizes that are malformed, or that the tree does not have.
+/// Sizes that are malformed, or larger than the tree.
 pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let store = call.context.scope.store();
     let tree = find_tree(tx, store)?;
@@ -121,8 +121,8 @@ pub fn consistency(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
         let detail = format!("The tree has {} entries: from is at most to, and to at most that.", tree.size);
         return Err(Problem::invalid(detail));
     }
-    let (from_root, to_root, proof) = with_nodes(tx, store, |mut ask| {
-        Ok((root(from, &mut ask)?, root(to, &mut ask)?, consistency_proof(from, to, &mut ask)?))
+    let (from_root, to_root, proof) = with_nodes(tx, store, |mut node| {
+        Ok((root(from, &mut node)?, root(to, &mut node)?, consistency_proof(from, to, &mut node)?))
     })?;
     let proof = proof.ok_or_else(|| {
         Error::Internal(format!("the audit tree of store {store} proves nothing from {from} to {to}"))

@@ -10,8 +10,8 @@ use crate::{
     read::emit::{write_no_relations, write_row},
 };
 
-/// Receives an entry: its position in the tree, and its JSON as the interface answers it.
-pub type Take<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
+/// Receives an entry: its position in the tree, and its JSON as in the API.
+pub type OnEntry<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
 /// An entry to read: its position in the tree, and its number.
 pub type EntryPosition = (u64, i64);
@@ -21,11 +21,8 @@ const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
 const HASHES: &str = "SELECT position, hash FROM audit_node \
     WHERE store = ?1 AND level = 0 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
 
-/// The entries and the hashes of the leaves from `start` up to but not including `end`, at most 512 of them.
-/// A lost hash is all zeros.
-///
-/// # Errors
-/// The store's.
+/// The entries and the hashes of the leaves from `start` up to but not including `end`, at most 512 of them. A
+/// lost hash is all zeros.
 pub fn read_leaves(
     tx: &mut Tx<'_>,
     store: i64,
@@ -33,54 +30,51 @@ pub fn read_leaves(
     end: u64,
 ) -> Result<(Vec<EntryPosition>, Vec<Hash>), Error> {
     let parameters = [Value::Int(store), number(start), number(end)];
-    let mut placed = Vec::new();
+    let mut positions = Vec::new();
     let mut hashes = vec![Hash::default(); usize::try_from(end - start).unwrap_or_default()];
     tx.query_all(&[(LEAVES, &parameters), (HASHES, &parameters)], &mut |statement, row| {
         let position = read_position(row, 0)?;
         if statement == 0 {
-            placed.push((position, row.int(1)?));
+            positions.push((position, row.int(1)?));
         } else if let Some(slot) = usize::try_from(position - start).ok().and_then(|at| hashes.get_mut(at)) {
             *slot = row.bytes(1)?.try_into().unwrap_or_default();
         }
         Ok(())
     })?;
-    Ok((placed, hashes))
+    Ok((positions, hashes))
 }
 
 /// The position of the first entry from `start` on.
-///
-/// # Errors
-/// The store's.
 pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>, Error> {
     let text = "SELECT min(position) FROM audit_leaf WHERE store = ?1 AND position >= ?2";
-    let found = tx.one(text, &[Value::Int(store), number(start)], |row| {
+    let position = tx.one(text, &[Value::Int(store), number(start)], |row| {
         if row.is_null(0)? { Ok(None) } else { read_position(row, 0).map(Some) }
     });
-    found.map(Option::flatten)
+    position.map(Option::flatten)
 }
 
-/// Reads entries in the order given, each as the interface answers it. Deleted ones are skipped. One row is
-/// in memory at a time.
+/// Reads entries in the given order, each with its JSON as in the API. Deleted ones are skipped. One row is in
+/// memory at a time.
 ///
 /// # Errors
-/// Those of `each`, and the store's.
+/// The errors of `each`.
 pub fn read_entries(
     tx: &mut Tx<'_>,
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
     entries: &[EntryPosition],
-    each: &mut Take<'_>,
+    each: &mut OnEntry<'_>,
 ) -> Result<(), Error> {
     let mut json = Vec::new();
     // numbers ascend except for entries that were committed late, so this is mostly one query
-    let rising = entries.chunk_by(|before, after| before.1 < after.1);
-    for rising in rising.flat_map(|rising| rising.chunks(LIST)) {
+    let ascending = entries.chunk_by(|before, after| before.1 < after.1);
+    for ascending in ascending.flat_map(|ascending| ascending.chunks(LIST)) {
         let mut sql = Sql::new(shape.plan().select.as_str());
         shape.add_reach(&mut sql, scope, None);
         sql.add(" AND t.rid IN ");
-        sql.add_list(rising.iter().map(|(_, entry)| Value::Int(*entry)));
+        sql.add_list(ascending.iter().map(|(_, entry)| Value::Int(*entry)));
         sql.add(" ORDER BY t.rid");
-        let mut left = rising.iter();
+        let mut left = ascending.iter();
         tx.query(&sql.text, &sql.parameters, |row| {
             let rid = row.int(0)?;
             let Some((position, _)) = left.find(|(_, entry)| *entry == rid) else { return Ok(()) };
@@ -93,22 +87,19 @@ pub fn read_entries(
     Ok(())
 }
 
-/// The most entries that one query reads.
-const PIECE: u64 = 4096;
+/// The most entries of one query.
+const CHUNK: u64 = 4096;
 
-const PLACES: &str = "SELECT t.rid, l.position, n.position, \
+const POSITIONS: &str = "SELECT t.rid, l.position, n.position, \
     (SELECT p.event FROM event_pending p WHERE p.event = t.rid AND p.tree = t.store AND p.trail IN (t.store, -1)), \
     (SELECT p.entry FROM audit_pending p WHERE p.entry = t.rid AND p.store = t.store) \
     FROM audit_entry t LEFT JOIN audit_leaf l ON l.entry = t.rid AND l.store = t.store \
     LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
     WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid LIMIT";
 
-/// Stray entries: of the next numbers after `last`, those that are neither in the store's tree of this size nor wait to
-/// be appended. The server writes no such entries, so somebody else did, or cut the tree. Also returns the last
+/// Stray entries: those of the next numbers after `last` that are neither in the store's tree of this size nor
+/// pending. The server writes no such entries, so a third party did, or cut the tree. Also returns the last
 /// number read; `None` where there are no more.
-///
-/// # Errors
-/// The store's.
 pub fn read_strays(
     tx: &mut Tx<'_>,
     store: i64,
@@ -118,18 +109,18 @@ pub fn read_strays(
     let text = "SELECT leaves FROM event_trail WHERE trail = ?1";
     let leaves = tx.one(text, &[Value::Int(store)], |row| read_position(row, 0))?.unwrap_or(0);
     let mut strays = Vec::new();
-    let mut seen = None;
-    tx.query(&format!("{PLACES} {PIECE}"), &[Value::Int(store), Value::Int(last)], |row| {
+    let mut last_read = None;
+    tx.query(&format!("{POSITIONS} {CHUNK}"), &[Value::Int(store), Value::Int(last)], |row| {
         let entry = row.int(0)?;
-        seen = Some(entry);
+        last_read = Some(entry);
         let position = if row.is_null(1)? { None } else { Some(read_position(row, 1)?) };
         let is_in_tree = position.is_some_and(|position| position < size);
-        // a leaf that waits has no node yet
-        let waits_as_leaf = row.is_null(2)? && position.is_some_and(|position| position < leaves);
-        if !is_in_tree && !waits_as_leaf && row.is_null(3)? && row.is_null(4)? {
+        // a pending leaf has no node yet
+        let is_pending_leaf = row.is_null(2)? && position.is_some_and(|position| position < leaves);
+        if !is_in_tree && !is_pending_leaf && row.is_null(3)? && row.is_null(4)? {
             strays.push(entry);
         }
         Ok(())
     })?;
-    Ok(seen.map(|seen| (strays, seen)))
+    Ok(last_read.map(|last_read| (strays, last_read)))
 }

@@ -34,7 +34,7 @@ impl AuditKey {
     }
 
     /// The key of a certificate that is valid in this time, in milliseconds since 1970. `None` when it is
-    /// neither P-256 nor RSA: whoever uploaded an Ed25519 key knows it, and could sign checkpoints, too.
+    /// neither P-256 nor RSA: the uploader of an Ed25519 key knows it, and could sign checkpoints, too.
     pub fn of_certificate(key: Arc<PrivateKey>, valid: Range<i64>) -> Option<Self> {
         let algorithm = match key.kind() {
             KeyKind::P256 => Algorithm::Es256Der,
@@ -44,7 +44,7 @@ impl AuditKey {
         Self::new(key, algorithm, valid)
     }
 
-    /// `None` where the key has no public form in which readers of the published keys would find it.
+    /// `None` where the key has no public form for the published key set.
     fn new(key: Arc<PrivateKey>, algorithm: Algorithm, valid: Range<i64>) -> Option<Self> {
         let published = json!({ "keys": [key.public_jwk("")] }).to_string();
         let public_key_info = AuditKeys::from_jwks(&published).ok()?.infos().next()?.to_vec();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_rise_even_when_the_clock_does_not() {
+    fn numbers_ascend_even_when_the_clock_does_not() {
         let signer = signer(5_000_000);
         assert_eq!(signer.number_from(Timestamp(1000), 0, 400), 5_000_001);
         assert_eq!(signer.number_from(Timestamp(9000), 0, 400), 9_000_400);
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn numbers_of_eight_processes_seldom_collide() {
         let processes: Vec<AuditSigner> = (0..8).map(|_| signer(0)).collect();
-        let (mut made, mut taken) = (0, std::collections::HashSet::new());
+        let (mut count, mut distinct) = (0, std::collections::HashSet::new());
         let mut chance = 20_261_122_u64;
         // each writes 500 a second for 20 seconds: one in two milliseconds
         for millisecond in (1..=20_000).step_by(2) {
@@ -222,17 +222,17 @@ mod tests {
                 chance =
                     chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let now = Timestamp(millisecond + i64::from(index % 2 == 1));
-                taken.insert(process.number_from(now, 0, i64::try_from((chance >> 33) % 1000).unwrap()));
-                made += 1;
+                distinct.insert(process.number_from(now, 0, i64::try_from((chance >> 33) % 1000).unwrap()));
+                count += 1;
             }
         }
-        let collided = made - taken.len();
-        assert!(collided * 200 < made, "{collided} of {made} numbers were made twice");
+        let collided = count - distinct.len();
+        assert!(collided * 200 < count, "{collided} of {count} numbers were made twice");
     }
 
     /// D: there is no checkpoint without a signature.
     #[test]
-    fn a_key_that_does_not_sign_makes_no_checkpoint() {
+    fn a_key_that_cannot_sign_produces_no_checkpoint() {
         let mut signer = signer(0);
         signer.own.algorithm = Algorithm::Es256Der;
         let checkpoint = Checkpoint { origin: "x".to_owned(), size: 0, root: empty_root() };
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_opens_by_published_keys_alone() {
+    fn a_checkpoint_opens_only_with_published_keys() {
         let signer = signer(0);
         let checkpoint = Checkpoint { origin: "x".to_owned(), size: 0, root: empty_root() };
         let note = signer.sign_checkpoint(&checkpoint).unwrap();

@@ -1,5 +1,5 @@
-//! Waiting for what happens next in a trail. A process asks for the trails that somebody here waits for, and for no others; and
-//! keeps the ends of those that somebody follows.
+//! Waiting for the next event of a trail. A process polls only trails with local waiters, and caches the ends
+//! of those with followers.
 
 use std::{
     collections::HashMap,
@@ -11,19 +11,19 @@ use tokio::{sync::watch, time::timeout};
 
 use super::tail::Tail;
 
-/// The most trails whose ends are kept: of further ones each reader reads for itself.
-const MOST: usize = 64;
+/// The most cached tails: beyond them each reader reads for itself.
+const MAX_TAILS: usize = 64;
 
-/// The trails that somebody waits for.
+/// The trails with waiters.
 #[derive(Default)]
 pub struct Tails(Mutex<HashMap<i64, Trail>>);
 
-/// A trail that somebody waits for.
+/// A trail with waiters.
 #[derive(Default)]
 struct Trail {
-    /// Its highest position as far as this process knows.
-    placed: watch::Sender<i64>,
-    /// Its end, while somebody follows it.
+    /// Its highest position, as far as this process knows.
+    head: watch::Sender<i64>,
+    /// Its tail, while it has followers.
     tail: Weak<Tail>,
 }
 
@@ -32,41 +32,41 @@ impl Tails {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The end of a trail, which is kept as long as somebody holds it. None where those of many trails are kept.
+    /// The tail of a trail, which is cached as long as it has followers. None where too many are cached.
     pub fn follow(&self, trail: i64) -> Option<Arc<Tail>> {
         let mut trails = self.trails();
-        if let Some(tail) = trails.get(&trail).and_then(|known| known.tail.upgrade()) {
+        if let Some(tail) = trails.get(&trail).and_then(|entry| entry.tail.upgrade()) {
             return Some(tail);
         }
-        if trails.values().filter(|known| known.tail.strong_count() > 0).count() >= MOST {
+        if trails.values().filter(|entry| entry.tail.strong_count() > 0).count() >= MAX_TAILS {
             return None;
         }
-        let known = trails.entry(trail).or_default();
-        let followed = Arc::new(Tail::new(trail, known.placed.subscribe()));
-        known.tail = Arc::downgrade(&followed);
+        let entry = trails.entry(trail).or_default();
+        let followed = Arc::new(Tail::new(trail, entry.head.subscribe()));
+        entry.tail = Arc::downgrade(&followed);
         Some(followed)
     }
 
-    /// Waits until something stands behind a position of a trail, at most so long.
+    /// Waits until an event follows a position of a trail, at most `most`.
     pub fn wait(&self, trail: i64, position: i64, most: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let mut placed = self.trails().entry(trail).or_default().placed.subscribe();
+        let mut head = self.trails().entry(trail).or_default().head.subscribe();
         async move {
-            // that nobody tells of it any more is the same as that nothing happens
-            let _ = timeout(most, placed.wait_for(|placed| *placed > position)).await;
+            // a closed channel is the same as a timeout
+            let _ = timeout(most, head.wait_for(|head| *head > position)).await;
         }
     }
 
-    /// The trails that somebody waits for.
+    /// The trails with waiters.
     pub fn wanted(&self) -> Vec<i64> {
         let mut trails = self.trails();
-        trails.retain(|_, known| known.placed.receiver_count() > 0);
+        trails.retain(|_, entry| entry.head.receiver_count() > 0);
         trails.keys().copied().collect()
     }
 
-    /// Tells those who wait how far a trail has come.
+    /// Wakes the waiters of a trail with its highest position.
     pub fn tell(&self, trail: i64, now: i64) {
-        if let Some(known) = self.trails().get(&trail) {
-            known.placed.send_if_modified(|placed| std::mem::replace(placed, now) != now);
+        if let Some(entry) = self.trails().get(&trail) {
+            entry.head.send_if_modified(|head| std::mem::replace(head, now) != now);
         }
     }
 }
@@ -75,10 +75,10 @@ impl Tails {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use super::{MOST, Tails};
+    use super::{MAX_TAILS, Tails};
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_hears_of_what_is_behind_the_position() {
+    async fn a_waiter_is_woken_by_an_event_after_its_position() {
         let tails = Tails::default();
         let hour = Duration::from_hours(1);
         assert!(tails.wanted().is_empty());
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_trails_are_kept_while_somebody_follows_them() {
+    fn tails_are_cached_while_they_have_followers() {
         let tails = Tails::default();
         let (first, second) = (tails.follow(1).unwrap(), tails.follow(1).unwrap());
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(tails.wanted(), [1]);
         let others: Vec<_> = (2..100).filter_map(|trail| tails.follow(trail)).collect();
-        assert_eq!(others.len(), MOST - 1);
+        assert_eq!(others.len(), MAX_TAILS - 1);
         drop((first, second, others));
         assert!(tails.wanted().is_empty());
         assert!(tails.follow(99).is_some());

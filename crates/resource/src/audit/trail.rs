@@ -77,8 +77,8 @@ record! {
     }
 }
 
-/// The operations of an audit trail: its path, who may read it and its shape. The first two are in
-/// the documents of a user store.
+/// The operations of an audit trail: its path, the permit to read it and its shape. The first two are in the
+/// documents of a user store.
 #[macro_export]
 macro_rules! audit_operations {
     ($path:literal, $permit:ident, $shape:expr) => {{

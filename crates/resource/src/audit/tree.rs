@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// A tree: its size, and its signed checkpoint once it has leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// How many leaves it has.
+    /// Number of leaves.
     pub size: u64,
     /// The signed note of the tree at this size.
     pub checkpoint: Option<String>,
@@ -16,16 +16,13 @@ pub struct Tree {
 
 impl Tree {
     /// The tree of a store; 0 is the configuration.
-    ///
-    /// # Errors
-    /// The store's.
     pub fn read(tx: &mut Tx<'_>, store: i64) -> Result<Self, Error> {
         let text = "SELECT size, checkpoint FROM audit_tree WHERE store = ?1";
-        let found = tx.one(text, &[Value::Int(store)], |row| {
+        let tree = tx.one(text, &[Value::Int(store)], |row| {
             let checkpoint = row.optional_text(1)?;
             Ok(Self { size: read_position(row, 0)?, checkpoint })
         })?;
-        Ok(found.unwrap_or_default())
+        Ok(tree.unwrap_or_default())
     }
 }
 
@@ -35,34 +32,34 @@ pub fn origin(instance: Option<Uuid>) -> String {
 }
 
 /// Returns the root of a complete subtree, by its level and position.
-pub type Ask<'a> = dyn FnMut(u8, u64) -> Result<Hash, Error> + 'a;
+pub type ReadNode<'a> = dyn FnMut(u8, u64) -> Result<Hash, Error> + 'a;
 
 const NODE: &str = "SELECT hash FROM audit_node WHERE store = ?1 AND level = ?2 AND position = ?3";
 
-/// Works with subtrees of a store's tree. All that `work` requests are read at once, so it runs twice: which
-/// subtrees it requests must not depend on their hashes.
+/// Works with subtrees of a store's tree. All subtrees that `work` requests are read at once, so it runs twice:
+/// its requests must not depend on their hashes.
 ///
 /// # Errors
-/// A subtree that is missing, and the store's.
+/// A missing subtree.
 pub fn with_nodes<T>(
     tx: &mut Tx<'_>,
     store: i64,
-    work: impl Fn(&mut Ask<'_>) -> Result<T, Error>,
+    work: impl Fn(&mut ReadNode<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let mut wanted = Vec::new();
+    let mut requested = Vec::new();
     work(&mut |level, position| {
-        wanted.push([Value::Int(store), Value::Int(level.into()), number(position)]);
+        requested.push([Value::Int(store), Value::Int(level.into()), number(position)]);
         Ok(Hash::default())
     })?;
-    let statements: Vec<_> = wanted.iter().map(|parameters| (NODE, parameters.as_slice())).collect();
-    let mut found = vec![None; wanted.len()];
+    let statements: Vec<_> = requested.iter().map(|parameters| (NODE, parameters.as_slice())).collect();
+    let mut nodes = vec![None; requested.len()];
     tx.query_all(&statements, &mut |at, row| {
-        if let Some(slot) = found.get_mut(at) {
+        if let Some(slot) = nodes.get_mut(at) {
             *slot = row.bytes(0)?.try_into().ok();
         }
         Ok(())
     })?;
-    let mut hashes = found.into_iter();
+    let mut hashes = nodes.into_iter();
     work(&mut |level, position| {
         let hash: Option<Hash> = hashes.next().flatten();
         let lost = || {

@@ -1,4 +1,4 @@
-//! What an operation answers.
+//! The answer of an operation.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use chancery_record::Value;
 
 use crate::{Piece, Problem, Work};
 
-/// What an operation answers. The body is in [`Call::answer`](crate::Call::answer).
+/// The answer of an operation. The body is in [`Call::answer`](crate::Call::answer).
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The HTTP status.
@@ -15,19 +15,19 @@ pub struct Answer {
     pub headers: Vec<(&'static str, String)>,
     /// Whether the body is one resource and so carries an `ETag`.
     pub tagged: bool,
-    /// The key of the resource that is to be read for the body, after the commit.
+    /// The key of the resource to read for the body, after the commit.
     pub read_later: Option<Value>,
-    /// The key of what was created.
+    /// The key of the created resource.
     pub created: Option<String>,
     /// The media type of the body where it is not JSON.
     pub content_type: Option<&'static str>,
-    /// Work that is needed before there is an answer: what was done so far is committed, the work is done
-    /// outside of any transaction, and the operation is called again with its result.
+    /// Work that is needed before the answer: the transaction commits, the work is done outside of any
+    /// transaction, and the operation is called again with its result.
     pub work: Option<Work>,
-    /// A finished piece of an operation that has no answer yet: the piece is committed, and the operation is
-    /// called again for the next one.
+    /// A finished chunk of an operation that has no answer yet: it is committed, and the operation is called
+    /// again for the next one.
     pub piece: Option<Piece>,
-    /// A refusal that commits what was done, such as the count of wrong passwords.
+    /// A refusal that commits the transaction, such as the count of wrong passwords.
     pub refusal: Option<Box<Problem>>,
 }
 
@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// A refusal that commits what was done.
+    /// A refusal that commits the transaction.
     pub fn refusing(problem: Problem) -> Self {
         Self { refusal: Some(Box::new(problem)), ..Self::new(0) }
     }
@@ -57,13 +57,13 @@ impl Answer {
         Self { work: Some(work.stored()), ..Self::new(0) }
     }
 
-    /// No answer yet: a piece is done, and the next one continues from `state`, which becomes the only result
+    /// No answer yet: a chunk is done, and the next one continues from `state`, which becomes the only result
     /// of [`Call::steps`](crate::Call::steps). `done` of `total` items are done.
     pub fn again<T: Send + Sync + 'static>(state: T, done: u64, total: u64) -> Self {
         Self { piece: Some(Piece { state: Arc::new(state), done, total }), ..Self::new(0) }
     }
 
-    /// Whether this is the caller's answer, rather than a step towards it or a refusal.
+    /// Whether this is the answer for the caller, not an intermediate step or a refusal.
     pub const fn is_final(&self) -> bool {
         self.work.is_none() && self.piece.is_none() && self.refusal.is_none()
     }

@@ -1,4 +1,4 @@
-//! What all operations of a server share.
+//! The shared context of all operations of a server.
 
 use std::sync::atomic::AtomicU32;
 
@@ -50,7 +50,7 @@ impl Proofs {
     }
 }
 
-/// What all operations share: keys and settings, created once at the start.
+/// The shared context of all operations: keys and settings, created once at the start.
 pub struct AppContext {
     /// The master key.
     pub master: MasterKey,
@@ -74,21 +74,21 @@ pub struct AppContext {
     pub public_url: String,
     /// The source of the metadata of authenticators.
     pub metadata: MetadataSource,
-    /// The snapshot of those metadata that was read last.
+    /// The snapshot of the metadata that was read last.
     pub snapshot: ItemCache,
-    /// Who has roles by an assignment, by the security epoch.
+    /// The holders of roles by assignment, cached by the security epoch.
     pub role_carriers: ItemCache,
-    /// Who waits for events.
+    /// The tails: subscribers that wait for events.
     pub tails: Tails,
     /// Whether outbound traffic is enabled.
     pub outbound: Outbound,
     /// Sends events to receivers.
     pub send_webhook: SendWebhook,
-    /// Hands texts to SMS gateways.
+    /// Sends text messages to SMS gateways.
     pub send_text: SendText,
-    /// Asks servers that administrators name.
+    /// Sends requests to servers that administrators configure.
     pub ask_elsewhere: AskElsewhere,
-    /// Where the identity providers are whose addresses are the same for everybody.
+    /// The endpoints of the identity providers that have the same addresses for all tenants.
     pub provider_addresses: Addresses,
     /// Previews tokens of client apps by the code that issues them, which the services do not depend on.
     pub preview_tokens: Run,

@@ -13,25 +13,25 @@ use uuid::Uuid;
 use super::random::random;
 use crate::{AppContext, Authority, Postcondition, Scope, seal::sealed::Persons};
 
-/// A directory that provisions users and groups by SCIM, and what it reaches.
+/// A SCIM client that provisions users and groups, and its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provisioner {
-    /// The token that it shows; none where a client app acts by its own rights.
+    /// The token that it authenticates with; none where a client app acts by its own rights.
     pub token: Option<Uuid>,
-    /// The first token of its line, whose everything is that it makes.
+    /// The first token of its rotation chain, which owns all users and groups that it creates.
     pub owner: Option<Uuid>,
-    /// Whether it reaches what others made, too.
+    /// Whether its scope includes users and groups of other owners.
     pub reaches_all: bool,
     /// Whether e-mail addresses that it writes count as confirmed.
     pub confirms_email: bool,
     /// How many users it may deactivate or delete within an hour.
     pub mass_limit: i64,
-    /// Whether a deletion takes with it what refers to the person.
+    /// Whether the deletion of a person cascades to the rows that refer to the person.
     pub deletes_cascade: bool,
 }
 
 impl Provisioner {
-    /// Whose users and groups alone it reaches; `None`: everybody's.
+    /// The owner to which its scope is limited; `None`: no limit.
     pub fn only(&self) -> Option<Uuid> {
         self.owner.filter(|_| !self.reaches_all)
     }
@@ -43,31 +43,32 @@ pub struct Context {
     pub scope: Scope,
     /// Who acts: a client app's or user's id; `None` for the server itself.
     pub actor: Option<Uuid>,
-    /// By which rights the actor writes rows that carry roles.
+    /// The rights by which the actor writes rows that carry roles.
     pub authority: Authority,
-    /// The rows that carry no role which counts, as far as this transaction looked: each with the address of its protection.
+    /// Rows already checked in this transaction that carry no effective role, each with the address of its
+    /// protection.
     pub(crate) cleared: RefCell<HashSet<(usize, Uuid)>>,
     /// Whether the actor is a platform user who signed in.
     pub is_person: bool,
     /// The client app that acts for the actor, with a token obtained by token exchange (RFC 8693).
     pub acting: Option<Uuid>,
-    /// The directory that acts, where one does.
+    /// The SCIM client that acts, if any.
     pub provisioner: Option<Arc<Provisioner>>,
     /// The trace id of the request (W3C Trace Context), which its events name.
     pub trace: Option<u128>,
     /// The current time, the same for the whole operation.
     pub now: Timestamp,
-    /// The keys of the persons of whom audit entries were written, by the persons' ids.
+    /// The keys of the persons in audit entries of this call, by the persons' ids.
     pub persons: RefCell<Persons>,
-    /// The postconditions of the resources that were written, checked when the operation ends.
+    /// The postconditions of the written resources, checked when the operation ends.
     pub(crate) postconditions: RefCell<Vec<Postcondition>>,
-    /// What all operations share.
+    /// The shared context of all operations.
     pub app: Arc<AppContext>,
 }
 
 impl Context {
-    /// The context of an actor, and of the client app that acts for it. It holds no roles: whoever knows them sets
-    /// `authority`.
+    /// The context of an actor, and of the client app that acts for it. It holds no roles: a caller that knows
+    /// them sets `authority`.
     pub fn new(
         app: &Arc<AppContext>,
         scope: Scope,
@@ -100,7 +101,7 @@ impl Context {
         Self { authority: Authority::Own, ..Self::new(app, scope, now, None, None) }
     }
 
-    /// Resets what an earlier run of the operation left, before it runs.
+    /// Resets the state of an earlier run, before the operation runs.
     pub(crate) fn begin(&self) {
         self.persons.borrow_mut().clear();
         self.cleared.borrow_mut().clear();
@@ -122,13 +123,14 @@ impl Context {
         Value::Text(BASE64_URL_SAFE_NO_PAD.encode(random::<16>()))
     }
 
-    /// Who sets something of a person now, if that is neither the person nor the server itself.
+    /// The actor that sets an attribute of a person, unless it is the person or the server itself.
     pub fn setter_for(&self, person: Uuid) -> Option<Uuid> {
         let is_own = self.authority == Authority::Own;
         self.actor.filter(|actor| !is_own && *actor != person)
     }
 
-    /// Writes what follows by itself, such as by time, or because one row mirrors another: no right of the caller decides it.
+    /// Runs `act` with the server's authority, for changes by time or for rows that mirror another: no right of
+    /// the caller decides them.
     pub fn by_itself<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let authority = std::mem::replace(&mut self.authority, Authority::Own);
         let outcome = act(self);
@@ -137,7 +139,7 @@ impl Context {
     }
 
     /// Acts on the configuration as a consequence of a call in a user store; the configuration's audit trail
-    /// records it. The caller's rights do not limit what is reached: `act` must.
+    /// records it. The caller's rights do not limit the scope: `act` must.
     pub fn on_configuration<T>(&mut self, act: impl FnOnce(&Self) -> T) -> T {
         let store = std::mem::replace(&mut self.scope, Scope::Everything);
         let outcome = act(self);

@@ -1,4 +1,4 @@
-//! Fair shares between callers: each may run so many at once, its others wait.
+//! Fair shares between callers: each may run a fixed number at once, its others wait.
 
 use std::{
     collections::HashMap,
@@ -14,10 +14,10 @@ use chancery_store::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-/// The most that may wait of one caller.
+/// Waiting requests of one caller, at most.
 pub const WAITING_OF_ONE: usize = 64;
 
-/// How long a caller waits for a long read while its own take its share.
+/// Longest wait of a caller for a long read while its own reads take its share.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The callers that run or wait.
@@ -40,19 +40,19 @@ pub struct Share {
 }
 
 impl<K: Eq + Hash> FairShares<K> {
-    /// Each caller may hold `at_once` turns.
+    /// Each caller may hold `at_once` slots.
     pub fn of(at_once: usize) -> Self {
         Self { at_once, waiting: WAITING_OF_ONE, callers: Mutex::default() }
     }
 
-    /// The same, where so many may wait of one caller.
+    /// The same, with this many waiting requests of one caller.
     #[must_use]
     pub fn with_waiting(mut self, waiting: usize) -> Self {
         self.waiting = waiting;
         self
     }
 
-    /// Waits until the caller has a free turn.
+    /// Waits until the caller has a free slot.
     ///
     /// # Errors
     /// Too many of the caller wait already.
@@ -60,7 +60,7 @@ impl<K: Eq + Hash> FairShares<K> {
         self.take_many(caller, 1).await
     }
 
-    /// Waits until the caller has so many free turns, and takes them as one.
+    /// Waits until the caller has this many free slots, and takes them as one.
     ///
     /// # Errors
     /// Too many of the caller wait already.
@@ -68,11 +68,11 @@ impl<K: Eq + Hash> FairShares<K> {
         let caller = {
             let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
             callers.retain(|_, caller| caller.strong_count() > 0);
-            let kept = callers.entry(caller).or_default();
-            kept.upgrade().unwrap_or_else(|| {
+            let entry = callers.entry(caller).or_default();
+            entry.upgrade().unwrap_or_else(|| {
                 let free = Arc::new(Semaphore::new(self.at_once));
                 let caller = Arc::new(Caller { free, waiting: BoundedCounter::default() });
-                *kept = Arc::downgrade(&caller);
+                *entry = Arc::downgrade(&caller);
                 caller
             })
         };
@@ -128,7 +128,7 @@ impl BoundedCounter {
     }
 }
 
-/// One that is counted, until it is dropped.
+/// One counted request, until it is dropped.
 pub struct CountGuard(Arc<AtomicUsize>);
 
 impl Drop for CountGuard {
@@ -148,7 +148,7 @@ mod tests {
 
     /// Findings, section A: slots for long reads are shared, and no caller takes them all.
     #[tokio::test(start_paused = true)]
-    async fn nobody_takes_all_places_of_long_reads() {
+    async fn no_caller_takes_all_slots_for_long_reads() {
         let reads = LongReads::of(16);
         let (one, other, third) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
         let mut held = Vec::new();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_of_one_caller_wait() {
+    async fn the_waiting_requests_of_one_caller_are_bounded() {
         let shares = Arc::new(FairShares::of(1));
         let held = shares.take(()).await.unwrap();
         let mut waiting = Vec::new();

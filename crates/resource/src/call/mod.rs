@@ -4,9 +4,9 @@ pub mod answer;
 pub mod app_context;
 pub mod context;
 pub mod digest;
-pub mod elsewhere;
 pub mod fair_shares;
 pub mod metadata;
+pub mod outbound;
 pub mod pool;
 pub mod problem;
 pub mod random;
@@ -19,7 +19,7 @@ pub mod work;
 use self::{context::Context, request::Request, work::Steps};
 use crate::{Out, Writer};
 
-/// One call of an operation, with everything that the operation may know.
+/// One call of an operation: the request, its context and the answer.
 pub struct Call {
     /// The request of the caller.
     pub request: Request,
@@ -32,7 +32,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Who writes rows of the operation's resource.
+    /// The writer of rows of the operation's resource.
     pub const fn writer(&self) -> Writer<'_> {
         Writer { context: &self.context, steps: &self.steps, shape: self.request.op.shape }
     }

@@ -1,5 +1,5 @@
-//! Bounded queues for work that would hold others up: hashing passwords, opening certificates, decoding
-//! images, calling other servers. Each purpose has its own queue, in which callers take turns.
+//! Bounded queues for work that would block others: hashing passwords, opening certificates, decoding images,
+//! calling other servers. Each purpose has its own queue, shared fairly between callers.
 
 use std::{sync::Arc, time::Instant};
 
@@ -13,19 +13,19 @@ use super::{
     work::{Purpose, Task, Work},
 };
 
-/// How much may wait in a queue; further work is refused.
+/// Most entries of a queue; further work is refused.
 const WAITING: usize = 512;
 /// Requests to other servers at once: each answer may be large.
-const ASKING: usize = 4;
+const OUTBOUND_SLOTS: usize = 4;
 
 /// The queues.
 pub struct Pool {
     queues: [WorkQueue; Purpose::ALL.len()],
-    /// Of administrators, whose work runs one after another.
-    turns: FairShares<(Purpose, Uuid)>,
-    /// Of tenants, whose claim rules run one after another.
+    /// For administrators, whose work runs one after another.
+    serial: FairShares<(Purpose, Uuid)>,
+    /// For tenants, whose claim rules run one after another.
     tenants: FairShares<Uuid>,
-    /// Of all other callers: none fills a queue.
+    /// For all other callers: none fills a queue.
     shares: FairShares<(Purpose, Uuid)>,
 }
 
@@ -40,17 +40,17 @@ impl Default for Pool {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let queues = Purpose::ALL.map(|purpose| {
             let slots = match purpose {
-                // fewer places than processors, so that something is left for other requests
+                // fewer slots than processors, so that other requests can run
                 Purpose::Password | Purpose::Claims => processors.saturating_sub(1).max(1),
-                Purpose::Elsewhere => ASKING,
-                // who waits for an event takes nothing
+                Purpose::Elsewhere => OUTBOUND_SLOTS,
+                // waiting for an event takes no processor
                 Purpose::Event => WAITING,
                 _ => 1,
             };
             WorkQueue { slots: Arc::new(Semaphore::new(slots)), waiting: BoundedCounter::default() }
         });
         let tenants = FairShares::of(1).with_waiting(WAITING / 2);
-        Self { queues, turns: FairShares::of(1), tenants, shares: FairShares::of(WAITING_OF_ONE) }
+        Self { queues, serial: FairShares::of(1), tenants, shares: FairShares::of(WAITING_OF_ONE) }
     }
 }
 
@@ -65,13 +65,13 @@ impl Pool {
         self.waiting(purpose) >= WAITING
     }
 
-    /// How much work waits or runs.
+    /// The number of entries that wait or run.
     pub fn waiting(&self, purpose: Purpose) -> usize {
         self.queue(purpose).waiting.count()
     }
 
-    /// Runs the work when there is a slot. An administrator's work runs one after another, so that its share
-    /// of the queue never holds up other callers for long. So do the claim rules of a tenant, which is the caller of these.
+    /// Runs the work when there is a slot. An administrator's work runs one after another, so that it never
+    /// blocks other callers for long. So do the claim rules of a tenant, which is the caller of these.
     ///
     /// # Errors
     /// Too much waits already, or the work panicked.
@@ -79,11 +79,11 @@ impl Pool {
         let purpose = work.purpose();
         let queue = self.queue(purpose);
         let counted = queue.waiting.take(WAITING).ok_or(Error::Busy)?;
-        let turn = match caller {
+        let share = match caller {
             Some(tenant) if purpose == Purpose::Claims => Some(self.tenants.take(tenant).await?),
             Some(caller) => {
-                let turns = if takes_turns(purpose) { &self.turns } else { &self.shares };
-                Some(turns.take((purpose, caller)).await?)
+                let shares = if is_serial(purpose) { &self.serial } else { &self.shares };
+                Some(shares.take((purpose, caller)).await?)
             }
             None => None,
         };
@@ -103,15 +103,15 @@ impl Pool {
             let result = compute();
             let seconds = began.elapsed().as_secs_f64();
             tracing::debug!(purpose = purpose.name(), seconds, "worked between transactions");
-            drop((counted, turn, slot));
+            drop((counted, share, slot));
             result
         });
         working.await.map_err(|_| Error::Internal("work between two transactions broke".into()))
     }
 }
 
-/// Whether callers take turns: where one call can cause seconds of work.
-const fn takes_turns(purpose: Purpose) -> bool {
+/// Whether the work of one caller runs one after another: where one call can cause seconds of work.
+const fn is_serial(purpose: Purpose) -> bool {
     matches!(purpose, Purpose::Certificate | Purpose::Pattern | Purpose::Image | Purpose::Page)
 }
 
@@ -129,8 +129,8 @@ mod tests {
     use super::{Pool, WAITING};
     use crate::{Purpose, Work, call::fair_shares::WAITING_OF_ONE};
 
-    /// Work that runs until it is ended.
-    fn held(purpose: Purpose) -> (Work, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    /// Work that blocks until it is released.
+    fn held(purpose: Purpose) -> (Work<()>, mpsc::Receiver<()>, mpsc::Sender<()>) {
         let (start, began) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let work = Work::new(purpose, move || {
@@ -157,14 +157,14 @@ mod tests {
         assert_eq!(pool.waiting(Purpose::Certificate), 0);
     }
 
-    /// A8: a caller with much work takes turns with one that has little; so does a tenant with slow claim rules.
+    /// A8: a caller with much work alternates with one that has little; so does a tenant with slow claim rules.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn callers_take_turns() {
-        take_turns(Purpose::Certificate).await;
-        take_turns(Purpose::Claims).await;
+    async fn callers_alternate() {
+        assert_alternation(Purpose::Certificate).await;
+        assert_alternation(Purpose::Claims).await;
     }
 
-    async fn take_turns(purpose: Purpose) {
+    async fn assert_alternation(purpose: Purpose) {
         let pool = Arc::new(Pool::default());
         // other slots are taken, so that one is left, as on a small machine
         let others = pool.queue(purpose).slots.available_permits() - 1;
@@ -214,7 +214,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         }
-        // the last of them counts in the queue, and may not have its turn yet
+        // the last of them counts in the queue, and may not have its slot yet
         let refused = loop {
             let outcome = tokio::time::timeout(
                 std::time::Duration::from_millis(100),
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// Also where callers do not take turns: one caller leaves most of a queue to others.
+    /// Also where the work of a caller is not serial: one caller leaves most of a queue to others.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn one_caller_does_not_fill_the_queue_for_passwords() {
         let pool = Arc::new(Pool::default());

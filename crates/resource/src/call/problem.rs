@@ -4,7 +4,7 @@ use chancery_record::{Field, FieldError, FieldErrors, pointer};
 use chancery_store as store;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
-/// The kind of a problem, by which a client tells problems apart.
+/// The type of a problem, by which a client tells problems apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The request is malformed or breaks a rule on a field.
@@ -27,15 +27,15 @@ pub enum ProblemKind {
     ConcurrencyConflict,
     /// `If-Match` does not hold.
     PreconditionFailed,
-    /// The first answer to an idempotency key showed a person whose data were erased since.
+    /// The first answer to an idempotency key contained a person whose data were erased since.
     Erased,
-    /// What a cursor of a feed was read from is not what stands there now.
+    /// The history before a feed's cursor differs from the current one.
     EventHistoryChanged,
-    /// What follows a cursor of a feed is kept no longer.
+    /// The events after a feed's cursor are past their retention.
     EventsGone,
     /// The body is larger than allowed.
     PayloadTooLarge,
-    /// A body of a type that the operation does not read.
+    /// The operation does not read this media type.
     UnsupportedMediaType,
     /// An idempotency key was used again, with another request.
     IdempotencyKeyReused,
@@ -114,12 +114,12 @@ impl ProblemKind {
     }
 }
 
-/// A problem on its way to the caller. Details for operators alone are logged, never put here.
+/// A problem to answer to the caller. Details for operators alone are logged, never put here.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Its kind.
     pub kind: ProblemKind,
-    /// What happened and what to do about it.
+    /// The reason, and what the caller can do.
     pub detail: String,
     /// The errors of the body, each with its pointer.
     pub errors: FieldErrors,
@@ -127,7 +127,7 @@ pub struct Problem {
     pub members: Vec<(&'static str, String)>,
     /// Headers of the answer.
     pub headers: Vec<(&'static str, String)>,
-    /// The store's error behind it, which decides whether the operation is repeated.
+    /// The store's error that caused it, which decides whether the operation is repeated.
     pub cause: Option<store::Error>,
 }
 
@@ -166,8 +166,8 @@ impl Problem {
         Self::wrong_at(pointer("", field.into().wire()), detail)
     }
 
-    /// An item that is not found. The answer does not depend on whether it does not exist or is outside of
-    /// the caller's scope.
+    /// An item that is not found. The answer does not depend on whether it does not exist or is outside of the
+    /// caller's scope.
     pub fn not_found(what: &str) -> Self {
         Self::new(ProblemKind::NotFound, format!("There is no such {what} here."))
     }

@@ -11,7 +11,7 @@ pub struct Request {
     pub op: &'static Op,
     /// Path parameters in order, decoded, without `{userstore}`.
     pub path: Vec<String>,
-    /// Path and query as sent, for the links of pages.
+    /// Path and query as sent, for pagination links.
     pub address: String,
     /// Query parameters, decoded.
     pub query: Vec<(String, String)>,
@@ -25,17 +25,17 @@ pub struct Request {
     pub merge_patch: bool,
     /// Whether to answer as the real call would, but change nothing.
     pub dry_run: bool,
-    /// Whether the body of an answer may be read after the commit: reading a large resource must not hold up
+    /// Whether the body of an answer may be read after the commit: reading a large resource must not block
     /// other writes.
     pub reads_later: bool,
-    /// Whether the caller prefers an answer to a write without a body (`return=minimal`, RFC 7240), or a list whose items
-    /// have empty sets: pages alone ask for such lists.
+    /// Whether the caller prefers an answer to a write without a body (`return=minimal`, RFC 7240), or a list
+    /// whose items have empty sets: only pages request such lists.
     pub minimal: bool,
-    /// The rows that must be as they were seen: pages alone tell them.
+    /// The rows that must be unchanged since they were read: only pages set them.
     pub unchanged: Option<Unchanged>,
 }
 
-/// The ids of a set from which on it is one of many.
+/// Ids in a set from which it counts as one of many.
 const MANY: usize = 1_000;
 
 impl Request {

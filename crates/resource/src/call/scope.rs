@@ -1,4 +1,4 @@
-//! The scope of a caller: what its rights cover.
+//! The scope of a caller: the coverage of its rights.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use uuid::Uuid;
 
 use crate::{Lineage, Problem};
 
-/// The scope of a caller: what its rights cover, and so what every query is limited to.
+/// The scope of a caller: the coverage of its rights, which limits every query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One user store.
     Store(StoreScope),
     /// The complete configuration.
     Everything,
-    /// These parts of the configuration, each with what is below it.
+    /// Parts of the configuration, each with its descendants.
     Parts {
-        /// Customers with all that is below them.
+        /// Customers with all descendants.
         customers: Vec<Uuid>,
-        /// Subscriptions with all that is below them.
+        /// Subscriptions with all descendants.
         subscriptions: Vec<Uuid>,
-        /// Tenants, for what they own.
+        /// Tenants, for the items that they own.
         tenants: Vec<Uuid>,
         /// Instances.
         instances: Vec<Uuid>,
-        /// Tenants, for what is assigned to them.
+        /// Tenants, for the items that are assigned to them.
         assigned: Vec<Uuid>,
         /// Whether the scope is for changes, and not only for reading.
         writes: bool,
     },
 }
 
-/// The user store that a path names.
+/// The user store of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreScope {
     /// The user store's number, as its rows hold it in `store`.
@@ -42,7 +42,7 @@ pub struct StoreScope {
     pub name: String,
     /// Its options.
     pub options: Arc<Options<UserStoreOption>>,
-    /// What it belongs to: its subscription, that one's customer, and the tenant, where it serves one alone.
+    /// Its ancestors: its subscription, that one's customer, and the tenant, where it serves one alone.
     pub lineage: Lineage,
     /// The number of the snapshot of authenticators' metadata in effect, if there is one.
     pub metadata: Option<i64>,
@@ -82,7 +82,7 @@ impl Scope {
         self
     }
 
-    /// The same scope without what only a tenant reaches.
+    /// The same scope without the items reachable through a tenant only.
     #[must_use]
     pub fn above_tenants(mut self) -> Self {
         if let Self::Parts { tenants, assigned, .. } = &mut self {
@@ -92,8 +92,7 @@ impl Scope {
         self
     }
 
-    /// Whether secrets are shown: not to callers who see some rows only because they are assigned to a
-    /// tenant.
+    /// Whether secrets are shown: not to callers who see some rows only because they are assigned to a tenant.
     pub const fn reveals(&self) -> bool {
         !matches!(self, Self::Parts { assigned, .. } if !assigned.is_empty())
     }

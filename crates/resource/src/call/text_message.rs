@@ -1,4 +1,4 @@
-//! Texts for SMS gateways, as operations hand them to what sends them.
+//! Text messages for SMS gateways, as operations hand them to the sender.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -6,16 +6,16 @@ use chancery_fetch::Permission;
 use chancery_record::Secret;
 use uuid::Uuid;
 
-/// A text for an SMS gateway.
+/// A text message for an SMS gateway.
 #[derive(Clone)]
 pub struct TextMessage {
-    /// The MFA instance whose gateway it is, for the log.
+    /// The MFA instance of the gateway, for the log.
     pub instance: Uuid,
     /// The gateway.
     pub url: String,
-    /// What the gateway knows this server by.
+    /// The credential of this server at the gateway.
     pub token: Option<Secret>,
-    /// What it is sent, as JSON.
+    /// The request body, as JSON.
     pub body: Secret,
 }
 

@@ -1,4 +1,4 @@
-//! Requests to receivers of events, as operations and jobs hand them to what sends them.
+//! Requests to event receivers, as operations and jobs hand them to the sender.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -7,24 +7,24 @@ use uuid::Uuid;
 
 /// A request that delivers an event: a signed POST.
 pub struct WebhookRequest {
-    /// The subscription that it is of.
+    /// The event subscription.
     pub subscription: Uuid,
-    /// Where to.
+    /// The URL.
     pub url: String,
-    /// Its headers, beside those of every request.
+    /// Its headers, in addition to those of every request.
     pub headers: Vec<(String, String)>,
     /// The envelope.
     pub body: String,
 }
 
-/// What came of it.
+/// The outcome of a delivery attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookOutcome {
     /// The status of the answer.
     pub status: Option<u16>,
-    /// After how many seconds the receiver wants to be asked again.
+    /// Seconds after which the receiver wants a retry.
     pub retry_after: Option<i64>,
-    /// Why there was no answer, for people: never with what answered.
+    /// Why there was no answer, for people: never with content of the answer.
     pub failure: Option<String>,
     /// How long it took, in ms.
     pub duration: i64,
@@ -43,7 +43,7 @@ impl WebhookOutcome {
         self.status.is_some_and(|status| (200..300).contains(&status))
     }
 
-    /// Why it was not, for people.
+    /// The reason of a failed delivery, for people.
     pub fn reason(&self) -> Option<String> {
         match self.status {
             _ if self.is_delivered() => None,

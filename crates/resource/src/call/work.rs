@@ -1,14 +1,14 @@
-//! Work between two transactions: hashing, decoding, whatever takes longer than a transaction may.
+//! Work between two transactions: hashing, decoding, anything that takes longer than a transaction may.
 //!
-//! An operation that needs it answers [`Answer::after`](crate::Answer::after). What it did so far is
-//! committed, the work is done in a bounded pool, and the operation is called again in a new transaction,
-//! where [`Call::result`](crate::Call::result) returns the result of the work.
+//! An operation that needs it answers [`Answer::after`](crate::Answer::after). The transaction commits, the
+//! work is done in a bounded pool, and the operation is called again in a new transaction, where
+//! [`Call::result`](crate::Call::result) returns the result of the work.
 //!
 //! A rule of the standard pattern that needs work requests it with [`Writer::need`](crate::Writer::need): its transaction is
 //! rolled back, and runs again with the result. Sign-in pages await the pool themselves.
 //!
-//! An operation that has too much to do for a single transaction does a piece, answers
-//! [`Answer::again`](crate::Answer::again) and is called again at once: nothing waits for the pool.
+//! An operation that is too large for a single transaction does a chunk, answers
+//! [`Answer::again`](crate::Answer::again) and is called again at once, without the pool.
 
 use std::{any::Any, cell::Cell, fmt, pin::Pin, sync::Arc};
 
@@ -24,7 +24,7 @@ pub struct Steps {
     pub results: Vec<StoredResult>,
     /// Work that a rule requests: see [`Writer::need`](crate::Writer::need).
     pub needed: Cell<Option<Work>>,
-    /// Whether a unique index refused what was written, so that what is there must be looked at before writing.
+    /// Whether a unique index refused a write, so that existing rows are checked before the next one.
     pub diagnose: bool,
 }
 
@@ -91,7 +91,7 @@ pub struct Work<T = StoredResult> {
 pub enum Task<T = StoredResult> {
     /// On a processor of this machine: in one of the few slots of the pool.
     Compute(Box<dyn FnOnce() -> T + Send>),
-    /// By waiting for another server, which must not hold up what is computed meanwhile.
+    /// By waiting for another server, which must not block computations.
     Wait(Pin<Box<dyn Future<Output = T> + Send>>),
 }
 
@@ -128,15 +128,13 @@ impl<T: Send + Sync + 'static> Work<T> {
     pub fn stored(self) -> Work {
         let task = match self.task {
             Task::Compute(compute) => Task::Compute(Box::new(move || Arc::new(compute()) as StoredResult)),
-            Task::Wait(answer) => {
-                Task::Wait(Box::pin(async move { Arc::new(answer.await) as StoredResult }))
-            }
+            Task::Wait(answer) => Task::Wait(Box::pin(async move { Arc::new(answer.await) as StoredResult })),
         };
         Work { purpose: self.purpose, task }
     }
 }
 
-/// The progress of an operation that does its work in pieces, each in a transaction of its own.
+/// The progress of an operation that does its work in chunks, each in a transaction of its own.
 pub struct Piece {
     /// The state that the next call continues from. It replaces all earlier results.
     pub state: StoredResult,

@@ -1,31 +1,32 @@
-//! Operations of their own: their function, body and answer.
+//! Custom operations: function, body and answer.
 
 use chancery_store::{Mode, Tx};
 
 use crate::{Answer, Call, Problem, Purpose};
 
-/// The function of an operation of its own.
+/// The function of a custom operation.
 pub type Run = fn(&mut Call, &mut Tx<'_>) -> Result<Answer, Problem>;
 
-/// An operation of its own.
+/// A custom operation.
 #[derive(Clone, Copy)]
 pub struct Custom {
     /// The function that runs it.
     pub run: Run,
-    /// How it uses the store.
+    /// The store mode.
     pub mode: Mode,
     /// The content of its answer.
     pub reply: Reply,
     /// The body that it takes.
     pub body: Body,
-    /// The purpose of the work that it has to do between transactions.
+    /// The purpose of the work between transactions.
     pub works: Option<Purpose>,
     /// Whether it takes a batch, and so a larger body.
     pub is_batch: bool,
     /// Whether the body may be missing.
     pub is_optional: bool,
-    /// Whether it writes rows as the standard pattern does, so that what it changes of each says whether that is protected.
-    /// Otherwise it is an act of its own: all of it is protected of the rows that its path or its body names.
+    /// Whether it writes rows as the standard pattern does, so that the protection applies to each changed
+    /// field. Otherwise it is an action of its own, all of which is protected for the rows that its path or
+    /// body names.
     pub is_by_rows: bool,
 }
 
@@ -72,8 +73,7 @@ impl Custom {
         }
     }
 
-    /// An operation that writes and has work to do between transactions: it is refused while too much work
-    /// waits.
+    /// An operation that writes and needs work between transactions: it is refused while the queue is full.
     pub const fn working(purpose: Purpose, run: Run) -> Self {
         Self { works: Some(purpose), ..Self::writing(run) }
     }
@@ -92,7 +92,7 @@ impl Custom {
         self
     }
 
-    /// The same, which writes rows as the standard pattern does.
+    /// The same, writing rows as the standard pattern does.
     #[must_use]
     pub const fn by_rows(mut self) -> Self {
         self.is_by_rows = true;
@@ -114,7 +114,7 @@ impl Custom {
     }
 }
 
-/// The body that an operation of its own takes.
+/// The body that a custom operation takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// No body.
@@ -133,7 +133,7 @@ pub enum Body {
     Bytes(&'static [&'static str], usize),
 }
 
-/// A JSON object of an operation's own, with fields like a resource's.
+/// A custom JSON object, with fields like a resource's.
 #[derive(Debug)]
 pub struct BodyForm {
     /// Its name in the OpenAPI document.
@@ -151,7 +151,7 @@ impl BodyForm {
     }
 }
 
-/// A JSON object that is described by a schema of its own.
+/// A JSON object described by a custom schema.
 #[derive(Debug)]
 pub struct JsonForm {
     /// Its name in the OpenAPI document.
@@ -171,13 +171,13 @@ pub enum Reply {
     Owner,
     /// `{items, totalCount}` of resources.
     Items,
-    /// An object of the operation's own.
+    /// A custom object.
     Form(&'static BodyForm),
-    /// An object of the operation's own, described by a schema.
+    /// A custom object, described by a schema.
     Json(&'static JsonForm),
     /// Content of one of these media types.
     Content(&'static [&'static str]),
-    /// Events as they happen, until the reader leaves (server-sent events).
+    /// Events as they happen, until the client disconnects (server-sent events).
     Events,
     /// No body.
     Empty,

@@ -1,4 +1,4 @@
-//! What deletes the rows of a resource, and what keeps them.
+//! Deletion of a resource's rows, and the rows that prevent it.
 
 use chancery_record::{Field, FieldOf, FieldType, Record};
 use chancery_store::Tx;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::settings::{Flag, Setting, UserStoreOption};
 use crate::{Child, Context, Problem, Shape};
 
-/// What a DELETE does.
+/// The effect of a DELETE.
 #[derive(Clone, Copy, Debug)]
 pub enum Deletion {
     /// The row is deleted.
@@ -31,17 +31,17 @@ impl Deletion {
     }
 }
 
-/// Deletes or checks what depends on purged rows: gets their ids, at most `LIST` of them.
+/// Deletes or checks the dependents of purged rows: gets the rows' ids, at most `LIST`.
 pub type OnPurge = fn(&mut Context, &mut Tx<'_>, &[Uuid]) -> Result<(), Problem>;
 
-/// What deletes the rows of a resource, and what keeps them.
+/// Deletion of a resource's rows, and the rows that prevent it.
 #[derive(Clone, Copy)]
 pub struct Deletes {
-    /// What a DELETE does.
+    /// The effect of a DELETE.
     pub deletion: Deletion,
     /// The rows that must be deleted before a row can be.
     pub children: &'static [Child],
-    /// Deletes or checks what depends on purged rows.
+    /// Deletes or checks the dependents of purged rows.
     pub on_purge: Option<OnPurge>,
 }
 
@@ -70,7 +70,7 @@ impl Shape {
         self
     }
 
-    /// The same, with what is to be deleted or checked when rows are purged.
+    /// The same, with a function that deletes or checks the dependents of purged rows.
     #[must_use]
     pub const fn on_purge(mut self, on_purge: OnPurge) -> Self {
         self.deletes.on_purge = Some(on_purge);

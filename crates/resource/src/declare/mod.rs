@@ -17,7 +17,7 @@ pub mod shape;
 pub mod standard;
 pub mod writes;
 
-/// Requires that a declaration holds, at compile time: one that does not is a compile error with `fault`.
-const fn ask(holds: bool, fault: &'static str) {
+/// Requires that a declaration holds, at compile time: a false one is a compile error with `fault`.
+const fn require(holds: bool, fault: &'static str) {
     assert!(holds, "{}", fault);
 }

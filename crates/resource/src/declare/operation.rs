@@ -1,5 +1,4 @@
-//! Operations: the lines that the interface consists of. Router, documentation, permissions, metrics and
-//! tests walk these lists.
+//! Operations: the list of the API. Router, documentation, permissions, metrics and tests walk these lists.
 
 use chancery_record::Field;
 use chancery_store::Mode;
@@ -30,8 +29,8 @@ impl Method {
     }
 }
 
-/// Who may call an operation: section 7 of the contract's decisions. For operations on the configuration it
-/// is the lowest role; the scope of the caller's role limits what is reached.
+/// The callers that may run an operation: section 7 of the contract's decisions. For operations on the
+/// configuration it is the lowest role; the scope of the caller's role limits the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// User store administration.
@@ -46,25 +45,25 @@ pub enum Permit {
     CustomerAdmin,
     /// Subscription administrators, within their subscription.
     SubscriptionAdmin,
-    /// Tenant administrators, for what the tenant owns.
+    /// Tenant administrators, for the items that the tenant owns.
     TenantAdmin,
-    /// Tenant administrators, also for what is assigned to the tenant.
+    /// Tenant administrators, also for the items assigned to the tenant.
     TenantMember,
-    /// Administrators of any kind, for what is the same for all of them.
+    /// Administrators of any type, for items that are the same for all of them.
     Administrator,
     /// Records of sign-ins.
     SignInRecord,
     /// Application users and groups.
     ApplicationData,
-    /// Administrators whose scope covers it, and whoever it is about: where the path names the caller.
+    /// Administrators whose scope covers the item, and the person it is about: where the path names the caller.
     Oneself,
-    /// People who signed in, at the user store that the path names: about the user whom they are there.
+    /// People who signed in, at the user store of the path, about their own user there.
     Person,
     /// Anyone, without a token: the body holds the proof. Attempts are limited by address and login name.
     Public,
 }
 
-/// What a relation operation does.
+/// The change that a relation operation makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelationChange {
     /// PUT: replaces the whole set.
@@ -75,7 +74,7 @@ pub enum RelationChange {
     Remove,
 }
 
-/// The action of an operation: one of the standard pattern's, or a function of its own.
+/// The action of an operation: one of the standard pattern's, or a custom function.
 #[derive(Clone, Copy)]
 pub enum Action {
     /// Lists the resource.
@@ -100,7 +99,7 @@ pub enum Action {
     ReplaceMembers(&'static [&'static Field]),
     /// Changes the links of a relation of the resource.
     Relate(&'static Relation, RelationChange),
-    /// Runs a function of its own.
+    /// Runs a custom function.
     Custom(Custom),
 }
 
@@ -114,7 +113,7 @@ pub struct Op {
     pub path: &'static str,
     /// Who may call it.
     pub permit: Permit,
-    /// The resource it is about.
+    /// The resource of the operation.
     pub shape: &'static Shape,
     /// The action.
     pub action: Action,
@@ -126,16 +125,15 @@ pub struct Op {
     pub summary: &'static str,
     /// Whether the documents do not list it.
     pub addition: bool,
-    /// Query parameters of its own.
+    /// Its own query parameters.
     pub query: &'static [QueryParameter],
     /// The values that `{type}` in its path can have; none where a choice of the resource lists them.
     pub choices: &'static [&'static str],
     /// The operation that replaces it, where its version is deprecated.
     pub successor: Option<&'static Op>,
-    /// Whether it writes elsewhere than in the store that its path names, so that it runs even when that is
-    /// read-only.
+    /// Whether it writes outside of the store that its path names, so that it runs even when that is read-only.
     pub beside: bool,
-    /// Whether it is declared to be grave, whatever its resource is.
+    /// Whether it is declared sensitive, whatever its resource is.
     pub grave: bool,
 }
 
@@ -193,28 +191,29 @@ impl Op {
         self
     }
 
-    /// The same operation, which gives rights, takes them away for good, or decides who gets in: whoever runs it at a page has proven
-    /// shortly before who they are.
+    /// The same operation, declared sensitive: it grants rights, revokes them permanently, or decides who gets
+    /// in. A page requires a recent proof of identity before it runs.
     #[must_use]
     pub const fn grave(mut self) -> Self {
         self.grave = true;
         self
     }
 
-    /// Whether it gives rights, or decides who or what gets in: it is declared so, or its resource, or what it links that to.
+    /// Whether it is sensitive (grants rights, or decides who or what gets in): by itself, by its resource, or
+    /// by the linked resource.
     pub fn is_grave(&self) -> bool {
         let is_link = matches!(self.action, Action::Relate(relation, _) if relation.target.is_grave());
         self.writes() && (self.grave || self.shape.is_grave() || is_link)
     }
 
-    /// The same operation, writing elsewhere than in the store that its path names.
+    /// The same operation, writing outside of the store that its path names.
     #[must_use]
     pub const fn beside(mut self) -> Self {
         self.beside = true;
         self
     }
 
-    /// Whether it changes what is in a user store.
+    /// Whether it changes the content of a user store.
     pub const fn changes_store(&self) -> bool {
         self.writes() && !self.beside
     }
@@ -239,7 +238,7 @@ impl Op {
         matches!(self.mode(), Mode::Write)
     }
 
-    /// How it uses the store.
+    /// The store mode.
     pub const fn mode(&self) -> Mode {
         match self.action {
             Action::Read if self.shape.reads.large => Mode::Long,
@@ -250,7 +249,8 @@ impl Op {
         }
     }
 
-    /// Whether it takes the parameters of lists: filter, order, pages. One with parameters of its own takes these alone.
+    /// Whether it takes the parameters of lists: filter, order, pages. One with its own parameters takes these
+    /// alone.
     pub const fn is_list(&self) -> bool {
         self.reply.is_list() && matches!(self.mode(), Mode::Long) && self.query.is_empty()
     }
@@ -264,8 +264,8 @@ impl Op {
         }
     }
 
-    /// Whether a condition such as `If-Match` can apply: not to operations that create, or that are about
-    /// many items.
+    /// Whether a condition such as `If-Match` can apply: not to operations that create, or that are about many
+    /// items.
     pub const fn has_item(&self) -> bool {
         match self.action {
             Action::Create | Action::Custom(Custom { body: Body::Resource, .. }) => false,

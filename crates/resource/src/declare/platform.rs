@@ -1,4 +1,4 @@
-//! Names that the platform keeps for itself.
+//! Reserved names of the platform.
 
 use uuid::Uuid;
 

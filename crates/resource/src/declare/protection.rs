@@ -1,7 +1,9 @@
-//! Who may act on whom: rows that carry roles, such as persons and groups, and what of them is protected.
+//! Authorization between persons: rows that carry roles, such as persons and groups, and their protected
+//! fields.
 //!
-//! A role of a row counts when the caller does not hold its rights. Whoever may write the row all the same must leave its
-//! protected facts as they are: by changing a person's password, or the members of a group, one would take over the roles.
+//! A role of a row counts when the caller does not hold its rights. A caller who may write the row anyway must
+//! not change its protected fields: by changing a person's password, or the members of a group, the caller
+//! would take over the roles.
 
 use chancery_record::Field;
 use chancery_store::Tx;
@@ -9,25 +11,25 @@ use uuid::Uuid;
 
 use crate::{Context, Problem, ROLES, Relation, RoleScope, RoleType};
 
-/// A role, and where it was granted.
+/// A role and the scope of its grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRole {
     /// The role.
     pub role: RoleType,
-    /// What it covers.
+    /// The scope of the grant.
     pub scope: RoleScope,
 }
 
-/// By which rights somebody acts.
+/// The rights of the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The server itself, or a person about whom an operation is and who proves that.
+    /// The server itself, or a person who proves to be the subject of the operation.
     Own,
-    /// A caller with these roles, about others. A directory holds none.
+    /// A caller with these roles, about others. A SCIM client holds none.
     Roles(Vec<HeldRole>),
 }
 
-/// What a role was granted for, and what that belongs to.
+/// The object of a role's grant, with its ancestors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lineage {
     /// The customer.
@@ -47,29 +49,31 @@ pub struct CarriedRole {
     pub row: Uuid,
     /// The role.
     pub role: RoleType,
-    /// What it was granted for.
+    /// The object of the grant.
     pub granted_for: Lineage,
 }
 
 /// Finds the roles that rows carry, by the rows' ids: their own, or those of the people who sign in by them.
 pub type FindRoles = fn(&Context, &mut Tx<'_>, &[Uuid]) -> Result<Vec<CarriedRole>, Problem>;
 
-/// What of a resource is protected where a row carries roles. What is not named here is protected: each other field, what
-/// operations of its own do, whether the row exists, and what belongs to it. Each is a static: their addresses tell them apart.
+/// The protection of a resource where a row carries roles. Everything not named here is protected: each other
+/// field, custom operations, whether the row exists, and the rows that belong to it. Each is a static: their
+/// addresses identify them.
 pub struct Protection {
     /// Finds the roles.
     pub find: FindRoles,
-    /// Whose roles they are.
+    /// The carrier of the roles.
     pub carried_by: CarriedBy,
     /// The fields that are not protected.
     pub open: &'static [&'static Field],
-    /// The Boolean fields that may be set to false all the same: what is switched off is no way in.
+    /// The Boolean fields that may be set to false anyway: a disabled option is no way in.
     pub may_be_switched_off: &'static [&'static Field],
-    /// Which links of the row to others are protected.
+    /// The protected links of the row to others.
     pub links: Links,
-    /// Whether an operation on a set of the row's is refused even where it changes nothing.
+    /// Whether an operation on a set of the row is refused even without a change.
     pub sets_are_acts: bool,
-    /// The fields by which a person is reached: who sets them gets what is sent there, such as links that set a password.
+    /// The contact fields of a person: whoever sets them receives the messages, such as links that set a
+    /// password.
     pub reached_by: &'static [&'static Field],
 }
 
@@ -92,42 +96,42 @@ impl Protection {
         }
     }
 
-    /// The same, where these Boolean fields may be set to false all the same: what is switched off is no way in.
+    /// The same, where these Boolean fields may be set to false anyway: a disabled option is no way in.
     #[must_use]
     pub const fn may_be_switched_off(self, fields: &'static [&'static Field]) -> Self {
         Self { may_be_switched_off: fields, ..self }
     }
 
-    /// The same, where an operation on a set of the row's is refused even where it changes nothing.
+    /// The same, where an operation on a set of the row is refused even without a change.
     #[must_use]
     pub const fn sets_are_acts(self) -> Self {
         Self { sets_are_acts: true, ..self }
     }
 
-    /// The same, where a person is reached by these fields.
+    /// The same, with the contact fields of a person.
     #[must_use]
     pub const fn reached_by(self, fields: &'static [&'static Field]) -> Self {
         Self { reached_by: fields, ..self }
     }
 }
 
-/// Whose roles a row carries.
+/// The carrier of a row's roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CarriedBy {
-    /// The row's: it is a person or a group.
+    /// The row itself: it is a person or a group.
     Itself,
-    /// Those of the people who sign in by the row: it decides how they prove who they are.
+    /// The people who sign in by the row: it decides how they prove their identity.
     WhoSignsIn,
-    /// Those of the people who let it act: it is a client app that may get tokens for the platform.
+    /// The people who delegate to it: it is a client app that may get tokens for the platform.
     WhoLendsThem,
 }
 
-/// Which links of a row are protected, as the members of a group are.
+/// The protected links of a row, such as the members of a group.
 #[derive(Clone, Copy, Debug)]
 pub enum Links {
     /// None.
     Open,
-    /// All but those in these tables of pairs.
+    /// All but those in these link tables.
     AllBut(&'static [&'static str]),
 }
 
@@ -139,12 +143,12 @@ impl Links {
 }
 
 impl Authority {
-    /// Whether a role counts against who acts: they do not hold its rights.
+    /// Whether a role counts against the actor, who does not hold its rights.
     pub fn is_below(&self, carried: &CarriedRole) -> bool {
         let Self::Roles(held) = self else { return false };
         match carried.role {
             RoleType::UserAdmin => false,
-            // it reads what whoever administers a store may read there
+            // it reads no more than an administrator of a store may
             RoleType::ApplicationDataReader if !held.is_empty() => false,
             role => {
                 !held.iter().any(|own| own.role.implies(role) && own.scope.contains(&carried.granted_for))
@@ -152,20 +156,20 @@ impl Authority {
         }
     }
 
-    /// Whether a role can count against who acts, wherever it is granted.
+    /// Whether a role can count against the actor, wherever it is granted.
     pub fn can_be_below(&self, role: RoleType) -> bool {
-        // whoever covers it in the system covers it everywhere
+        // a role that covers it in the system covers it everywhere
         self.is_below(&CarriedRole { row: Uuid::nil(), role, granted_for: Lineage::default() })
     }
 
-    /// Whether no role counts against who acts, so that none needs to be looked for.
+    /// Whether no role counts against the actor, so that the search can be skipped.
     pub fn is_below_none(&self) -> bool {
         !ROLES.iter().any(|line| self.can_be_below(line.role))
     }
 }
 
 impl RoleScope {
-    /// Whether it contains what a role was granted for.
+    /// Whether it contains the object of a grant.
     fn contains(self, granted_for: &Lineage) -> bool {
         match self {
             Self::System => true,
@@ -188,7 +192,7 @@ mod tests {
     const CUSTOMER: Uuid = Uuid::from_u128(1);
     const SUBSCRIPTION: Uuid = Uuid::from_u128(2);
     const STORE: Uuid = Uuid::from_u128(3);
-    const ELSEWHERE: Uuid = Uuid::from_u128(9);
+    const OTHER_STORE: Uuid = Uuid::from_u128(9);
 
     fn is_below(held: &[(R, S)], role: R, granted_for: Lineage) -> bool {
         let held = held.iter().map(|(role, scope)| HeldRole { role: *role, scope: *scope }).collect();
@@ -207,7 +211,7 @@ mod tests {
         assert!(is_below(
             &of_store,
             R::UserStoreAdmin,
-            Lineage { instance: Some(ELSEWHERE), ..subscription }
+            Lineage { instance: Some(OTHER_STORE), ..subscription }
         ));
         assert!(is_below(&of_store, R::SubscriptionAdmin, subscription));
         assert!(is_below(&of_store, R::SystemAdmin, system));
@@ -222,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_holds_no_role_and_who_acts_for_oneself_is_below_none() {
+    fn a_scim_client_holds_no_role_and_no_role_counts_against_a_person_about_themselves() {
         assert!(is_below(&[], R::ApplicationDataReader, Lineage::default()));
         assert!(!is_below(&[], R::UserAdmin, Lineage::default()));
         let carried = CarriedRole { row: Uuid::nil(), role: R::SystemAdmin, granted_for: Lineage::default() };
@@ -230,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_all_is_below_none_and_roles_that_never_count_are_not_looked_for() {
+    fn a_system_administrator_outranks_all_roles_and_some_roles_never_count() {
         let of = |role, scope| Authority::Roles(vec![HeldRole { role, scope }]);
         assert!(Authority::Own.is_below_none() && of(R::SystemAdmin, S::System).is_below_none());
         assert!(!Authority::Roles(Vec::new()).is_below_none());

@@ -1,12 +1,12 @@
-//! The reach of a resource: which of its rows a caller's rights cover. Every query of a resource begins here,
-//! so that none is unscoped.
+//! The reach of a resource: its rows that a caller's rights cover. Every query of a resource begins here, so
+//! that none is unscoped.
 
 use chancery_record::{Field, Value};
 use uuid::Uuid;
 
 use crate::{Context, Personal, Scope, Shape, Sql};
 
-/// What limits the rows of a resource to the caller's scope.
+/// The condition that limits the rows of a resource to the caller's scope.
 #[derive(Clone, Copy)]
 pub enum Reach {
     /// The column `store` holds the number of the user store.
@@ -23,16 +23,16 @@ pub enum Reach {
     Assigned(&'static Field, &'static str, &'static str),
     /// These fields hold the ids of the subscription and of the tenant that owns the row.
     Tenant(&'static Field, &'static Field),
-    /// This field holds the id of a row of another resource: whoever reaches that row reaches this one.
+    /// This field holds the id of a row of another resource: a caller that reaches that row reaches this one.
     Of(&'static Field, &'static Shape),
-    /// Whoever is covered by any of these.
+    /// Callers covered by any of these.
     Any(&'static [Reach]),
-    /// As the reach given, but rows can be changed only where a condition holds. The function adds the
-    /// condition, for rows under the alias that it gets.
+    /// As the given reach, but rows can be changed only where a condition holds. The function adds the
+    /// condition, for rows under the given alias.
     Unless(&'static Reach, fn(&mut Sql, &str, &Scope)),
-    /// Reached only through the resource that shows it, as a part of that.
+    /// Reached only nested in another resource.
     Part,
-    /// Every caller who may call the operation reaches all rows.
+    /// All rows, for every caller that may call the operation.
     All,
 }
 
@@ -213,7 +213,7 @@ impl Shape {
         }
     }
 
-    /// Adds the condition that the row called `o`, which another shows nested, is within the scope.
+    /// Adds the condition that the row called `o`, nested in another, is within the scope.
     pub(crate) fn add_nested_reach(&self, sql: &mut Sql, scope: &Scope) {
         if let Some(field) = self.deletes.deletion.hiding() {
             sql.add(&format!(" AND o.{} IS NULL", field.column));

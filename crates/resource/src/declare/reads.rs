@@ -1,16 +1,16 @@
-//! How the rows of a resource are read.
+//! Reading of a resource's rows.
 
 use crate::Shape;
 
-/// How the rows of a resource are read.
+/// Reading of a resource's rows.
 #[derive(Clone, Copy)]
 pub struct Reads {
-    /// A query in brackets that is read instead of the table; its `?1` is the time. For members that change
-    /// with time alone, such as that something expired.
+    /// A query in brackets, read instead of the table; its `?1` is the time. For members that change with time
+    /// alone, such as an expiry.
     pub view: Option<&'static str>,
     /// Whether one item can be large, so that reading it must leave the worker (`Mode::Long`).
     pub large: bool,
-    /// Whether an element of a batch that holds no key is found by its concurrency token.
+    /// Whether an element of a batch without a key is matched by its concurrency token.
     pub found_by_token: bool,
 }
 
@@ -35,7 +35,7 @@ impl Shape {
         self
     }
 
-    /// The same, where an element of a batch that holds no key is found by its concurrency token.
+    /// The same, where an element of a batch without a key is matched by its concurrency token.
     #[must_use]
     pub const fn found_by_token(mut self) -> Self {
         self.reads.found_by_token = true;

@@ -1,10 +1,10 @@
-//! A resource's ties to others and to its indexes: its owner, parents and children, unique keys.
+//! References of a resource to others and to its indexes: owner, parents and children, unique keys.
 
 use chancery_record::{Field, FieldOf, FieldType, Kind, Record};
 
-use crate::{Shape, declare::ask};
+use crate::{Shape, declare::require};
 
-/// The resource that owns another: the path names it before the other's key.
+/// The resource that owns another: its key precedes the other's in the path.
 #[derive(Clone, Copy)]
 pub struct Owner {
     /// The owning resource.
@@ -13,7 +13,7 @@ pub struct Owner {
     pub column: &'static str,
 }
 
-/// Rows that must be deleted before the row can be, because their column holds its id.
+/// Rows that must be deleted before the row, because their column holds its id.
 #[derive(Clone, Copy, Debug)]
 pub struct Child {
     /// Their name for people, in the singular.
@@ -22,23 +22,23 @@ pub struct Child {
     pub table: &'static str,
     /// The column; `store` holds the row number.
     pub column: &'static str,
-    /// The column by which people tell one from another; it may be empty.
+    /// The column with a name for people; its value may be empty.
     pub name: &'static str,
 }
 
 impl Child {
-    /// Rows of this resource, by the field with the id and the field by which people tell one from another.
+    /// Rows of this resource, by the field with the id and the field with a name for people.
     pub const fn new<R: Record, T: FieldType, N: FieldType>(
         what: &'static str,
         shape: &'static Shape,
         column: FieldOf<R, T>,
         name: FieldOf<R, N>,
     ) -> Self {
-        ask(shape.is_of(R::TYPE_NAME), "the fields are of another resource's record");
+        require(shape.is_of(R::TYPE_NAME), "the fields are of another resource's record");
         Self { what, table: shape.table, column: column.column(), name: name.column() }
     }
 
-    /// Rows of a table, or of a query in brackets, that is no resource here.
+    /// Rows of a table, or of a query in brackets, without a resource here.
     pub const fn in_table(
         what: &'static str,
         table: &'static str,
@@ -49,14 +49,14 @@ impl Child {
     }
 }
 
-/// A field that holds the id of a row of another resource, which the caller's scope must cover.
+/// A field with the id of a row of another resource, which the caller's scope must cover.
 #[derive(Clone, Copy)]
 pub struct Parent {
     /// The field.
     pub field: &'static Field,
     /// The other resource.
     pub shape: &'static Shape,
-    /// The most rows that may name the same parent, where that is bounded.
+    /// The most rows with the same parent, where that is bounded.
     pub most: Option<usize>,
     /// Whether anyone with access may write the rows, whatever roles the parent carries.
     pub is_open: bool,
@@ -65,18 +65,18 @@ pub struct Parent {
 impl Parent {
     /// The field `field` holds the id of a row of `shape`.
     pub const fn new<R: Record, T: FieldType>(field: FieldOf<R, T>, shape: &'static Shape) -> Self {
-        ask(matches!(T::KIND, Kind::Id), "the field holds no id");
+        require(matches!(T::KIND, Kind::Id), "the field holds no id");
         Self { field: field.field(), shape, most: None, is_open: false }
     }
 
-    /// The same, with at most `most` rows for one parent: as many as are read at once where they are needed.
+    /// The same, with at most `most` rows for one parent: as many as are read at once.
     #[must_use]
     pub const fn of_at_most(self, most: usize) -> Self {
         Self { most: Some(most), ..self }
     }
 
-    /// The same, where rows decide nothing about who signs in by the parent, so that anyone with access may write them
-    /// whatever roles it carries.
+    /// The same, where rows have no influence on sign-ins by the parent, so that anyone with access may write
+    /// them whatever roles it carries.
     #[must_use]
     pub const fn open(self) -> Self {
         Self { is_open: true, ..self }
@@ -90,12 +90,12 @@ pub struct Unique {
     pub index: &'static str,
     /// The fields behind its columns, in order: the last parts of its name.
     fields: &'static [&'static Field],
-    /// The field that violations are reported at.
+    /// The field at which violations are reported.
     pub reported_at: &'static Field,
 }
 
 impl Unique {
-    /// The index of this name over these fields, after the store or the owner where its name holds one.
+    /// The index of this name over these fields, after the store or the owner if its name contains one.
     /// Violations are reported at the last field.
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn new(index: &'static str, fields: &'static [&'static Field]) -> Self {
@@ -117,22 +117,23 @@ impl Unique {
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub(crate) const fn is_named_well(&self, record: &str, table: &str, owner: Option<Owner>) -> bool {
         let mut name = self.index.as_bytes();
-        if !take(&mut name, table.as_bytes()) || !self.reported_at.is_of(record) {
+        if !strip(&mut name, table.as_bytes()) || !self.reported_at.is_of(record) {
             return false;
         }
         // the store or the owner comes first
-        if !take_part(&mut name, b"store")
+        if !strip_part(&mut name, b"store")
             && let Some(owner) = owner
         {
-            let _ = take_part(&mut name, owner.column.as_bytes());
+            let _ = strip_part(&mut name, owner.column.as_bytes());
         }
         let mut at = 0;
         while at < self.fields.len() {
             let field = self.fields[at];
-            if !field.is_of(record) || !take(&mut name, b"__") || !take(&mut name, field.column.as_bytes()) {
+            if !field.is_of(record) || !strip(&mut name, b"__") || !strip(&mut name, field.column.as_bytes())
+            {
                 return false;
             }
-            let _ = field.access.folded && take(&mut name, b"_key");
+            let _ = field.access.folded && strip(&mut name, b"_key");
             at += 1;
         }
         name.is_empty()
@@ -147,26 +148,26 @@ impl Unique {
 }
 
 /// Removes `__` and this part from an index's name, if the name begins so and other parts follow.
-const fn take_part(name: &mut &[u8], part: &[u8]) -> bool {
+const fn strip_part(name: &mut &[u8], part: &[u8]) -> bool {
     let mut rest = *name;
-    if !take(&mut rest, b"__") || !take(&mut rest, part) {
+    if !strip(&mut rest, b"__") || !strip(&mut rest, part) {
         return false;
     }
     let mut others = rest;
-    if !take(&mut others, b"__") {
+    if !strip(&mut others, b"__") {
         return false;
     }
     *name = rest;
     true
 }
 
-/// Removes the beginning of a text, if the text begins with it.
+/// Removes the prefix of a text, if the text begins with it.
 #[expect(clippy::indexing_slicing, reason = "both have as many bytes")]
-const fn take(text: &mut &[u8], beginning: &[u8]) -> bool {
-    let Some((first, rest)) = text.split_at_checked(beginning.len()) else { return false };
+const fn strip(text: &mut &[u8], prefix: &[u8]) -> bool {
+    let Some((first, rest)) = text.split_at_checked(prefix.len()) else { return false };
     let mut at = 0;
-    while at < beginning.len() {
-        if first[at] != beginning[at] {
+    while at < prefix.len() {
+        if first[at] != prefix[at] {
             return false;
         }
         at += 1;
@@ -199,7 +200,7 @@ mod tests {
     static HOUSE: Shape = Shape::of::<Room>("House", "house", Reach::All);
 
     #[test]
-    fn an_index_is_called_after_its_fields() {
+    fn an_index_is_named_after_its_table_and_fields() {
         const NAME: &[&chancery_record::Field] = &[Room::NAME.field()];
         const STORE_KEY: &[&chancery_record::Field] = &[Room::STORE_KEY.field()];
         const BOTH: &[&chancery_record::Field] = &[Room::HOUSE_ID.field(), Room::NAME.field()];

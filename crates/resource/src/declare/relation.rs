@@ -1,11 +1,11 @@
-//! Relations: sets of other resources that a resource shows nested.
+//! Relations: sets of other resources that a resource contains nested.
 
 use chancery_record::Field;
 use chancery_store::Tx;
 
 use crate::{Problem, Shape};
 
-/// New links of a row, as the rule on them sees them.
+/// New links of a row, as the input of the rule on them.
 pub struct NewLinks<'a> {
     /// The resource of the row.
     pub shape: &'a Shape,
@@ -20,7 +20,7 @@ pub struct NewLinks<'a> {
 /// A rule on new links.
 pub type Guard = fn(&mut Tx<'_>, &NewLinks<'_>) -> Result<(), Problem>;
 
-/// A table of pairs: the row numbers of two resources that are linked. It makes two relations, one of each resource.
+/// A link table: pairs of row numbers of two resources. It has two relations, one of each resource.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkTable {
     name: &'static str,
@@ -45,14 +45,14 @@ impl LinkTable {
     }
 }
 
-/// Which bodies of the owner may list the set, by the ids of the linked resources.
+/// The bodies of the owner that may list the set, by the ids of the linked resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// None: the set has operations of its own.
     Nowhere,
-    /// That of a creation.
+    /// The body of a creation.
     AtCreation,
-    /// Those of changes, too: they replace the set.
+    /// The bodies of changes, too: they replace the set.
     Everywhere,
     /// As `Everywhere`, for callers who administer more than tenants.
     AboveTenants,
@@ -70,7 +70,7 @@ impl Listed {
     }
 }
 
-/// Which fields of the linked resources are shown nested.
+/// The fields of the linked resources that are shown nested.
 #[derive(Clone, Copy)]
 pub enum NestedFields {
     /// Their keys and names.
@@ -88,7 +88,7 @@ pub struct Relation {
     pub name: &'static str,
     /// Its name in the audit trail and in events.
     pub audited_as: &'static str,
-    /// What the relation means, for the OpenAPI document.
+    /// The relation's description, for the OpenAPI document.
     pub about: &'static str,
     /// The table of pairs, or a query of pairs in brackets where the linked resources are children.
     pub table: &'static str,
@@ -98,13 +98,13 @@ pub struct Relation {
     pub other: &'static str,
     /// The linked resource.
     pub target: &'static Shape,
-    /// Which of its fields are shown nested.
+    /// The nested fields of it.
     pub shown: NestedFields,
     /// The rule on new links.
     pub guard: Option<Guard>,
     /// Whether there is at most one, shown as an object or null.
     pub single: bool,
-    /// Which bodies of the owner may list them by their ids.
+    /// The bodies of the owner that may list them by their ids.
     pub listed: Listed,
 }
 
@@ -174,8 +174,8 @@ impl Relation {
     }
 }
 
-/// The relation with children that are deleted with their parent: the parent's table, theirs, their column
-/// with the parent's id, and the resource.
+/// The relation with children that are deleted with their parent: the parent's table, theirs, their column with
+/// the parent's id, and the resource.
 #[macro_export]
 macro_rules! children {
     ($name:literal, $about:literal, $parent:literal, $table:literal, $column:literal, $target:expr) => {

@@ -15,15 +15,15 @@ choice_types! {
         CustomerAdmin,
         /// Everything of a subscription.
         SubscriptionAdmin,
-        /// What a tenant owns.
+        /// The items of a tenant.
         TenantAdmin,
         /// Everything in a user store.
         UserStoreAdmin,
         /// The users of a user store.
         UserAdmin,
-        /// To read platform users and groups.
+        /// Reading platform users and groups.
         ApplicationDataReader,
-        /// To read audit trails.
+        /// Reading audit trails.
         AuditTrailReader,
     }
 }
@@ -47,7 +47,7 @@ pub enum ScopeKind {
     Nothing,
 }
 
-/// The scope of a role: what it covers where it was granted.
+/// The scope of a role's grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are the kinds of scopes")]
 pub enum RoleScope {
@@ -68,7 +68,7 @@ pub struct Role {
     pub given_at: &'static [ScopeKind],
     /// The lowest role that implies it within its own scope: its holder may do the same, and grant it.
     pub implied_by: Option<RoleType>,
-    /// The permits that it is the lowest role for.
+    /// The permits of which it is the lowest role.
     pub permits: &'static [Permit],
 }
 
@@ -200,7 +200,7 @@ impl RoleScope {
         }
     }
 
-    /// The kind as `EffectivePermissions` shows it: a role that is granted nowhere yet is shown as granted to
+    /// The scope kind as in `EffectivePermissions`: a role that is granted nowhere yet is shown as granted to
     /// the system.
     pub const fn name(self) -> &'static str {
         match self {
@@ -212,7 +212,7 @@ impl RoleScope {
         }
     }
 
-    /// The id of what the scope covers; `None` for the system, or nothing.
+    /// The id of the covered item; `None` for the system, or nothing.
     pub const fn id(self) -> Option<Uuid> {
         match self {
             Self::Customer(id) | Self::Subscription(id) | Self::Tenant(id) | Self::IdpInstance(id) => {
@@ -223,9 +223,9 @@ impl RoleScope {
     }
 }
 
-/// The condition that a column holds one of the roles for which `is_wanted` holds.
-pub fn role_condition(column: &str, is_wanted: impl Fn(&Role) -> bool) -> String {
+/// The condition that a column holds one of the roles that match the predicate.
+pub fn role_condition(column: &str, matches: impl Fn(&Role) -> bool) -> String {
     let names: Vec<String> =
-        ROLES.iter().filter(|role| is_wanted(role)).map(|role| format!("'{}'", role.role.name())).collect();
+        ROLES.iter().filter(|role| matches(role)).map(|role| format!("'{}'", role.role.name())).collect();
     if names.is_empty() { "FALSE".to_owned() } else { format!("{column} IN ({})", names.join(", ")) }
 }

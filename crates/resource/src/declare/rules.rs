@@ -11,7 +11,7 @@ use crate::{
     Context, Problem, ProblemKind, Shape, Work, call::work::Steps, read::emit::StoredRow, write::integrity,
 };
 
-/// The fields of the record `R` that a body provided: gave a value, or emptied.
+/// The fields of the record `R` in a body: with a value, or emptied.
 pub struct ProvidedFields<'a, R> {
     draft: &'a Draft,
     merges: bool,
@@ -28,21 +28,21 @@ impl<R: Record> ProvidedFields<'_, R> {
         self.merges && self.provided(field) == Some(&Provided::Empty)
     }
 
-    /// Whether the body provided this field: gave it a value, or emptied it.
+    /// Whether the body contains this field: with a value, or emptied.
     pub fn contains<T: FieldType>(&self, field: FieldOf<R, T>) -> bool {
         self.provided(field).is_some_and(|provided| *provided != Provided::Nothing)
     }
 }
 
-/// An invalid field, and what is wrong with it, for people.
+/// An invalid field and the reason, for people.
 pub type FieldFault = (&'static Field, String);
 
-/// The violations that the rules between fields find.
+/// The violations of the rules between fields.
 #[derive(Default)]
 pub struct Findings(Vec<FieldFault>);
 
 impl Findings {
-    /// Adds what is wrong with a field.
+    /// Adds a violation at a field.
     pub fn add(&mut self, field: impl Into<&'static Field>, detail: impl Into<String>) {
         self.0.push((field.into(), detail.into()));
     }
@@ -50,14 +50,14 @@ impl Findings {
 
 /// A resource's own rules. Both are called for every create, replace and patch, in this order.
 pub trait Rules: Record {
-    /// Sets fields that follow from those provided.
+    /// Sets the fields that follow from those provided.
     fn adjust(&mut self, _was: Option<&Self>, _provided: &ProvidedFields<'_, Self>) {}
     /// Checks rules between fields, without I/O.
     fn check(&self, _wrong: &mut Findings) {}
 }
 
 pub type Apply = fn(Vec<Value>, Option<&[Value]>, &Draft, bool) -> Result<RulesOutcome, Mismatch>;
-/// The values after the rules, and the violations that the rules found.
+/// The values after the rules, and the violations.
 pub type RulesOutcome = (Vec<Value>, Vec<FieldFault>);
 
 pub fn apply_rules<R: Rules>(
@@ -91,7 +91,7 @@ impl ProposedRow<'_> {
         field.get(self.values)
     }
 
-    /// The new text of a field; `None` where it is to have none.
+    /// The new text of a field; `None` where it has none.
     pub fn text<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&str> {
         field.text(self.values)
     }
@@ -105,26 +105,26 @@ impl ProposedRow<'_> {
     }
 }
 
-/// A violation, by one of the rows, of a rule that reads other rows.
+/// A violation of a rule that reads other rows.
 pub struct Violation {
     /// The index of the row.
     pub row: usize,
-    /// The kind of problem that it is answered as.
+    /// The type of the problem answered.
     pub kind: ProblemKind,
-    /// The field that it is reported at.
+    /// The field at which it is reported.
     pub field: &'static Field,
-    /// What is wrong, for people.
+    /// The reason, for people.
     pub detail: String,
 }
 
-/// Who writes rows of which resource, and the results of work that a rule requested.
+/// The actor and the resource of a write, and the results of work that a rule requested.
 #[derive(Clone, Copy)]
 pub struct Writer<'a> {
-    /// Who acts, where and when.
+    /// The actor, its scope and the time.
     pub context: &'a Context,
     /// The results of work between transactions, and the work still needed.
     pub steps: &'a Steps,
-    /// The resource, in the form in which the caller sees it.
+    /// The resource, as the caller sees it.
     pub shape: &'static Shape,
 }
 
@@ -148,8 +148,8 @@ pub type ValidateRows =
     fn(Writer<'_>, &mut Tx<'_>, &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem>;
 
 impl Shape {
-    /// The violations by rows to be written together: for each the index of the row, the kind of problem and
-    /// the error.
+    /// The violations by rows to be written together: for each the index of the row, the problem type and the
+    /// error.
     pub(crate) fn find_violations(
         &self,
         writer: Writer<'_>,

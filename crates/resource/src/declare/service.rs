@@ -24,7 +24,8 @@ impl Service {
         self.operations.iter().flat_map(|list| list.iter())
     }
 
-    /// Whether one of its operations has this name. It can be asked at compile time, so that a misspelt name does not compile.
+    /// Whether one of its operations has this name. Usable at compile time, so that a misspelt name does not
+    /// compile.
     pub const fn declares(&self, name: &str) -> bool {
         let mut lists = self.operations;
         while let [list, others @ ..] = lists {

@@ -9,15 +9,15 @@ use chancery_record::{
 
 use crate::{
     Owner, Parent, Problem, Reach, Relation, Unique,
-    declare::{ask, deletes::Deletes, reads::Reads, writes::Writes},
+    declare::{deletes::Deletes, reads::Reads, require, writes::Writes},
     read::statements::Plan,
 };
 
-/// Whether rows belong to a person, so that their contents in the audit trail are encrypted under that
-/// person's key.
+/// Whether rows belong to a person, so that their contents in the audit trail are encrypted under that person's
+/// key.
 #[derive(Clone, Copy)]
 pub enum Personal {
-    /// They belong to nobody, unless their owner is a person.
+    /// They belong to no person, unless their owner is one.
     No,
     /// The row is the person; its key is in this field.
     Is(&'static Field),
@@ -75,18 +75,18 @@ pub enum Personal {
 pub struct Shape {
     /// Its name, as in the documents.
     pub name: &'static str,
-    /// What the resource is, for the OpenAPI document.
+    /// The resource's description, for the OpenAPI document.
     pub about: &'static str,
     /// Its table.
     pub table: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
-    /// The name of the record that the fields are of.
+    /// The name of the record of the fields.
     record: &'static str,
-    /// The base resource, where this is a legacy view of it: other members of the same rows. Bodies of a
-    /// legacy view may hold unknown members and need no token: the last write wins.
+    /// The base resource, where this is a legacy view of it: other members of the same rows. Bodies of a legacy
+    /// view may contain unknown members and need no token: the last write wins.
     pub base: Option<&'static Shape>,
-    /// What limits its rows to a caller's scope.
+    /// The condition that limits its rows to a caller's scope.
     pub reach: Reach,
     /// Its owner.
     pub owner: Option<Owner>,
@@ -100,9 +100,9 @@ pub struct Shape {
     pub parents: &'static [Parent],
     /// How its rows are read.
     pub reads: Reads,
-    /// What its writes check, and what follows from them.
+    /// The checks and effects of its writes.
     pub writes: Writes,
-    /// What deletes its rows, and what keeps them.
+    /// The deletion of its rows, and the rows that prevent it.
     pub deletes: Deletes,
     plan: OnceLock<Plan>,
 }
@@ -110,7 +110,7 @@ pub struct Shape {
 impl Shape {
     /// The resource of a record, in this table.
     pub const fn of<R: Record>(name: &'static str, table: &'static str, reach: Reach) -> Self {
-        ask(reach.is_of(R::TYPE_NAME), "its reach goes by fields of another record");
+        require(reach.is_of(R::TYPE_NAME), "its reach goes by fields of another record");
         Self {
             name,
             about: R::ABOUT,
@@ -138,7 +138,7 @@ impl Shape {
 
     /// A field, which must be of this shape's record: any other does not compile.
     pub(super) const fn declared<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> &'static Field {
-        ask(self.is_of(R::TYPE_NAME), "the field is of another record");
+        require(self.is_of(R::TYPE_NAME), "the field is of another record");
         field.field()
     }
 
@@ -163,7 +163,7 @@ impl Shape {
         let mut at = 0;
         while at < unique.len() {
             let is_named_well = unique[at].is_named_well(self.record, self.table, self.owner);
-            ask(is_named_well, "the index is not named table__column__column after its fields");
+            require(is_named_well, "the index is not named table__column__column after its fields");
             at += 1;
         }
         self.unique = unique;
@@ -201,7 +201,7 @@ impl Shape {
     pub const fn belonging(mut self, parents: &'static [Parent]) -> Self {
         let mut at = 0;
         while at < parents.len() {
-            ask(parents[at].field.is_of(self.record), "a parent is named by a field of another record");
+            require(parents[at].field.is_of(self.record), "a parent is named by a field of another record");
             at += 1;
         }
         self.parents = parents;
@@ -221,7 +221,7 @@ impl Shape {
         }
     }
 
-    /// The base resource that this is a view of; itself where it is none.
+    /// The base resource of this view; itself where it is none.
     pub(crate) fn base(&self) -> &Self {
         self.base.unwrap_or(self)
     }
@@ -263,7 +263,7 @@ impl Shape {
             || self.fields.iter().any(|field| field.access.column == Column::Derived)
     }
 
-    /// The field as this view of the resource has it; `None` for one of another record.
+    /// The field in this view of the resource; `None` for one of another record.
     pub fn own(&self, field: &Field) -> Option<&'static Field> {
         self.fields.get(field.index()).filter(|own| own.is(field))
     }

@@ -1,9 +1,9 @@
-//! Lists of operations that many resources have: the standard pattern, the three of a relation.
+//! Operation lists that many resources share: the standard pattern, the three of a relation.
 
 use crate::Op;
 
 /// The nine operations of the standard resource pattern of document 2. Parameters: the resource's name, its
-/// path, who may read, who may write, and its shape.
+/// path, the permit to read, the permit to write, and its shape.
 ///
 /// `standard!("Customer", "/Customer", CustomerRead, CustomerWrite, &CUSTOMER)` is an array of
 /// `GetCustomers`, `CreateCustomer`, `UpdateCustomer`, `PatchCustomer`, `GetCustomer`,
@@ -103,8 +103,8 @@ macro_rules! standard {
     }};
 }
 
-/// The three operations of a relation. Parameters: what they are called, their path, who may write, the shape
-/// and the relation.
+/// The three operations of a relation. Parameters: their name, their path, the permit to write, the shape and
+/// the relation.
 ///
 /// `relation!("IdpInstanceTenants", "/IdpInstance/{id}/tenants", SubscriptionAdmin, &IDP_INSTANCE,
 /// IdpInstance::TENANTS)` is an array of `SetIdpInstanceTenants`, `AddIdpInstanceTenants` and

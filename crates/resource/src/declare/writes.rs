@@ -1,40 +1,41 @@
-//! What the writes of a resource check, and what follows from them.
+//! Checks and effects of a resource's writes.
 
 use chancery_record::{Field, FieldOf, FieldType, Record, Value};
 use chancery_store::Tx;
 
 use crate::{
     Context, Personal, Problem, Protection, Shape, ValidateRows,
-    declare::ask,
+    declare::require,
     declare::rules::{Apply, Rules, apply_rules},
 };
 
 /// The most elements of a batch.
 pub const MAX_BATCH: usize = 10_000;
-/// The most rows that a batch makes where others come with its own. Each with its audit entry and event takes some 60
-/// microseconds, and a quarter of a second is what others may wait for few elements.
-const MAX_MADE: usize = 4_000;
+/// The most rows that a batch creates where each element creates several. Each with its audit entry and event
+/// takes some 60 microseconds, and others may wait a quarter of a second for few elements.
+const MAX_CREATED_ROWS: usize = 4_000;
 
-/// Creates what a new row needs besides itself: gets the row's values.
+/// Creates the rows that come with a new row: gets the row's values.
 pub type AfterInsert = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
-/// Records who wrote or removed a row, beyond the audit trail: gets the row's values.
+/// Records the writer of a row, or who removed it, beyond the audit trail: gets the row's values.
 pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>;
 
-/// Names a change after what it did to a state: gets the values before and after; `updated` where it says nothing.
+/// Names a change after its effect on a state: gets the values before and after; `updated` where it returns
+/// none.
 pub type NameChange = fn(&[Value], &[Value]) -> Option<&'static str>;
 
-/// A postcondition: checks what must hold after every write.
+/// A postcondition: checks an invariant after every write.
 pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
 
-/// Which rows anyone with access may write, whatever carries roles that they belong to.
+/// The rows that anyone with access may write, whatever roles their owner carries.
 #[derive(Clone, Copy)]
 pub enum Open {
     /// None.
     Never,
     /// All.
     Always,
-    /// Those with such values.
+    /// Those whose values match.
     Where(fn(&[Value]) -> bool),
 }
 
@@ -49,7 +50,7 @@ impl Open {
     }
 }
 
-/// The field that records who last set certain fields of a row, if that was not the person whose row it is.
+/// The field that records who last set certain fields of a row, unless the person of the row did.
 #[derive(Clone, Copy)]
 pub struct Setter {
     /// The field with the id of the setter; null: the person, the server itself, or unknown.
@@ -58,7 +59,7 @@ pub struct Setter {
     pub of: &'static [&'static Field],
 }
 
-/// What the writes of a resource check, and what follows from them.
+/// Checks and effects of a resource's writes.
 #[derive(Clone, Copy)]
 pub struct Writes {
     /// The rules of its record; none where it has none of its own.
@@ -67,35 +68,34 @@ pub struct Writes {
     pub validate_rows: Option<ValidateRows>,
     /// Whether a row with these values holds a secret in its sealed fields.
     pub secret: fn(&[Value]) -> bool,
-    /// Creates what a new row needs besides itself.
+    /// Creates the rows that come with a new row.
     pub after_insert: Option<AfterInsert>,
     /// The most audited rows that are created with a new row.
     pub beside: fn() -> usize,
-    /// Records who wrote or removed a row, beyond the audit trail.
+    /// Records the writer of a row, or who removed it, beyond the audit trail.
     pub after_write: Option<AfterWrite>,
-    /// What a change is called in its event.
+    /// The name of a change in its event.
     pub name_change: Option<NameChange>,
     /// The postcondition of every write.
     pub postcondition: Option<Postcondition>,
-    /// What of a row is protected while it carries roles that the caller does not hold.
+    /// The protection of a row while it carries roles that the caller does not hold.
     pub protection: Option<&'static Protection>,
     /// The field that records who last set certain fields of a row.
     pub setter: Option<Setter>,
-    /// The protection of the store that rows are of, where they decide who signs in there.
+    /// The protection of the store of the rows, where they decide who signs in there.
     pub store_protection: Option<&'static Protection>,
-    /// Which rows anyone with access may write, whatever carries roles that they belong to.
+    /// The rows that anyone with access may write, whatever roles their owner carries.
     pub open: Open,
-    /// Whether a write gives rights, or decides who or what gets in.
+    /// Whether a write grants rights, or decides who or what gets in.
     pub is_grave: bool,
-    /// Whether anyone with access may delete what belongs to a row that carries roles.
+    /// Whether anyone with access may delete the rows that belong to a row that carries roles.
     pub is_removable: bool,
-    /// Whether a change of a row advances the security epoch, so that no process goes on using what it
-    /// cached.
+    /// Whether a change of a row advances the security epoch, so that every process drops its cache.
     pub bumps_epoch: bool,
-    /// Events that are named as what people do by signing in: the word of the change, and the type below
+    /// Events named as sign-in activity of people: the word of the change, and the type below
     /// `platform.signin`.
     pub sign_in_events: &'static [(&'static str, &'static str)],
-    /// Events that are named otherwise than after their resource: the word of the change, and the type below `platform`.
+    /// Events not named after their resource: the word of the change, and the type below `platform`.
     pub named_events: &'static [(&'static str, &'static str)],
 }
 
@@ -124,14 +124,14 @@ impl Writes {
 }
 
 impl Shape {
-    /// The same, where a row may carry roles: what of it is protected then, and of what belongs to it.
+    /// The same, where a row may carry roles: the protection of it and of the rows that belong to it.
     #[must_use]
     pub const fn protected_by(mut self, protection: &'static Protection) -> Self {
         self.writes.protection = Some(protection);
         self
     }
 
-    /// The same; a hidden field records who last set these fields, if that was not the person whose row it is.
+    /// The same; a hidden field records who last set these fields, unless the person of the row did.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
     pub const fn noting_setter<R: Record, T: FieldType>(
@@ -141,50 +141,50 @@ impl Shape {
     ) -> Self {
         let mut at = 0;
         while at < of.len() {
-            ask(of[at].is_of(R::TYPE_NAME), "who set it is noted of a field of another record");
+            require(of[at].is_of(R::TYPE_NAME), "who set it is noted of a field of another record");
             at += 1;
         }
         self.writes.setter = Some(Setter { field: self.declared(field), of });
         self
     }
 
-    /// The same, where rows belong to the store that they are of, as its settings do, and decide who signs in there.
+    /// The same, where rows belong to their store, as its settings do, and decide who signs in there.
     #[must_use]
     pub const fn protected_with_store(mut self, protection: &'static Protection) -> Self {
         self.writes.store_protection = Some(protection);
         self
     }
 
-    /// The same, where anyone with access may write what belongs to a person, whichever roles the person carries: nobody
-    /// takes over a role by it.
+    /// The same, where anyone with access may write the rows of a person, whatever roles the person carries:
+    /// they give no way to a role.
     #[must_use]
     pub const fn open(mut self) -> Self {
         self.writes.open = Open::Always;
         self
     }
 
-    /// The same, where anyone with access may write rows with such values.
+    /// The same, where anyone with access may write rows whose values match.
     #[must_use]
     pub const fn open_where(mut self, is_open: fn(&[Value]) -> bool) -> Self {
         self.writes.open = Open::Where(is_open);
         self
     }
 
-    /// The same, where a write gives rights, or decides who or what gets in: whoever writes it at a page has proven shortly before
-    /// who they are. What belongs to a person who may carry roles is so without being declared, unless it is open.
+    /// The same, where a write grants rights, or decides who or what gets in: a page requires a recent proof of
+    /// identity. The rows of a person who may carry roles are so without a declaration, unless they are open.
     #[must_use]
     pub const fn grave(mut self) -> Self {
         self.writes.is_grave = true;
         self
     }
 
-    /// Whether a write gives rights, or decides who or what gets in.
+    /// Whether a write grants rights, or decides who or what gets in.
     pub fn is_grave(&self) -> bool {
         let base = self.base();
         base.writes.is_grave || base.carrier().is_some_and(|carrier| !std::ptr::eq(carrier, base))
     }
 
-    /// The resource whose rows' roles count where its rows are written: itself, or what its rows belong to.
+    /// The resource whose rows' roles count where its rows are written: itself, or its owner.
     pub fn carrier(&self) -> Option<&Self> {
         if matches!(self.writes.open, Open::Always) {
             return None;
@@ -200,7 +200,8 @@ impl Shape {
         owner.writes.protection.is_some().then_some(owner)
     }
 
-    /// The same, where anyone with access may delete what belongs to a row that carries roles: nobody gets in by it.
+    /// The same, where anyone with access may delete the rows that belong to a row that carries roles: a
+    /// deletion is no way in.
     #[must_use]
     pub const fn removable(mut self) -> Self {
         self.writes.is_removable = true;
@@ -210,7 +211,7 @@ impl Shape {
     /// The same, with the rules of its record.
     #[must_use]
     pub const fn ruled<R: Rules>(mut self) -> Self {
-        ask(self.is_of(R::TYPE_NAME), "the rules are of another record");
+        require(self.is_of(R::TYPE_NAME), "the rules are of another record");
         self.writes.apply = Some(apply_rules::<R>);
         self
     }
@@ -229,34 +230,34 @@ impl Shape {
         self
     }
 
-    /// The same, with what is to be created with a new row.
+    /// The same, with a function that creates the rows that come with a new row.
     #[must_use]
     pub const fn after_insert(mut self, after_insert: AfterInsert) -> Self {
         self.writes.after_insert = Some(after_insert);
         self
     }
 
-    /// The same, where so many audited rows at most are created with a new row: they count in a batch.
+    /// The same, with the most audited rows that are created with a new row: they count in a batch.
     #[must_use]
     pub const fn making(mut self, beside: fn() -> usize) -> Self {
         self.writes.beside = beside;
         self
     }
 
-    /// The most elements of a batch of these rows: rows that come with further ones go with them, so these count, too.
+    /// The most elements of a batch of these rows. The rows that come with each count, too.
     pub fn max_batch(&self) -> usize {
         match self.rows_each() {
             1 => MAX_BATCH,
-            each => MAX_MADE / each,
+            each => MAX_CREATED_ROWS / each,
         }
     }
 
-    /// How many audited rows a new row is at most, with those that come with it.
+    /// The most audited rows of a new row, with those that come with it.
     pub fn rows_each(&self) -> usize {
         1 + (self.base().writes.beside)()
     }
 
-    /// The same, recording who wrote or removed a row, beyond the audit trail.
+    /// The same, recording the writer of a row, or who removed it, beyond the audit trail.
     #[must_use]
     pub const fn after_write(mut self, after_write: AfterWrite) -> Self {
         self.writes.after_write = Some(after_write);
@@ -270,15 +271,15 @@ impl Shape {
         self
     }
 
-    /// The same, with events that are named as what people do by signing in: each the word of the change, and the
-    /// type below `platform.signin`.
+    /// The same, with events named as sign-in activity of people: each the word of the change, and the type
+    /// below `platform.signin`.
     #[must_use]
     pub const fn sign_in_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
         self.writes.sign_in_events = events;
         self
     }
 
-    /// The same, with events that are named otherwise than after the resource: each the word of the change, and the type below
+    /// The same, with events not named after the resource: each the word of the change, and the type below
     /// `platform`.
     #[must_use]
     pub const fn named_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
@@ -286,14 +287,14 @@ impl Shape {
         self
     }
 
-    /// The same, with changes that are named after what they do to a state.
+    /// The same, with changes named after their effect on a state.
     #[must_use]
     pub const fn name_change(mut self, name: NameChange) -> Self {
         self.writes.name_change = Some(name);
         self
     }
 
-    /// The same, where a change advances the security epoch, so that no process goes on using what it cached.
+    /// The same, where a change advances the security epoch, so that every process drops its cache.
     #[must_use]
     pub const fn bumps_epoch(mut self) -> Self {
         self.writes.bumps_epoch = true;

@@ -12,7 +12,7 @@ use crate::{
     write::change::OwnerRow,
 };
 
-/// Answers with the one row that a statement begun by [`Shape::select`] finds.
+/// Answers with the row that a statement of [`Shape::select`] returns.
 ///
 /// # Errors
 /// Not found.
@@ -24,9 +24,9 @@ pub fn read_one(
     sql: &Sql,
 ) -> Result<Answer, Problem> {
     if tx.answers_at_once() {
-        return read_in_turn(call, tx, shape, owner, sql);
+        return read_sequentially(call, tx, shape, owner, sql);
     }
-    // the relations find the row by the same condition, so that they need not wait for its number
+    // the relations use the row's condition, so that they need not wait for its number
     let number = number_of(shape, sql);
     let relations: Vec<Sql> = shape
         .relations
@@ -50,11 +50,11 @@ pub fn read_one(
     finish(call, tx, shape, rid, &items)
 }
 
-/// The most bytes of nested items with which one resource is held in memory.
-const WHOLE: usize = 4 << 20;
+/// The most bytes of nested items of one resource in memory.
+const MAX_IN_MEMORY: usize = 4 << 20;
 
-/// Writes the nested items of a resource after its own members, and answers with it. A large resource is sent
-/// as it is read: its tag, and so the conditions on it, are known before.
+/// Writes the nested items of a resource after its own members, and answers with it. A large resource is
+/// streamed: its tag, and so the conditions on it, are known before.
 fn finish(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -62,7 +62,7 @@ fn finish(
     rid: i64,
     items: &[nested::Items],
 ) -> Result<Answer, Problem> {
-    if nested::are_many(items, WHOLE) {
+    if nested::are_many(items, MAX_IN_MEMORY) {
         let tag = version_tag(tx, shape, &call.context.scope, rid, &call.answer.bytes)?;
         if !call.request.op.writes()
             && call.request.preconditions.judge(&tag, token_in(&call.answer.bytes))? == 304
@@ -80,7 +80,7 @@ fn finish(
 }
 
 /// Reads the row, then its relations by its number.
-fn read_in_turn(
+fn read_sequentially(
     call: &mut Call,
     tx: &mut Tx<'_>,
     shape: &Shape,
@@ -115,19 +115,19 @@ pub fn write_stored_to(
     shape: &Shape,
     stored: &StoredRow,
 ) -> Result<(), Problem> {
-    // an answer shows what reading shows, even where the caller may change less
+    // an answer contains what a read does, even where the caller may change less
     let scope = context.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
     let from = out.bytes.len();
     write_values((shape, &context.app.master), &scope, &stored.values, &mut out.bytes);
-    if nested::are_many(&items, WHOLE) {
+    if nested::are_many(&items, MAX_IN_MEMORY) {
         let own = out.bytes.get(from..).unwrap_or_default();
         out.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);
     }
     nested::write(tx, shape, &scope, &items, stored.rid, out)
 }
 
-/// Answers with an object of the operation's own, as [`Reply::Form`] declares.
+/// Answers with a custom object, as [`Reply::Form`] declares.
 pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
     let out = &mut call.answer.bytes;
     let mut separator = b'{';
@@ -142,7 +142,7 @@ pub fn answer_form<R: Record>(call: &mut Call, record: R) -> Answer {
     Answer::new(call.request.op.status)
 }
 
-/// Answers a change as the operation's line declares.
+/// Answers a change as the operation declares.
 pub fn reply(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -188,7 +188,7 @@ pub fn answer_with(
     Ok(answer)
 }
 
-/// Reads the resource that [`Answer::read_later`] names, in a transaction of its own.
+/// Reads the resource of [`Answer::read_later`], in a transaction of its own.
 ///
 /// # Errors
 /// Not found, when the resource was deleted in between.

@@ -1,4 +1,4 @@
-//! The answers with rows that were just written, and with many rows.
+//! Answers with rows that were just written, and with many rows.
 
 use chancery_record::Value;
 use chancery_store::Tx;
@@ -29,11 +29,11 @@ pub fn write_new_rows<'a>(call: &mut Call, shape: &Shape, rows: impl Iterator<It
     call.answer.bytes.push(b']');
 }
 
-/// Writes many rows as an array, with their relations. Whoever wrote them makes others wait until they are read, so what is shown
-/// of a write is bounded.
+/// Writes many rows as an array, with their relations. Other writers wait for a write and its answer, so the
+/// answer of a write is bounded.
 ///
 /// # Errors
-/// Sets that are too large together; the store's.
+/// Sets that are too large together.
 pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[StoredRow]) -> Result<(), Problem> {
     let scope = call.context.scope.clone().to_be_changed(false);
     call.answer.bytes.push(b'[');
@@ -75,30 +75,30 @@ fn too_much_to_show() -> Problem {
     Problem::new(ProblemKind::PayloadTooLarge, detail)
 }
 
-/// Rows as answers show them: their own members, and the requested ones of their relations.
+/// Rows as in answers: their own members, and the requested ones of their relations.
 ///
 /// # Errors
-/// Sets that are too large together; the store's.
+/// Sets that are too large together.
 pub fn represent(
     context: &mut Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: &[StoredRow],
-    wanted: &[&str],
+    requested: &[&str],
 ) -> Result<Vec<serde_json::Value>, Problem> {
-    let mut wholes: Vec<serde_json::Value> =
+    let mut objects: Vec<serde_json::Value> =
         rows.iter().map(|row| shown_members(context, shape, &row.values).into()).collect();
     let scope = context.scope.clone().to_be_changed(false);
     let rids: Vec<i64> = rows.iter().map(|row| row.rid).collect();
-    for relation in shape.relations.iter().filter(|relation| wanted.contains(&relation.name)) {
+    for relation in shape.relations.iter().filter(|relation| requested.contains(&relation.name)) {
         count_links(tx, relation, &rids)?;
-        for (rids, wholes) in rids.chunks(LIST).zip(wholes.chunks_mut(LIST)) {
-            for (set, whole) in nested::sets(tx, relation, &scope, rids)?.into_iter().zip(wholes) {
-                if let serde_json::Value::Object(members) = whole {
+        for (rids, objects) in rids.chunks(LIST).zip(objects.chunks_mut(LIST)) {
+            for (set, object) in nested::sets(tx, relation, &scope, rids)?.into_iter().zip(objects) {
+                if let serde_json::Value::Object(members) = object {
                     members.insert(relation.name.to_owned(), set);
                 }
             }
         }
     }
-    Ok(wholes)
+    Ok(objects)
 }

@@ -1,4 +1,4 @@
-//! Cursors: the position at which a list continues, encrypted so that nobody can forge or read one.
+//! Cursors: the position at which a list continues, encrypted so that a client can neither forge nor read it.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -84,7 +84,7 @@ mod tests {
     use super::CursorKey;
 
     #[test]
-    fn a_cursor_opens_only_where_it_was_made() {
+    fn a_cursor_opens_only_for_its_own_list_and_key() {
         let key = CursorKey::new(&[7; 32]).unwrap();
         let values = vec![Value::from("ü|[\""), Value::Int(-3), Value::Null, Value::Bool(true)];
         let cursor = key.seal(b"users", &values);

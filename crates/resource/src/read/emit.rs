@@ -25,13 +25,13 @@ pub enum Part {
 /// Receives parts of an answer; `false` when the recipient is disconnected.
 pub type Sink = Box<dyn FnMut(Part) -> bool + Send>;
 
-/// How many bytes of a list are collected before they are sent.
-const PIECE: usize = 64 << 10;
+/// Bytes of a list collected before they are sent.
+const FLUSH_SIZE: usize = 64 << 10;
 
-/// The body of an answer: collected in memory and, when it grows, sent on from there.
+/// The body of an answer: collected in memory, and sent from there when it grows.
 #[derive(Default)]
 pub struct Out {
-    /// The bytes that were not sent yet.
+    /// The unsent bytes.
     pub bytes: Vec<u8>,
     /// The `ETag` of the body, where it is not computed from the bytes.
     pub tag: Option<String>,
@@ -46,34 +46,34 @@ impl Out {
         Self { sink: Some(sink), ..Self::default() }
     }
 
-    /// Starts again, when the operation runs again.
+    /// Restarts the body, when the operation runs again.
     pub fn restart(&mut self) -> Result<(), Problem> {
         self.bytes.clear();
         self.tag = None;
-        if self.sent { Err(gone()) } else { Ok(()) }
+        if self.sent { Err(disconnected()) } else { Ok(()) }
     }
 
-    /// Allows parts to be sent from here on, with this status and these headers.
+    /// Allows parts to be sent from now on, with this status and these headers.
     pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>) {
         if !self.sent {
             self.head = Some((status, headers));
         }
     }
 
-    /// Sends the collected bytes if they are many.
+    /// Sends the collected bytes if there are many.
     pub fn flush_if_large(&mut self) -> Result<(), Problem> {
-        if self.bytes.len() < PIECE {
+        if self.bytes.len() < FLUSH_SIZE {
             return Ok(());
         }
         let Some(sink) = &mut self.sink else { return Ok(()) };
         if let Some((status, headers)) = self.head.take() {
             self.sent = true;
             if !sink(Part::Head(status, headers)) {
-                return Err(gone());
+                return Err(disconnected());
             }
         }
         if self.sent && !sink(Part::Bytes(std::mem::take(&mut self.bytes))) {
-            return Err(gone());
+            return Err(disconnected());
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl Out {
     }
 }
 
-fn gone() -> Problem {
+fn disconnected() -> Problem {
     Problem::invalid("The reader of this answer went away.")
 }
 
@@ -223,8 +223,8 @@ pub fn write_values(
             out.push(separator);
             separator = b',';
             out.extend_from_slice(label.as_bytes());
-            let seen = seen((shape, master), scope, values, field, value);
-            write_cell(&field.kind, seen.as_ref().unwrap_or(value).cell(), out);
+            let visible = visible((shape, master), scope, values, field, value);
+            write_cell(&field.kind, visible.as_ref().unwrap_or(value).cell(), out);
         }
     }
 }
@@ -238,15 +238,15 @@ pub fn shown_members(
     let shown = shape.fields.iter().zip(&shape.plan().labels).filter(|(_, label)| !label.is_empty());
     let members = shown.map(|(field, _)| {
         let value = field.value(values);
-        let seen = seen((shape, &context.app.master), &context.scope, values, field, value);
-        (field.wire().to_owned(), json_of(&field.kind, seen.as_ref().unwrap_or(value).cell()))
+        let visible = visible((shape, &context.app.master), &context.scope, values, field, value);
+        (field.wire().to_owned(), json_of(&field.kind, visible.as_ref().unwrap_or(value).cell()))
     });
     members.collect()
 }
 
-/// The value that the caller sees for a sealed field: the decrypted one, or null where the secrets of this
-/// row are not shown. `None`: the value as it is.
-fn seen(
+/// The value of a sealed field for the caller: decrypted, or null where the secrets of this row are not shown.
+/// `None`: the value as it is.
+fn visible(
     (shape, master): (&Shape, &MasterKey),
     scope: &Scope,
     values: &[Value],
@@ -261,10 +261,11 @@ fn seen(
     is_sealed(text).then(|| Value::from(open_secret(master, shape.table, field.column, key, text)))
 }
 
-/// A value of a row as the caller sees it.
+/// The value of a row for the caller.
 pub fn seen_value(context: &Context, shape: &Shape, values: &[Value], field: &Field) -> Value {
     let value = field.value(values);
-    seen((shape, &context.app.master), &context.scope, values, field, value).unwrap_or_else(|| value.clone())
+    visible((shape, &context.app.master), &context.scope, values, field, value)
+        .unwrap_or_else(|| value.clone())
 }
 
 /// Writes the nested arrays of a new row, all empty, and closes the object.

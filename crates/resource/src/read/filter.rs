@@ -6,7 +6,7 @@ use crate::Problem;
 const MAX_LENGTH: usize = 8192;
 /// The most comparisons of one filter.
 const MAX_TERMS: usize = 100;
-/// How deep brackets may nest.
+/// The maximum depth of brackets.
 const MAX_DEPTH: usize = 20;
 
 /// A comparison operator.
@@ -69,7 +69,7 @@ pub enum Expression {
     Or(Box<Self>, Box<Self>),
     /// The filter does not match.
     Not(Box<Self>),
-    /// A comparison: attribute, sub-attribute, operator, value, and the column where it stands.
+    /// A comparison: attribute, sub-attribute, operator, value and column.
     Compare {
         /// The attribute.
         attribute: String,
@@ -116,7 +116,7 @@ pub fn parse(text: &str) -> Result<Expression, Problem> {
         return Err(problem_at(MAX_LENGTH, &format!("a filter has at most {MAX_LENGTH} bytes")));
     }
     let mut parser = Parser { text, at: 0, terms: 0 };
-    let expression = parser.either(0)?;
+    let expression = parser.disjunction(0)?;
     parser.skip_blanks();
     if parser.at < text.len() {
         return Err(parser.problem("expected \"and\", \"or\" or the end"));
@@ -149,13 +149,13 @@ impl<'a> Parser<'a> {
         self.at += self.rest().len() - self.rest().trim_start_matches(' ').len();
     }
 
-    fn eat(&mut self, symbol: char) -> bool {
+    fn consume(&mut self, symbol: char) -> bool {
         self.skip_blanks();
-        let found = self.rest().starts_with(symbol);
-        if found {
+        let matches = self.rest().starts_with(symbol);
+        if matches {
             self.at += symbol.len_utf8();
         }
-        found
+        matches
     }
 
     /// A word of letters, digits, `_`, `-`, `:` and `$`.
@@ -169,24 +169,24 @@ impl<'a> Parser<'a> {
     }
 
     /// Consumes the word if it is the next one.
-    fn keyword(&mut self, wanted: &str) -> bool {
+    fn keyword(&mut self, expected: &str) -> bool {
         let before = self.at;
-        let found = self.word().eq_ignore_ascii_case(wanted);
-        if !found {
+        let matches = self.word().eq_ignore_ascii_case(expected);
+        if !matches {
             self.at = before;
         }
-        found
+        matches
     }
 
-    fn either(&mut self, depth: usize) -> Parsed {
-        let mut left = self.both(depth)?;
+    fn disjunction(&mut self, depth: usize) -> Parsed {
+        let mut left = self.conjunction(depth)?;
         while self.keyword("or") {
-            left = Expression::Or(Box::new(left), Box::new(self.both(depth)?));
+            left = Expression::Or(Box::new(left), Box::new(self.conjunction(depth)?));
         }
         Ok(left)
     }
 
-    fn both(&mut self, depth: usize) -> Parsed {
+    fn conjunction(&mut self, depth: usize) -> Parsed {
         let mut left = self.term(depth)?;
         while self.keyword("and") {
             left = Expression::And(Box::new(left), Box::new(self.term(depth)?));
@@ -202,12 +202,12 @@ impl<'a> Parser<'a> {
         if self.terms > MAX_TERMS {
             return Err(self.problem(&format!("a filter has at most {MAX_TERMS} terms")));
         }
-        if self.eat('(') {
+        if self.consume('(') {
             return self.group(depth);
         }
         let before = self.at;
         if self.keyword("not") {
-            if self.eat('(') {
+            if self.consume('(') {
                 return Ok(Expression::Not(Box::new(self.group(depth)?)));
             }
             self.at = before;
@@ -216,11 +216,11 @@ impl<'a> Parser<'a> {
     }
 
     fn group(&mut self, depth: usize) -> Parsed {
-        let inner = self.either(depth + 1)?;
-        if self.eat(')') { Ok(inner) } else { Err(self.problem("expected \")\"")) }
+        let inner = self.disjunction(depth + 1)?;
+        if self.consume(')') { Ok(inner) } else { Err(self.problem("expected \")\"")) }
     }
 
-    /// The name of an attribute. Behind a URN, whose version has a dot, it begins at the last colon.
+    /// The name of an attribute. After a URN, whose version has a dot, it begins at the last colon.
     fn name(&mut self) -> &'a str {
         self.skip_blanks();
         let rest = self.rest();
@@ -229,9 +229,9 @@ impl<'a> Parser<'a> {
         }
         let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"_-:$.".contains(letter));
         let whole = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        let behind = whole.rfind(':').map_or(0, |colon| colon + 1);
-        let own = whole.get(behind..).unwrap_or_default();
-        let name = whole.get(..behind + own.find('.').unwrap_or(own.len())).unwrap_or_default();
+        let after = whole.rfind(':').map_or(0, |colon| colon + 1);
+        let own = whole.get(after..).unwrap_or_default();
+        let name = whole.get(..after + own.find('.').unwrap_or(own.len())).unwrap_or_default();
         self.at += name.len();
         name
     }
@@ -245,8 +245,8 @@ impl<'a> Parser<'a> {
         }
         if self.rest().starts_with('[') {
             self.at += 1;
-            let mut inner = Box::new(self.either(depth + 1)?);
-            if !self.eat(']') {
+            let mut inner = Box::new(self.disjunction(depth + 1)?);
+            if !self.consume(']') {
                 return Err(self.problem("expected \"]\""));
             }
             if self.rest().starts_with('.') {
@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         self.comparison(attribute, part, column)
     }
 
-    /// `.part operator value` behind a bracket: the same element must match this, too.
+    /// `.part operator value` after a bracket: the same element must match this, too.
     fn part_of_element(&mut self) -> Parsed {
         self.at += 1;
         self.terms += 1;
@@ -279,8 +279,8 @@ impl<'a> Parser<'a> {
         self.skip_blanks();
         let at = self.at;
         let name = self.word();
-        let found = OPERATORS.iter().find(|(word, _)| name.eq_ignore_ascii_case(word));
-        let Some((_, operator)) = found else {
+        let known = OPERATORS.iter().find(|(word, _)| name.eq_ignore_ascii_case(word));
+        let Some((_, operator)) = known else {
             self.at = at;
             return Err(self.problem("expected one of eq ne co sw ew gt ge lt le pr"));
         };
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bracket_may_go_on_with_a_part() {
+    fn a_sub_attribute_may_follow_a_bracket() {
         let one = parse(r#"emails[type eq "work"].value sw "a""#).unwrap();
         let Expression::Some { inner, .. } = one else { panic!() };
         let Expression::And(left, right) = *inner else { panic!() };
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_stand_behind_a_urn() {
+    fn an_attribute_may_follow_a_urn() {
         let urn = "urn:ietf:params:scim:schemas:core:2.0:User";
         let read = parse(&format!("{urn}:userName pr")).unwrap();
         assert_eq!(read, compare(&format!("{urn}:userName"), Operator::Present, Literal::Null, 1));
@@ -413,12 +413,12 @@ mod tests {
     use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
     /// A filter as text, fully bracketed.
-    fn shown(expression: &Expression) -> String {
+    fn rendered(expression: &Expression) -> String {
         match expression {
-            Expression::And(left, right) => format!("({} and {})", shown(left), shown(right)),
-            Expression::Or(left, right) => format!("({} OR {})", shown(left), shown(right)),
-            Expression::Not(inner) => format!("not ({})", shown(inner)),
-            Expression::Some { attribute, inner, .. } => format!("{attribute}[{}]", shown(inner)),
+            Expression::And(left, right) => format!("({} and {})", rendered(left), rendered(right)),
+            Expression::Or(left, right) => format!("({} OR {})", rendered(left), rendered(right)),
+            Expression::Not(inner) => format!("not ({})", rendered(inner)),
+            Expression::Some { attribute, inner, .. } => format!("{attribute}[{}]", rendered(inner)),
             Expression::Compare { attribute, part, operator, value, .. } => {
                 let (word, _) = super::OPERATORS.iter().find(|(_, known)| known == operator).unwrap();
                 let part = part.as_ref().map_or_else(String::new, |part| format!(".{part}"));
@@ -487,14 +487,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_read_again(expression in expressions()) {
-            let read = parse(&shown(&expression));
-            prop_assert!(read.is_ok(), "{}: {:?}", shown(&expression), read);
+        fn a_rendered_filter_parses_to_the_same_tree(expression in expressions()) {
+            let read = parse(&rendered(&expression));
+            prop_assert!(read.is_ok(), "{}: {:?}", rendered(&expression), read);
             prop_assert_eq!(without_columns(read.unwrap()), expression);
         }
 
         #[test]
-        fn nothing_makes_it_panic(text in "[ a-z()\\[\\].\"\\\\0-9ü]{0,60}|\\PC{0,40}") {
+        fn no_input_panics(text in "[ a-z()\\[\\].\"\\\\0-9ü]{0,60}|\\PC{0,40}") {
             if let Err(problem) = parse(&text) {
                 prop_assert!(problem.detail.contains("column"));
             }

@@ -1,5 +1,5 @@
 //! A filter as an SQL condition. Every comparison is true or false, never unknown, so that `not` is its exact
-//! opposite.
+//! complement.
 
 use chancery_record::{Column, Field, Kind, Sealing, Value, fold, parse_id, parse_timestamp};
 
@@ -9,9 +9,9 @@ use crate::{
     read::last_change::{add_last_change, is_last_change},
 };
 
-/// What of the linked rows that a filter names its caller sees.
+/// The caller's visibility of linked rows in a filter.
 #[derive(Clone, Copy)]
-pub struct Sight<'a> {
+pub struct Visibility<'a> {
     /// The scope.
     pub scope: &'a Scope,
     /// A further condition on the rows of a set, in which `o` is their table.
@@ -25,27 +25,27 @@ pub struct Sight<'a> {
 pub fn add_filter(
     sql: &mut Sql,
     shape: &Shape,
-    sight: Sight<'_>,
+    visibility: Visibility<'_>,
     alias: &str,
     expression: &Expression,
     negate: bool,
 ) -> Result<(), Problem> {
     let mut join = |left: &Expression, right: &Expression, word: &str| {
         sql.add("(");
-        add_filter(sql, shape, sight, alias, left, negate)?;
+        add_filter(sql, shape, visibility, alias, left, negate)?;
         sql.add(word);
-        add_filter(sql, shape, sight, alias, right, negate)?;
+        add_filter(sql, shape, visibility, alias, right, negate)?;
         sql.add(")");
         Ok(())
     };
     match expression {
         Expression::And(left, right) => join(left, right, if negate { " OR " } else { " AND " }),
         Expression::Or(left, right) => join(left, right, if negate { " AND " } else { " OR " }),
-        Expression::Not(inner) => add_filter(sql, shape, sight, alias, inner, !negate),
+        Expression::Not(inner) => add_filter(sql, shape, visibility, alias, inner, !negate),
         Expression::Some { attribute, inner, column } => {
             let relation = find_relation(shape, attribute, *column)?;
-            add_some(sql, relation, sight, alias, negate, |sql| {
-                add_filter(sql, relation.target, sight, "o", inner, false)
+            add_some(sql, relation, visibility, alias, negate, |sql| {
+                add_filter(sql, relation.target, visibility, "o", inner, false)
             })
         }
         Expression::Compare { attribute, part, operator, value, column } => {
@@ -53,14 +53,14 @@ pub fn add_filter(
                 shape.relations.iter().find(|relation| relation.name.eq_ignore_ascii_case(attribute));
             match (relation, part) {
                 (Some(relation), None) if *operator == Operator::Present => {
-                    add_some(sql, relation, sight, alias, negate, |sql| {
+                    add_some(sql, relation, visibility, alias, negate, |sql| {
                         sql.add("TRUE");
                         Ok(())
                     })
                 }
-                (Some(relation), Some(part)) => add_some(sql, relation, sight, alias, negate, |sql| {
+                (Some(relation), Some(part)) => add_some(sql, relation, visibility, alias, negate, |sql| {
                     let field = find_field(relation.target, part, *column)?;
-                    add_comparison(sql, field, sight.scope, "o", *operator, value, *column, false)
+                    add_comparison(sql, field, visibility.scope, "o", *operator, value, *column, false)
                 }),
                 (Some(relation), None) => {
                     let detail = format!("{0} is a set: say {0}.id or {0}[...]", relation.name);
@@ -72,7 +72,7 @@ pub fn add_filter(
                 }
                 (None, None) => {
                     let field = find_field(shape, attribute, *column)?;
-                    add_comparison(sql, field, sight.scope, alias, *operator, value, *column, negate)
+                    add_comparison(sql, field, visibility.scope, alias, *operator, value, *column, negate)
                 }
             }
         }
@@ -80,31 +80,31 @@ pub fn add_filter(
 }
 
 fn find_relation<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a Relation, Problem> {
-    let found = shape.relations.iter().find(|relation| relation.name.eq_ignore_ascii_case(name));
-    found.ok_or_else(|| problem_at(column, &format!("{} has no set named {name:?}", shape.name)))
+    let known = shape.relations.iter().find(|relation| relation.name.eq_ignore_ascii_case(name));
+    known.ok_or_else(|| problem_at(column, &format!("{} has no set named {name:?}", shape.name)))
 }
 
-/// The shown field of this name, without regard to case.
+/// The shown field of this name, case-insensitive.
 pub fn find_field<'a>(shape: &'a Shape, name: &str, column: usize) -> Result<&'a Field, Problem> {
-    let found = shape.fields.iter().find(|field| {
+    let field = shape.fields.iter().find(|field| {
         field.access.shown
             && field.wire().eq_ignore_ascii_case(name)
             && !matches!(field.access.column, Column::Owner | Column::Unstored)
     });
-    let found =
-        found.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;
-    if found.access.sealing != Sealing::Open {
-        let detail = format!("{} is kept encrypted: it gives no filter and no order", found.wire());
+    let field =
+        field.ok_or_else(|| problem_at(column, &format!("{} has no attribute {name:?}", shape.name)))?;
+    if field.access.sealing != Sealing::Open {
+        let detail = format!("{} is kept encrypted: it gives no filter and no order", field.wire());
         return Err(problem_at(column, &detail));
     }
-    Ok(found)
+    Ok(field)
 }
 
-/// Adds the condition that some linked row matches.
+/// Adds the condition that a linked row matches.
 fn add_some(
     sql: &mut Sql,
     relation: &Relation,
-    sight: Sight<'_>,
+    visibility: Visibility<'_>,
     alias: &str,
     negate: bool,
     condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
@@ -113,7 +113,7 @@ fn add_some(
         return Err(Problem::invalid("A filter looks one set deep, not into sets of a set."));
     }
     sql.add(if negate { "t.rid NOT IN (" } else { "t.rid IN (" });
-    add_members(sql, relation, sight, condition)?;
+    add_members(sql, relation, visibility, condition)?;
     sql.add(")");
     Ok(())
 }
@@ -122,7 +122,7 @@ fn add_some(
 fn add_members(
     sql: &mut Sql,
     relation: &Relation,
-    sight: Sight<'_>,
+    visibility: Visibility<'_>,
     condition: impl FnOnce(&mut Sql) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
     sql.add(&format!(
@@ -131,18 +131,18 @@ fn add_members(
     ));
     if relation.target.reach.is_store() {
         sql.add("o.store = ");
-        sql.add_bound(sight.scope.store());
+        sql.add_bound(visibility.scope.store());
     } else {
         sql.add("TRUE");
     }
-    relation.target.add_nested_reach(sql, sight.scope);
-    (sight.linked)(sql, relation);
+    relation.target.add_nested_reach(sql, visibility.scope);
+    (visibility.linked)(sql, relation);
     sql.add(" AND ");
     condition(sql)
 }
 
-/// A filter for the rows that are linked to one given row, perhaps with further conditions.
-pub struct OfOne<'a> {
+/// A filter for the rows that are linked to one given row, optionally with further conditions.
+pub struct LinkedToOne<'a> {
     relation: &'a Relation,
     field: &'a Field,
     value: &'a Literal,
@@ -151,8 +151,8 @@ pub struct OfOne<'a> {
     pub rest: Option<Expression>,
 }
 
-impl<'a> OfOne<'a> {
-    /// Finds `set.id eq ".."` among the conditions that must all hold.
+impl<'a> LinkedToOne<'a> {
+    /// Finds `set.id eq ".."` among the conjuncts.
     pub fn find(shape: &'a Shape, filter: &'a Expression) -> Option<Self> {
         match filter {
             Expression::Compare { attribute, part: Some(part), operator: Operator::Equal, value, column } => {
@@ -162,24 +162,33 @@ impl<'a> OfOne<'a> {
                 is_id.then_some(Self { relation, field, value, column: *column, rest: None })
             }
             Expression::And(left, right) => {
-                let (found, other) = Self::find(shape, left)
-                    .map(|found| (found, right))
-                    .or_else(|| Self::find(shape, right).map(|found| (found, left)))?;
+                let (linked, other) = Self::find(shape, left)
+                    .map(|linked| (linked, right))
+                    .or_else(|| Self::find(shape, right).map(|linked| (linked, left)))?;
                 let other = other.as_ref().clone();
-                let rest = match found.rest {
+                let rest = match linked.rest {
                     Some(rest) => Expression::And(Box::new(rest), Box::new(other)),
                     None => other,
                 };
-                Some(Self { rest: Some(rest), ..found })
+                Some(Self { rest: Some(rest), ..linked })
             }
             _ => None,
         }
     }
 
     /// Adds the query for the numbers of the rows, as `rid`, each once.
-    pub fn add(&self, sql: &mut Sql, sight: Sight<'_>) -> Result<(), Problem> {
-        add_members(sql, self.relation, sight, |sql| {
-            add_comparison(sql, self.field, sight.scope, "o", Operator::Equal, self.value, self.column, false)
+    pub fn add(&self, sql: &mut Sql, visibility: Visibility<'_>) -> Result<(), Problem> {
+        add_members(sql, self.relation, visibility, |sql| {
+            add_comparison(
+                sql,
+                self.field,
+                visibility.scope,
+                "o",
+                Operator::Equal,
+                self.value,
+                self.column,
+                false,
+            )
         })
     }
 }
@@ -221,12 +230,12 @@ fn add_comparison(
         sql.add(&format!("{name} IS {}NULL", if negate { "" } else { "NOT " }));
         return Ok(());
     }
-    let tested = tested(field, operator, value).map_err(|detail| problem_at(column, &detail))?;
+    let comparand = comparand(field, operator, value).map_err(|detail| problem_at(column, &detail))?;
     sql.add(if negate { "(NOT (" } else { "(" });
-    match tested {
-        Tested::With(bound) => add_test(sql, &name, operator, bound),
-        Tested::OneOf(names) if names.is_empty() => sql.add("FALSE"),
-        Tested::OneOf(names) => {
+    match comparand {
+        Comparand::With(bound) => add_test(sql, &name, operator, bound),
+        Comparand::OneOf(names) if names.is_empty() => sql.add("FALSE"),
+        Comparand::OneOf(names) => {
             sql.add(&name);
             sql.add(" IN ");
             sql.add_list(names.into_iter().map(Value::from));
@@ -247,7 +256,7 @@ fn add_comparison(
 /// Adds `name operator value` in SQL that both engines support.
 fn add_test(sql: &mut Sql, name: &str, operator: Operator, value: Value) {
     let compare = |word: &str| format!("{name} {word} ");
-    // written out, so that an index of those for whom it is true can serve it
+    // literal, so that a partial index on true values can serve it
     if let Value::Bool(is_true) = value {
         return sql.add(if is_true { compare("= TRUE") } else { compare("= FALSE") }.as_str());
     }
@@ -300,27 +309,27 @@ fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-/// The value or values that a column is compared with.
-enum Tested {
+/// The right side of a comparison.
+enum Comparand {
     /// A value as the column stores it.
     With(Value),
-    /// Those of a choice's names that match.
+    /// The matching names of a choice.
     OneOf(Vec<&'static str>),
 }
 
-fn tested(field: &Field, operator: Operator, value: &Literal) -> Result<Tested, String> {
+fn comparand(field: &Field, operator: Operator, value: &Literal) -> Result<Comparand, String> {
     if let (Kind::Choice(names) | Kind::Numbered(names), Literal::Text(text)) = (field.kind, value)
         && let Some(fits) = part_test(operator)
         && !text.is_empty()
     {
         let part = text.to_ascii_lowercase();
-        let fitting = names.iter().copied().filter(|name| fits(&name.to_ascii_lowercase(), &part));
-        return Ok(Tested::OneOf(fitting.collect()));
+        let matching = names.iter().copied().filter(|name| fits(&name.to_ascii_lowercase(), &part));
+        return Ok(Comparand::OneOf(matching.collect()));
     }
-    bind_literal(field, operator, value).map(Tested::With)
+    bind_literal(field, operator, value).map(Comparand::With)
 }
 
-/// The test of an operator for a part of a text.
+/// The operator's test of a part of a text.
 fn part_test(operator: Operator) -> Option<fn(&str, &str) -> bool> {
     match operator {
         Operator::Contains => Some(|text, part| text.contains(part)),
@@ -352,8 +361,8 @@ fn bind_literal(field: &Field, operator: Operator, value: &Literal) -> Result<Va
                 .ok_or_else(|| format!("{name} has no value {text:?}: it is one of {}", names.join(", ")))
         }
         (Kind::Numbered(names), Literal::Int(index)) => {
-            let found = usize::try_from(*index).ok().and_then(|index| names.get(index));
-            found.map(|found| Value::from(*found)).ok_or_else(|| format!("{name} has no value {index}"))
+            let choice = usize::try_from(*index).ok().and_then(|index| names.get(index));
+            choice.map(|choice| Value::from(*choice)).ok_or_else(|| format!("{name} has no value {index}"))
         }
         (Kind::Id, Literal::Text(text)) => {
             parse_id(text).map(Value::Id).ok_or_else(|| format!("{name} compares with a UUID"))
@@ -381,7 +390,7 @@ mod tests {
     use super::after_prefix;
 
     #[test]
-    fn the_end_of_a_prefix_is_the_next_text() {
+    fn a_prefix_range_ends_before_the_next_text() {
         assert_eq!(after_prefix("an").as_deref(), Some("ao"));
         assert_eq!(after_prefix("a\u{10ffff}").as_deref(), Some("b"));
         assert_eq!(after_prefix("\u{d7ff}").as_deref(), Some("\u{e000}"));

@@ -1,4 +1,5 @@
-//! When a row was last changed, as an attribute of filters and orders: the number of its newest audit entry is that time.
+//! The time of a row's last change, as an attribute of filters and orders: the number of its newest audit entry
+//! is that time.
 
 use chancery_record::{SHOWN, Value, parse_timestamp, record};
 
@@ -15,7 +16,7 @@ record! {
     }
 }
 
-/// The attribute's name, which views of a resource alone have.
+/// The attribute's name, in views of a resource only.
 const NAME: &str = "lastEntry";
 
 /// Whether an attribute of a filter is the time of the last change.
@@ -23,7 +24,7 @@ pub fn is_last_change(shape: &Shape, attribute: &str) -> bool {
     shape.base.is_some() && attribute == NAME && shape.plan().last_entry_column.is_some()
 }
 
-/// Adds the comparison. Entries are numbered in microseconds; a time that a caller names has milliseconds.
+/// Adds the comparison. Entries are numbered in microseconds; a time of a caller has milliseconds.
 ///
 /// # Errors
 /// The literal is no date-time, or the operator compares none.

@@ -1,5 +1,5 @@
 //! Lists: complete, streamed in constant memory, or in pages. Always by key set, never by offset: the
-//! ten-thousandth page costs what the first does.
+//! ten-thousandth page costs as much as the first.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::{
     Answer, Call, Context, Problem, Relation, Reply, Shape, Sql,
     audit::event_cursor::TrailState,
     read::emit::write_row,
-    read::filter_sql::{OfOne, Sight, add_filter},
+    read::filter_sql::{LinkedToOne, Visibility, add_filter},
     read::load::{find_row, owner_of},
     read::page::{Page, Position, sort_value},
     read::rows::Rows,
@@ -31,8 +31,7 @@ pub fn list_where(call: &mut Call, tx: &mut Tx<'_>, condition: &dyn Fn(&mut Sql)
     list_rows(call, tx, None, condition)
 }
 
-/// Lists those rows of the operation's resource whose field holds the id of another row: the one that the
-/// path names.
+/// Lists those rows of the operation's resource whose field holds the id of another row, which the path names.
 ///
 /// # Errors
 /// A bad parameter; not found, where the other row does not exist.
@@ -56,7 +55,7 @@ pub struct Reading<'a> {
     pub page: Page,
     pub owner: Option<OwnerRow>,
     pub condition: &'a dyn Fn(&mut Sql),
-    /// A further condition on the rows of a set that the filter names, in which `o` is their table.
+    /// A further condition on the rows of a set in the filter, in which `o` is their table.
     pub linked: &'a dyn Fn(&mut Sql, &Relation),
 }
 
@@ -69,7 +68,7 @@ fn list_rows(
     let shape = call.request.op.shape;
     let reading = Reading { shape, page: Page::read(call, shape)?, owner, condition, linked: &|_, _| () };
     let mut answer = Answer::new(call.request.op.status);
-    // whoever goes on from here sees all that the list does not show
+    // returns the event cursor, so that the feed continues without a gap
     let trail = call.context.scope.store();
     let cursor = TrailState::read(tx, trail)?.end(trail).seal(&call.context);
     answer.headers.push(("x-event-cursor", cursor));
@@ -81,7 +80,7 @@ fn list_rows(
     }
     if reading.page.count.is_none()
         && reading.page.sort.is_none()
-        && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter))
+        && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| LinkedToOne::find(shape, filter))
     {
         call.answer.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
         call.answer.begin(answer.status, answer.headers.clone());
@@ -90,7 +89,7 @@ fn list_rows(
         return Ok(answer);
     }
     if let (Some(count), None) = (reading.page.count, reading.page.sort)
-        && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter))
+        && let Some(of_one) = reading.page.filter.as_ref().and_then(|filter| LinkedToOne::find(shape, filter))
         && reading.are_few(&call.context, tx, &of_one)?
     {
         let (rids, next) = reading.page_of_members(&call.context, tx, &of_one, count)?;
@@ -110,15 +109,15 @@ fn list_rows(
     call.answer.bytes.extend_from_slice(if wrapped { b"{\"items\":[" } else { b"[" });
     let mut first = true;
     loop {
-        let wanted = left.map_or(LIST, |left| left.min(LIST));
-        let rows = reading.chunk(&call.context, tx, part, from.as_ref(), wanted)?;
-        let full = rows.ends.len() == wanted;
+        let limit = left.map_or(LIST, |left| left.min(LIST));
+        let rows = reading.chunk(&call.context, tx, part, from.as_ref(), limit)?;
+        let full = rows.ends.len() == limit;
         from = rows.last.clone().or(from);
         left = left.map(|left| left - rows.ends.len());
         let ends_page = left == Some(0);
         if ends_page && let Some(last) = &from {
-            // only looking for a further row shows whether there is one
-            if reading.goes_on(&call.context, tx, part, last)? {
+            // only a query for a further row shows whether there is one
+            if reading.has_more(&call.context, tx, part, last)? {
                 answer.headers.push(("link", reading.page.next_link(call, last)));
             }
         }
@@ -147,10 +146,10 @@ fn close(call: &mut Call, wrapped: bool, total: i64) {
     }
 }
 
-/// How many rows linked to one given row are queried at a time: their numbers and keys alone.
-const MEMBERS: usize = 100_000;
-/// Of how many linked rows at most a page begins at the links. Where there are more, walking all rows finds a page of
-/// them sooner than sorting them all.
+/// Rows linked to one given row that are queried at a time: their numbers and keys alone.
+const MEMBER_WINDOW: usize = 100_000;
+/// The most linked rows with which a page begins at the links. Where there are more, walking all rows finds a
+/// page of them sooner than sorting them all.
 const FEW: usize = 5_000;
 
 /// The parts of a sorted list: the rows with a value of the sort attribute, then those without.
@@ -175,8 +174,8 @@ impl Reading<'_> {
         self.shape.key().map_or("id", |key| key.column)
     }
 
-    fn sight<'a>(&'a self, context: &'a Context) -> Sight<'a> {
-        Sight { scope: &context.scope, linked: self.linked }
+    fn visibility<'a>(&'a self, context: &'a Context) -> Visibility<'a> {
+        Visibility { scope: &context.scope, linked: self.linked }
     }
 
     /// Adds the conditions that limit the list to the requested rows.
@@ -184,18 +183,22 @@ impl Reading<'_> {
         (self.condition)(sql);
         if let Some(filter) = &self.page.filter {
             sql.add(" AND ");
-            add_filter(sql, self.shape, self.sight(context), "t", filter, false)?;
+            add_filter(sql, self.shape, self.visibility(context), "t", filter, false)?;
         }
         Ok(())
     }
 
     /// The statement for the numbers and keys of the rows that are linked to one given row, in the order of
-    /// their keys. It begins at the links and sorts the linked rows, rather than walking an index of all
-    /// rows.
-    fn members(&self, context: &Context, of_one: &OfOne<'_>, after: Option<&Value>) -> Result<Sql, Problem> {
+    /// their keys. It begins at the links and sorts the linked rows, instead of walking an index of all rows.
+    fn members(
+        &self,
+        context: &Context,
+        of_one: &LinkedToOne<'_>,
+        after: Option<&Value>,
+    ) -> Result<Sql, Problem> {
         let key = self.key();
         let mut sql = self.shape.begin(context, &format!("SELECT t.rid, t.{key} FROM ("));
-        of_one.add(&mut sql, self.sight(context))?;
+        of_one.add(&mut sql, self.visibility(context))?;
         // a cross join makes SQLite begin with the links; PostgreSQL does by its estimate of their number
         sql.add(&format!(") s CROSS JOIN {} t WHERE t.rid = s.rid AND ", self.shape.source()));
         let owner = self.owner.as_ref().map(|owner| owner.rid);
@@ -203,7 +206,7 @@ impl Reading<'_> {
         (self.condition)(&mut sql);
         if let Some(rest) = &of_one.rest {
             sql.add(" AND ");
-            add_filter(&mut sql, self.shape, self.sight(context), "t", rest, false)?;
+            add_filter(&mut sql, self.shape, self.visibility(context), "t", rest, false)?;
         }
         let (than, order) = if self.page.descending { ("<", " DESC") } else { (">", "") };
         let from = after.or(self.page.from.as_ref().map(|from| &from.key));
@@ -211,62 +214,73 @@ impl Reading<'_> {
             sql.add(&format!(" AND t.{key} {than} "));
             sql.add_bound(from.clone());
         }
-        sql.add(&format!(" ORDER BY COALESCE(t.{key}, t.{key}){order} LIMIT {MEMBERS}"));
+        sql.add(&format!(" ORDER BY COALESCE(t.{key}, t.{key}){order} LIMIT {MEMBER_WINDOW}"));
         Ok(sql)
     }
 
     /// Writes the rows that are linked to one given row.
-    fn write_members(&self, call: &mut Call, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<(), Problem> {
+    fn write_members(
+        &self,
+        call: &mut Call,
+        tx: &mut Tx<'_>,
+        of_one: &LinkedToOne<'_>,
+    ) -> Result<(), Problem> {
         let Some((_, key)) = self.column_of(self.key()) else { return Ok(()) };
         let (mut after, mut first) = (None, true);
         loop {
             let sql = self.members(&call.context, of_one, after.as_ref())?;
-            let mut found = Vec::new();
+            let mut rids = Vec::new();
             tx.query(&sql.text, &sql.parameters, |row| {
-                found.push(row.int(0)?);
-                if found.len() == MEMBERS {
+                rids.push(row.int(0)?);
+                if rids.len() == MEMBER_WINDOW {
                     after = Some(row.value(1, &key.kind)?);
                 }
                 Ok(())
             })?;
-            for chunk in found.chunks(LIST) {
+            for chunk in rids.chunks(LIST) {
                 self.rows_of(&call.context, tx, chunk)?.write(call, tx, self.shape, &mut first)?;
             }
-            if found.len() < MEMBERS {
+            if rids.len() < MEMBER_WINDOW {
                 return Ok(());
             }
         }
     }
 
     /// Whether few rows are linked to the given row.
-    pub fn are_few(&self, context: &Context, tx: &mut Tx<'_>, of_one: &OfOne<'_>) -> Result<bool, Problem> {
+    pub fn are_few(
+        &self,
+        context: &Context,
+        tx: &mut Tx<'_>,
+        of_one: &LinkedToOne<'_>,
+    ) -> Result<bool, Problem> {
         let mut sql = self.shape.begin(context, "SELECT count(*) FROM (SELECT s.rid FROM (");
-        of_one.add(&mut sql, self.sight(context))?;
+        of_one.add(&mut sql, self.visibility(context))?;
         sql.add(&format!(") s LIMIT {}) n", FEW + 1));
         let count = tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0);
         Ok(usize::try_from(count).is_ok_and(|count| count <= FEW))
     }
 
-    /// The numbers of a page of the rows that are linked to one given row, and the last one's position if others follow.
+    /// The numbers of a page of the rows that are linked to one given row, and the last one's position if
+    /// others follow.
     pub fn page_of_members(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
-        of_one: &OfOne<'_>,
+        of_one: &LinkedToOne<'_>,
         count: usize,
     ) -> Result<(Vec<i64>, Option<Position>), Problem> {
         let Some((_, key)) = self.column_of(self.key()) else { return Ok((Vec::new(), None)) };
         let sql = self.members(context, of_one, None)?;
-        let (mut rids, mut last, mut goes_on) = (Vec::new(), None, false);
+        let (mut rids, mut last, mut has_more) = (Vec::new(), None, false);
         tx.query(&sql.text, &sql.parameters, |row| {
-            goes_on = rids.len() == count;
+            has_more = rids.len() == count;
             if rids.len() < count {
                 rids.push(row.int(0)?);
                 last = Some(Position { sort: Value::Null, key: row.value(1, &key.kind)? });
             }
             Ok(())
         })?;
-        Ok((rids, last.filter(|_| goes_on)))
+        Ok((rids, last.filter(|_| has_more)))
     }
 
     /// The rows with these numbers, in this order.
@@ -278,7 +292,7 @@ impl Reading<'_> {
         };
         sql.add(" AND t.rid IN ");
         sql.add_list(rids.iter().copied().map(Value::Int));
-        let mut found = HashMap::with_capacity(rids.len());
+        let mut json_by_rid = HashMap::with_capacity(rids.len());
         tx.query(&sql.text, &sql.parameters, |row| {
             let mut json = Vec::new();
             write_row(
@@ -288,12 +302,12 @@ impl Reading<'_> {
                 row,
                 &mut json,
             )?;
-            found.insert(row.int(0)?, json);
+            json_by_rid.insert(row.int(0)?, json);
             Ok(())
         })?;
         let mut rows = Rows::default();
         for rid in rids {
-            if let Some(json) = found.remove(rid) {
+            if let Some(json) = json_by_rid.remove(rid) {
                 rows.json.extend_from_slice(&json);
                 rows.ends.push((*rid, rows.json.len()));
             }
@@ -331,7 +345,7 @@ impl Reading<'_> {
         Ok(sql)
     }
 
-    /// Adds the condition for rows of a part after a position; returns the order that goes with it.
+    /// Adds the condition for rows of a part after a position; returns the matching order.
     fn add_position(&self, sql: &mut Sql, part: Part, from: Option<&Position>) -> String {
         let key = self.key();
         let after_key = |sql: &mut Sql, than: &str| {
@@ -411,7 +425,7 @@ impl Reading<'_> {
     }
 
     /// Whether rows follow a position.
-    fn goes_on(
+    fn has_more(
         &self,
         context: &Context,
         tx: &mut Tx<'_>,
@@ -428,7 +442,7 @@ impl Reading<'_> {
     }
 }
 
-/// The statement with which a list filtered by `filter` begins, or goes on after a key, for looking at its plan.
+/// The first statement of a list filtered by `filter`, or the one after a key, to examine its query plan.
 ///
 /// # Errors
 /// The filter is invalid.
@@ -443,7 +457,7 @@ pub fn list_statement(
     let mut page = Page::default();
     (page.filter, page.descending, page.from) = (filter, descending, from);
     let reading = Reading { shape, page, owner: None, condition: &|_| (), linked: &|_, _| () };
-    match reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)) {
+    match reading.page.filter.as_ref().and_then(|filter| LinkedToOne::find(shape, filter)) {
         Some(of_one) => reading.members(context, &of_one, None),
         None => reading.statement(context, reading.first_part(), reading.page.from.as_ref(), LIST),
     }

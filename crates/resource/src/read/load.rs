@@ -1,4 +1,4 @@
-//! Finding rows: the one that a path names, its owner, rows by their numbers or keys.
+//! Finding rows: by the path, by owner, by numbers or keys.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use crate::{
     read::emit::StoredRow, read::filter_sql::add_prefix, read::sql::LIST,
 };
 
-/// The owning row, which the path names first.
+/// The owning row, which comes first in the path.
 pub fn owner_of(call: &Call, tx: &mut Tx<'_>, shape: &Shape) -> Result<Option<OwnerRow>, Problem> {
     owner_in(&call.request, &call.context, tx, shape)
 }
 
-/// The owning row, which the path of a request names first.
+/// The owning row, which comes first in the path of a request.
 pub fn owner_in(
     request: &Request,
     context: &Context,
@@ -40,11 +40,11 @@ pub fn find_owner(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -
     let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
     shape.add_reach(&mut sql, &context.scope, None);
     let sql = sql.push(" AND t.id = ").bind(id);
-    let found = tx.one(&sql.text, &sql.parameters, |row| {
+    let owner = tx.one(&sql.text, &sql.parameters, |row| {
         let person_key = if row.is_null(1)? { None } else { Some(row.bytes(1)?.to_vec()) };
         Ok(OwnerRow { rid: row.int(0)?, id, person_key })
     })?;
-    found.ok_or_else(|| Problem::not_found(shape.name))
+    owner.ok_or_else(|| Problem::not_found(shape.name))
 }
 
 /// The key in the path, after the owner's.
@@ -143,9 +143,6 @@ pub fn load(
 }
 
 /// Loads those rows with these numbers that are within the scope, in no order.
-///
-/// # Errors
-/// The store's.
 pub fn load_rows(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -156,9 +153,6 @@ pub fn load_rows(
 }
 
 /// The same for rows in quarantine.
-///
-/// # Errors
-/// The store's.
 pub fn load_hidden_rows(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -191,9 +185,6 @@ fn load_some(
 }
 
 /// Loads the first rows within the scope, at most this many.
-///
-/// # Errors
-/// The store's.
 pub fn load_first(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -209,7 +200,7 @@ pub fn load_first(
     Ok(rows)
 }
 
-/// Loads the row that a statement begun by [`Shape::select`] finds.
+/// Loads the row that a statement of [`Shape::select`] returns.
 ///
 /// # Errors
 /// Not found.
@@ -220,20 +211,20 @@ pub fn load_by(
     owner: Option<&OwnerRow>,
     sql: &Sql,
 ) -> Result<StoredRow, Problem> {
-    let found =
+    let stored =
         tx.one(&sql.text, &sql.parameters, |row| StoredRow::read(shape, &context.scope, owner, row))?;
-    found.ok_or_else(|| Problem::not_found(shape.name))
+    stored.ok_or_else(|| Problem::not_found(shape.name))
 }
 
-/// The same with only the row's number: to be a part of statements that find what is beside the row.
+/// The same with only the row's number: a subquery for statements on related data of the row.
 pub fn number_of(shape: &Shape, sql: &Sql) -> Sql {
     let condition = sql.text.get(shape.plan().select.len()..).unwrap_or_default();
     let text = format!("SELECT t.rid FROM {} t WHERE {condition}", shape.source());
     Sql { text, parameters: sql.parameters.clone() }
 }
 
-/// Loads the row that a statement begun by [`Shape::select`] finds, and gives `take` what others find, with their places,
-/// in one exchange.
+/// Loads the row that a statement of [`Shape::select`] returns. Passes the rows of the other statements to
+/// `take`, with their statements' indexes, in one round trip.
 ///
 /// # Errors
 /// Not found.
@@ -248,25 +239,22 @@ pub fn load_beside(
         .chain(others)
         .map(|sql| (sql.text.as_str(), sql.parameters.as_slice()))
         .collect();
-    let mut found = None;
-    tx.query_all(&statements, &mut |place, row| {
-        if let Some(place) = place.checked_sub(1) {
-            return take(place, row);
+    let mut stored = None;
+    tx.query_all(&statements, &mut |index, row| {
+        if let Some(index) = index.checked_sub(1) {
+            return take(index, row);
         }
-        found = Some(StoredRow::read(shape, &context.scope, None, row)?);
+        stored = Some(StoredRow::read(shape, &context.scope, None, row)?);
         Ok(())
     })?;
-    found.ok_or_else(|| Problem::not_found(shape.name))
+    stored.ok_or_else(|| Problem::not_found(shape.name))
 }
 
-/// Takes the rows that statements find, with the statements' places.
+/// Receives rows of statements, each with its statement's index.
 pub type Take<'a> = &'a mut dyn FnMut(usize, &Row<'_>) -> Result<(), chancery_store::Error>;
 
-/// Loads the rows that several statements begun by [`Shape::select`] find, each with its statement's place, in one
-/// exchange.
-///
-/// # Errors
-/// The store's.
+/// Loads the rows of several statements of [`Shape::select`], each with its statement's index, in one round
+/// trip.
 pub fn load_found(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -274,12 +262,12 @@ pub fn load_found(
     statements: &[Sql],
 ) -> Result<Vec<(usize, StoredRow)>, Problem> {
     let texts: Vec<_> = statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
-    let mut found = Vec::new();
-    tx.query_all(&texts, &mut |place, row| {
-        found.push((place, StoredRow::read(shape, &context.scope, None, row)?));
+    let mut rows = Vec::new();
+    tx.query_all(&texts, &mut |index, row| {
+        rows.push((index, StoredRow::read(shape, &context.scope, None, row)?));
         Ok(())
     })?;
-    Ok(found)
+    Ok(rows)
 }
 
 /// Loads a row in quarantine.
@@ -296,13 +284,13 @@ pub fn load_hidden(
     load_by(context, tx, shape, None, &sql)
 }
 
-/// The most bytes of text and binary values that the rows of a batch may hold together.
+/// The most bytes of text and binary values in the rows of a batch.
 const MAX_LOADED: usize = 128 << 20;
 
 /// Loads rows by their keys, some hundred at a time; returns them by their keys as text (see [`key_name`]).
 ///
 /// # Errors
-/// Rows that are too large together; the store's.
+/// Rows that are too large together.
 pub fn load_keys(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -310,7 +298,7 @@ pub fn load_keys(
     owner: Option<&OwnerRow>,
     keys: &[Value],
 ) -> Result<HashMap<String, StoredRow>, Problem> {
-    let mut found = HashMap::with_capacity(keys.len());
+    let mut by_key = HashMap::with_capacity(keys.len());
     let index = shape.plan().key;
     let column = shape.key().map_or("id", |key| key.column);
     let mut loaded = 0;
@@ -322,7 +310,7 @@ pub fn load_keys(
             if loaded <= MAX_LOADED {
                 let stored = StoredRow::read(shape, &context.scope, owner, row)?;
                 loaded += stored.values.iter().map(Value::size).sum::<usize>();
-                found.insert(key_name(stored.value(index)), stored);
+                by_key.insert(key_name(stored.value(index)), stored);
             }
             Ok(())
         })?;
@@ -331,7 +319,7 @@ pub fn load_keys(
             return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
         }
     }
-    Ok(found)
+    Ok(by_key)
 }
 
 /// A key as text.

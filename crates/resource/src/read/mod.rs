@@ -1,4 +1,4 @@
-//! How rows are found and answered: filters, lists, pages, nested sets.
+//! Reading rows: filters, lists, pages, nested sets.
 
 pub mod answer;
 pub mod answer_many;

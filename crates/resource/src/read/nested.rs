@@ -7,15 +7,15 @@ use crate::{
     Out, Problem, Relation, Scope, Shape, Sql, read::emit::write_no_relations, seal::sealed::is_sealed,
 };
 
-/// How many links of one relation are read at a time, for all rows at hand. Where there are more, the rest is
-/// read row by row while writing.
+/// Links of one relation that are read at a time, for all rows at hand. Where there are more, the rest is read
+/// row by row while writing.
 const WINDOW: usize = 8192;
 
 /// The nested items of some rows in one relation, as JSON.
 #[derive(Default)]
 pub struct Items {
     json: Vec<u8>,
-    /// The rows' numbers, each with the end of the row's items; they begin where those of the row before end.
+    /// The rows' numbers, each with the end offset of its items; they begin at the end of the row before.
     ends: Vec<(i64, usize)>,
     /// The last linked row of the last row, after which a long set continues.
     last: i64,
@@ -23,7 +23,7 @@ pub struct Items {
 }
 
 impl Items {
-    fn take(&mut self, relation: &Relation, row: &Row<'_>) -> Result<(), chancery_store::Error> {
+    fn push_row(&mut self, relation: &Relation, row: &Row<'_>) -> Result<(), chancery_store::Error> {
         let (own, other) = (row.int(0)?, row.int(1)?);
         if self.ends.last().is_some_and(|(rid, _)| *rid == own) {
             self.json.push(b',');
@@ -47,7 +47,7 @@ impl Items {
     fn of(&self, rid: i64) -> (&[u8], bool) {
         let cut = self.count >= WINDOW;
         let Ok(at) = self.ends.binary_search_by_key(&rid, |(own, _)| *own) else {
-            // after the row at which reading was cut off, nothing is known of a row's items
+            // beyond the row at which reading was cut off, a row's items are unknown
             let beyond = cut && self.ends.last().is_some_and(|(own, _)| rid > *own);
             return (&[], !beyond);
         };
@@ -70,7 +70,7 @@ fn write_item(relation: &Relation, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(
             column += 1;
         }
         match row.cell(column)? {
-            // a secret is shown only by the resource that it belongs to
+            // a secret is shown only by its own resource
             Cell::Text(text) if field.access.sealing == Sealing::Secret && is_sealed(text) => {
                 write_cell(&field.kind, Cell::Null, out);
             }
@@ -96,7 +96,7 @@ fn select(relation: &Relation) -> Sql {
     ))
 }
 
-/// Limits the items to those that the caller may see, and sorts them.
+/// Limits the items to those visible to the caller, and sorts them.
 fn order(relation: &Relation, scope: &Scope, mut sql: Sql) -> Sql {
     relation.target.add_nested_reach(&mut sql, scope);
     sql.push(&format!(" ORDER BY m.{}, m.{} LIMIT {WINDOW}", relation.own, relation.other))
@@ -131,13 +131,13 @@ pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit:
     sql.push(&format!(" ORDER BY m.{other} LIMIT {limit}"))
 }
 
-/// How many items were read, and whether there may be more of them.
+/// The number of items read, and whether there may be more.
 pub fn count(items: &[Items]) -> (usize, bool) {
     let all = items.iter().map(Items::size).all(|(_, is_all)| is_all);
     (items.iter().map(|items| items.count).sum(), !all)
 }
 
-/// Whether the items of one row are too many to be held in memory.
+/// Whether the items of one row are too many for memory.
 pub fn are_many(items: &[Items], bound: usize) -> bool {
     let sizes = items.iter().map(Items::size);
     let (size, all) = sizes.fold((0, true), |(size, all), (more, is_all)| (size + more, all && is_all));
@@ -152,7 +152,7 @@ pub fn collect(
     row: &Row<'_>,
 ) -> Result<(), chancery_store::Error> {
     match (relations.get(index), items.get_mut(index)) {
-        (Some(relation), Some(items)) => items.take(relation, row),
+        (Some(relation), Some(items)) => items.push_row(relation, row),
         _ => Ok(()),
     }
 }
@@ -215,8 +215,7 @@ fn write_set(
     Ok(())
 }
 
-/// Reads one relation of these rows, at most `sql::LIST` of them: for each the JSON that [`write()`] would
-/// write.
+/// Reads one relation of these rows, at most `sql::LIST` of them: for each the JSON of [`write()`].
 pub fn sets(
     tx: &mut Tx<'_>,
     relation: &Relation,
@@ -224,7 +223,7 @@ pub fn sets(
     rids: &[i64],
 ) -> Result<Vec<serde_json::Value>, Problem> {
     let (mut items, mut out, sql) = (Items::default(), Out::default(), of_rows(relation, scope, rids));
-    tx.query(&sql.text, &sql.parameters, |row| items.take(relation, row))?;
+    tx.query(&sql.text, &sql.parameters, |row| items.push_row(relation, row))?;
     let mut sets = Vec::with_capacity(rids.len());
     for rid in rids {
         if !relation.single {

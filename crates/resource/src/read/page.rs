@@ -10,8 +10,9 @@ use crate::{
 /// The most items of a page.
 pub const MAX_COUNT: usize = 1000;
 
-const KNOWN: [&str; 7] = ["filter", "sortBy", "sortOrder", "count", "cursor", "includeTotal", QUARANTINED];
-/// The query parameter that requests the rows in quarantine, of a resource that has one.
+const PARAMETERS: [&str; 7] =
+    ["filter", "sortBy", "sortOrder", "count", "cursor", "includeTotal", QUARANTINED];
+/// The query parameter that requests rows in quarantine, of a resource that has one.
 const QUARANTINED: &str = "quarantined";
 
 /// The parameters of a requested list.
@@ -41,15 +42,16 @@ impl Page {
     pub fn read(call: &Call, shape: &'static Shape) -> Result<Self, Problem> {
         let has_quarantine = shape.deletes.deletion.hiding().is_some();
         let known: Vec<&str> =
-            KNOWN.into_iter().filter(|name| has_quarantine || *name != QUARANTINED).collect();
+            PARAMETERS.into_iter().filter(|name| has_quarantine || *name != QUARANTINED).collect();
         if let Some((name, _)) = call.request.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             return Err(Problem::invalid(format!(
                 "There is no query parameter {name:?} here; there are {}.",
                 known.join(", ")
             )));
         }
-        if let Some(name) =
-            KNOWN.iter().find(|name| call.request.query.iter().filter(|(key, _)| key == *name).count() > 1)
+        if let Some(name) = PARAMETERS
+            .iter()
+            .find(|name| call.request.query.iter().filter(|(key, _)| key == *name).count() > 1)
         {
             return Err(Problem::invalid(format!("The query parameter {name} is there twice.")));
         }
@@ -66,14 +68,14 @@ impl Page {
         let quarantined = flag(call, QUARANTINED)?;
         let context = context(call);
         let from = call.request.query("cursor").map(|cursor| {
-            let foreign = || {
+            let invalid = || {
                 Problem::invalid(
                     "The cursor does not belong to this list. Follow the Link of the answer before, \
                  with the same filter and order, or begin again without a cursor.",
                 )
             };
-            let values = call.context.app.cursors.open(&context, cursor).ok_or_else(foreign)?;
-            let [sort, key] = <[Value; 2]>::try_from(values).map_err(|_| foreign())?;
+            let values = call.context.app.cursors.open(&context, cursor).ok_or_else(invalid)?;
+            let [sort, key] = <[Value; 2]>::try_from(values).map_err(|_| invalid())?;
             Ok::<_, Problem>(Position { sort, key })
         });
         // a cursor without a count continues with pages of the greatest size
@@ -87,8 +89,8 @@ impl Page {
         let cursor =
             call.context.app.cursors.seal(&self.context, &[position.sort.clone(), position.key.clone()]);
         let path = call.request.address.split('?').next().unwrap_or_default();
-        let kept = call.request.address.split_once('?').map_or("", |(_, query)| query);
-        let mut query: Vec<&str> = kept
+        let original = call.request.address.split_once('?').map_or("", |(_, query)| query);
+        let mut query: Vec<&str> = original
             .split('&')
             .filter(|part| {
                 !part.is_empty() && !part.starts_with("cursor=") && !part.starts_with("includeTotal=")
@@ -145,7 +147,7 @@ pub fn sort_field(shape: &'static Shape, name: &str) -> Result<&'static Field, P
     Ok(field)
 }
 
-/// The value by which rows are sorted by a field.
+/// The sort key of a field's value.
 pub fn sort_value(field: &Field, value: Value) -> Value {
     match value {
         Value::Text(text) if field.access.folded => Value::Text(fold(&text)),

@@ -24,20 +24,20 @@ pub struct Preconditions {
 }
 
 impl Preconditions {
-    /// Whether `If-Match` holds: it names the item's `ETag` or its quoted token.
+    /// Whether `If-Match` holds: it contains the item's `ETag` or its quoted token.
     fn matches(&self, tag: &str, token: Option<&str>) -> bool {
-        let Some(wanted) = &self.if_match else { return true };
+        let Some(expected) = &self.if_match else { return true };
         let is_token = |one: &str| token.is_some_and(|token| one == format!("\"{token}\""));
-        wanted.split(',').map(uncoded).any(|one| one == "*" || one == tag || is_token(&one))
+        expected.split(',').map(uncoded).any(|one| one == "*" || one == tag || is_token(&one))
     }
 
-    /// Evaluates the conditions for reading an existing item; returns the status to answer with.
+    /// Evaluates the conditions for reading an existing item; returns the response status.
     ///
     /// # Errors
     /// `If-Match` does not hold.
     pub fn judge(&self, tag: &str, token: Option<&str>) -> Result<u16, Problem> {
         if !self.matches(tag, token) {
-            return Err(failed(tag.to_owned()));
+            return Err(precondition_failed(tag.to_owned()));
         }
         // by weak comparison
         let known = self.if_none_match.as_ref().is_some_and(|known| {
@@ -48,19 +48,19 @@ impl Preconditions {
     }
 }
 
-/// The tag without the suffix for the content coding that the body was sent in.
+/// The tag without the suffix of the content coding of the body.
 fn uncoded(tag: &str) -> Cow<'_, str> {
     let tag = tag.trim();
     let coded = [".zstd\"", ".br\"", ".gzip\""].iter().find_map(|coding| tag.strip_suffix(coding));
     coded.map_or(Cow::Borrowed(tag), |tag| Cow::Owned(format!("{tag}\"")))
 }
 
-fn failed(current: String) -> Problem {
+fn precondition_failed(current: String) -> Problem {
     let detail = "If-Match names another state of the item. Read it again and send its present ETag.";
     Problem::new(ProblemKind::PreconditionFailed, detail).with_header("etag", current)
 }
 
-/// The token in the JSON of an item. A caller's text cannot be taken for it, because quotes in text are
+/// The token in the JSON of an item. A caller's text cannot be mistaken for it, because quotes in text are
 /// escaped.
 pub fn token_in(json: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(json).ok()?;
@@ -80,7 +80,8 @@ pub fn check_if_match(
     check_match((&call.request.preconditions, &call.context), tx, shape, was, &mut call.answer)
 }
 
-/// Checks `If-Match` as [`check_if_match`] does. The representation is written to `out` and removed again where it must be read.
+/// Checks `If-Match` as [`check_if_match`] does. Where the representation must be read, it is written to `out`
+/// and removed again.
 ///
 /// # Errors
 /// The condition does not hold.
@@ -95,14 +96,14 @@ pub fn check_match(
         return Ok(());
     }
     let token = token_of(shape, was).unwrap_or_default();
-    // most conditions name the token; only for others is the representation read
+    // most conditions contain the token; only for others is the representation read
     if preconditions.matches("*", None) || preconditions.matches(&format!("\"{token}\""), None) {
         return Ok(());
     }
     write_stored_to((context, out), tx, shape, was)?;
     let current = out.tag.take().unwrap_or_else(|| etag(&out.bytes));
     out.bytes.clear();
-    if preconditions.matches(&current, None) { Ok(()) } else { Err(failed(current)) }
+    if preconditions.matches(&current, None) { Ok(()) } else { Err(precondition_failed(current)) }
 }
 
 /// The concurrency token of a row.
@@ -113,8 +114,8 @@ fn token_of<'a>(shape: &Shape, row: &'a StoredRow) -> Option<&'a str> {
     }
 }
 
-/// The answer without a body, as the caller preferred. Its tag is the quoted token, which holds for
-/// `If-Match` and needs no reading of nested items.
+/// The answer without a body, as the caller preferred. Its tag is the quoted token, which holds for `If-Match`
+/// and needs no reading of nested items.
 pub fn minimal(call: &Call, shape: &Shape, stored: &StoredRow) -> Answer {
     let mut answer = Answer::new(call.request.op.status);
     if let Some(token) = token_of(shape, stored) {
@@ -123,14 +124,11 @@ pub fn minimal(call: &Call, shape: &Shape, stored: &StoredRow) -> Answer {
     answer
 }
 
-/// How many versions are read at a time.
+/// Versions that are read at a time.
 const WINDOW: usize = 8192;
 
-/// The tag of an item that is too large to be held in memory: a digest of its own members, and of the
-/// versions of its nested items in their order.
-///
-/// # Errors
-/// The store's.
+/// The tag of an item that is too large for memory: a digest of its own members, and of the versions of its
+/// nested items in their order.
 pub fn version_tag(
     tx: &mut Tx<'_>,
     shape: &Shape,
@@ -166,28 +164,28 @@ mod tests {
     use super::{Preconditions, token_in};
 
     #[test]
-    fn tags_and_tokens_are_named() {
-        let given = |if_match: Option<&str>, if_none_match: Option<&str>| Preconditions {
+    fn conditions_match_by_tag_or_token() {
+        let conditions = |if_match: Option<&str>, if_none_match: Option<&str>| Preconditions {
             if_match: if_match.map(str::to_owned),
             if_none_match: if_none_match.map(str::to_owned),
         };
-        let judged = |conditions: Preconditions| {
+        let evaluated = |conditions: Preconditions| {
             conditions.judge("\"a\"", Some("t")).map_err(|problem| problem.status())
         };
         for good in ["\"a.br\"", "\"a\"", "\"x\", \"a\"", "\"t\"", "*"] {
-            assert_eq!(judged(given(Some(good), None)), Ok(200), "{good}");
+            assert_eq!(evaluated(conditions(Some(good), None)), Ok(200), "{good}");
         }
         for wrong in ["\"x\"", "W/\"a\"", "a", "t", ""] {
-            assert_eq!(judged(given(Some(wrong), Some("\"a\""))), Err(412), "{wrong}");
+            assert_eq!(evaluated(conditions(Some(wrong), Some("\"a\""))), Err(412), "{wrong}");
         }
         for known in ["\"a\"", "W/\"a\"", "\"x\", \"a\"", "*"] {
-            assert_eq!(judged(given(None, Some(known))), Ok(304), "{known}");
+            assert_eq!(evaluated(conditions(None, Some(known))), Ok(304), "{known}");
         }
-        assert_eq!(judged(given(None, Some("\"t\""))), Ok(200));
+        assert_eq!(evaluated(conditions(None, Some("\"t\""))), Ok(200));
     }
 
     #[test]
-    fn a_token_is_the_items_own() {
+    fn the_token_is_not_taken_from_text_or_nested_items() {
         let json = br#"{"name":"\"concurrencyToken\":\"x\"","concurrencyToken":"t","others":[{"concurrencyToken":"o"}]}"#;
         assert_eq!(token_in(json), Some("t"));
         assert_eq!(token_in(b"{}"), None);

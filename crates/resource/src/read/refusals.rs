@@ -1,17 +1,17 @@
-//! Checks stored rows as a write of the same values would be checked: a release can have stricter rules, and stored rows are not
-//! changed.
+//! Validates stored rows as a write of the same values is validated: a release can have stricter rules, and
+//! stored rows are not changed.
 
 use chancery_record::{Column, DefaultValue, Draft, Field, Kind, Provided, Sealing, Value, refusal_of};
 use chancery_store::{Error, Row, Tx};
 
 use crate::{FieldFault, MasterKey, Problem, Shape, open_secret, seal::sealed::is_sealed};
 
-/// The rows that are read at a time, and those of resources whose items can be large.
-const PIECES: (i64, i64) = (100, 8);
+/// Rows that are read at a time, and those of resources whose items can be large.
+const CHUNK_SIZES: (i64, i64) = (100, 8);
 /// The most characters of a name that are reported.
-const MOST_OF_NAME: usize = 100;
+const MAX_NAME: usize = 100;
 
-/// What a write would refuse of a stored row.
+/// A stored row that a write would refuse, with the reason.
 #[derive(Debug)]
 pub struct StoredRefusal {
     /// The name of the resource.
@@ -20,28 +20,26 @@ pub struct StoredRefusal {
     pub key: String,
     /// The display name of the row; empty if it has none.
     pub name: String,
-    /// The field, as it is named on the wire.
+    /// The field's name on the wire.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
-/// Finds what else this release refuses of a row than its fields and its record's rules do: gets its values, unsealed.
+/// Validates a stored row beyond its fields and its record's rules: gets its values, unsealed.
 pub type FindRefusals = fn(&mut Tx<'_>, &Shape, &[Value]) -> Result<Vec<FieldFault>, Problem>;
 
 impl Shape {
-    /// Checks the next rows after a row number, and reports what is wrong with each. The schema may be that of an older release:
-    /// columns that do not exist yet have their defaults. Returns the number of the last row; `None` if there are no more.
-    ///
-    /// # Errors
-    /// The store's.
+    /// Validates the next rows after a row number, and reports the violations of each. The schema may be that
+    /// of an older release: columns that do not exist yet have their defaults. Returns the number of the last
+    /// row; `None` if there are no more.
     pub fn judge_stored(
         &'static self,
         tx: &mut Tx<'_>,
         master: &MasterKey,
         after: i64,
-        further: FindRefusals,
-        tell: &mut dyn FnMut(StoredRefusal),
+        check_further: FindRefusals,
+        report: &mut dyn FnMut(StoredRefusal),
     ) -> Result<Option<i64>, Problem> {
         if !self.fields.iter().any(is_written) {
             return Ok(None);
@@ -55,7 +53,7 @@ impl Shape {
             return Ok(None);
         }
         let names: Vec<&str> = read.iter().map(|field| field.column).collect();
-        let count = if self.reads.large { PIECES.1 } else { PIECES.0 };
+        let count = if self.reads.large { CHUNK_SIZES.1 } else { CHUNK_SIZES.0 };
         let text = format!(
             "SELECT t.rid, {} FROM {} t WHERE t.rid > ?1 ORDER BY t.rid LIMIT {count}",
             names.join(", "),
@@ -70,20 +68,20 @@ impl Shape {
         for mut values in rows {
             let mut faults = self.unseal(master, &mut values);
             if faults.is_empty() {
-                faults = self.refused(&values)?;
+                faults = self.violations_of(&values)?;
             }
             if faults.is_empty() {
-                faults = further(tx, self, &values)?;
+                faults = check_further(tx, self, &values)?;
             }
             for (field, why) in faults {
-                tell(self.refusal(&values, field, why));
+                report(self.refusal(&values, field, why));
             }
         }
         Ok(last)
     }
 
     fn stored_values(&self, read: &[&'static Field], row: &Row<'_>) -> Result<Vec<Value>, Error> {
-        let mut values: Vec<Value> = self.fields.iter().map(absent).collect();
+        let mut values: Vec<Value> = self.fields.iter().map(substitute).collect();
         for (column, field) in read.iter().enumerate() {
             field.set(&mut values, row.value(column + 1, &field.kind)?);
         }
@@ -108,11 +106,11 @@ impl Shape {
         faults
     }
 
-    /// What the fields and the rules of the record refuse of these values.
-    fn refused(&self, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
+    /// The violations of the fields and of the record's rules by these values.
+    fn violations_of(&self, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
         let written = self.fields.iter().filter(|field| is_written(field));
-        let judged = written.filter_map(|field| Some((field, refusal_of(field, field.value(values))?)));
-        let mut faults: Vec<FieldFault> = judged.collect();
+        let violations = written.filter_map(|field| Some((field, refusal_of(field, field.value(values))?)));
+        let mut faults: Vec<FieldFault> = violations.collect();
         if let (Some(apply), true) = (self.writes.apply, faults.is_empty()) {
             let unchanged = Draft(vec![Provided::Nothing; self.fields.len()]);
             let (_, wrong) = apply(values.to_vec(), Some(values), &unchanged, false)?;
@@ -128,7 +126,7 @@ impl Shape {
             Some(Value::Text(text)) => shortened(text),
             _ => String::new(),
         };
-        let mut fields: Vec<&Field> = self.fields.iter().filter(|field| is_told(field)).collect();
+        let mut fields: Vec<&Field> = self.fields.iter().filter(|field| is_identifying(field)).collect();
         fields.sort_by_key(|field| !field.is_name());
         let text = fields.iter().find_map(|field| match field.value(values) {
             Value::Text(text) if !text.is_empty() => Some(shortened(text)),
@@ -146,13 +144,13 @@ fn is_written(field: &Field) -> bool {
 }
 
 /// Whether the text of a field can identify the row to people.
-fn is_told(field: &Field) -> bool {
+fn is_identifying(field: &Field) -> bool {
     let is_open = field.access.shown && field.access.sealing == Sealing::Open;
     is_open && matches!(field.kind, Kind::Text(_)) && !field.is_token()
 }
 
-/// What a row has of a field that is not read: its default, or what stands for a value that is somewhere else.
-fn absent(field: &Field) -> Value {
+/// The substitute for a field that is not read: its default, or a neutral value.
+fn substitute(field: &Field) -> Value {
     if field.access.default != DefaultValue::None {
         return field.access.default.to_value();
     }
@@ -172,5 +170,5 @@ fn absent(field: &Field) -> Value {
 
 /// Text for one line: escaped and shortened.
 fn shortened(text: &str) -> String {
-    text.chars().take(MOST_OF_NAME).flat_map(char::escape_debug).collect()
+    text.chars().take(MAX_NAME).flat_map(char::escape_debug).collect()
 }

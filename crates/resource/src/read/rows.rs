@@ -1,4 +1,4 @@
-//! Rows as JSON, a chunk at a time, and their nested arrays with them.
+//! Rows as JSON, in chunks, with their nested arrays.
 
 use chancery_store::Tx;
 
@@ -11,16 +11,16 @@ use crate::{
 /// A chunk of rows as JSON, without their nested arrays.
 #[derive(Default)]
 pub struct Rows {
-    /// Their JSON, one row behind the other.
+    /// Their JSON, concatenated.
     pub json: Vec<u8>,
-    /// The rows' numbers, each with the end of the row's JSON.
+    /// The rows' numbers, each with the end offset of its JSON.
     pub ends: Vec<(i64, usize)>,
     /// The last row's position, if the chunk is full.
     pub last: Option<Position>,
 }
 
 impl Rows {
-    /// Writes them with their nested arrays, after others unless these are the first.
+    /// Writes them with their nested arrays, with a comma before unless they are the first.
     pub fn write(
         &self,
         call: &mut Call,
@@ -50,11 +50,8 @@ impl Rows {
     }
 }
 
-/// Writes those rows of a resource that meet a condition as one array, in this order and at most this many,
-/// as part of the answer of an operation of its own. `t` is the table.
-///
-/// # Errors
-/// The store's.
+/// Writes those rows of a resource that meet a condition as one array, in this order and at most this many, as
+/// part of the answer of a custom operation. `t` is the table.
 pub fn write_items(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -69,7 +66,7 @@ pub fn write_items(
     Ok(())
 }
 
-/// The same without brackets, after other rows unless these are the first.
+/// The same without brackets, with a comma before unless these are the first.
 pub fn add_items(
     call: &mut Call,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! Pages of rows, for forms that list otherwise than the pattern does: by position or by key set, as rows and not as JSON.
+//! Pages of rows for lists other than the pattern's: by offset or by key set, as rows and not as JSON.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::{
     Context, Expression, Problem, Relation, Shape, Sql,
     read::{
         emit::StoredRow,
-        filter_sql::OfOne,
+        filter_sql::LinkedToOne,
         last_change::{LastChange, is_last_change},
         list::Reading,
         load::load_rows,
@@ -17,23 +17,23 @@ use crate::{
     },
 };
 
-/// Which rows are read.
+/// The selection of rows to read.
 pub struct Slice<'a> {
-    /// What they match.
+    /// The filter.
     pub filter: Option<Expression>,
-    /// The field that they are in order of, by its name; the key's order where there is none.
+    /// The name of the sort field; the key's order where there is none.
     pub sort_by: Option<&'a str>,
-    /// Whether the order is the other way round.
+    /// Whether the order is descending.
     pub descending: bool,
-    /// Behind which they come: the value of the sort field, and of the key.
+    /// The position after which the slice begins: the value of the sort field, and of the key.
     pub after: Option<[Value; 2]>,
-    /// How many come before them.
+    /// The offset.
     pub skip: usize,
-    /// How many they are at most.
+    /// The maximum number of rows.
     pub count: usize,
     /// A further condition, in which `t` is the table.
     pub condition: &'a dyn Fn(&mut Sql),
-    /// A further condition on the rows of a set that the filter names, in which `o` is their table.
+    /// A further condition on the rows of a set in the filter, in which `o` is their table.
     pub linked: &'a dyn Fn(&mut Sql, &Relation),
 }
 
@@ -42,7 +42,7 @@ pub struct Slice<'a> {
 pub struct SlicePage {
     /// The rows.
     pub rows: Vec<StoredRow>,
-    /// Behind which others come, if any do.
+    /// The position after which further rows follow, if any.
     pub next: Option<[Value; 2]>,
 }
 
@@ -59,15 +59,15 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// The field of an order; of views, when a row was last changed, too.
+/// The field of an order; for views, also the time of the last change.
 fn order_of(shape: &'static Shape, name: &str) -> Result<&'static Field, Problem> {
     if is_last_change(shape, name) { Ok(LastChange::LAST_ENTRY.field()) } else { sort_field(shape, name) }
 }
 
-/// How many rows match, wherever the slice begins.
+/// The number of matching rows, wherever the slice begins.
 ///
 /// # Errors
-/// A filter on what the resource does not have.
+/// A filter by an unknown attribute.
 pub fn count_slice(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -80,7 +80,7 @@ pub fn count_slice(
 /// Reads the rows of a slice.
 ///
 /// # Errors
-/// A filter or an order by what the resource does not have.
+/// A filter or an order by an unknown attribute.
 pub fn load_slice(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -89,14 +89,16 @@ pub fn load_slice(
 ) -> Result<SlicePage, Problem> {
     let (mut skip, count) = (slice.skip, slice.count);
     let reading = slice.reading(shape)?;
-    if let (None, 0, Some(of_one)) =
-        (reading.page.sort, skip, reading.page.filter.as_ref().and_then(|filter| OfOne::find(shape, filter)))
-        && reading.are_few(context, tx, &of_one)?
+    if let (None, 0, Some(of_one)) = (
+        reading.page.sort,
+        skip,
+        reading.page.filter.as_ref().and_then(|filter| LinkedToOne::find(shape, filter)),
+    ) && reading.are_few(context, tx, &of_one)?
     {
         let (rids, next) = reading.page_of_members(context, tx, &of_one, count)?;
         let rows = load_rows(context, tx, shape, &rids)?;
-        let mut found: HashMap<i64, StoredRow> = rows.into_iter().map(|row| (row.rid, row)).collect();
-        let rows = rids.iter().filter_map(|rid| found.remove(rid)).collect();
+        let mut by_rid: HashMap<i64, StoredRow> = rows.into_iter().map(|row| (row.rid, row)).collect();
+        let rows = rids.iter().filter_map(|rid| by_rid.remove(rid)).collect();
         return Ok(SlicePage { rows, next: next.map(|Position { sort, key }| [sort, key]) });
     }
     let (mut rows, mut part, mut from) = (Vec::new(), reading.first_part(), reading.page.from.clone());
@@ -113,19 +115,19 @@ pub fn load_slice(
         let next = reading.part_after(part).filter(|_| rows.len() <= count);
         let Some(next) = next else { break };
         if skip > 0 {
-            let there = if rows.len() > before { skip } else { with_value(context, tx, &reading)? };
-            skip -= there.min(skip);
+            let available = if rows.len() > before { skip } else { count_with_value(context, tx, &reading)? };
+            skip -= available.min(skip);
         }
         (part, from) = (next, None);
     }
-    let goes_on = rows.len() > count;
+    let has_more = rows.len() > count;
     rows.truncate(count);
-    let next = rows.last().filter(|_| goes_on).map(|row| position(&reading, row));
+    let next = rows.last().filter(|_| has_more).map(|row| position(&reading, row));
     Ok(SlicePage { rows, next })
 }
 
-/// How many rows have a value of the sort field.
-fn with_value(context: &Context, tx: &mut Tx<'_>, reading: &Reading<'_>) -> Result<usize, Problem> {
+/// The number of rows with a value of the sort field.
+fn count_with_value(context: &Context, tx: &mut Tx<'_>, reading: &Reading<'_>) -> Result<usize, Problem> {
     let Some(field) = reading.page.sort else { return Ok(0) };
     let condition = |sql: &mut Sql| {
         (reading.condition)(sql);

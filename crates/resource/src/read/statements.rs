@@ -4,8 +4,8 @@ use chancery_record::{Column, Field, Sealing};
 
 use crate::{Personal, Shape};
 
-/// The columns with an entry's person and that person's key, and the join that finds the key. Persons of a
-/// user store have entries in its trail, others in that of the configuration.
+/// The columns with an entry's person and that person's key, and the join that finds the key. Persons of a user
+/// store have entries in its trail, others in that of the configuration.
 fn join_persons(persons: &[&Shape]) -> (String, String) {
     let (mut keys, mut joins) = (Vec::new(), String::new());
     for (number, person) in persons.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Rows that must be as somebody saw them when they chose what is done with them.
+//! Rows that must be unchanged since they were read: an optimistic lock on a selection.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use chancery_store::Tx;
 
 use crate::{Call, LIST, Problem, ProblemKind, Shape, read::load::key_name};
 
-/// Rows as they were seen: their shape, and their keys with their concurrency tokens.
+/// Rows as they were read: their shape, and their keys with their concurrency tokens.
 #[derive(Clone)]
 pub struct Unchanged {
-    /// What the rows are.
+    /// The resource of the rows.
     pub shape: &'static Shape,
-    /// Each row's key, and the token that it had.
+    /// Each row's key, and its token at that time.
     pub tokens: Vec<(String, String)>,
 }
 
-/// Refuses an operation whose rows are not as they were seen, and names each that is not.
+/// Refuses an operation if rows were changed since they were read, and reports each of them.
 ///
 /// # Errors
-/// A conflict that points at the rows by their places; the store's.
+/// A conflict that points at the rows by their indexes.
 pub fn check_unchanged(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let Some(Unchanged { shape, tokens }) = &call.request.unchanged else { return Ok(()) };
     let keys: Vec<Option<Value>> = tokens.iter().map(|(key, _)| shape.read_key(key).ok()).collect();

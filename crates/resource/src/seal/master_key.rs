@@ -160,7 +160,7 @@ impl MasterKey {
         sealed.unwrap_or_default()
     }
 
-    /// Decrypts what [`MasterKey::seal`] encrypted with the same associated data; `None` for anything else.
+    /// Decrypts the output of [`MasterKey::seal`] with the same associated data; `None` for anything else.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
         let (key, rest) = self.key_of(sealed)?;
         key.sealing.open(associated_data, rest)
@@ -171,7 +171,8 @@ impl MasterKey {
         self.keys.first().is_some_and(|key| sealed.starts_with(&key.id))
     }
 
-    /// The key that encrypted a value, if it is one of these. Before the root key existed, other keys were derived from it.
+    /// The key that encrypted a value, if it is one of these. Before the root key existed, other keys were
+    /// derived from it.
     pub fn root_by(&self, sealed: &[u8]) -> Option<Secret> {
         self.key_of(sealed).map(|(key, _)| key.bytes.clone())
     }
@@ -227,7 +228,7 @@ impl SealingKey {
         if done { [nonce.as_slice(), &sealed].concat() } else { Vec::new() }
     }
 
-    /// Decrypts what was encrypted under this key with the same associated data; `None` for anything else.
+    /// Decrypts a value encrypted under this key with the same associated data; `None` for anything else.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -243,7 +244,7 @@ mod tests {
 
     /// HMACs outside of the database, such as that of the manifest of a backup, are valid after a rotation.
     #[test]
-    fn what_an_older_key_signed_is_known_after_a_rotation() {
+    fn signatures_of_an_older_key_verify_after_a_rotation() {
         let old = MasterKey::generate();
         let signature = old.sign("a", b"text");
         let new = old.rotated().unwrap();
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn sealed_bytes_open_only_in_their_place_under_their_key() {
+    fn sealed_bytes_open_only_with_their_associated_data_and_key() {
         let key = MasterKey::generate();
         let sealed = key.seal("a", b"secret");
         assert_eq!(key.open("a", &sealed).unwrap().expose(), b"secret");
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_seals_and_all_open() {
+    fn the_first_key_encrypts_and_all_decrypt() {
         let old = MasterKey::generate();
         let (sealed, derived) = (old.seal("a", b"secret"), old.derive("purpose"));
         let both = old.rotated().unwrap();
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_whole_keys_and_not_too_many() {
+    fn a_key_file_has_1_to_16_complete_keys() {
         for (length, is_taken) in
             [(0, false), (31, false), (32, true), (33, false), (64, true), (512, true), (544, false)]
         {

@@ -1,4 +1,4 @@
-//! Encryption at rest: what is encrypted, and under which key.
+//! Encryption at rest: sealed values and their keys.
 
 pub mod master_key;
 pub mod reseal;

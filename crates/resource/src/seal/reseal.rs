@@ -1,5 +1,5 @@
-//! After a rotation of the master key: stored values that an older key encrypted are encrypted again under the first one, in
-//! pieces, so that the older key is no longer needed.
+//! Re-encryption after a rotation of the master key: stored values under an older key are encrypted again under
+//! the first one, in chunks, so that the older key is no longer needed.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use chancery_record::{Cell, Column, Kind, Sealing, Value};
@@ -8,8 +8,8 @@ use chancery_store::{Error, Tx, raw};
 use super::sealed::MARK;
 use crate::{MasterKey, Shape};
 
-/// Rows of one piece: some ten milliseconds in which others do not write to an embedded database.
-const PIECE: usize = 200;
+/// Rows of one chunk: some ten milliseconds in which others do not write to an embedded database.
+const CHUNK: usize = 200;
 
 /// A column whose values the master key encrypts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,31 +18,31 @@ pub struct SealedColumn {
     pub table: &'static str,
     /// The column.
     pub column: &'static str,
-    /// How the associated data of a value begins; the ids of these columns follow.
-    begins: String,
+    /// The prefix of a value's associated data; the ids of these columns follow.
+    prefix: String,
     ids: Vec<&'static str>,
 }
 
-/// Rows of a column that were read, with the values that are to be stored.
+/// Rows of a column that were read, with the values to store.
 #[derive(Clone, Debug, Default)]
 pub struct Resealed {
-    /// The row number of the last row that was read; none after the last piece.
+    /// The row number of the last row that was read; none after the last chunk.
     pub last: Option<i64>,
-    /// Rows that were read.
+    /// Number of rows read.
     pub rows: u64,
     /// Values that no key of the file decrypts.
     pub unknown: u64,
-    /// Of each value that an older key encrypted the row number, the value, and the one that takes its place.
+    /// For each value under an older key: the row number, the old value, and the new value.
     pub renewed: Vec<(i64, Value, Value)>,
 }
 
 impl SealedColumn {
-    /// A column of bytes with associated data such as `begins/id`, with the ids that the row has in these columns.
-    pub fn new(table: &'static str, column: &'static str, begins: &str, ids: &[&'static str]) -> Self {
-        Self { table, column, begins: begins.to_owned(), ids: ids.to_vec() }
+    /// A column of bytes with associated data such as `prefix/id`, with the ids of the row in these columns.
+    pub fn new(table: &'static str, column: &'static str, prefix: &str, ids: &[&'static str]) -> Self {
+        Self { table, column, prefix: prefix.to_owned(), ids: ids.to_vec() }
     }
 
-    /// The keys of persons, which a table with an `id` keeps.
+    /// The keys of persons, in a table with an `id`.
     pub fn of_persons(table: &'static str) -> Self {
         Self::new(table, "audit_key", "person", &["id"])
     }
@@ -58,45 +58,42 @@ impl SealedColumn {
             .map(|field| Self {
                 table: shape.table,
                 column: field.column,
-                begins: format!("{}/{}", shape.table, field.column),
+                prefix: format!("{}/{}", shape.table, field.column),
                 ids: key.into_iter().collect(),
             })
             .collect()
     }
 
     /// The number of rows that have a value, encrypted or not.
-    ///
-    /// # Errors
-    /// The store's.
     pub fn count(&self, tx: &mut Tx<'_>) -> Result<u64, Error> {
         let text = format!("SELECT count(*) FROM {} WHERE {} IS NOT NULL", self.table, self.column);
         let count = tx.one(&text, &[], |row| row.int(0))?.unwrap_or(0);
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
-    /// Reads the next rows, and encrypts their values again that an older key encrypted.
-    ///
-    /// # Errors
-    /// The store's.
+    /// Reads the next rows, and re-encrypts their values under an older key.
     pub fn read(&self, tx: &mut Tx<'_>, master: &MasterKey, after: i64) -> Result<Resealed, Error> {
         let Self { table, column, ids, .. } = self;
         let read = [&["rid", *column], ids.as_slice()].concat().join(", ");
         let text = format!(
-            "SELECT {read} FROM {table} WHERE rid > ?1 AND {column} IS NOT NULL ORDER BY rid LIMIT {PIECE}"
+            "SELECT {read} FROM {table} WHERE rid > ?1 AND {column} IS NOT NULL ORDER BY rid LIMIT {CHUNK}"
         );
         let mut done = Resealed::default();
         tx.query(&text, &[Value::Int(after)], |row| {
             let rid = row.int(0)?;
             (done.last, done.rows) = (Some(rid), done.rows + 1);
-            let mut about = self.begins.clone();
+            let mut associated_data = self.prefix.clone();
             for at in 0..ids.len() {
-                about = format!("{about}/{}", row.id(at + 2)?);
+                associated_data = format!("{associated_data}/{}", row.id(at + 2)?);
             }
             let cell = row.cell(1)?;
             let Some(sealed) = sealed_bytes(&cell).filter(|sealed| !master.is_first(sealed)) else {
                 return Ok(());
             };
-            match master.open(&about, &sealed).map(|plain| master.seal(&about, plain.expose())) {
+            match master
+                .open(&associated_data, &sealed)
+                .map(|plain| master.seal(&associated_data, plain.expose()))
+            {
                 Some(new) => done.renewed.push((rid, cell.to_value(), as_stored(&cell, new))),
                 None => done.unknown += 1,
             }
@@ -105,11 +102,8 @@ impl SealedColumn {
         Ok(done)
     }
 
-    /// Stores values that were encrypted again. One that somebody changed since is left as it is: it was encrypted under the first key
-    /// then.
-    ///
-    /// # Errors
-    /// The store's.
+    /// Stores re-encrypted values. A value that was changed in the meantime stays: it is under the first key
+    /// already.
     pub fn keep(&self, tx: &mut Tx<'_>, renewed: Vec<(i64, Value, Value)>) -> Result<(), Error> {
         let Self { table, column, .. } = self;
         let update = format!("UPDATE {table} SET {column} = ?1 WHERE rid = ?2 AND {column} = ?3");

@@ -1,5 +1,5 @@
-//! Values that are encrypted at rest: secrets under the master key, what belongs to a person under that
-//! person's key. Destroying the key destroys the values.
+//! Values that are encrypted at rest: secrets under the master key, personal data under the person's key.
+//! Destroying the key destroys the values.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct PersonKey {
     bytes: Secret,
 }
 
-/// The keys of several persons, by the persons' ids. What is encrypted under all of them is lost with any of
+/// The keys of several persons, by the persons' ids. A value encrypted under all of them is lost with any of
 /// them.
 #[derive(Clone, Default)]
 pub struct Persons(BTreeMap<Uuid, Secret>);
@@ -43,13 +43,13 @@ impl Persons {
         self.0.keys().copied()
     }
 
-    /// Encrypts bytes with associated data, under the keys of all persons together; leaves them as they are
+    /// Encrypts bytes with associated data, under the keys of all persons together; returns them unchanged
     /// where there are no persons.
     pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
         self.key().map_or_else(|| bytes.to_vec(), |key| key.seal(associated_data, bytes))
     }
 
-    /// Decrypts what [`Persons::seal`] encrypted with the same associated data.
+    /// Decrypts the output of [`Persons::seal`] with the same associated data.
     pub fn open(&self, associated_data: &str, sealed: &[u8]) -> Option<Secret> {
         self.key().map_or_else(|| Some(Secret::new(sealed)), |key| key.open(associated_data, sealed))
     }
@@ -66,14 +66,14 @@ impl Persons {
 }
 
 impl PersonKey {
-    /// Generates the key of a new person, encrypted as the person's row stores it.
+    /// Generates the key of a new person, encrypted as in the person's row.
     pub fn make(master: &MasterKey, id: Uuid) -> Value {
         Value::Bytes(master.seal(&person_associated_data(id), &random::<32>()))
     }
 
     /// Opens a stored key; `None` when it was destroyed.
-    pub fn open(master: &MasterKey, id: Uuid, kept: &[u8]) -> Option<Self> {
-        let bytes = master.open(&person_associated_data(id), kept)?;
+    pub fn open(master: &MasterKey, id: Uuid, stored: &[u8]) -> Option<Self> {
+        let bytes = master.open(&person_associated_data(id), stored)?;
         Some(Self { id, key: SealingKey::new(bytes.expose())?, bytes })
     }
 
@@ -97,7 +97,7 @@ pub fn entry_associated_data(entry: i64, column: &str) -> String {
     format!("audit_entry/{column}/{entry}")
 }
 
-/// The associated data of what a row holds of a person, under the person's key.
+/// The associated data of a person's value in a row, under the person's key.
 pub fn personal_associated_data(shape: &Shape, column: &str, id: Uuid) -> String {
     format!("{}/{column}/{id}", shape.name)
 }
@@ -114,7 +114,7 @@ pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value
     }
 }
 
-/// Decrypts a secret as a row of this table stores it; text that is not sealed is returned as it is.
+/// Decrypts a secret of a row of this table; text that is not sealed is returned unchanged.
 pub fn open_secret(master: &MasterKey, table: &str, column: &str, key: &Value, text: &str) -> Option<String> {
     let Some(sealed) = text.strip_prefix(MARK) else { return Some(text.to_owned()) };
     let sealed = BASE64_STANDARD_NO_PAD.decode(sealed).ok()?;
@@ -134,7 +134,7 @@ fn secret_associated_data(table: &str, column: &str, key: &Value) -> String {
     }
 }
 
-/// A member of a row as it is answered: decrypted where it is sealed, null where its key was destroyed.
+/// A member of a row for an answer: decrypted where it is sealed, null where its key was destroyed.
 pub fn reveal(
     master: &MasterKey,
     scope: &Scope,
@@ -158,14 +158,14 @@ pub fn reveal(
             open_secret(master, shape.table, field.column, &key, text).into()
         }
         Sealing::Person => {
-            let (id, kept) = shape.plan().person_columns;
+            let (id, key_column) = shape.plan().person_columns;
             if row.is_null(id)? {
                 return Ok(cell.to_value());
             }
-            if row.is_null(kept)? {
+            if row.is_null(key_column)? {
                 return Ok(Value::Null);
             }
-            let key = PersonKey::open(master, row.id(id)?, row.bytes(kept)?);
+            let key = PersonKey::open(master, row.id(id)?, row.bytes(key_column)?);
             let has_id = shape.fields.get(shape.plan().key).is_some_and(|key| matches!(key.kind, Kind::Id));
             let associated_data = match shape.plan().key_column.filter(|_| has_id) {
                 Some(at) => personal_associated_data(shape, field.column, row.id(at)?),

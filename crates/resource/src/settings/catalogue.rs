@@ -30,14 +30,14 @@ pub struct Entry {
     pub name: &'static str,
     /// The value in effect where none is set.
     pub default: &'static str,
-    /// What its value must be.
+    /// The form of its value.
     pub form: Form,
     /// Whether a value must be set.
     pub mandatory: bool,
     /// Whether its value is a secret: encrypted at rest, and shown to callers who may write it.
     pub secret: bool,
-    /// Whether it decides nothing about who signs in, by what proof, or where links and codes go. Others are changed by those
-    /// alone who could act on everybody who signs in by them.
+    /// Whether it has no influence on who signs in, by which proof, or where links and codes go. Other options
+    /// may be changed only by administrators whose rights cover everyone who signs in by the owner.
     pub open: bool,
 }
 
@@ -58,7 +58,7 @@ impl Entry {
         Self { open: true, ..self }
     }
 
-    /// Whether a text is no valid value.
+    /// Whether a text is an invalid value.
     pub fn is_wrong(&self, text: &str) -> bool {
         (self.mandatory && text.is_empty()) || !self.form.fits(text)
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::CATALOGUE;
 
     #[test]
-    fn defaults_are_of_their_form_and_names_unique() {
+    fn defaults_are_valid_and_names_unique() {
         let mut seen = HashSet::new();
         for entry in CATALOGUE.iter() {
             assert!(entry.form.fits(entry.default), "{}", entry.name);

@@ -1,11 +1,12 @@
-//! The options that the server knows, as section 5 of the contract's decisions lists them. An option is a line.
+//! The known options of the server, as in section 5 of the contract's decisions. An option is a line.
 //!
-//! `for` names the owners that have the options of a block. A line has the handle by which code reads the option, the type of its
-//! value with its bounds, its name in the interface, its default, and what else is true of it:
+//! `for` names the owners that have the options of a block. A line has the handle by which code reads the
+//! option, the type of its value with its bounds, its name in the interface, its default, and its properties:
 //! - `mandatory`: a value must be set.
 //! - `secret`: the value is encrypted at rest, and is shown to callers who may write it.
-//! - `open`: it decides nothing about who signs in, by what proof, or where links and codes go. Others are changed by those alone
-//!   who could act on everybody who signs in by them.
+//! - `open`: it has no influence on who signs in, by which proof, or where links and codes go. Other options
+//!   may be changed only by
+//!   administrators whose rights cover everyone who signs in by the owner.
 
 use super::{Count, Flag, Form, List, Span, Text, setting::options};
 

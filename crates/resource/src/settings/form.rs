@@ -4,14 +4,14 @@ use chancery_record::{MailAddress, MailServerSettings};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use uuid::Uuid;
 
-/// The form that the text of an option must have.
+/// The required form of an option's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `true` or `false`, in any case.
     Flag,
     /// A whole number within bounds, both included.
     Number(i64, i64),
-    /// A length of time, `[d.]hh:mm:ss` or ISO 8601; at least and at most this many milliseconds.
+    /// A duration, `[d.]hh:mm:ss` or ISO 8601; at least and at most this many milliseconds.
     Span(i64, i64),
     /// One of these words, in any case.
     Choice(&'static [&'static str]),
@@ -19,48 +19,49 @@ pub enum Form {
     Text,
     /// The settings of a mail server, as a JSON object.
     MailServer,
-    /// An e-mail address, perhaps with a name before it.
+    /// An e-mail address, optionally with a name before it.
     Sender,
     /// E-mail addresses separated by commas.
     Recipients,
-    /// An address of a page, with `{token}` for a token.
+    /// A URL of a page, with `{token}` for a token.
     LinkTemplate,
     /// A colour, `#rgb` or `#rrggbb`.
     Colour,
-    /// An https address, or a path at this server.
+    /// An https URL, or a path at this server.
     Address,
-    /// An address of a page in the web, or a path at this server.
+    /// A URL of a page in the web, or a path at this server.
     Page,
-    /// An https address, or an http one where the operator allows that.
+    /// An https URL, or an http one where the operator allows that.
     Endpoint,
-    /// A path of this server, below none of its own.
+    /// A path of this server, outside of its own paths.
     CallbackPath,
     /// A domain name, such as `example.com`.
     Domain,
     /// Origins of pages and apps as browsers write them, separated by commas.
     Origins,
-    /// The ids of models of authenticators, separated by commas. What is wrong in part stays in effect: as a list of what is
-    /// admitted it admits less, and as one of what is blocked it blocks the others.
+    /// The ids of authenticator models, separated by commas. A list that is invalid in part stays in effect: an
+    /// allow list then admits less, and a block list still blocks the others.
     Aaguids,
-    /// Names of links, each with its address behind a blank, separated by commas: at most [`MOST_LINKS`].
+    /// Names of links, each followed by a blank and its URL, separated by commas: at most [`MOST_LINKS`].
     Links,
     /// Scopes (RFC 6749, section 3.3), separated by blanks or commas.
     Scopes,
-    /// Absolute addresses of resources without fragments (RFC 8707, section 2), separated by blanks or commas.
+    /// Absolute URIs of resources without fragments (RFC 8707, section 2), separated by blanks or commas.
     Resources,
     /// Identifiers, separated by blanks or commas.
     Identifiers,
-    /// A name without control characters, without blanks around it, of at most [`LONGEST_NAME`] bytes. A wrong one stays in effect.
+    /// A name without control characters, without blanks around it, of at most [`MAX_NAME`] bytes. An invalid
+    /// one stays in effect.
     Name,
-    /// Such a name without a colon, which would end the name in the address of an authenticator's secret.
+    /// Such a name without a colon, which would end the name in the `otpauth` URI of an authenticator's secret.
     AuthenticatorIssuer,
 }
 
 /// The most links of an option.
 pub const MOST_LINKS: usize = 10;
-/// The most bytes of a name. One of an authenticator has to fit into a QR code, twice and encoded.
-const LONGEST_NAME: usize = 200;
-/// What a link template may stand for: the token, and the login name of the person.
+/// The most bytes of a name. One of an authenticator must fit into a QR code, twice and encoded.
+const MAX_NAME: usize = 200;
+/// The placeholders of a link template: the token, and the login name of the person.
 const PLACEHOLDERS: [&str; 2] = ["{token}", "{loginName}"];
 
 impl Form {
@@ -92,7 +93,7 @@ impl Form {
         }
     }
 
-    /// Whether a text has this form. Empty text does: the default is in effect then.
+    /// Whether a text has this form. Empty text does: then the default is in effect.
     pub fn fits(self, text: &str) -> bool {
         match self {
             _ if text.is_empty() => true,
@@ -102,17 +103,17 @@ impl Form {
             Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Self::MailServer => MailServerSettings::read(text).is_ok(),
             Self::Sender => MailAddress::read_named(text).is_some(),
-            Self::Recipients => listed(text).all(|one| MailAddress::read(one).is_some()),
+            Self::Recipients => list_items(text).all(|one| MailAddress::read(one).is_some()),
             Self::LinkTemplate => is_link_template(text),
             Self::Colour => is_colour(text),
             Self::Address => is_address(text),
-            Self::Page => is_path(text) || is_of_web(text),
+            Self::Page => is_path(text) || is_web_url(text),
             Self::Links => links(text).is_some(),
-            Self::Endpoint => is_of_web(text) && !text.contains('#'),
+            Self::Endpoint => is_web_url(text) && !text.contains('#'),
             Self::CallbackPath => is_callback_path(text),
             Self::Domain => is_domain(text),
-            Self::Origins => listed(text).all(is_origin),
-            Self::Aaguids => listed(text).all(|one| Uuid::try_parse(one).is_ok()),
+            Self::Origins => list_items(text).all(is_origin),
+            Self::Aaguids => list_items(text).all(|one| Uuid::try_parse(one).is_ok()),
             Self::Scopes => words(text).all(is_scope),
             Self::Resources => words(text).all(is_resource),
             Self::Identifiers => words(text).all(|one| is_scope(one) && !one.contains(';')),
@@ -123,22 +124,22 @@ impl Form {
     }
 }
 
-/// The parts of a list, without blanks around them.
-fn listed(text: &str) -> impl Iterator<Item = &str> {
+/// The items of a list, without blanks around them.
+fn list_items(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|one| !one.is_empty())
 }
 
-/// The words of a list whose parts have no blanks: they are separated by blanks or commas.
+/// The words of a list whose items have no blanks: they are separated by blanks or commas.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| letter.is_whitespace() || letter == ',').filter(|word| !word.is_empty())
 }
 
-/// Whether a word is a scope: all that is printed, but for quotes and backslashes.
+/// Whether a word is a scope: printable ASCII without quotes and backslashes.
 fn is_scope(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(&byte))
 }
 
-/// Whether a word is an absolute address without a fragment.
+/// Whether a word is an absolute URI without a fragment.
 fn is_resource(word: &str) -> bool {
     let (scheme, rest) = word.split_once(':').unwrap_or_default();
     is_scheme(scheme) && !rest.is_empty() && is_plain(word) && !word.contains('#')
@@ -150,11 +151,11 @@ fn is_scheme(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST_NAME && text == text.trim() && !text.contains(char::is_control)
+    text.len() <= MAX_NAME && text == text.trim() && !text.contains(char::is_control)
 }
 
-/// The first segments of this server's own paths: no other page can be at one of them. A test of the web crate compares them with its
-/// routes.
+/// The first segments of this server's own paths: no other page can be at one of them. A test of the web crate
+/// compares them with its routes.
 pub const OWN_PATHS: [&str; 15] = [
     ".well-known",
     "api",
@@ -198,7 +199,7 @@ fn is_origin(text: &str) -> bool {
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     }
     let host = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
-    is_of_web(text) && !host.is_empty() && !host.contains(['/', '?', '#', '@'])
+    is_web_url(text) && !host.is_empty() && !host.contains(['/', '?', '#', '@'])
 }
 
 fn is_colour(text: &str) -> bool {
@@ -206,45 +207,47 @@ fn is_colour(text: &str) -> bool {
     matches!(digits.len(), 3 | 6) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Schemes whose addresses lead to no page and to no app.
-const NO_PLACES: [&str; 4] = ["javascript", "data", "vbscript", "file"];
+/// Schemes that lead to no page and to no app.
+const NON_NAVIGABLE_SCHEMES: [&str; 4] = ["javascript", "data", "vbscript", "file"];
 
-/// Whether a text is an address, in the web or of an app, that is told the token, and nothing else that is not known.
+/// Whether a text is a URL, in the web or of an app, that contains the token and no unknown placeholder.
 fn is_link_template(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
-    let is_place = is_scheme(scheme) && !NO_PLACES.contains(&scheme.to_ascii_lowercase().as_str());
-    let is_odd = |letter: char| letter.is_control() || letter.is_whitespace();
+    let is_navigable =
+        is_scheme(scheme) && !NON_NAVIGABLE_SCHEMES.contains(&scheme.to_ascii_lowercase().as_str());
+    let is_forbidden = |letter: char| letter.is_control() || letter.is_whitespace();
     let plain = PLACEHOLDERS.iter().fold(text.to_owned(), |text, known| text.replace(known, ""));
-    is_place
+    is_navigable
         && !rest.starts_with('/')
         && text.contains("{token}")
-        && !text.contains(is_odd)
+        && !text.contains(is_forbidden)
         && !plain.contains(['{', '}'])
 }
 
 fn is_address(text: &str) -> bool {
-    is_path(text) || (text.starts_with("https://") && is_of_web(text))
+    is_path(text) || (text.starts_with("https://") && is_web_url(text))
 }
 
 fn is_path(text: &str) -> bool {
     text.starts_with('/') && !text.starts_with("//") && is_plain(text)
 }
 
-/// Whether a text is an http or https address: as a link, it runs nothing.
-fn is_of_web(text: &str) -> bool {
+/// Whether a text is an http or https URL: as a link, it executes nothing.
+fn is_web_url(text: &str) -> bool {
     let (scheme, rest) = text.split_once("://").unwrap_or_default();
     let is_scheme = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     is_scheme && !rest.is_empty() && is_plain(text)
 }
 
 fn is_plain(text: &str) -> bool {
-    let is_odd = |letter: char| letter.is_control() || letter.is_whitespace() || "\\\"'<>".contains(letter);
-    text.len() <= 2048 && !text.contains(is_odd)
+    let is_forbidden =
+        |letter: char| letter.is_control() || letter.is_whitespace() || "\\\"'<>".contains(letter);
+    text.len() <= 2048 && !text.contains(is_forbidden)
 }
 
-/// Names of links with their addresses: `Privacy https://example.com/privacy, Imprint /imprint`.
+/// Names of links with their URLs: `Privacy https://example.com/privacy, Imprint /imprint`.
 pub fn links(text: &str) -> Option<Vec<(&str, &str)>> {
-    let links: Option<Vec<_>> = listed(text)
+    let links: Option<Vec<_>> = list_items(text)
         .map(|link| {
             let (name, address) = link.rsplit_once(char::is_whitespace)?;
             let name = name.trim_end();
@@ -254,7 +257,7 @@ pub fn links(text: &str) -> Option<Vec<(&str, &str)>> {
     links.filter(|links| links.len() <= MOST_LINKS)
 }
 
-/// A truth value, in any case.
+/// A Boolean, in any case.
 pub fn flag(text: &str) -> Option<bool> {
     [("true", true), ("false", false)]
         .into_iter()
@@ -267,7 +270,7 @@ pub fn number(text: &str) -> Option<i64> {
     text.trim().parse().ok()
 }
 
-/// A length of time as options hold it: `[d.]hh:mm:ss`.
+/// A duration as options store it: `[d.]hh:mm:ss`.
 pub fn clock(milliseconds: i64) -> String {
     let seconds = milliseconds / 1000;
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
@@ -275,8 +278,8 @@ pub fn clock(milliseconds: i64) -> String {
     if days == 0 { clock } else { format!("{days}.{clock}") }
 }
 
-/// A length of time in milliseconds: `[d.]hh:mm:ss`, perhaps with a fraction of a second, or ISO 8601, where
-/// a day has 24 hours.
+/// A duration in milliseconds: `[d.]hh:mm:ss`, optionally with a fraction of a second, or ISO 8601, where a day
+/// has 24 hours.
 pub fn span(text: &str) -> Option<i64> {
     let text = text.trim();
     if text.starts_with(['P', 'p']) {

@@ -19,7 +19,7 @@ impl<F> Options<F> {
         Self { owner, values, of: PhantomData }
     }
 
-    /// The same, where what is wrong counts as the strictest value, and not as the default.
+    /// The same, where an invalid value counts as the strictest one, instead of the default.
     #[must_use]
     pub fn strict(mut self) -> Self {
         for entry in self.owner.entries() {
@@ -32,13 +32,15 @@ impl<F> Options<F> {
         self
     }
 
-    /// An option that contradicts another, if one does.
+    /// An option that contradicts another, if any.
     pub fn contradiction(&self) -> Option<&'static str> {
         let own = |name: &str| self.values.get(name).map_or("", String::as_str);
-        let wrong = self.owner.entries().find(|entry| {
-            entry.beside().any(|beside| beside.contradicts(entry, own(entry.name), own(beside.other())))
+        let contradicting = self.owner.entries().find(|entry| {
+            entry
+                .beside()
+                .any(|constraint| constraint.contradicts(entry, own(entry.name), own(constraint.other())))
         });
-        wrong.map(|entry| entry.name)
+        contradicting.map(|entry| entry.name)
     }
 
     /// The value in effect.
@@ -65,7 +67,7 @@ impl<F> Options<F> {
 }
 
 impl Options<UserStoreOption> {
-    /// Whether the store has what it takes to send mail.
+    /// Whether the store is configured to send mail.
     pub fn sends_mail(&self) -> bool {
         self.is_set(UserStoreOption::MAIL_SERVER_CONFIG) && self.is_set(UserStoreOption::EMAIL_SENDER_ADDRESS)
     }
@@ -83,8 +85,9 @@ impl Options<TenantOption> {
     }
 }
 
-/// Whether a text is in effect. A secret may still be encrypted here, so that its form cannot be checked. Of a list of models the
-/// part that can be read stays, because an empty list would admit all. A name stays, because identities are stored under it.
+/// Whether a text is in effect. A secret may still be encrypted here, so that its form cannot be checked. A
+/// list of authenticator models stays in effect in part, because an empty list would admit all. A name stays,
+/// because identities are stored under it.
 fn is_in_effect(entry: &Entry, text: &str) -> bool {
     entry.secret || matches!(entry.form, Form::Aaguids | Form::Name) || entry.form.fits(text)
 }
@@ -96,7 +99,7 @@ mod tests {
     use crate::settings::{Options, TenantOption, UserStoreOption};
 
     #[test]
-    fn what_is_missing_empty_or_broken_is_the_default() {
+    fn a_missing_empty_or_invalid_value_falls_back_to_the_default() {
         let values = [
             ("PasswordMinLength", "12"),
             ("PasswordMaxLength", "many"),
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_models_that_is_wrong_does_not_admit_all() {
+    fn an_invalid_list_of_authenticator_models_does_not_admit_all() {
         let set = HashMap::from([("PasskeyAllowedAaguids".to_owned(), "a security key".to_owned())]);
         let options = Options::<UserStoreOption>::new(set);
         assert_eq!(options.get(UserStoreOption::PASSKEY_ALLOWED_AAGUIDS), "a security key");
@@ -138,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_stays_in_effect() {
+    fn an_invalid_name_stays_in_effect() {
         let set = HashMap::from([("ClaimIssuer".to_owned(), "Contoso ".to_owned())]);
         assert_eq!(Options::<UserStoreOption>::new(set).get(UserStoreOption::CLAIM_ISSUER), "Contoso ");
     }
 
     #[test]
-    fn a_contradiction_is_named() {
+    fn a_contradiction_is_reported() {
         let with = |name: &str, value: &str| {
             Options::<TenantOption>::new(HashMap::from([(name.to_owned(), value.to_owned())])).contradiction()
         };

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use super::{Entry, Form, form};
 
-/// An option of the owners of family `F`, with a value of type `T`. [`Options::get`](super::Options::get) reads it.
+/// An option of the owners of family `F`, with a value of type `T`. [`Options::get`](super::Options::get) reads
+/// it.
 #[derive(Debug)]
 pub struct Setting<F, T> {
     pub(super) entry: Entry,
@@ -39,7 +40,7 @@ pub trait ValueType {
     fn read(text: &str) -> Self::Value<'_>;
 }
 
-/// A truth value.
+/// A Boolean.
 #[derive(Clone, Copy, Debug)]
 pub enum Flag {}
 
@@ -47,7 +48,7 @@ pub enum Flag {}
 #[derive(Clone, Copy, Debug)]
 pub enum Count {}
 
-/// A length of time, in milliseconds.
+/// A duration, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub enum Span {}
 
@@ -55,7 +56,7 @@ pub enum Span {}
 #[derive(Clone, Copy, Debug)]
 pub enum Text {}
 
-/// The parts of a list with commas, without blanks around them.
+/// The items of a list with commas, without blanks around them.
 #[derive(Clone, Copy, Debug)]
 pub enum List {}
 

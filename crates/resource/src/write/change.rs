@@ -10,13 +10,13 @@ use uuid::Uuid;
 use crate::{
     Context, Problem, Relation, Shape,
     audit::entry::{
-        Details, Entry, Links, changed_members, content, fields_with, record, record_move, written,
+        Details, Entry, Links, changed_members, content, fields_with, record, record_move, to_json,
     },
     audit::person::person,
     audit::placement::Placement,
     read::emit::StoredRow,
     seal::sealed::seal_secret,
-    write::integrity::{WrittenRow, confine, note_postcondition},
+    write::integrity::{WrittenRow, confine, register_postcondition},
     write::protect::{check_change, check_new, check_part},
     write::setter::with_setter,
 };
@@ -28,23 +28,20 @@ pub struct OwnerRow {
     pub rid: i64,
     /// Its id.
     pub id: Uuid,
-    /// Its key as it is stored, encrypted, when it is a person.
+    /// Its stored, encrypted key, when it is a person.
     pub person_key: Option<Vec<u8>>,
 }
 
-/// How a change that no body requests is audited.
+/// The audit of a change that no body requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditAction {
     /// Not audited, and no event: run-time state, such as a counter.
     Silent,
-    /// Audited with an entry of this action, and announced by an event of this name.
+    /// Audited with an entry of this action, and an event of this name.
     As(&'static str, &'static str),
 }
 
 /// Writes a new row.
-///
-/// # Errors
-/// The store's; a row that is not within what the actor's roles cover.
 pub fn insert(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -56,10 +53,7 @@ pub fn insert(
     confine_one(context, tx, shape, true, values)
 }
 
-/// Writes a new row, which the caller confines; the number of its audit entry.
-///
-/// # Errors
-/// The store's.
+/// Writes a new row, which the caller confines; returns the number of its audit entry.
 pub fn insert_row(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -95,10 +89,7 @@ pub fn insert_row(
     Ok(number)
 }
 
-/// Writes a new row that is itself a record of what happened, and so is not audited.
-///
-/// # Errors
-/// The store's.
+/// Writes a new row that is itself a record of an event, and so is not audited.
 pub fn insert_unaudited(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -117,8 +108,8 @@ fn write_new(
     values: &[Value],
     number: i64,
 ) -> Result<(), Problem> {
-    let kept = kept(context, shape, values);
-    let own = || fields_with(shape, &kept).filter(|(field, _)| field.access.column == Column::Own);
+    let stored = stored(context, shape, values);
+    let own = || fields_with(shape, &stored).filter(|(field, _)| field.access.column == Column::Own);
     let mut parameters = Vec::with_capacity(values.len() + 8);
     if shape.reach.is_store() {
         parameters.push(Value::Int(context.scope.store()));
@@ -131,10 +122,10 @@ fn write_new(
     Ok(())
 }
 
-/// Writes the changed columns of a row and its new token, if the row is still as it was read.
+/// Writes the changed columns of a row and its new token, if the row is unchanged since it was read.
 ///
 /// # Errors
-/// The store's; a row that would be out of what the actor's roles cover.
+/// A row that would be outside of the scope of the actor's roles.
 pub fn update(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -147,9 +138,6 @@ pub fn update(
 }
 
 /// The same, which the caller confines.
-///
-/// # Errors
-/// The store's.
 pub fn update_row(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -161,11 +149,11 @@ pub fn update_row(
     change(context, tx, shape, was, values, shape.plan().token, ("Modified", "updated"))
 }
 
-/// Writes the changed columns of a row, whatever its token: a change of state. Nothing is written or audited
-/// when nothing changed.
+/// Writes the changed columns of a row, whatever its token: a change of state. Without a change, nothing is
+/// written or audited.
 ///
 /// # Errors
-/// The store's; a row that would be out of what the actor's roles cover.
+/// A row that would be outside of the scope of the actor's roles.
 pub fn update_unversioned(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -189,12 +177,12 @@ pub fn update_unversioned(
     confine_one(context, tx, shape, false, values)
 }
 
-/// Writes the changed columns of a row and its new token, if the row is still as it was read, and audits the
-/// change as given: a step of a workflow. Of two steps taken at once from the same state, one is done; the
+/// Writes the changed columns of a row and its new token, if the row is unchanged since it was read, and audits
+/// the change as given: a step of a workflow. Of two concurrent steps from the same state, one succeeds; the
 /// other runs again and finds the new state.
 ///
 /// # Errors
-/// The store's; a row that would be out of what the actor's roles cover.
+/// A row that would be outside of the scope of the actor's roles.
 pub fn advance(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -212,10 +200,7 @@ pub fn advance(
     confine_one(context, tx, shape, false, &values)
 }
 
-/// Audits a change of a row that is a table of state's, and was written beside this.
-///
-/// # Errors
-/// The store's.
+/// Audits a change of a row of a state table, which the caller writes.
 pub fn note(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -269,8 +254,8 @@ fn change(
     let named = (event == "updated").then_some(shape.writes.name_change).flatten();
     let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);
     let number = next_number(context, was);
-    let (left, reached) = (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
-    let moved = (left != reached).then(|| context.app.audit_signer.number(context.now, number));
+    let (before, after) = (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
+    let moved = (before != after).then(|| context.app.audit_signer.number(context.now, number));
     let last = moved.unwrap_or(number);
     let changed = write_columns(context, tx, shape, was, values, (token, Some(last)))?;
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
@@ -307,8 +292,8 @@ fn write_columns(
 ) -> Result<Vec<&'static Field>, Problem> {
     let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
     let mut changed = Vec::new();
-    let kept = kept(context, shape, values);
-    for ((field, value), before) in shape.fields.iter().zip(kept.iter()).zip(&was.values) {
+    let stored = stored(context, shape, values);
+    for ((field, value), before) in shape.fields.iter().zip(stored.iter()).zip(&was.values) {
         if value == before || field.access.column != Column::Own {
             continue;
         }
@@ -336,7 +321,7 @@ fn write_columns(
     Ok(changed)
 }
 
-/// Does what follows from any write of a row: after-write function, postcondition, epoch.
+/// Applies the effects of any write of a row: after-write function, postcondition, epoch.
 pub(super) fn finish(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -346,29 +331,29 @@ pub(super) fn finish(
     if let Some(after_write) = shape.writes.after_write {
         after_write(context, tx, values)?;
     }
-    note_postcondition(context, shape);
+    register_postcondition(context, shape);
     if shape.writes.bumps_epoch {
         tx.advance_epoch()?;
     }
     Ok(())
 }
 
-/// The values as they are stored, with secrets encrypted.
-fn kept<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
+/// The stored values, with secrets encrypted.
+fn stored<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::borrow::Cow<'a, [Value]> {
     if !shape.plan().seals || !(shape.writes.secret)(values) {
         return values.into();
     }
     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
-    let kept = fields_with(shape, values).map(|(field, value)| match field.access.sealing {
+    let stored = fields_with(shape, values).map(|(field, value)| match field.access.sealing {
         Sealing::Secret => seal_secret(&context.app.master, shape, field, key, value),
         _ => value.clone(),
     });
-    kept.collect()
+    stored.collect()
 }
 
-/// Audits links that were added and removed: one entry with the ids, not the complete set. `relate` writes
-/// the links themselves.
-pub fn related(
+/// Audits added and removed links: one entry with the ids, not the complete set. `relate` writes the links
+/// themselves.
+pub fn audit_links(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
@@ -382,7 +367,7 @@ pub fn related(
         return Ok(());
     }
     let links = Links { added, removed };
-    let change = written(&BTreeMap::from([(relation.audited_as, links)]))?;
+    let change = to_json(&BTreeMap::from([(relation.audited_as, links)]))?;
     if shape.writes.bumps_epoch {
         tx.advance_epoch()?;
     }

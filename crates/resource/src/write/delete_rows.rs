@@ -23,10 +23,10 @@ use crate::{
     },
 };
 
-/// Deletes the row that the path names, or those whose keys the body lists.
+/// Deletes the row of the path, or the rows whose keys the body lists.
 ///
 /// # Errors
-/// Each key that is malformed or names no row; a row that still has children.
+/// Each key that is malformed or unknown; a row that still has children.
 pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     let writing = Writing { is_many, ..Writing::one(Rows::Existing, Form::Put) };
@@ -35,11 +35,11 @@ pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<An
         if is_many { listed_keys(shape, bodies(&call.request, writing)?, &mut failures) } else { Vec::new() };
     let owner = owner_of(call, tx, shape)?;
     let keys = if is_many { keys } else { vec![(0, key_of(call, shape)?)] };
-    let wanted: Vec<Value> = keys.iter().map(|(_, key)| key.clone()).collect();
-    let mut found = load_keys(&call.context, tx, shape, owner.as_ref(), &wanted)?;
+    let key_values: Vec<Value> = keys.iter().map(|(_, key)| key.clone()).collect();
+    let mut rows_by_key = load_keys(&call.context, tx, shape, owner.as_ref(), &key_values)?;
     let (mut rows, mut elements) = (Vec::new(), Vec::new());
     for (element, key) in keys {
-        match found.remove(&key_name(&key)) {
+        match rows_by_key.remove(&key_name(&key)) {
             Some(row) => {
                 rows.push(row);
                 elements.push(element);
@@ -50,14 +50,14 @@ pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<An
     if let (false, [row]) = (is_many, rows.as_slice()) {
         check_if_match(call, tx, shape, row)?;
     }
-    delete_found((&mut call.context, tx), shape, (&rows, &elements), failures)?;
+    delete_loaded((&mut call.context, tx), shape, (&rows, &elements), failures)?;
     if is_many {
         return Ok(Answer::new(call.request.op.status));
     }
     reply(call, tx, owner.as_ref(), None)
 }
 
-/// Deletes a row that was found.
+/// Deletes a row that was loaded.
 ///
 /// # Errors
 /// The row still has children; it carries roles that the caller does not hold.
@@ -68,10 +68,10 @@ pub fn delete_one(
     row: StoredRow,
 ) -> Result<(), Problem> {
     let failures = Failures::of(Writing::one(Rows::Existing, Form::Put));
-    delete_found((context, tx), shape, (&[row], &[0]), failures)
+    delete_loaded((context, tx), shape, (&[row], &[0]), failures)
 }
 
-fn delete_found(
+fn delete_loaded(
     (context, tx): (&mut Context, &mut Tx<'_>),
     shape: &'static Shape,
     (rows, elements): (&[StoredRow], &[usize]),
@@ -79,7 +79,7 @@ fn delete_found(
 ) -> Result<(), Problem> {
     let writing = failures.writing();
     for (row, detail) in find_children(tx, shape, rows)? {
-        failures.add_held(shape, elements.get(row).copied().unwrap_or(0), detail);
+        failures.add_has_children(shape, elements.get(row).copied().unwrap_or(0), detail);
     }
     failures.into_result()?;
     let base =
@@ -95,7 +95,7 @@ fn delete_found(
     Ok(())
 }
 
-/// The keys that a body lists, each once, with the index of its element.
+/// The distinct keys of a body, each with the index of its element.
 fn listed_keys(shape: &Shape, elements: &[Json], failures: &mut Failures) -> Vec<(usize, Value)> {
     let (mut keys, mut seen) = (Vec::new(), HashSet::new());
     for (element, body) in elements.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Deleting a resource's row, with its audit entry and its event: hidden in the quarantine, or gone for good.
+//! Deleting a resource's row, with its audit entry and its event: hidden in the quarantine, or deleted
+//! permanently.
 
 use crate::settings::{Flag, Setting, UserStoreOption};
 use chancery_record::{Timestamp, Value};
@@ -15,10 +16,7 @@ use crate::{
     write::protect::check_act,
 };
 
-/// Deletes a row, or hides it where the resource has a quarantine that is on.
-///
-/// # Errors
-/// The store's.
+/// Deletes a row, or hides it where the resource's quarantine is enabled.
 pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
     if !shape.writes.is_removable {
@@ -66,11 +64,8 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
     )
 }
 
-/// Purges a row, and with a person the person's key, so that contents in the audit trail can no longer be
-/// read. The entry `Deleted`, without contents, is the only one about it: it explains the gaps.
-///
-/// # Errors
-/// The store's.
+/// Purges a row, and with a person the person's key, so that contents in the audit trail can no longer be read.
+/// The entry `Deleted`, without contents, is the only one about it: it explains the gaps.
 pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
     check_act(context, tx, shape, was)?;
@@ -126,10 +121,7 @@ fn remove(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) ->
     retire_id(context, tx, shape, was)
 }
 
-/// Deletes or checks what depends on purged rows, by the resource's `on_purge`.
-///
-/// # Errors
-/// The store's.
+/// Deletes or checks the dependents of purged rows, by the resource's `on_purge`.
 pub fn purged(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -143,11 +135,8 @@ pub fn purged(
     ids.chunks(LIST).try_for_each(|chunk| on_purge(context, tx, chunk))
 }
 
-/// Purges the rows that have been in quarantine since this moment or longer, those waiting longest first, and
-/// at most so many. Returns how many.
-///
-/// # Errors
-/// The store's.
+/// Purges the rows that have been in quarantine since this moment or longer, the oldest first, and at most
+/// `limit`. Returns their number.
 pub fn purge_due(
     context: &mut Context,
     tx: &mut Tx<'_>,

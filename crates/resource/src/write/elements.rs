@@ -1,5 +1,4 @@
-//! The elements of a body, each checked against the field table; then the rows that they name; then the
-//! rules.
+//! The elements of a body: checked against the field table, matched with their rows, then checked by the rules.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +13,7 @@ use crate::{
         sql::LIST,
     },
     write::{
-        failures::{Failures, find_retired, find_taken, validate_rows},
+        failures::{Failures, find_duplicates, find_retired, validate_rows},
         pipeline::{Check, Row, Rows, Target, Writing},
         values::{changed_values, new_values},
     },
@@ -24,7 +23,7 @@ use crate::{
 pub struct Element<'a> {
     number: usize,
     draft: Draft,
-    /// The body, which is read in another form where [`Rows::Upsert`] turns out to make a new row.
+    /// The body, which is read in another form where [`Rows::Upsert`] creates a row.
     body: Option<&'a Json>,
 }
 
@@ -38,7 +37,7 @@ impl Element<'_> {
 /// The bodies of the elements: one, or those of an array.
 ///
 /// # Errors
-/// There is no body, or no array; too many elements.
+/// No body, or no array; too many elements.
 pub fn bodies(request: &Request, writing: Writing) -> Result<&[Json], Problem> {
     let body = request.body()?;
     if !writing.is_many {
@@ -51,7 +50,7 @@ pub fn bodies(request: &Request, writing: Writing) -> Result<&[Json], Problem> {
     Ok(elements)
 }
 
-/// Refuses a batch of more elements than one takes.
+/// Refuses a batch above the maximum size.
 ///
 /// # Errors
 /// Too many, with the bound.
@@ -60,16 +59,16 @@ pub fn check_count(shape: &Shape, count: usize) -> Result<(), Problem> {
     if count <= most {
         return Ok(());
     }
-    let beside = match shape.rows_each() - 1 {
+    let included = match shape.rows_each() - 1 {
         0 => String::new(),
         more => format!(" Each {} comes with up to {more} rows of its own, which count.", shape.name),
     };
-    let detail = format!("A batch takes at most {most} elements, not {count}.{beside}");
+    let detail = format!("A batch takes at most {most} elements, not {count}.{included}");
     Err(Problem::new(ProblemKind::PayloadTooLarge, detail))
 }
 
 /// Reads every element against the field table; invalid ones are left out. Whether an element of
-/// [`Rows::Upsert`] is new shows only later.
+/// [`Rows::Upsert`] is new is known only later.
 ///
 /// # Errors
 /// No valid element is left.
@@ -82,11 +81,11 @@ pub fn read<'a>(
     let form = if writing.rows == Rows::New { Form::Create } else { writing.form };
     let mut elements = Vec::new();
     for (number, body) in bodies.iter().enumerate() {
-        let cut = writing.only.map(|fields| only_members(shape, fields, body));
-        match shape.read(form, cut.as_ref().unwrap_or(body), &writing.base(number)) {
+        let reduced = writing.only.map(|fields| only_members(shape, fields, body));
+        match shape.read(form, reduced.as_ref().unwrap_or(body), &writing.base(number)) {
             Ok(mut draft) => {
                 if let Some(fields) = writing.only {
-                    draft.keep_only(shape.fields, fields);
+                    draft.retain_fields(shape.fields, fields);
                 }
                 elements.push(Element { number, draft, body: Some(body) });
             }
@@ -100,22 +99,23 @@ pub fn read<'a>(
 }
 
 /// A body reduced to the members that an operation on some members writes.
-fn only_members(shape: &Shape, kept: &[&Field], body: &Json) -> Json {
+fn only_members(shape: &Shape, allowed: &[&Field], body: &Json) -> Json {
     let Json::Object(members) = body else { return body.clone() };
     let other = |name: &str| {
         shape.fields.iter().any(|field| {
-            let is_kept = field.is_token() || field.access.key || kept.iter().any(|kept| kept.is(field));
-            field.is_named(name) && !is_kept
+            let is_allowed =
+                field.is_token() || field.access.key || allowed.iter().any(|allowed| allowed.is(field));
+            field.is_named(name) && !is_allowed
         })
     };
     Json::Object(members.iter().filter(|(name, _)| !other(name)).cloned().collect())
 }
 
-/// The rows to be written: found, with the rules applied, and valid against the data. `check` judges an existing row before it is
-/// changed. Errors are added to `failures`.
+/// The rows to be written: matched, with the rules applied, and valid against the data. `check` checks an
+/// existing row before it is changed. Errors are added to `failures`.
 ///
 /// # Errors
-/// The store's, and errors of the body as a whole.
+/// Errors of the body as a whole.
 pub fn to_rows(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -130,12 +130,12 @@ pub fn to_rows(
         find_by_token(context, tx, shape, &mut elements)?;
     }
     let keys = keys(shape, target, &mut elements, failures);
-    let mut found = load_keys(context, tx, shape, owner, &keys)?;
+    let mut existing = load_keys(context, tx, shape, owner, &keys)?;
     let mut path_key = (!writing.is_many && writing.rows == Rows::Existing).then(|| keys.first()).flatten();
-    let (mut rows, mut brought) = (Vec::new(), Vec::new());
+    let (mut rows, mut given_ids) = (Vec::new(), Vec::new());
     for Element { number, draft, body } in elements {
         let key = path_key.take().or_else(|| draft.provided(shape.plan().key));
-        let was = key.and_then(|key| found.remove(&key_name(key)));
+        let was = key.and_then(|key| existing.remove(&key_name(key)));
         let values = match (&was, writing.rows) {
             (None, Rows::Existing) => {
                 failures.add_unknown(shape, number);
@@ -143,7 +143,7 @@ pub fn to_rows(
             }
             (None, _) => {
                 if let Some(id @ Value::Id(_)) = key {
-                    brought.push((number, id.clone()));
+                    given_ids.push((number, id.clone()));
                 }
                 new_row(writer, target, (number, draft, body), failures)?
             }
@@ -158,14 +158,14 @@ pub fn to_rows(
         };
         rows.extend(values.map(|values| Row { element: number, was, values }));
     }
-    find_retired(context, tx, shape, &brought, failures)?;
+    find_retired(context, tx, shape, &given_ids, failures)?;
     validate_rows(writer, tx, &mut rows, failures)?;
-    find_taken(writer, tx, owner, &rows, failures)?;
+    find_duplicates(writer, tx, owner, &rows, failures)?;
     Ok(rows)
 }
 
-/// The keys of the rows that may exist: the target's, or those that elements name. An element whose key is
-/// missing where it is needed, or occurs twice, is recorded as a failure and left out.
+/// The keys of the rows that may exist: the target's, or those of the elements. An element whose required key
+/// is missing, or occurs twice, is recorded as a failure and left out.
 fn keys(
     shape: &Shape,
     target: &Target<'_>,
@@ -225,7 +225,7 @@ fn new_row(
     Ok(values.map_err(|errors| failures.add_wrong(number, errors)).ok())
 }
 
-/// Gives each element that names no key the key of the row with the element's token.
+/// Gives each element without a key the key of the row with the element's token.
 fn find_by_token(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -234,23 +234,23 @@ fn find_by_token(
 ) -> Result<(), Problem> {
     let (key, Some(token)) = (shape.plan().key, shape.plan().token) else { return Ok(()) };
     let column = shape.key().map_or("id", |key| key.column);
-    let is_unnamed = |draft: &&mut Draft| draft.provided(key).is_none() && draft.provided(token).is_some();
+    let has_no_key = |draft: &&mut Draft| draft.provided(key).is_none() && draft.provided(token).is_some();
     let drafts = elements.iter_mut().map(|element| &mut element.draft);
-    let mut unnamed: Vec<&mut Draft> = drafts.filter(is_unnamed).collect();
-    for chunk in unnamed.chunks_mut(LIST) {
+    let mut drafts_without_key: Vec<&mut Draft> = drafts.filter(has_no_key).collect();
+    for chunk in drafts_without_key.chunks_mut(LIST) {
         let mut sql = shape
             .begin(context, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
         shape.add_reach(&mut sql, &context.scope, None);
         sql.add(" AND t.concurrency_token IN ");
         sql.add_list(chunk.iter().filter_map(|draft| draft.provided(token).cloned()));
-        let mut found = HashMap::new();
+        let mut ids = HashMap::new();
         tx.query(&sql.text, &sql.parameters, |row| {
-            found.insert(row.text(0)?.to_owned(), row.id(1)?);
+            ids.insert(row.text(0)?.to_owned(), row.id(1)?);
             Ok(())
         })?;
         for draft in chunk {
             let id = match draft.provided(token) {
-                Some(Value::Text(token)) => found.get(token).copied(),
+                Some(Value::Text(token)) => ids.get(token).copied(),
                 _ => None,
             };
             if let (Some(id), Some(slot)) = (id, draft.0.get_mut(key)) {

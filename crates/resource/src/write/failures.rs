@@ -1,4 +1,4 @@
-//! The failures of a body's elements: what is wrong, and where.
+//! The failures of a body's elements: errors with their pointers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,26 +15,25 @@ use crate::{
     },
 };
 
-/// The detail for an id that is or was in use. It does not show by whom or whether still: that is no other
-/// caller's business.
+/// The detail for an id that is or was in use. It discloses neither by whom nor whether still.
 const USED: &str = "is taken, or was once: an id is never used again";
 
-/// The failures of a body's elements: each error with its element and the kind of problem. Those of the first
-/// elements are kept, the others are counted.
+/// The failures of a body's elements: each error with its element and its problem type. Those of the first
+/// elements are stored, the others are counted.
 pub struct Failures {
     writing: Writing,
     all: Vec<(usize, ProblemKind, FieldError)>,
     more: usize,
     /// The problem of an operation on one row, which is the complete answer.
     whole: Option<Problem>,
-    /// The pointers at which a taken key was reported.
-    taken: HashSet<String>,
+    /// The pointers at which a duplicate key was reported.
+    reported: HashSet<String>,
 }
 
 impl Failures {
     /// No failures yet.
     pub fn of(writing: Writing) -> Self {
-        Self { writing, all: Vec::new(), more: 0, whole: None, taken: HashSet::new() }
+        Self { writing, all: Vec::new(), more: 0, whole: None, reported: HashSet::new() }
     }
 
     /// The form in which the elements are written.
@@ -51,7 +50,7 @@ impl Failures {
     pub fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
         self.all.push((element, kind, error));
         if self.all.len() >= 2 * MOST_ERRORS {
-            self.keep_first();
+            self.truncate();
         }
     }
 
@@ -69,41 +68,40 @@ impl Failures {
         self.add(element, kind, FieldError::new(self.writing.base(element), detail));
     }
 
-    /// Adds that an element names a row that does not exist; reported at the key.
+    /// Adds a reference of an element to an unknown row; reported at the key.
     pub fn add_unknown(&mut self, shape: &Shape, element: usize) {
         let key = shape.key().map_or("id", |key| key.wire());
         let error = FieldError::new(pointer(&self.writing.base(element), key), unknown(shape));
-        self.add_or_be(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
+        self.add_or_replace(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
     }
 
-    /// Adds that an element, itself a key, is the key of no row.
+    /// Adds an element that is itself an unknown key.
     pub fn add_unknown_whole(&mut self, shape: &Shape, element: usize) {
         let error = FieldError::new(self.writing.base(element), unknown(shape));
-        self.add_or_be(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
+        self.add_or_replace(element, ProblemKind::NotFound, error, || Problem::not_found(shape.name));
     }
 
-    /// Adds that a row cannot be deleted, because of the rows that belong to it.
-    pub fn add_held(&mut self, shape: &Shape, element: usize, detail: String) {
+    /// Adds a row that cannot be deleted because it has children.
+    pub fn add_has_children(&mut self, shape: &Shape, element: usize, detail: String) {
         let whole = format!("The {} {detail}.", shape.name);
         let error = FieldError::new(self.writing.base(element), detail);
-        self.add_or_be(element, ProblemKind::Conflict, error, || Problem::conflict(whole));
+        self.add_or_replace(element, ProblemKind::Conflict, error, || Problem::conflict(whole));
     }
 
-    /// Adds why a row was not changed.
+    /// Adds the refusal of a row's change.
     pub fn add_refusal(&mut self, element: usize, refusal: Refusal) {
         match refusal {
             Refusal::Wrong(errors) => self.add_wrong(element, errors),
             Refusal::Stale(current) => {
                 let at = pointer(&self.writing.base(element), "concurrencyToken");
                 let error = FieldError::new(at, format!("is stale; the current one is {current}"));
-                self.add_or_be(element, ProblemKind::ConcurrencyConflict, error, || stale(current));
+                self.add_or_replace(element, ProblemKind::ConcurrencyConflict, error, || stale(current));
             }
         }
     }
 
-    /// Adds an error of one of many elements; of an operation on one row, sets the problem that is the
-    /// answer.
-    fn add_or_be(
+    /// Adds an error of one of many elements; for an operation on one row, sets the problem that is the answer.
+    fn add_or_replace(
         &mut self,
         element: usize,
         kind: ProblemKind,
@@ -113,13 +111,13 @@ impl Failures {
         if self.writing.is_many { self.add(element, kind, error) } else { self.whole = Some(whole()) }
     }
 
-    fn keep_first(&mut self) {
+    fn truncate(&mut self) {
         self.all.sort_by_key(|(element, ..)| *element);
         self.more += self.all.len().saturating_sub(MOST_ERRORS);
         self.all.truncate(MOST_ERRORS);
     }
 
-    /// All errors in the order of their elements. The kind of the first is the kind of the problem.
+    /// All errors in the order of their elements. The type of the first is the type of the problem.
     ///
     /// # Errors
     /// The problem with these errors, if there are any.
@@ -127,7 +125,7 @@ impl Failures {
         if let Some(whole) = self.whole {
             return Err(whole);
         }
-        self.keep_first();
+        self.truncate();
         let Some((_, kind, _)) = self.all.first() else { return Ok(()) };
         let kind = *kind;
         let mut errors: FieldErrors = self.all.into_iter().map(|(.., error)| error).collect();
@@ -158,10 +156,10 @@ pub fn find_retired(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    brought: &[(usize, Value)],
+    given_ids: &[(usize, Value)],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
-    for chunk in brought.chunks(LIST) {
+    for chunk in given_ids.chunks(LIST) {
         let mut sql = Sql::new("SELECT id FROM retired_id WHERE store = ")
             .bind(context.scope.store())
             .push(" AND resource = ")
@@ -183,7 +181,7 @@ pub fn find_retired(
 /// Validates the rows against the data, all at once.
 ///
 /// # Errors
-/// The store's; a request for work that is needed first.
+/// A request for work that is needed first.
 pub fn validate_rows(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -203,16 +201,16 @@ pub fn validate_rows(
     Ok(())
 }
 
-/// Finds elements whose unique keys collide with each other's and, once something is known to be wrong, with
-/// those of stored rows. For a valid batch the database is not queried.
-pub fn find_taken(
+/// Finds elements whose unique keys collide with each other's and, after any failure, with those of stored
+/// rows. For a valid batch the database is not queried.
+pub fn find_duplicates(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
     owner: Option<&OwnerRow>,
     rows: &[Row],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
-    let is_wanted = writer.steps.diagnose || !failures.all.is_empty();
+    let is_needed = writer.steps.diagnose || !failures.all.is_empty();
     if !failures.writing.is_many {
         return Ok(());
     }
@@ -231,11 +229,11 @@ pub fn find_taken(
                 continue;
             }
             if first.insert(format!("{key:?}"), *element).is_some() {
-                add_taken(shape, unique, *element, failures);
+                add_duplicate(shape, unique, *element, failures);
             }
             keys.push((*element, key));
         }
-        if is_wanted {
+        if is_needed {
             find_stored(writer.context, tx, (shape, owner), unique, &columns, &keys, failures)?;
         }
     }
@@ -252,11 +250,11 @@ fn comparable(shape: &Shape, column: &str, index: usize, value: &Value) -> Value
     }
 }
 
-fn add_taken(shape: &Shape, unique: &Unique, element: usize, failures: &mut Failures) {
-    let error = taken(shape, unique.index, &failures.writing.base(element));
+fn add_duplicate(shape: &Shape, unique: &Unique, element: usize, failures: &mut Failures) {
+    let error = unique_violation(shape, unique.index, &failures.writing.base(element));
     // an element is reported once, even if two keys collide
     if let Some(error) = error
-        && failures.taken.insert(error.pointer.clone())
+        && failures.reported.insert(error.pointer.clone())
     {
         failures.add(element, ProblemKind::Conflict, error);
     }
@@ -276,7 +274,7 @@ fn find_stored(
         columns.iter().filter_map(|(_, index)| shape.fields.get(*index)).map(|field| field.kind).collect();
     let names: Vec<String> = columns.iter().map(|(column, _)| format!("t.{column}")).collect();
     for chunk in keys.chunks(LIST) {
-        // rows in quarantine still hold their keys, so there is no condition that hides them
+        // rows in quarantine still reserve their keys, so no condition hides them
         let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", names.join(", "), shape.table));
         if shape.reach.is_store() {
             sql = sql.push("t.store = ").bind(context.scope.store()).push(" AND ");
@@ -290,7 +288,7 @@ fn find_stored(
             let stored: Vec<Value> =
                 kinds.iter().enumerate().map(|(at, kind)| row.value(at, kind)).collect::<Result<_, _>>()?;
             for (element, _) in chunk.iter().filter(|(_, key)| *key == stored) {
-                add_taken(shape, unique, *element, failures);
+                add_duplicate(shape, unique, *element, failures);
             }
             Ok(())
         })?;
@@ -298,8 +296,8 @@ fn find_stored(
     Ok(())
 }
 
-/// The error that reports a violation of this unique index, at the member behind the index.
-pub fn taken(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
+/// The error of a violation of this unique index, at the index's member.
+pub fn unique_violation(shape: &Shape, index: &str, base: &str) -> Option<FieldError> {
     let unique = shape.unique.iter().find(|unique| unique.index == index)?;
     let field = shape.own(unique.reported_at)?;
     let mut error = FieldError::new(pointer(base, field.wire()), "is taken");

@@ -1,5 +1,5 @@
-//! Integrity between rows: a new row names parents that the caller's scope covers, and a row that has
-//! children cannot be deleted.
+//! Integrity between rows: a new row refers to parents within the caller's scope, and a row with children
+//! cannot be deleted.
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
@@ -15,10 +15,10 @@ use crate::{
     read::load::key_name,
 };
 
-/// The most children that an error names; the others are counted.
-const NAMED: usize = 5;
+/// The most children in an error's detail; the others are counted.
+const MAX_NAMED: usize = 5;
 
-/// Finds rows that name a parent which does not exist, or which the caller's scope does not cover.
+/// Finds rows that refer to a parent which does not exist, or which is outside of the caller's scope.
 pub fn find_unknown_parents(
     shape: &Shape,
     context: &Context,
@@ -27,10 +27,10 @@ pub fn find_unknown_parents(
 ) -> Result<Vec<Violation>, Problem> {
     let mut violations = Vec::new();
     for Parent { field, shape: parent, .. } in shape.parents {
-        let named = |row: &ProposedRow<'_>| names_anew(row, field);
-        let wanted: HashSet<Uuid> = rows.iter().filter_map(named).collect();
-        let known = visible(context, tx, parent, &wanted.into_iter().collect::<Vec<_>>())?;
-        let unknown = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, named(proposed)?)));
+        let reference = |row: &ProposedRow<'_>| new_reference(row, field);
+        let ids: HashSet<Uuid> = rows.iter().filter_map(reference).collect();
+        let known = visible(context, tx, parent, &ids.into_iter().collect::<Vec<_>>())?;
+        let unknown = rows.iter().enumerate().filter_map(|(row, proposed)| Some((row, reference(proposed)?)));
         violations.extend(unknown.filter(|(_, id)| !known.contains_key(id)).map(|(row, _)| Violation {
             row,
             kind: ProblemKind::InvalidRequest,
@@ -41,12 +41,12 @@ pub fn find_unknown_parents(
     Ok(violations)
 }
 
-/// The parent that a field names, if it did not name it before.
-fn names_anew(row: &ProposedRow<'_>, field: &Field) -> Option<Uuid> {
+/// The parent of a field, if the reference is new.
+fn new_reference(row: &ProposedRow<'_>, field: &Field) -> Option<Uuid> {
     field.id(row.values).filter(|id| row.was.and_then(|was| field.id(&was.values)) != Some(*id))
 }
 
-/// Finds rows that name a parent which already has as many rows as it may.
+/// Finds rows that refer to a parent which already has the maximum number of rows.
 pub fn find_full_parents(
     shape: &Shape,
     tx: &mut Tx<'_>,
@@ -58,12 +58,12 @@ pub fn find_full_parents(
         let text = format!("SELECT count(*) FROM {} WHERE {} = ?1", shape.table, field.column);
         let mut counted: HashMap<Uuid, usize> = HashMap::new();
         for (row, proposed) in rows.iter().enumerate() {
-            let Some(id) = names_anew(proposed, field) else { continue };
+            let Some(id) = new_reference(proposed, field) else { continue };
             let count = match counted.entry(id) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
-                    let there = tx.one(&text, &[Value::Id(id)], |row| row.int(0))?.unwrap_or_default();
-                    unknown.insert(usize::try_from(there).unwrap_or(usize::MAX))
+                    let existing = tx.one(&text, &[Value::Id(id)], |row| row.int(0))?.unwrap_or_default();
+                    unknown.insert(usize::try_from(existing).unwrap_or(usize::MAX))
                 }
             };
             *count = count.saturating_add(1);
@@ -83,7 +83,7 @@ pub fn find_full_parents(
     Ok(violations)
 }
 
-/// Those of these ids that the caller's scope covers, with their row numbers.
+/// Those of these ids that are in the caller's scope, with their row numbers.
 pub fn visible(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -93,7 +93,7 @@ pub fn visible(
     visible_to(&context.scope, context, tx, shape, ids)
 }
 
-/// Those of these ids that the given scope covers.
+/// Those of these ids that are in the given scope.
 pub fn visible_to(
     scope: &Scope,
     context: &Context,
@@ -122,7 +122,7 @@ pub fn find_children(
     rows: &[StoredRow],
 ) -> Result<Vec<(usize, String)>, Problem> {
     let key = shape.plan().key;
-    let mut held: HashMap<Uuid, Vec<String>> = HashMap::new();
+    let mut children: HashMap<Uuid, Vec<String>> = HashMap::new();
     for Child { what, table, column, name } in shape.deletes.children {
         let by = if *column == "store" { "rid" } else { "id" };
         for chunk in rows.chunks(LIST) {
@@ -131,27 +131,27 @@ pub fn find_children(
                  AND c.rid IN (SELECT f.rid FROM {table} f WHERE f.{column} = p.{by} ORDER BY f.rid LIMIT {}) \
                  WHERE p.id IN ",
                 shape.table,
-                NAMED + 1,
+                MAX_NAMED + 1,
             ));
             sql.add_list(chunk.iter().map(|row| row.value(key).clone()));
             sql.add(" ORDER BY p.id, c.rid");
             tx.query(&sql.text, &sql.parameters, |row| {
                 let name = if row.is_null(1)? { String::new() } else { format!(" {:?}", row.text(1)?) };
-                held.entry(row.id(0)?).or_default().push(format!("{what}{name}"));
+                children.entry(row.id(0)?).or_default().push(format!("{what}{name}"));
                 Ok(())
             })?;
         }
     }
     let listed = |names: &[String]| {
-        let more = if names.len() > NAMED { ", and more" } else { "" };
-        let named: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+        let more = if names.len() > MAX_NAMED { ", and more" } else { "" };
+        let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
         format!("still has {}{more}: delete them first", named.join(", "))
     };
-    let holds = rows.iter().enumerate().filter_map(|(index, row)| match row.value(key) {
-        Value::Id(id) => held.get(id).map(|names| (index, listed(names))),
+    let with_children = rows.iter().enumerate().filter_map(|(index, row)| match row.value(key) {
+        Value::Id(id) => children.get(id).map(|names| (index, listed(names))),
         _ => None,
     });
-    Ok(holds.collect())
+    Ok(with_children.collect())
 }
 
 /// A row that was just written.
@@ -164,18 +164,18 @@ pub struct WrittenRow<'a> {
     pub values: &'a [Value],
 }
 
-/// Refuses rows that were just written and that the caller's rights do not cover as they are now: nobody may
-/// create a row, or move one to where they could not change it.
+/// Refuses rows that were just written and are now outside of the scope of the caller's rights: a caller may
+/// not create a row, or move one, to where it could not change it.
 ///
 /// # Errors
-/// Every such row; a conflict, where one was covered before.
+/// Every such row; a conflict, where one was in scope before.
 pub fn confine<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     rows: impl Iterator<Item = WrittenRow<'a>>,
 ) -> Result<(), Problem> {
-    // a part is reached through its owner, which the scope covers
+    // a nested part is reached through its owner, which is in scope
     if !matches!(context.scope, Scope::Parts { .. }) || matches!(shape.reach, Reach::Part) {
         return Ok(());
     }
@@ -183,7 +183,7 @@ pub fn confine<'a>(
     let rows: Vec<(WrittenRow<'a>, &Value)> =
         rows.filter_map(|row| row.values.get(plan.key).map(|key| (row, key))).collect();
     let Some(column) = shape.key().map(|key| key.column) else { return Ok(()) };
-    let mut covered = HashSet::with_capacity(rows.len());
+    let mut in_scope = HashSet::with_capacity(rows.len());
     for chunk in rows.chunks(LIST) {
         let mut sql = shape.begin(context, &format!("SELECT t.{column} FROM {} t WHERE ", shape.source()));
         shape.add_reach(&mut sql, &context.scope, None);
@@ -191,13 +191,13 @@ pub fn confine<'a>(
         sql.add_list(chunk.iter().map(|(_, key)| (*key).clone()));
         let kind = shape.key().map_or(Kind::Id, |key| key.kind);
         tx.query(&sql.text, &sql.parameters, |row| {
-            covered.insert(key_name(&row.value(0, &kind)?));
+            in_scope.insert(key_name(&row.value(0, &kind)?));
             Ok(())
         })?;
     }
-    let outside = rows.into_iter().filter(|(_, key)| !covered.contains(&key_name(key)));
+    let out_of_scope = rows.into_iter().filter(|(_, key)| !in_scope.contains(&key_name(key)));
     let (mut errors, mut is_change) = (Vec::new(), false);
-    for (WrittenRow { base, is_new, .. }, _) in outside {
+    for (WrittenRow { base, is_new, .. }, _) in out_of_scope {
         is_change |= !is_new;
         let detail = if is_new { "is not within what your roles cover" } else { OUT_OF_REACH };
         errors.push(FieldError::new(base, detail));
@@ -213,20 +213,20 @@ pub fn confine<'a>(
 const OUT_OF_REACH: &str = "would be out of what your roles cover; \
     somebody whose roles cover it before and afterwards can make this change";
 
-/// Records the postcondition of a resource of which a row was written, to be checked when the operation ends.
-pub fn note_postcondition(context: &Context, shape: &Shape) {
-    let Some(wanted) = shape.writes.postcondition else { return };
-    let mut noted = context.postconditions.borrow_mut();
-    if !noted.iter().any(|known| std::ptr::fn_addr_eq(*known, wanted)) {
-        noted.push(wanted);
+/// Registers the postcondition of a written resource, to be checked when the operation ends.
+pub fn register_postcondition(context: &Context, shape: &Shape) {
+    let Some(postcondition) = shape.writes.postcondition else { return };
+    let mut registered = context.postconditions.borrow_mut();
+    if !registered.iter().any(|known| std::ptr::fn_addr_eq(*known, postcondition)) {
+        registered.push(postcondition);
     }
 }
 
-/// Checks the postconditions of all resources that were written.
+/// Checks the postconditions of all written resources.
 ///
 /// # Errors
-/// The problem of the first that does not hold.
+/// The problem of the first violated postcondition.
 pub fn check_postconditions(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    let noted = context.postconditions.take();
-    noted.into_iter().try_for_each(|postcondition| postcondition(context, tx))
+    let registered = context.postconditions.take();
+    registered.into_iter().try_for_each(|postcondition| postcondition(context, tx))
 }

@@ -1,5 +1,5 @@
-//! How rows are written: the same way for one and for many (`pipeline`). Its last step is `change`, the only
-//! module that writes a resource's row together with its audit entry and its event.
+//! Writing rows: the same way for one and for many (`pipeline`). Its last step is `change`, the only module
+//! that writes a resource's row together with its audit entry and its event.
 
 pub mod change;
 pub mod delete_rows;
@@ -7,7 +7,7 @@ pub mod deletion;
 pub mod elements;
 pub mod failures;
 pub mod integrity;
-pub mod named;
+pub mod listed_ids;
 pub mod operation;
 pub mod pipeline;
 pub mod precheck;

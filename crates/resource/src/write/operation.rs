@@ -15,7 +15,7 @@ use crate::{
     },
     write::{
         delete_rows::delete_rows,
-        failures::taken,
+        failures::unique_violation,
         integrity::check_postconditions,
         pipeline::{Rows, Writing, write_rows},
         protect::{Target, check},
@@ -23,8 +23,7 @@ use crate::{
     },
 };
 
-/// Runs an operation, up to [`finish`]. It is called again with the same call when the transaction is
-/// repeated.
+/// Runs an operation, up to [`finish`]. It is called again with the same call when the transaction is repeated.
 ///
 /// # Errors
 /// The problem to answer; a store's error, which decides whether the transaction is repeated.
@@ -41,7 +40,7 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::conflict(detail));
     }
     check_unchanged(call, tx)?;
-    check_named(call, tx)?;
+    check_custom(call, tx)?;
     let answer = match call.request.op.action {
         Action::List => list::list(call, tx),
         Action::Read => read(call, tx),
@@ -66,9 +65,9 @@ pub fn run(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer.map_err(|problem| explain(call, tx, problem))
 }
 
-/// Refuses an operation of its own that changes something about rows which carry a role that counts, whatever it writes:
-/// the row that the path names, or those whose ids the elements of the body are or have.
-fn check_named(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
+/// Refuses a custom operation that changes rows which carry a counting role, whatever it writes: the row of the
+/// path, or those whose ids the elements of the body are or contain.
+fn check_custom(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let op = call.request.op;
     let (true, Action::Custom(custom), Some(protection)) = (op.writes(), op.action, op.shape.protection())
     else {
@@ -80,9 +79,9 @@ fn check_named(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let targets = match (parse_id(call.request.parameter(0)), call.request.body()) {
         (Some(id), _) => vec![Target { base: String::new(), id }],
         (None, Ok(Json::Array(elements))) => {
-            // a batch that is larger is refused
-            let named = elements.iter().take(MAX_BATCH).enumerate();
-            named
+            // a larger batch is refused
+            let batch = elements.iter().take(MAX_BATCH).enumerate();
+            batch
                 .filter_map(|(at, element)| Some(Target { base: format!("/{at}"), id: id_in(element)? }))
                 .collect()
         }
@@ -91,7 +90,7 @@ fn check_named(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     check(&call.context, tx, protection, targets)
 }
 
-/// The id that an element of a body is, or has.
+/// The id that an element of a body is, or contains.
 fn id_in(element: &Json) -> Option<Uuid> {
     match element {
         Json::Text(text) => parse_id(text),
@@ -99,8 +98,8 @@ fn id_in(element: &Json) -> Option<Uuid> {
     }
 }
 
-/// Sends the statements that an operation still has queued, together with the commit, and explains a refusal
-/// by the database: the last step in the operation's transaction.
+/// Sends the queued statements of an operation, together with the commit, and explains a refusal by the
+/// database: the last step in the operation's transaction.
 ///
 /// # Errors
 /// The problem to answer; a store's error, which decides whether the transaction is repeated.
@@ -108,7 +107,7 @@ pub fn finish(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     tx.finish().map_err(|error| explain(call, tx, error.into()))
 }
 
-/// Sends the statements that an operation still has queued, where others follow in its transaction, and explains a refusal
+/// Sends the queued statements of an operation, where others follow in its transaction, and explains a refusal
 /// by the database.
 ///
 /// # Errors
@@ -117,26 +116,26 @@ pub fn flush(call: &mut Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     tx.flush().map_err(|error| explain(call, tx, error.into()))
 }
 
-/// Finds the member behind a unique index that was violated. The operation runs once more where only looking
-/// before writing shows it, as for the elements of a batch, and where the body cannot be the reason: then
-/// another operation came first, and its rows can be found now. An operation of its own may have another way then.
+/// Finds the member of a violated unique index. The operation runs once more where only a check before the
+/// write shows it, as for the elements of a batch, and where the body cannot be the reason: then another
+/// operation came first, and its rows are visible now. A custom operation may have another way then.
 pub fn explain(call: &mut Call, tx: &mut Tx<'_>, mut problem: Problem) -> Problem {
     let Some(store::Error::Unique(index)) = &problem.cause else { return problem };
-    let refused = taken(call.request.op.shape, index, "");
+    let violation = unique_violation(call.request.op.shape, index, "");
     let op = call.request.op;
-    let looks_again = op.is_batch() || matches!(op.action, Action::Custom(_)) || refused.is_none();
-    if !call.steps.diagnose && looks_again {
+    let retries = op.is_batch() || matches!(op.action, Action::Custom(_)) || violation.is_none();
+    if !call.steps.diagnose && retries {
         call.steps.diagnose = true;
         return tx.run_again().into();
     }
-    if let Some(error) = refused {
+    if let Some(error) = violation {
         problem.detail = format!("{} {}", error.pointer, error.detail);
         problem.errors = vec![error].into();
     }
     problem
 }
 
-/// Reads the body as a record of the operation's own.
+/// Reads the body as a record of the custom operation.
 ///
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds.

@@ -27,21 +27,21 @@ use crate::{
     },
 };
 
-/// The rows that a body is about.
+/// The rows of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// New rows.
     New,
-    /// Existing rows: the one that the path names, or those whose keys the elements name.
+    /// Existing rows: that of the path, or those whose keys the elements contain.
     Existing,
-    /// Existing rows where the keys in the body name some, and new ones otherwise.
+    /// Existing rows where the keys in the body match, and new ones otherwise.
     Upsert,
 }
 
-/// What an operation writes.
+/// The mode of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writing {
-    /// Which rows.
+    /// The rows.
     pub rows: Rows,
     /// The form in which changes of existing rows are read; new rows are read as [`Form::Create`].
     pub form: Form,
@@ -59,7 +59,7 @@ impl Writing {
         Self { rows, form, only: None, is_many: false, is_checked: false }
     }
 
-    /// Writes these fields of the row that the path names, as a PUT does.
+    /// Writes these fields of the row of the path, as a PUT does.
     pub const fn fields(fields: &'static [&'static Field]) -> Self {
         Self { only: Some(fields), ..Self::one(Rows::Existing, Form::Put) }
     }
@@ -88,19 +88,19 @@ pub struct Row {
 
 /// The rows that are written.
 pub struct Target<'a> {
-    /// What is written, and in which form.
+    /// The mode of the write.
     pub writing: Writing,
-    /// The row that owns them.
+    /// The owner of the rows.
     pub owner: Option<&'a OwnerRow>,
-    /// The key of the only existing row; none of a batch, whose elements name theirs.
+    /// The key of the only existing row; none for a batch, whose elements contain theirs.
     pub key: Option<Value>,
 }
 
-/// A condition on an existing row, such as `If-Match`, judged before the row is changed.
+/// A condition on an existing row, such as `If-Match`, checked before the row is changed.
 pub type Check<'a> = &'a mut dyn FnMut(&mut Tx<'_>, &StoredRow) -> Result<(), Problem>;
 
-/// Writes rows, all or none, each with its audit entry and its event. It knows no request and no answer. New rows are confined to the
-/// scope here, and changed ones by the caller, once their sets are written, too.
+/// Writes rows, all or none, each with its audit entry and its event, independent of request and answer. New
+/// rows are confined to the scope here, and changed ones by the caller, once their sets are written, too.
 ///
 /// # Errors
 /// All errors of the elements; not found; a stale token.
@@ -144,10 +144,10 @@ struct Written {
     last_entry: i64,
 }
 
-/// Creates a row from what is provided of it. What is not known before it is read is its own number, which is 0 here.
+/// Creates a row from a draft. Its row number is known only after a read, and is 0 here.
 ///
 /// # Errors
-/// All that is wrong with the draft.
+/// All errors of the draft.
 pub fn create_row(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -163,10 +163,10 @@ pub fn create_row(
     Ok(StoredRow { rid: 0, last_entry, values, owner })
 }
 
-/// Changes the row with this key by what is provided of it, as a body of this form would.
+/// Changes the row with this key by a draft, as a body of this form would.
 ///
 /// # Errors
-/// All that is wrong with the draft; not found; a stale token.
+/// All errors of the draft; not found; a stale token.
 pub fn change_row(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -178,9 +178,9 @@ pub fn change_row(
     let target = Target { writing, owner, key: Some(key) };
     let elements = vec![Element::only(draft)];
     let written = write(writer, tx, &target, elements, &mut |_, _| Ok(()), Failures::of(writing))?;
-    let there = written.rows.iter().filter(|row| row.was.is_some());
-    let there = there.map(|row| WrittenRow { base: String::new(), is_new: false, values: &row.values });
-    confine(writer.context, tx, writer.shape, there)
+    let existing = written.rows.iter().filter(|row| row.was.is_some());
+    let existing = existing.map(|row| WrittenRow { base: String::new(), is_new: false, values: &row.values });
+    confine(writer.context, tx, writer.shape, existing)
 }
 
 /// Creates and changes rows as the body requests, and answers.
@@ -189,12 +189,12 @@ pub fn change_row(
 /// All errors of the body and of each of its elements; not found; a stale token.
 pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
     let Call { request, context, steps, answer } = &mut *call;
-    let parts = Parts { request, context, steps };
-    let done = parts.write(tx, writing, elements::bodies(request, writing)?, answer)?;
-    respond(call, tx, writing, done)
+    let input = WriteInput { request, context, steps };
+    let outcome = input.write(tx, writing, elements::bodies(request, writing)?, answer)?;
+    respond(call, tx, writing, outcome)
 }
 
-/// The same, by other bodies than the one that was sent, such as those in the form of another version.
+/// The same, with other bodies than the one of the request, such as those in the form of another version.
 ///
 /// # Errors
 /// As [`write_rows`].
@@ -205,26 +205,26 @@ pub fn write_bodies(
     bodies: &[Json],
 ) -> Result<Answer, Problem> {
     let Call { request, context, steps, answer } = &mut *call;
-    let done = Parts { request, context, steps }.write(tx, writing, bodies, answer)?;
-    respond(call, tx, writing, done)
+    let outcome = WriteInput { request, context, steps }.write(tx, writing, bodies, answer)?;
+    respond(call, tx, writing, outcome)
 }
 
-/// What of a call a write reads.
-struct Parts<'a> {
+/// The parts of a call that a write reads.
+struct WriteInput<'a> {
     request: &'a Request,
     context: &'a Context,
     steps: &'a Steps,
 }
 
-/// Rows that were written, as the answer needs them.
-enum Outcome {
-    /// New rows that hold nothing but what their bodies provide.
+/// The written rows, as the answer needs them.
+enum WriteOutcome {
+    /// New rows with no values beyond those of their bodies.
     Plain(Vec<Row>),
     /// Rows with their numbers.
-    Stored(Vec<Done>),
+    Stored(Vec<StoredElement>),
 }
 
-impl Parts<'_> {
+impl WriteInput<'_> {
     /// Reads the bodies, writes the rows, and replaces the sets that the bodies list.
     fn write(
         &self,
@@ -232,7 +232,7 @@ impl Parts<'_> {
         writing: Writing,
         bodies: &[Json],
         out: &mut Out,
-    ) -> Result<(Option<OwnerRow>, Outcome), Problem> {
+    ) -> Result<(Option<OwnerRow>, WriteOutcome), Problem> {
         let Self { request, context, steps } = *self;
         let shape = request.op.shape;
         let mut failures = Failures::of(writing);
@@ -248,11 +248,11 @@ impl Parts<'_> {
         let writer = Writer { context, steps, shape };
         let Written { rows, .. } = write(writer, tx, &target, elements, &mut check, failures)?;
         if rows.iter().all(|row| row.was.is_none()) && !shape.is_read_back() {
-            return Ok((owner, Outcome::Plain(rows)));
+            return Ok((owner, WriteOutcome::Plain(rows)));
         }
         let stored = store_numbers(context, tx, shape, owner.as_ref(), rows)?;
         relate(context, tx, (shape, writing), bodies, &stored)?;
-        Ok((owner, Outcome::Stored(stored)))
+        Ok((owner, WriteOutcome::Stored(stored)))
     }
 }
 
@@ -260,11 +260,11 @@ fn respond(
     call: &mut Call,
     tx: &mut Tx<'_>,
     writing: Writing,
-    (owner, outcome): (Option<OwnerRow>, Outcome),
+    (owner, outcome): (Option<OwnerRow>, WriteOutcome),
 ) -> Result<Answer, Problem> {
     match outcome {
-        Outcome::Plain(rows) => answer_plain(call, tx, writing, owner, rows),
-        Outcome::Stored(stored) => answer(call, tx, writing, owner.as_ref(), stored),
+        WriteOutcome::Plain(rows) => answer_plain(call, tx, writing, owner, rows),
+        WriteOutcome::Stored(stored) => answer(call, tx, writing, owner.as_ref(), stored),
     }
 }
 
@@ -275,7 +275,7 @@ impl Writing {
     }
 }
 
-/// Answers with new rows that hold nothing but what their bodies provide, without reading them back.
+/// Answers with new rows that have no values beyond those of their bodies, without reading them back.
 fn answer_plain(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -303,8 +303,8 @@ fn answer_plain(
     Ok(Answer { created, ..answer })
 }
 
-/// A row that was written.
-struct Done {
+/// A written row with its number.
+struct StoredElement {
     element: usize,
     is_new: bool,
     row: StoredRow,
@@ -317,26 +317,26 @@ fn store_numbers(
     shape: &'static Shape,
     owner: Option<&OwnerRow>,
     rows: Vec<Row>,
-) -> Result<Vec<Done>, Problem> {
+) -> Result<Vec<StoredElement>, Problem> {
     let key = shape.plan().key;
     let new = rows.iter().filter(|row| row.was.is_none());
     let keys: Vec<Value> = new.filter_map(|row| row.values.get(key).cloned()).collect();
-    let mut found = load_keys(context, tx, shape, owner, &keys)?;
-    let done = rows.into_iter().map(|Row { element, was, values }| {
+    let mut by_key = load_keys(context, tx, shape, owner, &keys)?;
+    let stored = rows.into_iter().map(|Row { element, was, values }| {
         let is_new = was.is_none();
         let row = match was {
             Some(was) => Some(was.with(values)),
             None => values
                 .get(key)
-                .and_then(|value| found.remove(&key_name(value)))
+                .and_then(|value| by_key.remove(&key_name(value)))
                 .map(|row| with_unstored(shape, row, values)),
         };
-        Ok(Done { element, is_new, row: row.ok_or_else(|| Problem::not_found(shape.name))? })
+        Ok(StoredElement { element, is_new, row: row.ok_or_else(|| Problem::not_found(shape.name))? })
     });
-    done.collect()
+    stored.collect()
 }
 
-/// A row as it was read back, with what is in its body alone.
+/// A row as it was read back, with the values that only its body has.
 fn with_unstored(shape: &Shape, mut row: StoredRow, values: Vec<Value>) -> StoredRow {
     for ((field, stored), value) in shape.fields.iter().zip(&mut row.values).zip(values) {
         if field.access.column == Column::Unstored {
@@ -352,12 +352,12 @@ fn relate(
     tx: &mut Tx<'_>,
     (shape, writing): (&Shape, Writing),
     bodies: &[Json],
-    done: &[Done],
+    stored: &[StoredElement],
 ) -> Result<(), Problem> {
     let body = |element: usize| bodies.get(element).unwrap_or(&Json::Null);
-    let bodies: Vec<RelationBody<'_>> = done
+    let bodies: Vec<RelationBody<'_>> = stored
         .iter()
-        .map(|Done { element, is_new, row }| RelationBody {
+        .map(|StoredElement { element, is_new, row }| RelationBody {
             owner: row,
             is_new: *is_new,
             body: body(*element),
@@ -373,17 +373,19 @@ fn answer(
     tx: &mut Tx<'_>,
     writing: Writing,
     owner: Option<&OwnerRow>,
-    mut done: Vec<Done>,
+    mut stored: Vec<StoredElement>,
 ) -> Result<Answer, Problem> {
     let shape = call.request.op.shape;
     if writing.is_many {
-        let rows: Vec<StoredRow> = done.into_iter().map(|done| done.row).collect();
+        let rows: Vec<StoredRow> = stored.into_iter().map(|stored| stored.row).collect();
         if !call.request.minimal {
             write_all(call, tx, shape, &rows)?;
         }
         return Ok(Answer::new(call.request.op.status));
     }
-    let Some(Done { is_new, row, .. }) = done.pop() else { return Ok(Answer::new(call.request.op.status)) };
+    let Some(StoredElement { is_new, row, .. }) = stored.pop() else {
+        return Ok(Answer::new(call.request.op.status));
+    };
     let answer = match (is_new, call.request.op.reply) {
         (true, Reply::Owner) => reply(call, tx, owner, None)?,
         (true, _) => answer_with(call, tx, shape, &row)?,

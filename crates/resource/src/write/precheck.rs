@@ -1,5 +1,5 @@
-//! A check of a large body before its transaction begins, so that other writes do not wait for one that is
-//! going to be refused.
+//! A check of a large body before its transaction begins, so that other writes do not wait for one that will be
+//! refused.
 
 use chancery_record::{FieldErrors, Form, Json, Others, read_draft};
 
@@ -8,8 +8,8 @@ use crate::{
     write::{elements::check_count, relate::check_listed_count},
 };
 
-/// Refuses a body that exceeds the limits of one call, and one with more errors than are reported. Fewer errors are found by
-/// the operation itself, together with those against the data.
+/// Refuses a body that exceeds the limits of one call, and one with more errors than are reported. Fewer errors
+/// are found by the operation itself, together with those against the data.
 ///
 /// # Errors
 /// Too many elements, or links; the first errors.

@@ -9,25 +9,25 @@ use crate::{
     Shape, read::emit::StoredRow,
 };
 
-/// A row that is about to be written, by the id of the row whose roles count, and its place in the body.
+/// A row to be written, by the id of the row whose roles count, and its position in the body.
 pub struct Target {
     /// The JSON Pointer of its element.
     pub base: String,
-    /// The id: its own, or that of the person or the setting whom it belongs to.
+    /// The id: its own, or that of its person or setting.
     pub id: Uuid,
 }
 
-/// What protects a row, and the id by which roles are found.
+/// The protection of a row, and the id by which roles are found.
 pub type Protector = (&'static Protection, Uuid);
 
 impl Shape {
-    /// The protection of what an operation of its own is about: that of its rows, or of the people whom they belong to.
+    /// The protection of a custom operation: that of its rows, or of the people who own them.
     pub(super) fn protection(&self) -> Option<&'static Protection> {
         self.base().carrier()?.writes.protection
     }
 
-    /// What protects a row besides its own protection: that of the person whom it belongs to, or of what limits its reach, of the
-    /// rows that it names, and of its store.
+    /// The protectors of a row besides its own: those of its person, or of the row that limits its reach, of
+    /// its parents, and of its store.
     fn protectors(&self, context: &Context, values: &[Value], owner: Option<&OwnerRow>) -> Vec<Protector> {
         let of_person = match (self.personal, &self.owner, owner) {
             (Personal::Of(person, field), ..) => person.writes.protection.zip(field.id(values)),
@@ -60,8 +60,8 @@ impl Shape {
     }
 }
 
-/// Refuses a new row that belongs to what carries a role that counts. A new person carries none, and nobody signs in yet by a
-/// new setting.
+/// Refuses a new row whose owner carries a counting role. A new person carries none, and no one signs in yet by
+/// a new setting.
 ///
 /// # Errors
 /// 403 with the role and the id.
@@ -82,7 +82,7 @@ pub fn check_new(
     check_one(context, tx, shape.protectors(context, values, owner))
 }
 
-/// Refuses to change what is protected of a row.
+/// Refuses to change protected fields of a row.
 ///
 /// # Errors
 /// 403 with the role and the id.
@@ -97,7 +97,7 @@ pub fn check_change(
     check_one(context, tx, protectors_of_change(context, shape, was, values, event))
 }
 
-/// Refuses an act on a row as a whole, such as its deletion.
+/// Refuses an action on a row as a whole, such as its deletion.
 ///
 /// # Errors
 /// 403 with the role and the id.
@@ -108,7 +108,7 @@ pub fn check_act(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Stored
     check_one(context, tx, shape.all_protectors(context, was))
 }
 
-/// Refuses an audited act without a change of fields (`note`) on a row that belongs to a protected one.
+/// Refuses an audited action without a change of fields (`note`) on a row that belongs to a protected one.
 ///
 /// # Errors
 /// 403 with the role and the id.
@@ -119,9 +119,9 @@ pub fn check_part(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &Store
     check_one(context, tx, shape.protectors(context, &was.values, was.owner.as_ref()))
 }
 
-/// What protects the facts that a change writes; nothing where it leaves them as they were. A change that is announced as
-/// another event than an update is an act of its own on the row, such as a reset password, whichever fields it writes. A row
-/// that comes to belong to something else is protected by both.
+/// The protectors of the fields that a change writes; none without a change. A change with another event than
+/// an update is an action of its own on the row, such as a password reset, whichever fields it writes. A row
+/// that moves to another owner is protected by both.
 fn protectors_of_change(
     context: &Context,
     shape: &Shape,
@@ -134,17 +134,17 @@ fn protectors_of_change(
     if !is_changed || (open.holds(&was.values) && open.holds(values)) {
         return Vec::new();
     }
-    let mut found = shape.all_protectors(context, was);
+    let mut protectors = shape.all_protectors(context, was);
     for (protection, id) in shape.protectors(context, values, was.owner.as_ref()) {
         let is_same = |(known, of): &Protector| std::ptr::eq(*known, protection) && *of == id;
-        if !found.iter().any(is_same) {
-            found.push((protection, id));
+        if !protectors.iter().any(is_same) {
+            protectors.push((protection, id));
         }
     }
-    found
+    protectors
 }
 
-/// Whether values differ beyond the concurrency token, the fields that are not protected, and what is switched off.
+/// Whether values differ beyond the concurrency token, the unprotected fields, and options switched off.
 fn differs(shape: &Shape, was: &StoredRow, values: &[Value]) -> bool {
     let token = shape.plan().token;
     let protection = shape.writes.protection;
@@ -161,7 +161,7 @@ fn differs(shape: &Shape, was: &StoredRow, values: &[Value]) -> bool {
     fields.any(|(index, ((field, before), now))| before != now && !is_open(index, field, now))
 }
 
-/// Refuses to change rows of a batch that carry roles which count, each with its place in the body.
+/// Refuses to change rows of a batch that carry counting roles, each with its position in the body.
 ///
 /// # Errors
 /// 403 with each such element.
@@ -177,7 +177,7 @@ pub fn check_changes<'a>(
     check_all(context, tx, protectors)
 }
 
-/// Refuses new rows of a batch that belong to what carries roles which count, each with its place in the body.
+/// Refuses new rows of a batch whose owners carry counting roles, each with its position in the body.
 ///
 /// # Errors
 /// 403 with each such element.
@@ -193,7 +193,7 @@ pub fn check_many_new<'a>(
     check_all(context, tx, guarded.map(|(base, values)| (base, shape.protectors(context, values, owner))))
 }
 
-/// Refuses to delete rows of a batch that carry roles which count, each with its place in the body.
+/// Refuses to delete rows of a batch that carry counting roles, each with its position in the body.
 ///
 /// # Errors
 /// 403 with each such element.
@@ -215,8 +215,8 @@ fn check_one(context: &Context, tx: &mut Tx<'_>, protectors: Vec<Protector>) -> 
     check_all(context, tx, std::iter::once((String::new(), protectors)))
 }
 
-/// Refuses to write rows where a role counts of what protects them, each with its place in the body. It asks once for all rows
-/// that the same protection is of.
+/// Refuses to write rows whose protectors have a counting role, each with its position in the body. Queries
+/// once for all rows of the same protection.
 ///
 /// # Errors
 /// 403 with each such row.
@@ -228,20 +228,21 @@ pub fn check_all(
     if context.authority.is_below_none() {
         return Ok(());
     }
-    let mut asked: Vec<(&'static Protection, Vec<Target>)> = Vec::new();
+    let mut by_protection: Vec<(&'static Protection, Vec<Target>)> = Vec::new();
     for (base, protectors) in rows {
         for (protection, id) in protectors {
             let target = Target { base: base.clone(), id };
-            match asked.iter_mut().find(|(known, _)| std::ptr::eq(*known, protection)) {
+            match by_protection.iter_mut().find(|(known, _)| std::ptr::eq(*known, protection)) {
                 Some((_, targets)) => targets.push(target),
-                None => asked.push((protection, vec![target])),
+                None => by_protection.push((protection, vec![target])),
             }
         }
     }
-    asked.into_iter().try_for_each(|(protection, targets)| check(context, tx, protection, targets))
+    by_protection.into_iter().try_for_each(|(protection, targets)| check(context, tx, protection, targets))
 }
 
-/// Refuses to write rows that carry roles which count. Whoever was looked at before in this transaction is not looked at again.
+/// Refuses to write rows that carry counting roles. A row checked before in this transaction is not checked
+/// again.
 ///
 /// # Errors
 /// 403 with each such row.
@@ -260,11 +261,11 @@ pub fn check(
     let ids: Vec<Uuid> = targets.iter().map(|target| target.id).collect();
     let mut counting: Vec<CarriedRole> = Vec::new();
     for chunk in ids.chunks(LIST) {
-        let found = (protection.find)(context, tx, chunk)?;
-        counting.extend(found.into_iter().filter(|carried| context.authority.is_below(carried)));
+        let roles = (protection.find)(context, tx, chunk)?;
+        counting.extend(roles.into_iter().filter(|carried| context.authority.is_below(carried)));
     }
-    let place = |carried: &CarriedRole| ids.iter().position(|id| *id == carried.row);
-    counting.sort_by_key(|carried| (carried.role, place(carried)));
+    let position = |carried: &CarriedRole| ids.iter().position(|id| *id == carried.row);
+    counting.sort_by_key(|carried| (carried.role, position(carried)));
     let Some(highest) = counting.first() else {
         context.cleared.borrow_mut().extend(ids.into_iter().map(|id| (by, id)));
         return Ok(());
@@ -274,20 +275,20 @@ pub fn check(
     let mut errors = FieldErrors::default();
     for Target { base, id } in targets.into_iter().filter(|target| !target.base.is_empty()) {
         if let Some(role) = role_of(id) {
-            errors.note(|| FieldError::new(base, protection.carried_by.told(id, role.name())));
+            errors.note(|| FieldError::new(base, protection.carried_by.element_detail(id, role.name())));
         }
     }
     Err(refusal(protection.carried_by, highest, errors))
 }
 
-/// What tells protections apart.
+/// The identity of a protection.
 fn address_of(protection: &Protection) -> usize {
     std::ptr::from_ref(protection).addr()
 }
 
 impl CarriedBy {
-    /// Why an element of a batch is refused.
-    fn told(self, id: Uuid, role: &str) -> String {
+    /// The detail for a refused element of a batch.
+    fn element_detail(self, id: Uuid, role: &str) -> String {
         match self {
             Self::Itself => format!("{id} carries the role {role}"),
             Self::WhoSignsIn => format!("somebody who signs in by {id} has the role {role}"),
@@ -297,8 +298,8 @@ impl CarriedBy {
         }
     }
 
-    /// Why a write is refused, and what is left to do.
-    fn explained(self, id: Uuid, role: &str) -> String {
+    /// The detail for a refused write, with the remaining options.
+    fn detail(self, id: Uuid, role: &str) -> String {
         match self {
             Self::Itself => format!(
                 "{id} carries the role {role}, directly or through a group, and your roles do not cover that. Somebody who holds it can do this."
@@ -315,7 +316,7 @@ impl CarriedBy {
 
 fn refusal(carried_by: CarriedBy, highest: &CarriedRole, errors: FieldErrors) -> Problem {
     let (id, role) = (highest.row, highest.role.name());
-    let problem = Problem::new(ProblemKind::Forbidden, carried_by.explained(id, role));
+    let problem = Problem::new(ProblemKind::Forbidden, carried_by.detail(id, role));
     let problem = problem.with_member("role", role).with_member("id", id.to_string());
     Problem { errors, ..problem }
 }

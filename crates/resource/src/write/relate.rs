@@ -15,17 +15,17 @@ use crate::{
     read::precondition::check_if_match,
     read::sql::LIST,
     write::change,
-    write::integrity::{WrittenRow, confine, note_postcondition, visible_to},
-    write::named::{MAX_RELATED, Named, related_ids},
+    write::integrity::{WrittenRow, confine, register_postcondition, visible_to},
+    write::listed_ids::{ListedIds, MAX_RELATED, related_ids},
     write::protect::{Protector, check_all},
 };
 
-/// How many links are removed at a time: of more, PostgreSQL would read the whole set.
-const LOOKED_UP: usize = 64;
-/// The most links that the sets which one call replaces may hold.
+/// Links that are removed at a time: for more, PostgreSQL would read the whole set.
+const LOOKUP_CHUNK: usize = 64;
+/// The most links in the sets that one call replaces.
 const MAX_REPLACED: usize = 2 * MAX_RELATED;
 
-/// A link: the other's id and row number.
+/// A link: the id and the row number of the linked row.
 type Link = (Uuid, i64);
 
 /// Replaces, adds to or reduces a set by the ids of the body.
@@ -46,14 +46,14 @@ pub fn relate(
     let protection = shape.base().writes.protection.filter(|protection| protection.sets_are_acts);
     let own = protection.zip(shape.id_in(&owner.values)).into_iter().collect();
     check_all(&call.context, tx, std::iter::once((String::new(), own)))?;
-    let wanted = Wanted { owner: &owner, is_all: how == RelationChange::Set, listed };
-    let mut all = changes(&call.context, tx, shape, relation, vec![wanted])?;
+    let requested = RequestedSet { owner: &owner, is_all: how == RelationChange::Set, listed };
+    let mut all = changes(&call.context, tx, shape, relation, vec![requested])?;
     for change in &mut all {
         if how == RelationChange::Remove {
             std::mem::swap(&mut change.added, &mut change.removed);
         }
         if how != RelationChange::Set {
-            change.limit(tx)?;
+            change.drop_redundant(tx)?;
         }
     }
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
@@ -64,7 +64,7 @@ pub fn relate(
 /// Links a row to others by their ids, on behalf of the server itself; audited, with an event.
 ///
 /// # Errors
-/// An id that names nothing within the scope; the store's.
+/// An id that is unknown within the scope.
 pub fn link(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -72,17 +72,17 @@ pub fn link(
     owner: &StoredRow,
     others: Vec<Uuid>,
 ) -> Result<(), Problem> {
-    let listed = Named::all(others);
-    let mut all = changes(context, tx, shape, relation, vec![Wanted { owner, is_all: false, listed }])?;
+    let listed = ListedIds::all(others);
+    let mut all = changes(context, tx, shape, relation, vec![RequestedSet { owner, is_all: false, listed }])?;
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
     apply(context, tx, shape, &mut all, std::iter::once(written))
 }
 
-/// Adds links to a row's set, and removes others, as one change; whether there was anything to change. Ids that name
-/// nothing within the scope, links that are there already, and those that are not there to be removed are left out.
+/// Adds links to a row's set, and removes others, as one change; returns whether there was a change. Ids that
+/// are unknown within the scope, links that exist already, and missing links to be removed are left out.
 ///
 /// # Errors
-/// A new link that the set does not take; the store's.
+/// A new link that the relation's rule refuses.
 pub fn relink(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -90,15 +90,15 @@ pub fn relink(
     owner: &StoredRow,
     (added, removed): (&[Uuid], &[Uuid]),
 ) -> Result<bool, Problem> {
-    let named: Vec<Uuid> = added.iter().chain(removed).copied().collect();
-    let known = visible_to(&context.scope, context, tx, relation.target, &named)?;
+    let listed_ids: Vec<Uuid> = added.iter().chain(removed).copied().collect();
+    let known = visible_to(&context.scope, context, tx, relation.target, &listed_ids)?;
     let links = |ids: &[Uuid]| -> Vec<Link> {
         ids.iter().filter_map(|id| known.get(id).map(|rid| (*id, *rid))).collect()
     };
     let (added, removed) = (links(added), links(removed));
-    let mut all = [Change { relation, owner, at: String::new(), added, removed, is_unsure: false }];
+    let mut all = [Change { relation, owner, at: String::new(), added, removed, is_unverified: false }];
     for change in &mut all {
-        change.limit(tx)?;
+        change.drop_redundant(tx)?;
     }
     let written = WrittenRow { base: String::new(), is_new: false, values: &owner.values };
     apply(context, tx, shape, &mut all, std::iter::once(written))?;
@@ -118,8 +118,8 @@ pub struct RelationBody<'a> {
 }
 
 /// Replaces the sets of rows by those that their bodies list by ids, where a body may list them. All removals
-/// come first, so that what moves from one set to another is in neither in between. Rows that existed before
-/// must be within the caller's scope afterwards.
+/// come first, so that a link moving from one set to another is in neither in between. Rows that existed before
+/// must be in the caller's scope afterwards.
 ///
 /// # Errors
 /// Unknown ids and those outside of the scope, each with its pointer; a conflict, where a row is out of scope
@@ -136,21 +136,21 @@ pub fn relate_rows(
         let listing = |row: &&RelationBody<'_>| {
             if row.is_new { relation.listed.at_creation() } else { relation.listed.at_change() }
         };
-        let mut wanted = Vec::new();
+        let mut requested = Vec::new();
         for RelationBody { owner, is_new, body, base } in rows.iter().filter(listing) {
-            if let Some(listed) = Named::read(relation, body, base)? {
-                wanted.push(Wanted { owner, is_all: !is_new, listed });
+            if let Some(listed) = ListedIds::read(relation, body, base)? {
+                requested.push(RequestedSet { owner, is_all: !is_new, listed });
             }
         }
-        all.extend(changes(context, tx, shape, relation, wanted)?);
+        all.extend(changes(context, tx, shape, relation, requested)?);
     }
-    let there = rows.iter().filter(|row| !row.is_new);
+    let existing = rows.iter().filter(|row| !row.is_new);
     let written =
-        there.map(|row| WrittenRow { base: row.base.clone(), is_new: false, values: &row.owner.values });
+        existing.map(|row| WrittenRow { base: row.base.clone(), is_new: false, values: &row.owner.values });
     apply(context, tx, shape, &mut all, written)
 }
 
-/// Refuses bodies whose sets list more ids together than one call takes.
+/// Refuses bodies whose sets list more ids together than the limit of one call.
 ///
 /// # Errors
 /// Too many, with the bound.
@@ -175,16 +175,16 @@ pub fn check_listed_count<'a>(shape: &Shape, bodies: impl Iterator<Item = &'a Js
 /// Reads the sets that the body of a new row may list, for a row that is not saved.
 ///
 /// # Errors
-/// The first list that is none of ids, with its pointers.
+/// The first list that is not a list of ids, with its pointers.
 pub fn check_listed(shape: &Shape, body: &Json, base: &str) -> Result<(), Problem> {
     let listed = shape.relations.iter().filter(|relation| relation.listed.at_creation());
     for relation in listed {
-        Named::read(relation, body, base)?;
+        ListedIds::read(relation, body, base)?;
     }
     Ok(())
 }
 
-/// Removes and adds links, and confines the rows whose sets they are in.
+/// Removes and adds links, and confines the rows of the sets.
 fn apply<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -194,19 +194,19 @@ fn apply<'a>(
 ) -> Result<(), Problem> {
     check_links(context, tx, shape, all)?;
     for change in &mut *all {
-        change.take_out(tx)?;
+        change.remove_links(tx)?;
     }
     for change in &mut *all {
-        change.put_in(context, tx, shape)?;
+        change.add_links(context, tx, shape)?;
     }
     if !all.is_empty() {
-        note_postcondition(context, shape);
+        register_postcondition(context, shape);
     }
     confine(context, tx, shape, written)
 }
 
-/// Refuses changes to sets whose links are protected, of a row or of those that it is linked to: the members and parents of a
-/// group that carries a role which counts. Who is refused may ask for what is there already.
+/// Refuses changes to sets whose links are protected, of a row or of those that it is linked to: the members
+/// and parents of a group that carries a counting role. A refused caller may still request the present state.
 fn check_links(context: &Context, tx: &mut Tx<'_>, shape: &Shape, all: &[Change<'_>]) -> Result<(), Problem> {
     let written = all.iter().filter(|change| !change.is_empty());
     let guarded = |change: &Change<'_>| (change.at.clone(), change.protectors(shape));
@@ -216,18 +216,18 @@ fn check_links(context: &Context, tx: &mut Tx<'_>, shape: &Shape, all: &[Change<
     }
     let mut changing = Vec::new();
     for change in written {
-        if !change.is_idle(tx)? {
+        if !change.is_redundant(tx)? {
             changing.push(guarded(change));
         }
     }
     check_all(context, tx, changing.into_iter())
 }
 
-/// The requested content of a row's set: exactly these links, or these besides the present ones.
-struct Wanted<'a> {
+/// The requested content of a row's set: exactly these links, or these in addition to the present ones.
+struct RequestedSet<'a> {
     owner: &'a StoredRow,
     is_all: bool,
-    listed: Named,
+    listed: ListedIds,
 }
 
 /// The change to the set of a row.
@@ -238,35 +238,36 @@ struct Change<'a> {
     at: String,
     added: Vec<Link>,
     removed: Vec<Link>,
-    /// Whether some of the added may be there already, and some of the removed may not: the statements tell.
-    is_unsure: bool,
+    /// Whether some added links may exist already, and some removed ones may be missing: the statements report
+    /// it.
+    is_unverified: bool,
 }
 
-/// The changes that the requested sets of one relation need. A caller may list a present link that it can
-/// read but not create; one that it may not create is not removed either.
+/// The changes that the requested sets of one relation need. A caller may list a present link that it can read
+/// but not create; a link that it may not create is not removed either.
 fn changes<'a>(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     relation: &'a Relation,
-    wanted: Vec<Wanted<'a>>,
+    requested: Vec<RequestedSet<'a>>,
 ) -> Result<Vec<Change<'a>>, Problem> {
     let scope = context.scope.clone();
     let above_tenants = relation.listed == Listed::AboveTenants;
     let scope = if above_tenants { scope.above_tenants() } else { scope };
-    let whole: Vec<i64> = wanted.iter().filter(|set| set.is_all).map(|set| set.owner.rid).collect();
-    let mut linked = all_linked(tx, &scope.clone().to_be_changed(false), relation, &whole)?;
-    let (mut sets, mut asked) = (Vec::with_capacity(wanted.len()), HashSet::new());
+    let replaced: Vec<i64> = requested.iter().filter(|set| set.is_all).map(|set| set.owner.rid).collect();
+    let mut linked = all_linked(tx, &scope.clone().to_be_changed(false), relation, &replaced)?;
+    let (mut sets, mut ids) = (Vec::with_capacity(requested.len()), HashSet::new());
     let is_guarded = matches!(relation.target.reach, Reach::Unless(..));
-    for Wanted { owner, listed, .. } in wanted {
+    for RequestedSet { owner, listed, .. } in requested {
         let mut old = linked.remove(&owner.rid).unwrap_or_default();
         let is_new = |(_, id): &(usize, Uuid)| old.remove(id).is_none();
         let new: Vec<(usize, Uuid)> = listed.ids.iter().copied().enumerate().filter(is_new).collect();
-        asked.extend(new.iter().map(|(_, id)| *id));
-        asked.extend(old.keys().filter(|_| is_guarded));
+        ids.extend(new.iter().map(|(_, id)| *id));
+        ids.extend(old.keys().filter(|_| is_guarded));
         sets.push((owner, listed, new, old));
     }
-    let known = visible_to(&scope, context, tx, relation.target, &asked.into_iter().collect::<Vec<_>>())?;
+    let known = visible_to(&scope, context, tx, relation.target, &ids.into_iter().collect::<Vec<_>>())?;
     let (mut changes, mut errors) = (Vec::with_capacity(sets.len()), Vec::new());
     for (owner, listed, new, old) in sets {
         let mut added = Vec::with_capacity(new.len());
@@ -278,10 +279,10 @@ fn changes<'a>(
                 errors.push(FieldError::new(listed.at(number), detail));
             }
         }
-        let may_go = |(id, _): &Link| !is_guarded || known.contains_key(id);
-        let mut removed: Vec<Link> = old.into_iter().filter(may_go).collect();
+        let is_removable = |(id, _): &Link| !is_guarded || known.contains_key(id);
+        let mut removed: Vec<Link> = old.into_iter().filter(is_removable).collect();
         removed.sort_unstable();
-        changes.push(Change { relation, owner, at: listed.at, added, removed, is_unsure: false });
+        changes.push(Change { relation, owner, at: listed.at, added, removed, is_unverified: false });
     }
     if !errors.is_empty() {
         return Err(Problem::wrong(errors));
@@ -314,7 +315,7 @@ impl Change<'_> {
         self.added.is_empty() && self.removed.is_empty()
     }
 
-    /// What protects the links: the row's protection, and that of the rows that it is linked to.
+    /// The protectors of the links: the row's protection, and that of the linked rows.
     fn protectors(&self, shape: &Shape) -> Vec<Protector> {
         let guarding = |shape: &Shape| {
             shape.base().writes.protection.filter(|protection| protection.links.protect(self.relation))
@@ -326,9 +327,9 @@ impl Change<'_> {
         own.into_iter().chain(others).collect()
     }
 
-    /// Whether all that is to be added is there already, and nothing that is to be removed.
-    fn is_idle(&self, tx: &mut Tx<'_>) -> Result<bool, Problem> {
-        if !self.is_unsure {
+    /// Whether all added links exist already, and all removed ones are missing.
+    fn is_redundant(&self, tx: &mut Tx<'_>) -> Result<bool, Problem> {
+        if !self.is_unverified {
             return Ok(false);
         }
         let added = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
@@ -336,12 +337,12 @@ impl Change<'_> {
         Ok(removed.is_empty() && self.added.iter().all(|(_, rid)| added.contains(rid)))
     }
 
-    /// Drops the requested links that are there already, or that are not there to be removed. Where no rule looks at
-    /// them before, the statements that write them do so: whoever looks for links on PostgreSQL collides with all who
-    /// write beside them.
-    fn limit(&mut self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    /// Drops the requested links that exist already, or that are missing and to be removed. Where no rule
+    /// checks them before, the statements that write them do so: on PostgreSQL a query for links conflicts with
+    /// all concurrent writers.
+    fn drop_redundant(&mut self, tx: &mut Tx<'_>) -> Result<(), Problem> {
         if self.relation.guard.is_none() {
-            self.is_unsure = true;
+            self.is_unverified = true;
             return Ok(());
         }
         let linked = linked_of(tx, self.relation, self.owner.rid, &self.added)?;
@@ -351,10 +352,10 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Sends a statement that writes links, where it must tell which of them it wrote: their other ends are added to
-    /// `written`.
+    /// Sends a statement that writes links. Where it must report which of them it wrote, their other ends are
+    /// added to `written`.
     fn send(&self, tx: &mut Tx<'_>, sql: Sql, written: &mut HashSet<i64>) -> Result<(), Problem> {
-        if !self.is_unsure {
+        if !self.is_unverified {
             return Ok(raw::queue(tx, &sql.text, sql.parameters)?);
         }
         let sql = sql.push(&format!(" RETURNING {}", self.relation.other));
@@ -364,10 +365,10 @@ impl Change<'_> {
         })?)
     }
 
-    fn take_out(&mut self, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    fn remove_links(&mut self, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let mut written = HashSet::new();
         let Relation { table, own, other, target, .. } = self.relation;
-        for chunk in self.removed.chunks(LOOKED_UP) {
+        for chunk in self.removed.chunks(LOOKUP_CHUNK) {
             let mut sql = Sql::new(format!("DELETE FROM {table} WHERE ({own}, {other}) IN (SELECT CAST("))
                 .bind(self.owner.rid)
                 .push(&format!(" AS BIGINT), t.rid FROM {} t WHERE t.rid IN ", target.table));
@@ -375,13 +376,13 @@ impl Change<'_> {
             sql.add(")");
             self.send(tx, sql, &mut written)?;
         }
-        let is_unsure = self.is_unsure;
-        self.removed.retain(|(_, rid)| !is_unsure || written.contains(rid));
+        let is_unverified = self.is_unverified;
+        self.removed.retain(|(_, rid)| !is_unverified || written.contains(rid));
         Ok(())
     }
 
     /// Adds the new links, and audits the change of the set: one entry and one event.
-    fn put_in(&mut self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+    fn add_links(&mut self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
         let Self { relation, owner, at, added, .. } = &*self;
         let mut written = HashSet::new();
         if let (Some(guard), false) = (relation.guard, added.is_empty()) {
@@ -399,11 +400,11 @@ impl Change<'_> {
             sql.add(" ON CONFLICT DO NOTHING");
             self.send(tx, sql, &mut written)?;
         }
-        let is_unsure = self.is_unsure;
-        self.added.retain(|(_, rid)| !is_unsure || written.contains(rid));
+        let is_unverified = self.is_unverified;
+        self.added.retain(|(_, rid)| !is_unverified || written.contains(rid));
         let ids = |links: &[Link]| links.iter().map(|(id, _)| *id).collect::<Vec<_>>();
         let (added, removed) = (ids(&self.added), ids(&self.removed));
-        change::related(context, tx, shape, self.relation, self.owner, &added, &removed)
+        change::audit_links(context, tx, shape, self.relation, self.owner, &added, &removed)
     }
 }
 
@@ -426,7 +427,7 @@ fn too_many(relation: &Relation) -> Problem {
 /// Refuses rows whose sets hold more than [`MAX_RELATED`] together.
 ///
 /// # Errors
-/// Too many; the store's.
+/// Too many.
 pub fn count_links(tx: &mut Tx<'_>, relation: &Relation, rows: &[i64]) -> Result<(), Problem> {
     let mut count = 0;
     for chunk in rows.chunks(LIST) {
@@ -457,7 +458,7 @@ fn all_linked(
             target.table
         ));
         sql.add_list(chunk.iter().copied().map(Value::Int));
-        // links that the caller does not see stay as they are
+        // links that the caller cannot see stay as they are
         target.add_nested_reach(&mut sql, scope);
         sql.add(&format!(" LIMIT {}", MAX_REPLACED + 1));
         tx.query(&sql.text, &sql.parameters, |row| {
@@ -482,7 +483,7 @@ fn linked_of(
     let mut linked = HashSet::new();
     let Relation { table, own: column, other, target, .. } = relation;
     for chunk in others.chunks(LIST) {
-        // each is looked up: PostgreSQL would sooner read a whole set, of whose size it knows but the average
+        // each is looked up: PostgreSQL would rather read a whole set, of whose size it knows only the average
         let mut sql = Sql::new(format!("SELECT t.rid FROM {} t WHERE t.rid IN ", target.table));
         sql.add_list(chunk.iter().map(|(_, rid)| Value::Int(*rid)));
         sql.add(&format!(" AND (SELECT count(*) FROM {table} m WHERE m.{other} = t.rid AND m.{column} = "));

@@ -1,4 +1,4 @@
-//! Records who set a credential of a person, if that was not the person: see [`Setter`].
+//! Records who set a credential of a person, unless the person did: see [`Setter`].
 
 use std::borrow::Cow;
 

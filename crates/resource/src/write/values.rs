@@ -27,8 +27,7 @@ pub fn new_row(
     new_values(context, shape, owner, &draft, "")?.map_err(Problem::wrong)
 }
 
-/// The values of a new row from what a body provides: ids, token, defaults, rules. The inner error is the
-/// body's.
+/// The values of a new row from a body: ids, token, defaults, rules. The inner error is the body's.
 pub fn new_values(
     context: &Context,
     shape: &Shape,
@@ -40,15 +39,15 @@ pub fn new_values(
     let mut values = draft.to_new(shape.fields);
     let mut wrong = Vec::new();
     for (field, value) in shape.fields.iter().zip(&mut values) {
-        let ours = match field.access.column {
+        let expected = match field.access.column {
             Column::Own | Column::Derived | Column::Unstored => continue,
             Column::Scope => Value::from(context.scope.store_id()),
             Column::Owner => Value::from(owner.map(|owner| owner.id)),
         };
-        if !value.is_null() && *value != ours {
+        if !value.is_null() && *value != expected {
             wrong.push(FieldError::new(pointer(base, field.wire()), "is not the one that the path names"));
         }
-        *value = ours;
+        *value = expected;
     }
     if !wrong.is_empty() {
         return Ok(Err(wrong));
@@ -65,7 +64,7 @@ pub fn new_values(
     shape.apply_rules(values, None, draft, (base, false))
 }
 
-/// Why a change of a row is refused.
+/// The reason for refusing a change of a row.
 pub enum Refusal {
     /// The body breaks rules.
     Wrong(Vec<FieldError>),

@@ -1,25 +1,25 @@
-//! What filters and orders in SCIM's names become.
+//! Translation of filters and sort orders.
 
 use chancery_resource::parse_filter;
 
 use super::{Condition, condition_of, sort_field};
-use crate::{GROUP, Home, ResourceType, ScimType, USER};
+use crate::{GROUP, ResourceType, ScimType, Target, USER};
 
-/// Both filters without their columns.
-fn check(of: &'static ResourceType, home: Home, filter: &str, expected: &str) {
-    let found = condition_of(of, home, filter).unwrap();
+/// Compares both filters without their columns.
+fn check(of: &'static ResourceType, target: Target, filter: &str, expected: &str) {
+    let actual = condition_of(of, target, filter).unwrap();
     let expected = match expected {
         "always" => Condition::Always,
         "never" => Condition::Never,
         text => Condition::When(parse_filter(text).unwrap()),
     };
-    let shown = |condition: &Condition| {
+    let without_columns = |condition: &Condition| {
         let text = format!("{condition:?}");
         let mut parts = text.split("column: ");
         let first = parts.next().unwrap().to_owned();
         parts.fold(first, |text, part| text + part.trim_start_matches(char::is_numeric))
     };
-    assert_eq!(shown(&found), shown(&expected), "{filter}");
+    assert_eq!(without_columns(&actual), without_columns(&expected), "{filter}");
 }
 
 #[test]
@@ -36,21 +36,26 @@ fn names_become_fields() {
         ),
         ("meta.lastModified gt \"2026-01-01T00:00:00Z\"".to_owned(), "lastEntry gt \"2026-01-01T00:00:00Z\""),
     ] {
-        check(&USER, Home::Store, &filter, expected);
+        check(&USER, Target::Store, &filter, expected);
     }
-    check(&USER, Home::Provider, &format!("{enterprise}:department eq \"E\""), "organizationalUnit eq \"E\"");
+    check(
+        &USER,
+        Target::Provider,
+        &format!("{enterprise}:department eq \"E\""),
+        "organizationalUnit eq \"E\"",
+    );
     let id = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
     let manager = format!("managerId eq \"{id}\"");
-    check(&USER, Home::Provider, &format!("{enterprise}:manager eq \"{id}\""), &manager);
-    check(&USER, Home::Provider, &format!("{enterprise}:manager eq \"7\""), "never");
+    check(&USER, Target::Provider, &format!("{enterprise}:manager eq \"{id}\""), &manager);
+    check(&USER, Target::Provider, &format!("{enterprise}:manager eq \"7\""), "never");
 }
 
 #[test]
 fn entries_are_found_by_their_keys() {
-    check(&USER, Home::Store, "title sw \"C\"", "userProfiles[key eq \"title\" and value sw \"C\"]");
+    check(&USER, Target::Store, "title sw \"C\"", "userProfiles[key eq \"title\" and value sw \"C\"]");
     check(
         &USER,
-        Home::Store,
+        Target::Store,
         "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:costCenter pr",
         "userProfiles[key eq \"costCenter\" and value pr]",
     );
@@ -69,7 +74,7 @@ fn the_mapped_address_is_primary_and_for_work() {
         ("not (emails[type eq \"home\"])", "always"),
         ("userName eq \"x\" or emails.type eq \"home\"", "loginName eq \"x\""),
     ] {
-        check(&USER, Home::Store, filter, expected);
+        check(&USER, Target::Store, filter, expected);
     }
 }
 
@@ -77,35 +82,35 @@ fn the_mapped_address_is_primary_and_for_work() {
 fn members_are_found_in_their_sets() {
     let id = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
     let both = format!("memberUsers.id eq \"{id}\" or memberGroups.id eq \"{id}\"");
-    check(&GROUP, Home::Store, &format!("members.value eq \"{id}\""), &both);
-    check(&GROUP, Home::Store, &format!("members[value eq \"{id}\"]"), &both);
+    check(&GROUP, Target::Store, &format!("members.value eq \"{id}\""), &both);
+    check(&GROUP, Target::Store, &format!("members[value eq \"{id}\"]"), &both);
     let of_type = format!("members[value eq \"{id}\" and type eq \"User\"]");
-    check(&GROUP, Home::Store, &of_type, &format!("memberUsers.id eq \"{id}\""));
-    check(&GROUP, Home::Store, "members.type eq \"Group\"", "memberGroups pr");
+    check(&GROUP, Target::Store, &of_type, &format!("memberUsers.id eq \"{id}\""));
+    check(&GROUP, Target::Store, "members.type eq \"Group\"", "memberGroups pr");
     let groups = format!("groups.value eq \"{id}\"");
-    check(&USER, Home::Store, &groups, &format!("memberOfGroups.id eq \"{id}\""));
-    check(&USER, Home::Store, "groups pr", "memberOfGroups pr");
+    check(&USER, Target::Store, &groups, &format!("memberOfGroups.id eq \"{id}\""));
+    check(&USER, Target::Store, "groups pr", "memberOfGroups pr");
 }
 
 #[test]
-fn nobody_has_an_id_that_is_none() {
-    check(&USER, Home::Store, "id eq \"nobody\"", "never");
-    check(&USER, Home::Provider, "id ne \"nobody\"", "always");
-    check(&USER, Home::Store, "groups.value eq \"nobody\"", "never");
-    check(&USER, Home::Store, "groups.value ne \"nobody\"", "memberOfGroups pr");
-    check(&GROUP, Home::Store, "members[value eq \"nobody\"]", "never");
+fn text_that_is_not_a_uuid_matches_no_id() {
+    check(&USER, Target::Store, "id eq \"nobody\"", "never");
+    check(&USER, Target::Provider, "id ne \"nobody\"", "always");
+    check(&USER, Target::Store, "groups.value eq \"nobody\"", "never");
+    check(&USER, Target::Store, "groups.value ne \"nobody\"", "memberOfGroups pr");
+    check(&GROUP, Target::Store, "members[value eq \"nobody\"]", "never");
 }
 
 #[test]
-fn what_is_null_is_what_there_is_not() {
-    check(&USER, Home::Store, "groups.value eq null", "not (memberOfGroups pr)");
-    check(&GROUP, Home::Store, "members eq null", "not (memberUsers pr or memberGroups pr)");
-    check(&USER, Home::Store, "emails.value ne null", "emailAddress pr");
-    check(&USER, Home::Store, "title eq null", "not (userProfiles[key eq \"title\" and value pr])");
+fn eq_null_tests_for_absence() {
+    check(&USER, Target::Store, "groups.value eq null", "not (memberOfGroups pr)");
+    check(&GROUP, Target::Store, "members eq null", "not (memberUsers pr or memberGroups pr)");
+    check(&USER, Target::Store, "emails.value ne null", "emailAddress pr");
+    check(&USER, Target::Store, "title eq null", "not (userProfiles[key eq \"title\" and value pr])");
 }
 
 #[test]
-fn what_cannot_be_found_is_refused() {
+fn attributes_that_cannot_be_searched_are_rejected() {
     for filter in [
         "nobody pr",
         "roles.value eq \"x\"",
@@ -119,13 +124,13 @@ fn what_cannot_be_found_is_refused() {
         "title co \"x\"",
         "meta.created pr",
     ] {
-        let refusal = condition_of(&USER, Home::Store, filter).unwrap_err();
-        assert_eq!(refusal.scim_type, Some(ScimType::InvalidFilter), "{filter}");
+        let error = condition_of(&USER, Target::Store, filter).unwrap_err();
+        assert_eq!(error.scim_type, Some(ScimType::InvalidFilter), "{filter}");
     }
 }
 
 #[test]
-fn refusals_name_what_the_client_wrote() {
+fn errors_name_the_attribute_as_the_client_wrote_it() {
     for (filter, sentence) in [
         ("active eq \"yes\"", "Column 1: active compares by eq and ne with true or false."),
         ("userName sw \"\"", "Column 1: userName is searched for a text that is not empty."),
@@ -139,28 +144,28 @@ fn refusals_name_what_the_client_wrote() {
             "Column 1: meta.lastModified compares by gt, ge, lt and le with a date-time (RFC 3339).",
         ),
     ] {
-        let refusal = condition_of(&USER, Home::Store, filter).unwrap_err();
-        assert_eq!((refusal.detail.as_str(), refusal.scim_type), (sentence, Some(ScimType::InvalidFilter)));
+        let error = condition_of(&USER, Target::Store, filter).unwrap_err();
+        assert_eq!((error.detail.as_str(), error.scim_type), (sentence, Some(ScimType::InvalidFilter)));
     }
 }
 
 #[test]
-fn text_says_a_truth_value() {
-    check(&USER, Home::Store, "active eq \"True\"", "isUserActive eq true");
-    check(&USER, Home::Provider, "active ne \"false\"", "isActive ne false");
-    check(&USER, Home::Store, "emails[primary eq \"True\"]", "emailAddress pr");
-    check(&USER, Home::Store, "emails.primary eq \"FALSE\"", "never");
+fn truth_values_are_accepted_as_text() {
+    check(&USER, Target::Store, "active eq \"True\"", "isUserActive eq true");
+    check(&USER, Target::Provider, "active ne \"false\"", "isActive ne false");
+    check(&USER, Target::Store, "emails[primary eq \"True\"]", "emailAddress pr");
+    check(&USER, Target::Store, "emails.primary eq \"FALSE\"", "never");
 }
 
 #[test]
-fn some_names_give_an_order() {
-    assert_eq!(sort_field(&USER, Home::Store, "username"), Ok("loginName"));
-    assert_eq!(sort_field(&USER, Home::Provider, "name.familyName"), Ok("lastName"));
-    assert_eq!(sort_field(&USER, Home::Store, "emails.value"), Ok("emailAddress"));
-    assert_eq!(sort_field(&GROUP, Home::Store, "displayName"), Ok("name"));
-    assert_eq!(sort_field(&USER, Home::Store, "meta.created"), Ok("createdOn"));
+fn only_some_attributes_can_be_sorted_by() {
+    assert_eq!(sort_field(&USER, Target::Store, "username"), Ok("loginName"));
+    assert_eq!(sort_field(&USER, Target::Provider, "name.familyName"), Ok("lastName"));
+    assert_eq!(sort_field(&USER, Target::Store, "emails.value"), Ok("emailAddress"));
+    assert_eq!(sort_field(&GROUP, Target::Store, "displayName"), Ok("name"));
+    assert_eq!(sort_field(&USER, Target::Store, "meta.created"), Ok("createdOn"));
     for name in ["title", "displayName", "emails.type", "name", "active", "members"] {
-        let refusal = sort_field(&USER, Home::Store, name).unwrap_err();
-        assert_eq!(refusal.scim_type, Some(ScimType::InvalidValue), "{name}");
+        let error = sort_field(&USER, Target::Store, name).unwrap_err();
+        assert_eq!(error.scim_type, Some(ScimType::InvalidValue), "{name}");
     }
 }

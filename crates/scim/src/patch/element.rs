@@ -1,31 +1,31 @@
-//! Which elements of an attribute a filter in a path chooses.
+//! Selection of elements by a filter in a path.
 
 use std::borrow::Cow;
 
 use chancery_resource::{Expression, Literal, Operator};
 use serde_json::Value;
 
-use crate::{Attribute, Home, Kind, Refusal, Resource, ScimType, read::truth_in};
+use crate::{Attribute, AttributeType, Resource, ScimError, ScimType, Target, read::truth_in};
 
-/// Whether the element of this attribute matches.
+/// Whether the element matches.
 ///
 /// # Errors
-/// A filter about parts that the attribute does not have, or of parts of parts.
+/// A filter on an unknown sub-attribute, or on a sub-attribute of a sub-attribute.
 pub fn matches(
     filter: &Expression,
     attribute: &Attribute,
-    home: Home,
+    target: Target,
     element: &Value,
-) -> Result<bool, Refusal> {
-    let test = |inner: &Expression| matches(inner, attribute, home, element);
+) -> Result<bool, ScimError> {
+    let test = |inner: &Expression| matches(inner, attribute, target, element);
     Ok(match filter {
-        // both sides are judged: what is wrong is told whatever the element is
+        // both sides are evaluated, so that errors are reported whatever the element is
         Expression::And(left, right) => test(left)? & test(right)?,
         Expression::Or(left, right) => test(left)? | test(right)?,
         Expression::Not(inner) => !test(inner)?,
         Expression::Compare { attribute: name, part: None, operator, value, .. } => {
-            let part = attribute.part(home, name).ok_or_else(|| unknown(attribute, name))?;
-            compare(part, *operator, element.get(part.name), &meant(part, value))
+            let part = attribute.part(target, name).ok_or_else(|| unknown(attribute, name))?;
+            compare(part, *operator, element.get(part.name), &coerced(part, value))
         }
         Expression::Compare { attribute: name, .. } | Expression::Some { attribute: name, .. } => {
             return Err(unknown(attribute, name));
@@ -33,44 +33,46 @@ pub fn matches(
     })
 }
 
-fn unknown(attribute: &Attribute, name: &str) -> Refusal {
+fn unknown(attribute: &Attribute, name: &str) -> ScimError {
     let name: String = name.chars().take(100).collect();
-    Refusal::wrong(ScimType::InvalidFilter, format!("{} has no part {name}", attribute.name))
+    ScimError::new(ScimType::InvalidFilter, format!("{} has no part {name}", attribute.name))
 }
 
-/// What a part is compared with: text may say a truth value.
-pub fn meant<'a>(part: &Attribute, value: &'a Literal) -> Cow<'a, Literal> {
+/// The value to compare with: text is accepted as a truth value.
+pub fn coerced<'a>(part: &Attribute, value: &'a Literal) -> Cow<'a, Literal> {
     match value {
-        Literal::Text(text) if matches!(part.kind, Kind::Bool) => {
+        Literal::Text(text) if matches!(part.kind, AttributeType::Bool) => {
             truth_in(text).map_or(Cow::Borrowed(value), |truth| Cow::Owned(Literal::Bool(truth)))
         }
         _ => Cow::Borrowed(value),
     }
 }
 
-/// Whether the value of a part, if there is one, compares so.
-pub fn compare(part: &Attribute, operator: Operator, found: Option<&Value>, wanted: &Literal) -> bool {
+/// Evaluates a comparison on the value of a sub-attribute.
+pub fn compare(part: &Attribute, operator: Operator, actual: Option<&Value>, expected: &Literal) -> bool {
     match operator {
-        Operator::Present => return found.is_some(),
-        Operator::NotEqual => return !compare(part, Operator::Equal, found, wanted),
+        Operator::Present => return actual.is_some(),
+        Operator::NotEqual => return !compare(part, Operator::Equal, actual, expected),
         _ => {}
     }
-    match (found, wanted) {
-        (Some(Value::Bool(found)), Literal::Bool(wanted)) => operator == Operator::Equal && found == wanted,
-        // an element without the mark is not the primary one
+    match (actual, expected) {
+        (Some(Value::Bool(actual)), Literal::Bool(expected)) => {
+            operator == Operator::Equal && actual == expected
+        }
+        // an element without `primary` is not the primary one
         (None, Literal::Null | Literal::Bool(false)) => operator == Operator::Equal,
-        (Some(Value::String(found)), Literal::Text(wanted)) => {
+        (Some(Value::String(actual)), Literal::Text(expected)) => {
             let folded = |text: &str| if part.exact { text.to_owned() } else { text.to_lowercase() };
-            let (found, wanted) = (folded(found), folded(wanted));
+            let (actual, expected) = (folded(actual), folded(expected));
             match operator {
-                Operator::Equal => found == wanted,
-                Operator::Contains => found.contains(&wanted),
-                Operator::StartsWith => found.starts_with(&wanted),
-                Operator::EndsWith => found.ends_with(&wanted),
-                Operator::Greater => found > wanted,
-                Operator::GreaterOrEqual => found >= wanted,
-                Operator::Less => found < wanted,
-                Operator::LessOrEqual => found <= wanted,
+                Operator::Equal => actual == expected,
+                Operator::Contains => actual.contains(&expected),
+                Operator::StartsWith => actual.starts_with(&expected),
+                Operator::EndsWith => actual.ends_with(&expected),
+                Operator::Greater => actual > expected,
+                Operator::GreaterOrEqual => actual >= expected,
+                Operator::Less => actual < expected,
+                Operator::LessOrEqual => actual <= expected,
                 Operator::NotEqual | Operator::Present => false,
             }
         }
@@ -78,17 +80,17 @@ pub fn compare(part: &Attribute, operator: Operator, found: Option<&Value>, want
     }
 }
 
-/// The element that a filter describes, where it is one of a type, or the primary one, and nothing else.
-pub fn described(filter: &Expression, attribute: &Attribute, home: Home) -> Option<Resource> {
+/// The element that a filter describes, if it sets the type, or `primary`, and nothing else.
+pub fn element_described_by(filter: &Expression, attribute: &Attribute, target: Target) -> Option<Resource> {
     match filter {
         Expression::And(left, right) => {
-            let mut element = described(left, attribute, home)?;
-            element.extend(described(right, attribute, home)?);
+            let mut element = element_described_by(left, attribute, target)?;
+            element.extend(element_described_by(right, attribute, target)?);
             Some(element)
         }
         Expression::Compare { attribute: name, part: None, operator: Operator::Equal, value, .. } => {
-            let part = attribute.part(home, name)?;
-            let value = match (part.name, &*meant(part, value)) {
+            let part = attribute.part(target, name)?;
+            let value = match (part.name, &*coerced(part, value)) {
                 ("type", Literal::Text(text)) => text.as_str().into(),
                 ("primary", Literal::Bool(true)) => true.into(),
                 _ => return None,

@@ -1,4 +1,4 @@
-//! PATCH (RFC 7644, section 3.5.2), as clients really send it.
+//! PATCH (RFC 7644, section 3.5.2), including the deviations of common clients.
 
 mod apply;
 pub(crate) mod element;
@@ -19,12 +19,12 @@ pub use self::{
     work::MAX_OPERATIONS,
 };
 use crate::{
-    Home, Place, Refusal, ResourceType, Schema, ScimType,
-    name::{Target, read_path, split_urn},
+    Mapping, ResourceType, Schema, ScimError, ScimType, Target,
+    name::{AttributePath, read_path, split_urn},
     read::Reader,
 };
 
-/// What an operation does.
+/// The `op` of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {
     Add,
@@ -33,18 +33,18 @@ enum Verb {
 }
 
 /// One change of one attribute.
-struct Step {
+struct Change {
     verb: Verb,
-    target: Target,
-    /// What is written, or which values are removed; `None` for no value.
+    path: AttributePath,
+    /// The value to write, or the values to remove; `None` for no value.
     value: Option<Value>,
 }
 
-/// A patch that was read: its paths exist, its values are of their types.
+/// A parsed patch: its paths exist, its values have their types.
 pub struct Patch {
     of: &'static ResourceType,
-    home: Home,
-    steps: Vec<Step>,
+    target: Target,
+    changes: Vec<Change>,
     members: Members,
 }
 
@@ -52,13 +52,13 @@ impl Patch {
     /// Reads the body of a PATCH.
     ///
     /// # Errors
-    /// The first operation that cannot be read.
-    pub fn read(of: &'static ResourceType, home: Home, body: &Json) -> Result<Self, Refusal> {
+    /// The first operation that is invalid.
+    pub fn read(of: &'static ResourceType, target: Target, body: &Json) -> Result<Self, ScimError> {
         let Some(Json::Array(operations)) = member(body, "Operations") else {
             let detail = "The body must be an object with an array Operations.";
-            return Err(Refusal::wrong(ScimType::InvalidSyntax, detail));
+            return Err(ScimError::new(ScimType::InvalidSyntax, detail));
         };
-        let mut patch = Self { of, home, steps: Vec::new(), members: Members::default() };
+        let mut patch = Self { of, target, changes: Vec::new(), members: Members::default() };
         let mut total = Work::default();
         for (number, operation) in operations.iter().enumerate() {
             patch.read_operation(operation, &format!("/Operations/{number}"), &mut total)?;
@@ -66,52 +66,53 @@ impl Patch {
         Ok(patch)
     }
 
-    /// What the patch does to the members of a group.
+    /// The changes of the group's members.
     pub const fn members(&self) -> &Members {
         &self.members
     }
 
-    fn read_operation(&mut self, operation: &Json, at: &str, total: &mut Work) -> Result<(), Refusal> {
+    fn read_operation(&mut self, operation: &Json, at: &str, total: &mut Work) -> Result<(), ScimError> {
         let verb = match member(operation, "op") {
             Some(Json::Text(word)) if word.eq_ignore_ascii_case("add") => Verb::Add,
             Some(Json::Text(word)) if word.eq_ignore_ascii_case("replace") => Verb::Replace,
             Some(Json::Text(word)) if word.eq_ignore_ascii_case("remove") => Verb::Remove,
             _ => {
                 let detail = format!("{at}/op must be add, replace or remove");
-                return Err(Refusal::wrong(ScimType::InvalidSyntax, detail));
+                return Err(ScimError::new(ScimType::InvalidSyntax, detail));
             }
         };
         let value = member(operation, "value");
         let path = match member(operation, "path") {
             Some(Json::Text(path)) if !path.trim().is_empty() => path.as_str(),
             None | Some(Json::Null | Json::Text(_)) if verb == Verb::Remove => {
-                return Err(Refusal::wrong(ScimType::NoTarget, format!("{at}: remove needs a path")));
+                return Err(ScimError::new(ScimType::NoTarget, format!("{at}: remove needs a path")));
             }
             None | Some(Json::Null | Json::Text(_)) => return self.read_object(verb, None, value, at, total),
             Some(_) => {
-                return Err(Refusal::wrong(ScimType::InvalidPath, format!("{at}/path must be a string")));
+                return Err(ScimError::new(ScimType::InvalidPath, format!("{at}/path must be a string")));
             }
         };
         match whole_schema(self.of, path) {
             Some(schema) if verb == Verb::Remove => {
-                let (of, home) = (self.of, self.home);
-                let written =
-                    of.attributes(schema).filter(|one| one.is_advertised(home) && !one.is_read_only(home));
-                for attribute in written {
-                    let target = Target { schema, attribute, filter: None, part: None };
-                    self.add_step(verb, target, None, at, total)?;
+                let (of, target) = (self.of, self.target);
+                let writable = of
+                    .attributes(schema)
+                    .filter(|one| one.is_advertised(target) && !one.is_read_only(target));
+                for attribute in writable {
+                    let path = AttributePath { schema, attribute, filter: None, part: None };
+                    self.add_change(verb, path, None, at, total)?;
                 }
                 Ok(())
             }
             Some(schema) => self.read_object(verb, Some(schema), value, at, total),
             None => {
-                let target = read_path(self.of, self.home, path)?;
-                self.add_step(verb, target, value, at, total)
+                let path = read_path(self.of, self.target, path)?;
+                self.add_change(verb, path, value, at, total)
             }
         }
     }
 
-    /// Reads an object each of whose keys is a path, within one schema where it is given.
+    /// Reads an object whose keys are paths, within one schema if it is given.
     fn read_object(
         &mut self,
         verb: Verb,
@@ -119,10 +120,10 @@ impl Patch {
         value: Option<&Json>,
         at: &str,
         total: &mut Work,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ScimError> {
         let Some(Json::Object(attributes)) = value else {
             let detail = format!("{at}/value must be an object of attributes, because there is no path");
-            return Err(Refusal::wrong(ScimType::InvalidValue, detail));
+            return Err(ScimError::new(ScimType::InvalidValue, detail));
         };
         for (key, value) in attributes {
             if key.eq_ignore_ascii_case("schemas") {
@@ -134,70 +135,75 @@ impl Patch {
                 }
                 _ => {
                     let path = within.map_or_else(|| key.clone(), |schema| format!("{}:{key}", schema.urn));
-                    let target = read_path(self.of, self.home, &path)?;
-                    self.add_step(verb, target, Some(value), at, total)?;
+                    let path = read_path(self.of, self.target, &path)?;
+                    self.add_change(verb, path, Some(value), at, total)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn add_step(
+    fn add_change(
         &mut self,
         verb: Verb,
-        target: Target,
+        path: AttributePath,
         sent: Option<&Json>,
         at: &str,
         total: &mut Work,
-    ) -> Result<(), Refusal> {
-        total.add_step(&target)?;
-        let attribute = target.attribute;
-        if attribute.is_ignored(self.home) || target.leaf().is_ignored(self.home) {
+    ) -> Result<(), ScimError> {
+        total.add_change(&path)?;
+        let attribute = path.attribute;
+        if attribute.is_ignored(self.target) || path.leaf().is_ignored(self.target) {
             return Ok(());
         }
         // whether an id is the resource's own is known when the patch is applied
         if attribute.name != "id"
-            && (attribute.is_read_only(self.home) || target.leaf().is_read_only(self.home))
+            && (attribute.is_read_only(self.target) || path.leaf().is_read_only(self.target))
         {
             let detail = format!("{} is not written by clients", attribute.name);
-            return Err(Refusal::wrong(ScimType::Mutability, detail));
+            return Err(ScimError::new(ScimType::Mutability, detail));
         }
-        let is_whole = target.filter.is_none() && target.part.is_none();
+        let is_whole = path.filter.is_none() && path.part.is_none();
         let sent = match sent {
             None if verb != Verb::Remove => {
                 let detail = format!("{at}: add and replace need a value");
-                return Err(Refusal::wrong(ScimType::InvalidValue, detail));
+                return Err(ScimError::new(ScimType::InvalidValue, detail));
             }
-            // an empty array of what to remove names nothing, and so does not mean everything
+            // an empty array of values to remove names nothing, and so does not mean everything
             Some(Json::Array(items)) if verb == Verb::Remove && is_whole && items.is_empty() => {
                 return Ok(());
             }
             sent => sent.filter(|sent| **sent != Json::Null),
         };
-        if matches!(attribute.place(self.home), Place::Sets { .. }) {
-            return self.members.add_step(self.home, verb, &target, sent, at);
+        if matches!(attribute.mapping(self.target), Mapping::Sets { .. }) {
+            return self.members.add_change(self.target, verb, &path, sent, at);
         }
         let value = match sent {
-            Some(sent) if verb != Verb::Remove => read_value(self.home, &target, sent, at)?,
-            // what reads as no value names nothing
+            Some(sent) if verb != Verb::Remove => read_value(self.target, &path, sent, at)?,
+            // a value that is read as none names nothing
             Some(sent) if is_whole && attribute.many => {
-                Some(read_value(self.home, &target, sent, at)?.unwrap_or_else(|| Value::Array(Vec::new())))
+                Some(read_value(self.target, &path, sent, at)?.unwrap_or_else(|| Value::Array(Vec::new())))
             }
             _ => None,
         };
         if attribute.many {
-            total.add_elements(&target, value.as_ref())?;
+            total.add_elements(&path, value.as_ref())?;
         }
-        self.steps.push(Step { verb, target, value });
+        self.changes.push(Change { verb, path, value });
         Ok(())
     }
 }
 
-/// Reads the value of a step by the attribute that it goes to.
-fn read_value(home: Home, target: &Target, sent: &Json, at: &str) -> Result<Option<Value>, Refusal> {
-    let (mut reader, at) = (Reader::new(home), format!("{at}/value"));
-    let attribute = target.leaf();
-    let value = if target.filter.is_some() && target.part.is_none() {
+/// Reads the value of a change by the type of its attribute.
+fn read_value(
+    target: Target,
+    path: &AttributePath,
+    sent: &Json,
+    at: &str,
+) -> Result<Option<Value>, ScimError> {
+    let (mut reader, at) = (Reader::new(target), format!("{at}/value"));
+    let attribute = path.leaf();
+    let value = if path.filter.is_some() && path.part.is_none() {
         reader.element(attribute, sent, &at)
     } else {
         reader.value(attribute, sent, &at)
@@ -205,7 +211,7 @@ fn read_value(home: Home, target: &Target, sent: &Json, at: &str) -> Result<Opti
     reader.finish(value)
 }
 
-/// The schema that a path names as a whole.
+/// The schema, if a path names a whole one.
 fn whole_schema(of: &ResourceType, path: &str) -> Option<&'static Schema> {
     let (schema, rest) = split_urn(of, path.trim());
     (rest.is_empty() && !path.trim().is_empty()).then_some(schema)

@@ -1,4 +1,4 @@
-//! Random patches against models that are simple enough to be seen to be right.
+//! Random patches against simple models.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_o
 use serde_json::{Value, json};
 
 use super::Patch;
-use crate::{GROUP, Home, Resource, ScimType, USER};
+use crate::{GROUP, Resource, ScimType, Target, USER};
 
 /// The model of a user: two plain attributes, and one address for each type.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +22,8 @@ impl Model {
     fn of(resource: &Resource) -> Self {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let address = |of_type: &str| {
-            let found = resource.get("emails")?.as_array()?.iter().find(|one| one["type"] == of_type)?;
-            text(found.get("value"))
+            let email = resource.get("emails")?.as_array()?.iter().find(|one| one["type"] == of_type)?;
+            text(email.get("value"))
         };
         Self {
             nick: text(resource.get("nickName")),
@@ -33,7 +33,7 @@ impl Model {
         }
     }
 
-    fn place(&mut self, path: &str) -> &mut Option<String> {
+    fn slot(&mut self, path: &str) -> &mut Option<String> {
         match path {
             "nickName" => &mut self.nick,
             "name.givenName" => &mut self.given,
@@ -91,11 +91,11 @@ proptest! {
         let mut model = Model::default();
         let mut operations = Vec::new();
         for (op, path, value) in &steps {
-            *model.place(path) = (*op != "remove").then(|| value.clone());
+            *model.slot(path) = (*op != "remove").then(|| value.clone());
             operations.push(json!({ "op": op, "path": path, "value": value }));
         }
         let body = Json::from_serde(json!({ "Operations": operations }));
-        let done = Patch::read(&USER, Home::Store, &body).unwrap().apply(&before).unwrap();
+        let done = Patch::read(&USER, Target::Store, &body).unwrap().apply(&before).unwrap();
         prop_assert_eq!(Model::of(&done.resource), model.clone());
         let changed = done.changed.iter().map(String::as_str).collect::<BTreeSet<_>>();
         let mut expected = BTreeSet::new();
@@ -105,7 +105,7 @@ proptest! {
         prop_assert_eq!(changed, expected);
     }
 
-    /// The change of a group's members, done to any members at once, is what the steps do one by one.
+    /// Applying the changes of a group's members at once has the result of applying the operations one by one.
     #[test]
     fn members_are_as_the_model_says(
         before in proptest::collection::btree_set(0..6_u8, 0..6),
@@ -135,7 +135,7 @@ proptest! {
             operations.push(operation);
         }
         let body = Json::from_serde(json!({ "Operations": operations }));
-        let patch = Patch::read(&GROUP, Home::Store, &body).unwrap();
+        let patch = Patch::read(&GROUP, Target::Store, &body).unwrap();
         let members = patch.members();
         let mut after: BTreeSet<String> = before.iter().map(u8::to_string).collect();
         if members.replaced {
@@ -147,15 +147,15 @@ proptest! {
         prop_assert!(members.added.keys().all(|id| !members.removed.contains_key(id)));
     }
 
-    /// Whatever comes is a patch or is refused.
+    /// Any input is a patch or is rejected.
     #[test]
-    fn nothing_makes_it_panic(operations in proptest::collection::vec(noise(), 0..4), groups in any::<bool>()) {
+    fn no_input_makes_a_patch_panic(operations in proptest::collection::vec(noise(), 0..4), groups in any::<bool>()) {
         let of = if groups { &GROUP } else { &USER };
         let body = Json::from_serde(json!({ "Operations": operations }));
         let names = [("userName".to_owned(), "ada".into()), ("displayName".to_owned(), "Staff".into())];
-        match Patch::read(of, Home::Provider, &body).and_then(|patch| patch.apply(&Resource::from_iter(names))) {
+        match Patch::read(of, Target::Provider, &body).and_then(|patch| patch.apply(&Resource::from_iter(names))) {
             Ok(done) => prop_assert!(done.resource.contains_key("displayName")),
-            Err(refusal) => prop_assert!(refusal.status == 413 || refusal.scim_type.is_some_and(|one| one != ScimType::Uniqueness)),
+            Err(error) => prop_assert!(error.status == 413 || error.scim_type.is_some_and(|one| one != ScimType::Uniqueness)),
         }
     }
 }

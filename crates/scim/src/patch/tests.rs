@@ -1,10 +1,10 @@
-//! Each row of what clients send, and what is refused.
+//! Each row of the crate's table of client requests, and rejected requests.
 
 use chancery_record::Json;
 use serde_json::{Value, json};
 
 use super::{Members, Patch, Patched};
-use crate::{GROUP, Home, Refusal, ScimType, USER};
+use crate::{GROUP, ScimError, ScimType, Target, USER};
 
 const ENTERPRISE: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
@@ -21,9 +21,9 @@ fn ada() -> Value {
     ada
 }
 
-fn patch(before: &Value, operations: &Value) -> Result<Patched, Refusal> {
+fn patch(before: &Value, operations: &Value) -> Result<Patched, ScimError> {
     let body = Json::from_serde(json!({ "Operations": operations }));
-    Patch::read(&USER, Home::Store, &body)?.apply(before.as_object().unwrap())
+    Patch::read(&USER, Target::Store, &body)?.apply(before.as_object().unwrap())
 }
 
 /// Patches Ada and returns her with the names of what changed.
@@ -49,7 +49,7 @@ fn operations_are_read_in_any_case_and_without_schemas() {
 }
 
 #[test]
-fn without_a_path_each_key_is_one() {
+fn without_a_path_each_key_is_a_path() {
     let department = format!("{ENTERPRISE}:department");
     let (after, changed) = patched(&json!([{ "op": "replace", "value": {
         "schemas": ["x"], "id": "7", "name.familyName": "King", "userName": "countess", department: "Numbers",
@@ -106,32 +106,36 @@ fn active_is_read_from_text() {
 
 #[test]
 fn written_elements_leave_one_primary_and_none_twice() {
-    let made = |name: &str, before: Value, path: &str, value: Value| {
+    let patched_value = |name: &str, before: Value, path: &str, value: Value| {
         let bo = json!({ "userName": "bo", name: before });
         let done = patch(&bo, &json!([{ "op": "replace", "path": path, "value": value }]));
         done.unwrap().resource.get(name).cloned().unwrap_or_default()
     };
     let ims = json!([{ "value": "a", "type": "home", "primary": true }]);
-    let lost = made("ims", ims.clone(), r#"ims[type eq "x"].primary"#, json!(true));
+    let lost = patched_value("ims", ims.clone(), r#"ims[type eq "x"].primary"#, json!(true));
     assert_eq!(lost, ims, "what tells nothing takes no mark");
     let towns = json!([{ "locality": "A" }, { "locality": "B" }]);
     assert_eq!(
-        made("addresses", towns, r#"addresses[locality eq "A"].locality"#, json!("B")),
+        patched_value("addresses", towns, r#"addresses[locality eq "A"].locality"#, json!("B")),
         json!([{ "locality": "B" }])
     );
     let roles = json!([{ "value": "a", "type": "x" }, { "value": "b", "type": "x" }]);
     let marked = json!([{ "value": "a", "type": "x" }, { "value": "b", "type": "x", "primary": true }]);
-    assert_eq!(made("roles", roles, r#"roles[type eq "x"].primary"#, json!(true)), marked, "the last is");
+    assert_eq!(
+        patched_value("roles", roles, r#"roles[type eq "x"].primary"#, json!(true)),
+        marked,
+        "the last is"
+    );
 }
 
 #[test]
-fn an_element_that_is_not_there_is_made() {
+fn an_element_that_does_not_exist_is_created() {
     let path = r#"emails[type eq "work"].value"#;
     let bo = json!({ "userName": "bo" });
     for op in ["add", "replace"] {
         let done = patch(&bo, &json!([{ "op": op, "path": path, "value": "b@example.com" }])).unwrap();
-        let made = json!([{ "type": "work", "value": "b@example.com", "primary": true }]);
-        assert_eq!(done.resource["emails"], made);
+        let created = json!([{ "type": "work", "value": "b@example.com", "primary": true }]);
+        assert_eq!(done.resource["emails"], created);
     }
     let (after, _) = patched(&json!([
         { "op": "add", "path": r#"phoneNumbers[type eq "mobile"].value"#, "value": "+41 1" },
@@ -151,7 +155,7 @@ fn an_element_that_is_not_there_is_made() {
 }
 
 #[test]
-fn a_path_that_fits_nothing_is_refused_where_it_replaces() {
+fn replacing_at_a_path_that_matches_nothing_is_rejected() {
     let path = r#"emails[value eq "nobody@example.com"].type"#;
     assert_eq!(refused(&json!([{ "op": "replace", "path": path, "value": "work" }])), ScimType::NoTarget);
     assert_eq!(patched(&json!([{ "op": "remove", "path": path }])), (ada(), vec![]));
@@ -206,7 +210,7 @@ fn many_values_are_added_replaced_and_removed() {
 }
 
 #[test]
-fn what_changes_nothing_is_no_change() {
+fn operations_without_effect_report_no_change() {
     for operations in [
         json!([]),
         json!([{ "op": "remove", "path": "title" }]),
@@ -221,7 +225,7 @@ fn what_changes_nothing_is_no_change() {
 }
 
 #[test]
-fn what_is_not_written_is_refused_by_its_reason() {
+fn attributes_that_cannot_be_written_are_rejected() {
     for (operation, expected) in [
         (json!({ "op": "add", "path": "nobody", "value": 1 }), ScimType::InvalidPath),
         (json!({ "op": "add", "value": { "nobody": 1 } }), ScimType::InvalidPath),
@@ -240,8 +244,8 @@ fn what_is_not_written_is_refused_by_its_reason() {
         assert_eq!(refused(&json!([operation])), expected, "{operation}");
     }
     let body = Json::from_serde(json!({ "operations": 1 }));
-    let refusal = Patch::read(&USER, Home::Store, &body).err().unwrap();
-    assert_eq!(refusal.scim_type, Some(ScimType::InvalidSyntax));
+    let error = Patch::read(&USER, Target::Store, &body).err().unwrap();
+    assert_eq!(error.scim_type, Some(ScimType::InvalidSyntax));
 }
 
 #[test]
@@ -253,9 +257,9 @@ fn patches_are_bounded() {
     assert_eq!(refused(&many.into()), ScimType::InvalidValue);
 }
 
-fn members(operations: &Value) -> Result<Members, Refusal> {
+fn members(operations: &Value) -> Result<Members, ScimError> {
     let body = Json::from_serde(json!({ "Operations": operations }));
-    let patch = Patch::read(&GROUP, Home::Store, &body)?;
+    let patch = Patch::read(&GROUP, Target::Store, &body)?;
     let done = patch.apply(json!({ "displayName": "Staff" }).as_object().unwrap())?;
     assert!(done.changed.is_empty());
     Ok(done.members)
@@ -282,7 +286,7 @@ fn members_are_added_and_removed_each_once() {
 }
 
 #[test]
-fn all_members_go_only_where_that_is_said() {
+fn all_members_are_removed_only_by_an_explicit_request() {
     let emptied = members(&json!([{ "op": "remove", "path": "members" }])).unwrap();
     assert!(emptied.replaced && emptied.emptied);
     let set = json!([{ "op": "replace", "path": "members", "value": [{ "value": "a" }] }]);

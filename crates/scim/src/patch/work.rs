@@ -1,67 +1,68 @@
-//! How much work a patch may be. It is counted as the patch is read, before anything is done for it: each step goes through
-//! the elements of its attribute, and each term of a path through all of their text.
+//! Limits on the work of a patch, counted while it is read and before it is applied: each change scans the elements of
+//! its attribute, and each comparison of a path's filter scans all of their text.
 
 use chancery_resource::Expression;
 use serde_json::Value;
 
-use crate::{Refusal, name::Target, read::MAX_ELEMENTS};
+use crate::{ScimError, name::AttributePath, read::MAX_ELEMENTS};
 
-/// The most operations of a patch. One with an object of attributes counts once for each of them.
+/// The most changes of a patch. An operation with an object of attributes counts once for each of them.
 pub const MAX_OPERATIONS: usize = 1000;
-/// The most terms of a path.
+/// The most comparisons of a path's filter.
 pub const MAX_TERMS: usize = 8;
-/// The most bytes of the elements and paths of a patch: more than twice what is kept of all attributes together.
+/// The most bytes of the elements and paths of a patch: more than twice what is stored of all attributes
+/// together.
 pub const MAX_BYTES: usize = 36 << 10;
 
-/// What the steps of a patch that were read add up to.
+/// The total work of the changes read so far.
 #[derive(Default)]
 pub struct Work {
-    steps: usize,
+    changes: usize,
     elements: usize,
     bytes: usize,
 }
 
 impl Work {
-    /// Counts a step.
+    /// Counts a change.
     ///
     /// # Errors
-    /// It is one too many, or its path has too many terms.
-    pub fn add_step(&mut self, target: &Target) -> Result<(), Refusal> {
-        self.steps += 1;
-        if self.steps > MAX_OPERATIONS {
+    /// It is one too many, or the filter of its path has too many comparisons.
+    pub fn add_change(&mut self, path: &AttributePath) -> Result<(), ScimError> {
+        self.changes += 1;
+        if self.changes > MAX_OPERATIONS {
             let detail = format!("A patch writes at most {MAX_OPERATIONS} attributes, one after another.");
-            return Err(Refusal::too_much(detail));
+            return Err(ScimError::too_large(detail));
         }
-        let found = target.filter.as_ref().map_or(0, terms);
-        if found > MAX_TERMS {
+        let count = path.filter.as_ref().map_or(0, terms);
+        if count > MAX_TERMS {
             let detail =
-                format!("The path of {} has {found} terms, more than {MAX_TERMS}.", target.attribute.name);
-            return Err(Refusal::too_much(detail));
+                format!("The path of {} has {count} terms, more than {MAX_TERMS}.", path.attribute.name);
+            return Err(ScimError::too_large(detail));
         }
         Ok(())
     }
 
-    /// Counts the elements that a step on an attribute with many values brings, and at least one: whether it goes through
-    /// those that are there does not depend on its value.
+    /// Counts the elements of a change of a multi-valued attribute, at least one: the change scans the stored elements
+    /// whatever its value is.
     ///
     /// # Errors
     /// They are too many, or too long together.
-    pub fn add_elements(&mut self, target: &Target, value: Option<&Value>) -> Result<(), Refusal> {
+    pub fn add_elements(&mut self, path: &AttributePath, value: Option<&Value>) -> Result<(), ScimError> {
         self.elements += value.and_then(Value::as_array).map_or(1, Vec::len).max(1);
         if self.elements > MAX_ELEMENTS {
             let detail = format!("The operations of a patch have at most {MAX_ELEMENTS} elements together.");
-            return Err(Refusal::too_much(detail));
+            return Err(ScimError::too_large(detail));
         }
-        self.bytes += target.filter.as_ref().map_or(0, bytes_of) + value.map_or(0, length);
+        self.bytes += path.filter.as_ref().map_or(0, bytes_of) + value.map_or(0, length);
         if self.bytes > MAX_BYTES {
             let detail = format!("The elements of a patch have at most {MAX_BYTES} bytes together.");
-            return Err(Refusal::too_much(detail));
+            return Err(ScimError::too_large(detail));
         }
         Ok(())
     }
 }
 
-/// How many comparisons a filter has.
+/// The number of comparisons of a filter.
 fn terms(filter: &Expression) -> usize {
     match filter {
         Expression::And(left, right) | Expression::Or(left, right) => terms(left) + terms(right),
@@ -70,7 +71,7 @@ fn terms(filter: &Expression) -> usize {
     }
 }
 
-/// How long the texts are that a filter compares with.
+/// The length of the texts that a filter compares with.
 fn bytes_of(filter: &Expression) -> usize {
     match filter {
         Expression::And(left, right) | Expression::Or(left, right) => bytes_of(left) + bytes_of(right),
@@ -82,7 +83,7 @@ fn bytes_of(filter: &Expression) -> usize {
     }
 }
 
-/// How long the names and texts of a value are.
+/// The length of the names and texts of a value.
 fn length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -98,11 +99,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{MAX_BYTES, MAX_TERMS};
-    use crate::{GROUP, Home, Patch, Refusal, USER};
+    use crate::{GROUP, Patch, ScimError, Target, USER};
 
-    fn read(operations: &Value) -> Result<(), Refusal> {
+    fn read(operations: &Value) -> Result<(), ScimError> {
         let body = Json::from_serde(json!({ "Operations": operations }));
-        Patch::read(&USER, Home::Store, &body).map(|_| ())
+        Patch::read(&USER, Target::Store, &body).map(|_| ())
     }
 
     fn roles(count: usize) -> Value {
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_too_much(read: Result<(), Refusal>) {
+    fn assert_too_much(read: Result<(), ScimError>) {
         assert_eq!(read.unwrap_err().status, 413);
     }
 
@@ -128,7 +129,7 @@ mod tests {
             json!({ "op": "replace", "path": "emails[type eq \"work\"].value", "value": "a@example.com" });
         read(&vec![one.clone(); 100].into()).unwrap();
         assert_too_much(read(&vec![one; 101].into()));
-        // what has one value is counted by operations alone
+        // single-valued attributes are limited by the number of operations alone
         let title = json!({ "op": "replace", "path": "title", "value": "x" });
         read(&vec![title; 1000].into()).unwrap();
     }
@@ -153,6 +154,6 @@ mod tests {
     #[test]
     fn members_of_a_group_are_bounded_by_the_body_alone() {
         let add = json!({ "Operations": [{ "op": "add", "path": "members", "value": roles(2000) }] });
-        Patch::read(&GROUP, Home::Store, &Json::from_serde(add)).map(|_| ()).unwrap();
+        Patch::read(&GROUP, Target::Store, &Json::from_serde(add)).map(|_| ()).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Attribute,
-    Place::{Field, Sets},
+    Mapping::{Field, Sets},
     ResourceType, Returned, Schema, complex, reference, text,
 };
 
@@ -29,6 +29,6 @@ static CORE: Schema = Schema {
 const MEMBER: &[Attribute] = &[
     text("value", "The member's id.").required().exact(),
     reference("$ref", "The member's address.", &["User", "Group"]),
-    text("display", "The member's name.").told().returned(Returned::Request),
+    text("display", "The member's name.").read_only_in_schema().returned(Returned::Request),
     text("type", "User or Group."),
 ];

@@ -1,4 +1,4 @@
-//! The attributes of users and groups, and where each is kept at either home.
+//! The attributes of users and groups, and how each target stores them.
 
 mod group;
 mod user;
@@ -7,9 +7,9 @@ pub use group::GROUP;
 use serde_json::{Map, Value};
 pub use user::USER;
 
-/// Whose users and groups an address is about.
+/// The owner of the users and groups of a request: the SCIM target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
+pub enum Target {
     /// Persons with an identity at an identity provider, and platform groups.
     Provider,
     /// Users and groups of a user store.
@@ -18,7 +18,7 @@ pub enum Home {
 
 /// The type of an attribute.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum AttributeType {
     /// A string.
     Text,
     /// A truth value.
@@ -31,45 +31,45 @@ pub enum Kind {
     Complex(&'static [Attribute]),
 }
 
-/// When an attribute is in an answer.
+/// The `returned` characteristic (RFC 7643, section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returned {
     /// Always.
     Always,
-    /// Unless others were asked for.
+    /// Unless other attributes were requested.
     Default,
-    /// When it was asked for by name.
+    /// When requested by name.
     Request,
     /// Never.
     Never,
 }
 
-/// Where a home keeps an attribute.
+/// How a target stores an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Nowhere: this home does not know the attribute.
-    Nowhere,
-    /// Nowhere, and a PATCH that names it goes through all the same.
+pub enum Mapping {
+    /// Not at all: this target does not have the attribute.
+    Unmapped,
+    /// Not at all, and a PATCH of it is accepted without effect.
     Ignored,
-    /// With the attribute that it is part of; a complex attribute: where its parts say.
+    /// As part of its parent attribute; a complex attribute: as its sub-attributes are mapped.
     Within,
-    /// In this field of the resource.
+    /// In this field of the row.
     Field(&'static str),
-    /// In this field of the resource, which only this server writes.
-    Seen(&'static str),
+    /// In this field of the row, which only this server writes.
+    ReadOnly(&'static str),
     /// In the profile entry of this key.
     Entry(&'static str),
-    /// One element of several is this field: the primary one, else that of this type, else the first. The
-    /// field's element is shown as the primary one of this type.
-    One {
+    /// One element of several is this field: the primary one, else that of this type, else the first. It is shown as the
+    /// primary one of this type.
+    Element {
         /// The field.
         field: &'static str,
         /// The type.
         of_type: &'static str,
-        /// Whether the other elements are kept in `extra`.
+        /// Whether the other elements are stored in `extra`.
         others: bool,
     },
-    /// As it came, in `extra`.
+    /// As it was sent, in `extra`.
     Extra,
     /// Joined from the parts of the name; ignored where it is written.
     Joined,
@@ -80,18 +80,18 @@ pub enum Place {
         /// Whether the attribute is written here.
         written: bool,
     },
-    /// Written, never shown: the home knows what to do with it.
+    /// Write-only, processed by the target.
     Secret,
 }
 
-/// What is read for an attribute beyond its type, because clients send it.
+/// How clients deviate from the attribute's type, and what is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quirk {
     /// An array with one `{value}` is that value.
     Truth,
-    /// Text is the part `value`; empty text is no value.
+    /// Text is the sub-attribute `value`; empty text is no value.
     TextIsValue,
-    /// A language tag whose subtags are parted by underscores, as in `en_GB`.
+    /// A language tag whose subtags are separated by underscores, as in `en_GB`.
     Language,
 }
 
@@ -101,40 +101,40 @@ pub enum Quirk {
 pub struct Attribute {
     /// Its name.
     pub name: &'static str,
-    /// What it is, for people.
+    /// The description for people.
     pub about: &'static str,
     /// Its type.
-    pub kind: Kind,
+    pub kind: AttributeType,
     /// Whether it has many values.
     pub many: bool,
     /// Whether a resource must have it.
     pub required: bool,
-    /// Whether case counts in comparisons.
+    /// Whether comparisons are case-sensitive (`caseExact`).
     pub exact: bool,
     /// Whether no two resources have the same value.
     pub unique: bool,
     /// When it is in an answer.
     pub returned: Returned,
-    /// Whether the schema says that clients are told it, though it is read where they send it.
-    pub told: bool,
-    /// What is read for it beyond its type.
+    /// Whether the schema advertises it as read-only, though it is accepted in requests.
+    pub read_only_in_schema: bool,
+    /// Accepted deviations from its type.
     pub quirk: Option<Quirk>,
-    provider: Place,
-    store: Place,
+    provider: Mapping,
+    store: Mapping,
 }
 
 /// The attributes that every resource has.
 static COMMON: [Attribute; 3] = [
-    text("id", "The resource's id.").exact().returned(Returned::Always).at_both(Place::Seen("id")),
+    text("id", "The resource's id.").exact().returned(Returned::Always).at_both(Mapping::ReadOnly("id")),
     text("externalId", "The id at the client that provisions.")
         .exact()
-        .at(Place::Field("externalId"), Place::Field("externalUniqueIdentifier")),
+        .at(Mapping::Field("externalId"), Mapping::Field("externalUniqueIdentifier")),
     complex(
         "meta",
         "About the resource.",
         &[
-            time("created", "When it was made.").at_both(Place::Seen("createdOn")),
-            time("lastModified", "When it was last changed.").at_both(Place::Seen("lastEntry")),
+            time("created", "When it was made.").at_both(Mapping::ReadOnly("createdOn")),
+            time("lastModified", "When it was last changed.").at_both(Mapping::ReadOnly("lastEntry")),
         ],
     ),
 ];
@@ -146,7 +146,7 @@ pub struct Schema {
     pub urn: &'static str,
     /// A name for people.
     pub name: &'static str,
-    /// What it describes.
+    /// The description.
     pub about: &'static str,
     /// The attributes.
     pub attributes: &'static [Attribute],
@@ -173,13 +173,13 @@ impl ResourceType {
         std::iter::once(self.core).chain(self.extensions.iter().copied())
     }
 
-    /// The attribute of this name of a schema that this home knows or ignores, in any case.
-    pub fn find(&self, schema: &Schema, home: Home, name: &str) -> Option<&'static Attribute> {
+    /// The attribute of this name, in any case, of a schema, if this target has or ignores it.
+    pub fn find(&self, schema: &Schema, target: Target, name: &str) -> Option<&'static Attribute> {
         self.attributes(schema)
-            .find(|one| one.name.eq_ignore_ascii_case(name) && one.place(home) != Place::Nowhere)
+            .find(|one| one.name.eq_ignore_ascii_case(name) && one.mapping(target) != Mapping::Unmapped)
     }
 
-    /// The attributes of one of its schemas: those of the core schema with the common ones.
+    /// The attributes of one of its schemas; the core schema includes the common ones.
     pub fn attributes(&self, schema: &Schema) -> impl Iterator<Item = &'static Attribute> {
         let (is_core, core) = (schema.urn == self.core.urn, self.core);
         let common = COMMON.iter().filter(move |_| is_core);
@@ -189,63 +189,65 @@ impl ResourceType {
 }
 
 impl Attribute {
-    /// Where this home keeps it.
-    pub const fn place(&self, home: Home) -> Place {
-        match home {
-            Home::Provider => self.provider,
-            Home::Store => self.store,
+    /// How this target stores it.
+    pub const fn mapping(&self, target: Target) -> Mapping {
+        match target {
+            Target::Provider => self.provider,
+            Target::Store => self.store,
         }
     }
 
-    /// Whether the home's schemas advertise it.
-    pub fn is_advertised(&self, home: Home) -> bool {
-        match (self.place(home), self.kind) {
-            (Place::Nowhere | Place::Ignored, _) => false,
-            (Place::Within, Kind::Complex(parts)) => parts.iter().any(|part| part.is_advertised(home)),
+    /// Whether the target's schemas list it.
+    pub fn is_advertised(&self, target: Target) -> bool {
+        match (self.mapping(target), self.kind) {
+            (Mapping::Unmapped | Mapping::Ignored, _) => false,
+            (Mapping::Within, AttributeType::Complex(parts)) => {
+                parts.iter().any(|part| part.is_advertised(target))
+            }
             _ => true,
         }
     }
 
     /// Whether only this server writes it.
-    pub fn is_read_only(&self, home: Home) -> bool {
-        match (self.place(home), self.kind) {
-            (Place::Seen(_) | Place::Sets { written: false, .. }, _) => true,
-            (Place::Within, Kind::Complex(parts)) if !self.many => {
-                parts.iter().all(|part| part.is_read_only(home))
+    pub fn is_read_only(&self, target: Target) -> bool {
+        match (self.mapping(target), self.kind) {
+            (Mapping::ReadOnly(_) | Mapping::Sets { written: false, .. }, _) => true,
+            (Mapping::Within, AttributeType::Complex(parts)) if !self.many => {
+                parts.iter().all(|part| part.is_read_only(target))
             }
             _ => false,
         }
     }
 
-    /// Whether a client's value for it goes nowhere, without an error.
-    pub fn is_ignored(&self, home: Home) -> bool {
-        matches!(self.place(home), Place::Ignored | Place::Joined)
+    /// Whether a value sent by a client is dropped without an error.
+    pub fn is_ignored(&self, target: Target) -> bool {
+        matches!(self.mapping(target), Mapping::Ignored | Mapping::Joined)
     }
 
-    /// Its parts.
+    /// Its sub-attributes.
     pub const fn parts(&self) -> &'static [Self] {
         match self.kind {
-            Kind::Complex(parts) => parts,
+            AttributeType::Complex(parts) => parts,
             _ => &[],
         }
     }
 
-    /// Its part of this name that this home knows or ignores, in any case.
-    pub fn part(&self, home: Home, name: &str) -> Option<&'static Self> {
+    /// The sub-attribute of this name, in any case, if this target has or ignores it.
+    pub fn part(&self, target: Target, name: &str) -> Option<&'static Self> {
         self.parts()
             .iter()
-            .find(|one| one.name.eq_ignore_ascii_case(name) && one.place(home) != Place::Nowhere)
+            .find(|one| one.name.eq_ignore_ascii_case(name) && one.mapping(target) != Mapping::Unmapped)
     }
 
-    /// Whether it is an address that people are sent to.
+    /// Whether it is an address that people open.
     pub fn is_web_address(&self) -> bool {
-        matches!(self.kind, Kind::Reference(types) if types.contains(&"external"))
+        matches!(self.kind, AttributeType::Reference(types) if types.contains(&"external"))
     }
 
-    /// Whether one of its elements says anything: it has a value, or for an attribute whose elements have none more than a
-    /// type and a mark. Strict clients refuse a whole answer for an element without its value.
-    pub fn says_something(&self, home: Home, element: &Value) -> bool {
-        if self.part(home, "value").is_some() {
+    /// Whether an element has content: a value, or for an attribute whose elements have none more than a type and
+    /// `primary`. Strict clients refuse a whole response for an element without its value.
+    pub fn has_content(&self, target: Target, element: &Value) -> bool {
+        if self.part(target, "value").is_some() {
             return element
                 .get("value")
                 .and_then(Value::as_str)
@@ -271,8 +273,8 @@ impl Attribute {
         Self { unique: true, ..self }
     }
 
-    const fn told(self) -> Self {
-        Self { told: true, ..self }
+    const fn read_only_in_schema(self) -> Self {
+        Self { read_only_in_schema: true, ..self }
     }
 
     const fn returned(self, returned: Returned) -> Self {
@@ -283,21 +285,21 @@ impl Attribute {
         Self { quirk: Some(quirk), ..self }
     }
 
-    const fn at(self, provider: Place, store: Place) -> Self {
+    const fn at(self, provider: Mapping, store: Mapping) -> Self {
         Self { provider, store, ..self }
     }
 
-    const fn at_both(self, place: Place) -> Self {
-        self.at(place, place)
+    const fn at_both(self, mapping: Mapping) -> Self {
+        self.at(mapping, mapping)
     }
 
-    /// At the provider it is ignored: a directory that maps it there, too, is not refused all that it sends.
-    const fn at_store(self, place: Place) -> Self {
-        self.at(Place::Ignored, place)
+    /// The provider ignores it: a directory that maps the attribute at both targets is not rejected for it.
+    const fn at_store(self, mapping: Mapping) -> Self {
+        self.at(Mapping::Ignored, mapping)
     }
 }
 
-const fn attribute(name: &'static str, about: &'static str, kind: Kind) -> Attribute {
+const fn attribute(name: &'static str, about: &'static str, kind: AttributeType) -> Attribute {
     Attribute {
         name,
         about,
@@ -306,30 +308,30 @@ const fn attribute(name: &'static str, about: &'static str, kind: Kind) -> Attri
         required: false,
         exact: false,
         unique: false,
-        told: false,
+        read_only_in_schema: false,
         returned: Returned::Default,
         quirk: None,
-        provider: Place::Within,
-        store: Place::Within,
+        provider: Mapping::Within,
+        store: Mapping::Within,
     }
 }
 
 const fn text(name: &'static str, about: &'static str) -> Attribute {
-    attribute(name, about, Kind::Text)
+    attribute(name, about, AttributeType::Text)
 }
 
 const fn truth(name: &'static str, about: &'static str) -> Attribute {
-    attribute(name, about, Kind::Bool)
+    attribute(name, about, AttributeType::Bool)
 }
 
 const fn time(name: &'static str, about: &'static str) -> Attribute {
-    attribute(name, about, Kind::Time)
+    attribute(name, about, AttributeType::Time)
 }
 
 const fn reference(name: &'static str, about: &'static str, to: &'static [&'static str]) -> Attribute {
-    attribute(name, about, Kind::Reference(to)).exact()
+    attribute(name, about, AttributeType::Reference(to)).exact()
 }
 
 const fn complex(name: &'static str, about: &'static str, parts: &'static [Attribute]) -> Attribute {
-    attribute(name, about, Kind::Complex(parts))
+    attribute(name, about, AttributeType::Complex(parts))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Attribute,
-    Place::{Entry, Extra, Field, Ignored, Joined, One, Secret, Sets},
+    Mapping::{Element, Entry, Extra, Field, Ignored, Joined, Secret, Sets},
     Quirk, ResourceType, Returned, Schema, complex, reference, text, truth,
 };
 
@@ -40,15 +40,15 @@ static CORE: Schema = Schema {
             .at(Field("isActive"), Field("isUserActive")),
         text("password", "The password; never shown.").exact().returned(Returned::Never).at_store(Secret),
         complex("emails", "E-mail addresses.", ELEMENT).many().at(
-            One { field: "emailAddress", of_type: "work", others: false },
-            One { field: "emailAddress", of_type: "work", others: true },
+            Element { field: "emailAddress", of_type: "work", others: false },
+            Element { field: "emailAddress", of_type: "work", others: true },
         ),
-        complex("phoneNumbers", "Telephone numbers.", PHONE).many().at_store(One {
+        complex("phoneNumbers", "Telephone numbers.", PHONE).many().at_store(Element {
             field: "phoneNumber",
             of_type: "work",
             others: true,
         }),
-        complex("photos", "Pictures.", PHOTO).many().at_both(One {
+        complex("photos", "Pictures.", PHOTO).many().at_both(Element {
             field: "picture",
             of_type: "photo",
             others: false,

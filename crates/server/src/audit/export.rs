@@ -27,7 +27,7 @@ pub struct ExportSummary {
     /// The number of entries that it does not cover yet.
     pub waiting: u64,
     /// Whether deletions of users are among those. In the file, the contents that they erased look as if
-    /// nobody had erased them.
+    /// they were not erased.
     pub deletions_wait: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct ExportSummary {
 pub enum ExportError {
     /// No user store has this name or id.
     NoStore(String),
-    /// The transaction was repeated, and what was written cannot be taken back.
+    /// The transaction was repeated, and the written output cannot be taken back.
     Interrupted,
     /// The output cannot be written.
     Write(io::Error),
@@ -67,7 +67,7 @@ impl From<Error> for ExportError {
 /// gets the number of entries written and their total.
 ///
 /// # Errors
-/// Every [`ExportError`]; what was written by then is incomplete, which verification reports.
+/// Every [`ExportError`]; the output is then incomplete, which verification reports.
 pub async fn export<W: Write + Send + 'static>(
     store: &Store,
     master: &MasterKey,
@@ -95,7 +95,7 @@ pub async fn export<W: Write + Send + 'static>(
     store.run("ExportAudit", Mode::Long, None, run).await
 }
 
-/// Whether users were deleted whose deletion is in no tree yet.
+/// Whether there are deleted users whose deletion is in no tree yet.
 pub async fn deletions_wait(store: &Store, name: &str) -> Result<bool, ExportError> {
     let name = name.to_owned();
     let look = move |tx: &mut Tx<'_>| {
@@ -149,9 +149,9 @@ impl<W: Write> File<W> {
 
     fn note(&mut self, outcome: io::Result<()>) -> Result<(), Error> {
         outcome.map_err(|error| {
-            let told = Error::Internal(error.to_string());
+            let error_of_store = Error::Internal(error.to_string());
             self.failed = Some(error);
-            told
+            error_of_store
         })
     }
 }

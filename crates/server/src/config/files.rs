@@ -33,7 +33,7 @@ impl Config {
         self.check_tls_key()
     }
 
-    /// Checks that nobody else can read the private key of TLS.
+    /// Checks that no other user can read the private key of TLS.
     pub(crate) fn check_tls_key(&self) -> Result<(), String> {
         let Some(files) = &self.tls else { return Ok(()) };
         check_private(&files.key).map_err(|error| format!("tls_key: {error}"))

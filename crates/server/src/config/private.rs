@@ -26,7 +26,7 @@ const ROOT: u32 = 0;
 /// # Errors
 /// The mode grants too much; the error says how to change it.
 pub fn check_private(path: &Path) -> io::Result<()> {
-    judge(path, &path.metadata().map_err(|error| named(path, error.kind(), &error))?)
+    check_mode(path, &path.metadata().map_err(|error| named(path, error.kind(), &error))?)
 }
 
 /// An error that names the file.
@@ -34,16 +34,16 @@ fn named(path: &Path, kind: io::ErrorKind, why: &dyn Display) -> io::Error {
     io::Error::new(kind, format!("{}: {why}", path.display()))
 }
 
-fn judge(path: &Path, facts: &Metadata) -> io::Result<()> {
+fn check_mode(path: &Path, facts: &Metadata) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
-    let Some(why) = refusal(facts.mode(), facts.uid(), own) else { return Ok(()) };
+    let Some(why) = exposure(facts.mode(), facts.uid(), own) else { return Ok(()) };
     let mode = if facts.uid() == own { "600" } else { "640" };
     let why = format!("{why}. It holds a secret: chmod {mode} it");
     Err(named(path, io::ErrorKind::PermissionDenied, &why))
 }
 
 /// Why a file of this mode and owner is not private to a process of the user `own`.
-fn refusal(mode: u32, owner: u32, own: u32) -> Option<&'static str> {
+fn exposure(mode: u32, owner: u32, own: u32) -> Option<&'static str> {
     if mode & NEVER != 0 {
         return Some("users other than its owner have rights to it");
     }
@@ -70,7 +70,7 @@ pub fn read_private(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     let failed = |error: io::Error| named(path, error.kind(), &error);
     let file = File::open(path).map_err(failed)?;
     let facts = file.metadata().map_err(failed)?;
-    judge(path, &facts)?;
+    check_mode(path, &facts)?;
     if !facts.is_file() {
         return Err(named(path, io::ErrorKind::InvalidInput, &"it is no file"));
     }
@@ -85,21 +85,21 @@ pub fn read_private(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use super::refusal;
+    use super::exposure;
 
-    /// The server's user is 1000, root is 0, and 7 hands secrets out.
+    /// The server's user is 1000, root is 0, and 7 provides secrets.
     #[test]
     fn a_secret_is_readable_by_its_owner_and_the_group_of_a_file_that_was_handed_out() {
         for (mode, owner) in [
             (0o600, 1000),
             (0o400, 1000),
             (0o400, 0),
-            // as systemd and Kubernetes hand credentials out
+            // as systemd and Kubernetes provide credentials
             (0o440, 0),
             (0o640, 0),
             (0o640, 7),
         ] {
-            assert_eq!(refusal(0o100_000 | mode, owner, 1000), None, "{mode:o} of {owner}");
+            assert_eq!(exposure(0o100_000 | mode, owner, 1000), None, "{mode:o} of {owner}");
         }
         for (mode, owner) in [
             (0o640, 1000),
@@ -111,9 +111,9 @@ mod tests {
             (0o602, 7),
             (0o601, 1000),
         ] {
-            assert!(refusal(0o100_000 | mode, owner, 1000).is_some(), "{mode:o} of {owner}");
+            assert!(exposure(0o100_000 | mode, owner, 1000).is_some(), "{mode:o} of {owner}");
         }
-        assert_eq!(refusal(0o640, 0, 0), None, "root's own, as a container of root gets it");
-        assert!(refusal(0o644, 0, 0).is_some());
+        assert_eq!(exposure(0o640, 0, 0), None, "root's own, as a container of root gets it");
+        assert!(exposure(0o644, 0, 0).is_some());
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     use super::{find, has_password};
     use crate::arguments::Options;
 
-    /// A folder that goes with the test.
+    /// A folder that is removed with the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -144,7 +144,7 @@ mod tests {
         Options { root_client_secret_file: Some(file.to_owned()), ..Options::default() }
     }
 
-    fn refusal(options: Options, credentials: Option<&Path>) -> String {
+    fn error_of(options: Options, credentials: Option<&Path>) -> String {
         find(options, credentials).unwrap_err().0
     }
 
@@ -157,9 +157,9 @@ mod tests {
         folder.with("root_client_secret", "another-another\n", 0o400);
         folder.with("master_key", [0; 32], 0o400);
         assert_eq!(read(Options::default(), Some(&folder.0)).as_deref(), Some("another-another"));
-        let found = find(Options::default(), Some(&folder.0)).unwrap();
-        assert_eq!(found.master_key_file, Some(folder.0.join("master_key")));
-        assert_eq!((found.tls_key, found.database), (None, None));
+        let options = find(Options::default(), Some(&folder.0)).unwrap();
+        assert_eq!(options.master_key_file, Some(folder.0.join("master_key")));
+        assert_eq!((options.tls_key, options.database), (None, None));
         let same = by_file(&folder.0.join("root_client_secret"));
         assert_eq!(read(same, Some(&folder.0)).as_deref(), Some("another-another"), "one file, named twice");
     }
@@ -169,15 +169,15 @@ mod tests {
         let folder = Folder::new("twice");
         let file = folder.with("secret", "hush-hush-hush-hush", 0o600);
         let both = Options { root_client_secret: Some("x".into()), ..by_file(&file) };
-        assert!(refusal(both, None).contains("root_client_secret is given twice"));
+        assert!(error_of(both, None).contains("root_client_secret is given twice"));
         folder.with("root_client_secret", "another", 0o400);
-        assert!(refusal(by_file(&file), Some(&folder.0)).contains("one of them alone"));
+        assert!(error_of(by_file(&file), Some(&folder.0)).contains("one of them alone"));
         let itself = Options { root_client_secret: Some("x".into()), ..Options::default() };
-        assert!(refusal(itself, Some(&folder.0)).contains("given twice"));
+        assert!(error_of(itself, Some(&folder.0)).contains("given twice"));
         folder.with("tls_key", "key", 0o400);
         let named = Options { tls_key: Some(file), ..Options::default() };
         fs::remove_file(folder.0.join("root_client_secret")).unwrap();
-        assert!(refusal(named, Some(&folder.0)).contains("tls_key names"));
+        assert!(error_of(named, Some(&folder.0)).contains("tls_key names"));
     }
 
     #[test]
@@ -191,10 +191,10 @@ mod tests {
             (b"\xff\xfe", 0o600, "UTF-8"),
             (&vec![b'x'; 65_537], 0o600, "64 KiB"),
         ] {
-            let told = refusal(by_file(&folder.with("secret", content, mode)), None);
-            assert!(told.contains(words) && told.contains("secret: "), "{words}: {told}");
+            let message = error_of(by_file(&folder.with("secret", content, mode)), None);
+            assert!(message.contains(words) && message.contains("secret: "), "{words}: {message}");
         }
-        assert!(refusal(by_file(&folder.0.join("absent")), None).contains("absent"));
+        assert!(error_of(by_file(&folder.0.join("absent")), None).contains("absent"));
     }
 
     #[test]

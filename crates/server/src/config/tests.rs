@@ -1,4 +1,4 @@
-//! Which settings are accepted, and how they print.
+//! The accepted settings, and their display.
 
 use clap::Parser as _;
 use proptest::prelude::{prop_assert_eq, proptest};
@@ -97,7 +97,7 @@ fn mistakes_name_the_option() {
 
 /// Values of the environment end in a line end where they come from files; the command line is as it was typed.
 #[test]
-fn line_ends_and_blanks_behind_variables_are_no_part_of_them() {
+fn line_ends_and_blanks_after_variables_are_trimmed() {
     let words = [
         "chancery",
         "--public-url",
@@ -135,7 +135,7 @@ fn metadata_come_from_the_configured_url() {
 }
 
 #[test]
-fn what_is_stronger_wins() {
+fn the_stronger_source_wins() {
     let strong: Options = toml::from_str("log = 'debug'").unwrap();
     let weak: Options = toml::from_str("log = 'warn'\nlisten = '127.0.0.1:1'").unwrap();
     let both = strong.or(weak).unwrap();
@@ -143,9 +143,9 @@ fn what_is_stronger_wins() {
 }
 
 proptest! {
-    /// What a variable of the environment holds is meant without the blanks and line ends behind it; a flag is as it is.
+    /// A variable of the environment counts without trailing blanks and line ends; a flag counts as it is.
     #[test]
-    fn values_of_the_environment_lose_what_files_end_in(
+    fn values_of_the_environment_are_trimmed(
         text in "[!-~]([ -~ä]{0,20}[!-~])?",
         ends in "[ \\t\\r\\n]{0,4}",
     ) {

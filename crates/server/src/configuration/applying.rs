@@ -1,4 +1,4 @@
-//! `chancery apply`: what a plan does, call by call.
+//! `chancery apply`: executes a plan, call by call.
 
 use std::{
     collections::BTreeSet,
@@ -7,26 +7,26 @@ use std::{
 
 use chancery_configuration::{Call, Kind, Memory, What, adopt, batches, deletions, links};
 
-use super::{Applying, Outcome, Planned, configured, server::ManagedServer, show};
+use super::{Applying, CommandResult, Planned, configured, server::ManagedServer, show};
 
-/// Shows a plan, asks, and does it.
-pub async fn apply(applying: &Applying) -> Result<Outcome, String> {
-    let (kinds, server) = (configured(), ManagedServer::open(&applying.planning.place.server)?);
+/// Shows a plan, asks for confirmation, and executes it.
+pub async fn apply(applying: &Applying) -> Result<CommandResult, String> {
+    let (kinds, server) = (configured(), ManagedServer::open(&applying.planning.location.server)?);
     let state = server.read(&kinds).await?;
     let mut planned = Planned::of(&applying.planning, &state, &server)?;
     let tried = planned.try_out(&state, &server).await;
     show::plan(&planned.plan, &kinds);
     tried?;
     if planned.plan.is_empty() {
-        return Ok(Outcome::Done);
+        return Ok(CommandResult::Done);
     }
     if !applying.yes && !is_confirmed() {
         let _ = writeln!(stderr(), "Nothing was done.");
-        return Ok(Outcome::Differs);
+        return Ok(CommandResult::Differs);
     }
-    let mut made = BTreeSet::new();
+    let mut created = BTreeSet::new();
     for (index, kind) in kinds.iter().enumerate() {
-        planned.write(&server, (index, kind), &mut made).await?;
+        planned.write(&server, (index, kind), &mut created).await?;
     }
     for (index, kind) in kinds.iter().enumerate() {
         for call in links(planned.of_kind(index)) {
@@ -39,7 +39,7 @@ pub async fn apply(applying: &Applying) -> Result<Outcome, String> {
         }
     }
     let _ = writeln!(stderr(), "Applied.");
-    Ok(Outcome::Done)
+    Ok(CommandResult::Done)
 }
 
 fn is_confirmed() -> bool {
@@ -53,29 +53,31 @@ impl Planned {
         self.plan.changes.get(index).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Writes the rows of a kind, after what the server made of it by itself was looked at.
+    /// Writes the rows of a kind, after the rows that the server created by itself were adopted.
     async fn write(
         &mut self,
         server: &ManagedServer,
         (index, kind): (usize, &Kind),
-        made: &mut BTreeSet<String>,
+        created: &mut BTreeSet<String>,
     ) -> Result<(), String> {
         if self.plan.can_adopt(index) {
-            let list =
-                server.list(kind).await.map_err(|refusal| refusal.told(kind, &[], &NO_CALL, &self.folder))?;
+            let list = server
+                .list(kind)
+                .await
+                .map_err(|refusal| refusal.describe(kind, &[], &NO_CALL, &self.folder))?;
             if let Some(changes) = self.plan.changes.get_mut(index) {
-                adopt(kind, changes, list, made)?;
+                adopt(kind, changes, list, created)?;
             }
         }
         for call in batches(kind, self.of_kind(index), &self.folder.secrets) {
             self.send(server, (index, kind), &call).await?;
         }
         let new = self.of_kind(index).iter().filter(|change| change.what == What::Create);
-        made.extend(new.map(|change| change.key.clone()));
+        created.extend(new.map(|change| change.key.clone()));
         Ok(())
     }
 
-    /// Makes a call, and remembers what it did: what it makes before it is sent, and the rest once it is answered.
+    /// Makes a call, and remembers its effect: the rows that it creates before it is sent, and the rest once it is answered.
     async fn send(
         &mut self,
         server: &ManagedServer,
@@ -90,13 +92,13 @@ impl Planned {
             self.folder.remember(&server.url, |memory| expected = memory.expect(kind, changes, call))?;
         }
         if let Err(refusal) = server.send(call, false).await {
-            // without an answer it is not known what was made
+            // without an answer it is not known which rows were created
             if refusal.is_final() {
                 let forget =
                     |memory: &mut Memory| expected.iter().for_each(|key| memory.remove(kind.name, key));
                 self.folder.remember(&server.url, forget)?;
             }
-            return Err(refusal.told(kind, self.of_kind(index), call, &self.folder));
+            return Err(refusal.describe(kind, self.of_kind(index), call, &self.folder));
         }
         if !is_batch {
             return Ok(());
@@ -105,6 +107,6 @@ impl Planned {
     }
 }
 
-/// What is told of a list, which is no call of a plan.
+/// The call of a list, which is not in a plan.
 const NO_CALL: Call =
     Call { method: "GET", path: String::new(), body: serde_json::Value::Null, of: Vec::new() };

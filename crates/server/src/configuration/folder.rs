@@ -1,4 +1,4 @@
-//! The folder of a set: its documents, its secrets and what it remembers.
+//! The folder of a set: its documents, its secrets and its memory.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::{
     login::plain,
 };
 
-/// The file of what the set remembers of servers.
+/// The file of the set's memory of servers.
 const APPLIED: &str = ".applied.json";
 /// The most bytes of one file.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -36,14 +36,14 @@ pub struct Folder {
     files: Vec<(usize, String)>,
     /// The secrets that the documents name, as far as they are given.
     pub secrets: BTreeMap<String, String>,
-    /// What the set remembers, by the server's URL.
+    /// The memory of the set, by the server's URL.
     memories: BTreeMap<String, Memory>,
-    /// What it remembers of a server that it does not know.
+    /// The memory of an unknown server.
     nothing: Memory,
 }
 
 impl Folder {
-    /// Reads all `.json` files of a folder, in the order of their names, and what the set remembers.
+    /// Reads all `.json` files of a folder, in the order of their names, and the set's memory.
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let mut names = Vec::new();
@@ -62,8 +62,9 @@ impl Folder {
             match read_documents(json, first) {
                 Ok(documents) => folder.documents.extend(documents),
                 Err(problems) => {
-                    let told: Vec<String> = problems.iter().map(|problem| folder.told(problem)).collect();
-                    return Err(told.join("\nchancery: "));
+                    let lines: Vec<String> =
+                        problems.iter().map(|problem| folder.describe(problem)).collect();
+                    return Err(lines.join("\nchancery: "));
                 }
             }
         }
@@ -74,7 +75,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Writes documents, a file for each kind that has some; how many files. A file that is there already and whose kind has
+    /// Writes documents, a file for each kind that has some; returns the number of files. An existing file whose kind has
     /// none becomes empty.
     pub fn write(path: &Path, kinds: &[Kind], documents: &[Document]) -> Result<usize, String> {
         fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -105,7 +106,7 @@ impl Folder {
                 }
                 None => env::var(name).ok(),
             };
-            // wherever it comes from, line ends and blanks behind it are no part of it
+            // from any source, trailing line ends and blanks are trimmed
             let secret = secret.as_deref().map(str::trim_end).filter(|secret| !secret.is_empty());
             if let Some(secret) = secret {
                 self.secrets.insert(name.clone(), secret.to_owned());
@@ -114,12 +115,12 @@ impl Folder {
         Ok(())
     }
 
-    /// What the set remembers of a server.
+    /// The set's memory of a server.
     pub fn memory_of(&self, server: &str) -> &Memory {
         self.memories.get(server).unwrap_or(&self.nothing)
     }
 
-    /// Changes what the set remembers of a server, on the disk, too.
+    /// Changes the set's memory of a server, on the disk, too.
     pub fn remember(&mut self, server: &str, change: impl FnOnce(&mut Memory)) -> Result<(), String> {
         let memory = self.memories.entry(server.to_owned()).or_default();
         let before = memory.clone();
@@ -131,8 +132,8 @@ impl Folder {
         write_json(&self.path.join(APPLIED), &json)
     }
 
-    /// A problem with the file and the pointer in it.
-    pub fn told(&self, problem: &Problem) -> String {
+    /// Describes a problem with the file and the pointer in it.
+    pub fn describe(&self, problem: &Problem) -> String {
         let Some(number) = problem.document else { return problem.detail.clone() };
         let file = self.files.iter().rev().find(|(first, _)| *first <= number);
         let (first, name) = file.map_or((0, ""), |(first, name)| (*first, name.as_str()));
@@ -140,33 +141,33 @@ impl Folder {
     }
 }
 
-/// Reads a file of JSON, one that people write strictly: of a member that is there twice one would be silent.
+/// Reads a JSON file; one that people write strictly: of a repeated member, one would be ignored silently.
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path, is_typed: bool) -> Result<T, String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", plain(&path.display().to_string()));
-    let about = fs::metadata(path).map_err(|error| told(&error))?;
+    let located = |error: &dyn std::fmt::Display| format!("{}: {error}", plain(&path.display().to_string()));
+    let about = fs::metadata(path).map_err(|error| located(&error))?;
     if !about.is_file() {
-        // opening a pipe would wait for whoever writes
-        return Err(told(&"is no regular file"));
+        // opening a pipe would wait for its writer
+        return Err(located(&"is no regular file"));
     }
     let mut bytes = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
-    if read.map_err(|error| told(&error))? as u64 > MOST {
-        return Err(told(&"is larger than 64 MiB"));
+    if read.map_err(|error| located(&error))? as u64 > MOST {
+        return Err(located(&"is larger than 64 MiB"));
     }
-    // some editors put a mark before UTF-8
+    // some editors put a byte order mark before UTF-8
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     if is_typed {
-        read_json_within(text, MOST_VALUES).map_err(|error| told(&error.0))?;
+        read_json_within(text, MOST_VALUES).map_err(|error| located(&error.0))?;
     }
-    serde_json::from_slice(text).map_err(|error| told(&error))
+    serde_json::from_slice(text).map_err(|error| located(&error))
 }
 
-/// Writes a file whole or not at all; once it returns, it is on the disk.
+/// Writes a file atomically; once it returns, it is on the disk.
 fn write_json(path: &Path, json: &Value) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let located = |error: std::io::Error| format!("{}: {error}", path.display());
     let text = serde_json::to_string_pretty(json).map_err(|error| error.to_string())?;
-    let beside = path.with_extension("json.new");
-    let mut file = fs::File::create(&beside).map_err(told)?;
-    file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(told)?;
-    fs::rename(&beside, path).map_err(told)
+    let temporary = path.with_extension("json.new");
+    let mut file = fs::File::create(&temporary).map_err(located)?;
+    file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(located)?;
+    fs::rename(&temporary, path).map_err(located)
 }

@@ -1,4 +1,4 @@
-//! The server whose configuration it is, by its public interface.
+//! The server that is configured, by its public interface.
 
 use std::{
     env,
@@ -22,7 +22,7 @@ use crate::{
 /// The bounds of each answer.
 const LIMITS: Limits = Limits { bytes: 256 * 1024 * 1024, seconds: 300 };
 
-/// A server, and who calls it.
+/// A server, and the token of the caller.
 pub struct ManagedServer {
     /// Its URL.
     pub url: String,
@@ -39,11 +39,11 @@ fn given_token() -> Result<Option<String>, String> {
     token.map_err(|error| error.0)
 }
 
-/// Why a server did not do what it was asked to.
-pub struct Refusal {
+/// A failed call.
+pub struct RequestError {
     status: u16,
     detail: String,
-    /// What is wrong with the body, by pointers in it.
+    /// The errors of the body, with pointers in it.
     errors: Vec<(String, String)>,
 }
 
@@ -81,23 +81,23 @@ impl ManagedServer {
     }
 
     /// The rows of a kind.
-    pub async fn list(&self, kind: &Kind) -> Result<Value, Refusal> {
+    pub async fn list(&self, kind: &Kind) -> Result<Value, RequestError> {
         let body = PostBody { method: Method::GET, ..PostBody::json(String::new()) };
-        self.ask(kind.path, body).await
+        self.request(kind.path, body).await
     }
 
     /// Makes a call, or tries it without changing anything.
-    pub async fn send(&self, call: &Call, is_trial: bool) -> Result<Value, Refusal> {
+    pub async fn send(&self, call: &Call, is_trial: bool) -> Result<Value, RequestError> {
         let method = Method::from_bytes(call.method.as_bytes()).unwrap_or(Method::POST);
         let body = PostBody { method, ..PostBody::json(call.body.to_string()) };
         let path = if is_trial { format!("{}?dryRun=true", call.path) } else { call.path.clone() };
-        self.ask(&path, body).await
+        self.request(&path, body).await
     }
 
-    async fn ask(&self, path: &str, body: PostBody) -> Result<Value, Refusal> {
+    async fn request(&self, path: &str, body: PostBody) -> Result<Value, RequestError> {
         let url = format!("{}{}{path}", self.url, SERVICE.base);
         let body = PostBody { bearer: Some(self.token.clone()), reads_refusals: true, ..body };
-        let failed = |why: String| Refusal { status: 0, detail: why, errors: Vec::new() };
+        let failed = |why: String| RequestError { status: 0, detail: why, errors: Vec::new() };
         let answer = ask(&url, body, LIMITS, &self.policy).await;
         let (status, bytes) = answer.map_err(|why| failed(format!("{url}: {why}")))?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -114,18 +114,18 @@ impl ManagedServer {
             (_, detail) if detail.is_empty() => format!("{url} answered {status}"),
             (_, detail) => detail,
         };
-        Err(Refusal { status, detail, errors })
+        Err(RequestError { status, detail, errors })
     }
 }
 
-impl Refusal {
-    /// Whether it is certain that nothing was done.
+impl RequestError {
+    /// Whether nothing was done for certain.
     pub const fn is_final(&self) -> bool {
         matches!(self.status, 400..500)
     }
 
-    /// The refusal for people: of a batch each element by its document.
-    pub fn told(&self, kind: &Kind, changes: &[Change], call: &Call, folder: &Folder) -> String {
+    /// Describes the error for people: of a batch each element by its document.
+    pub fn describe(&self, kind: &Kind, changes: &[Change], call: &Call, folder: &Folder) -> String {
         let mut lines = vec![format!("{}: {}", kind.name, self.detail)];
         for (pointer, detail) in &self.errors {
             let (index, rest) = pointer
@@ -135,7 +135,7 @@ impl Refusal {
             let change = index.parse().ok().and_then(|index: usize| changes.get(*call.of.get(index)?));
             lines.push(match change.and_then(|change| change.document) {
                 Some(number) => {
-                    folder.told(&Problem::at(number, &format!("/members/{rest}"), detail.as_str()))
+                    folder.describe(&Problem::at(number, &format!("/members/{rest}"), detail.as_str()))
                 }
                 None => format!("{pointer}: {detail}"),
             });

@@ -13,7 +13,7 @@ use crate::login::plain;
 /// The most letters of a value.
 const LONGEST: usize = 80;
 
-/// Prints what a plan does. A closed standard output is no error.
+/// Prints a plan. A closed standard output is no error.
 pub fn plan(plan: &Plan, kinds: &[Kind]) {
     let mut text = String::new();
     for (kind, changes) in kinds.iter().zip(&plan.changes) {
@@ -24,8 +24,8 @@ pub fn plan(plan: &Plan, kinds: &[Kind]) {
     if plan.is_empty() {
         text.push_str("Nothing to do.\n");
     } else {
-        let [made, changed, deleted] = plan.counts();
-        let _ = writeln!(text, "{made} to create, {changed} to change, {deleted} to delete.");
+        let [created, changed, deleted] = plan.counts();
+        let _ = writeln!(text, "{created} to create, {changed} to change, {deleted} to delete.");
     }
     let _ = stdout().write_all(text.as_bytes());
     let _ = stdout().flush();
@@ -41,11 +41,11 @@ fn lines(kind: &Kind, change: &Change) -> String {
     for difference in &change.differences {
         let before = if difference.is_secret { "(secret)".to_owned() } else { value(&difference.before) };
         let after = value(&difference.after);
-        let told = match change.what {
+        let shown = match change.what {
             What::Create => after,
             _ => format!("{before} -> {after}"),
         };
-        let _ = writeln!(text, "    {}: {told}", plain(&difference.member));
+        let _ = writeln!(text, "    {}: {shown}", plain(&difference.member));
     }
     text
 }

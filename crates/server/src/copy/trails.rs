@@ -20,19 +20,19 @@ pub fn verify(runtime: &Runtime, store: &Store, master: &MasterKey, now: Timesta
         let exporting = runtime.spawn(async move {
             export(&store, &master, &of, now, writer, |_, _| ()).await.map(|(_, done)| done)
         });
-        let found = chancery_ledger::verify(BufReader::new(reader), &keys, None, &mut |finding| {
+        let summary = chancery_ledger::verify(BufReader::new(reader), &keys, None, &mut |finding| {
             say(&format!("audit trail of {name}: {finding}"));
         });
         let exported = runtime.block_on(exporting).map_err(|error| error.to_string())?;
         exported.map_err(|error| format!("audit trail of {name}: {error}"))?;
-        let found = found.map_err(|error| format!("audit trail of {name}: {error}"))?;
-        if found.findings > 0 {
+        let summary = summary.map_err(|error| format!("audit trail of {name}: {error}"))?;
+        if summary.findings > 0 {
             return Err(format!(
                 "the audit trail of {name} is not sound. Verify that of the source: it may have been so before"
             ));
         }
-        if found.entries > 0 {
-            say(&format!("audit trail of {name}: {} entries, sound", found.entries));
+        if summary.entries > 0 {
+            say(&format!("audit trail of {name}: {} entries, sound", summary.entries));
         } else {
             say(&format!("audit trail of {name}: no checkpoint yet, so nothing to verify"));
         }

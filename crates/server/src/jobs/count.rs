@@ -21,19 +21,20 @@ pub static FIGURES: [Figure; 1] = [Figure {
     source: FigureSource::Recorded,
 }];
 
-/// What it counts.
+/// The counted rows.
 const COUNTED: [&str; 1] = ["SELECT count(*) FROM sign_in_session WHERE ended_on IS NULL"];
 
-/// The rest between checks of whether a count is due; also before the first count.
-const REST: Duration = Duration::from_mins(1);
-/// Rests between two counts.
-const RESTS: u32 = 10;
+/// The interval between checks of whether a count is due; also before the first count.
+const INTERVAL: Duration = Duration::from_mins(1);
+/// Intervals between two counts.
+const INTERVALS: u32 = 10;
 
 /// Counts sessions.
 pub fn job(app: &Arc<App>) -> Job {
     let (app, rests) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
-    Job::new("count", REST, move || {
-        let (app, is_due) = (Arc::clone(&app), rests.fetch_add(1, Ordering::Relaxed).is_multiple_of(RESTS));
+    Job::new("count", INTERVAL, move || {
+        let (app, is_due) =
+            (Arc::clone(&app), rests.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVALS));
         let rests = Arc::clone(&rests);
         async move {
             let counted = if is_due { count(&app).await } else { Ok(()) };

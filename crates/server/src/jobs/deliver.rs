@@ -1,9 +1,9 @@
 //! Sends events to the receivers of subscriptions (`8-events.md`, section 5). Each subscription has a task of its own, so that
 //! none waits for another's receiver.
 
-mod flight;
+mod in_flight;
+mod poll;
 mod settle;
-mod turn;
 
 use std::{
     collections::HashSet,
@@ -23,38 +23,38 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use self::{settle::Progress, turn::Next};
+use self::{poll::Next, settle::Progress};
 use super::Job;
 use crate::start::cause_of;
 
-/// The rest between looks for subscriptions that became active.
-const REST: Duration = Duration::from_secs(1);
+/// The interval between checks for subscriptions that became active.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// The most requests under way of a process.
 const AT_ONCE: usize = 256;
 
-/// A subscription that is served: its id, and its user store, if it is one's: number and instance.
+/// A subscription that is served: its id, and the number and instance of its user store, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     id: Uuid,
     store: Option<(i64, Uuid)>,
 }
 
-/// What sending needs.
+/// The context of deliveries.
 pub struct Deliveries {
     app: Arc<App>,
     permission: Permission,
     store: Store,
     now: fn() -> Timestamp,
-    /// Places for requests, taken in turns.
-    places: Arc<Semaphore>,
+    /// Permits for requests, granted in order.
+    permits: Arc<Semaphore>,
 }
 
-/// Sends events while there are active subscriptions. One process does it.
+/// Sends events while there are active subscriptions. One process runs it.
 pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Job {
     let store = app.store.with(Class::Background);
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let deliveries = Arc::new(Deliveries { app: Arc::clone(app), permission, store, now, places });
-    Job::new(NAME, REST, move || Arc::clone(&deliveries).run()).exclusive().finished()
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let deliveries = Arc::new(Deliveries { app: Arc::clone(app), permission, store, now, permits });
+    Job::new(NAME, INTERVAL, move || Arc::clone(&deliveries).run()).exclusive().finished()
 }
 
 const NAME: &str = "delivering";
@@ -76,12 +76,12 @@ pub static FIGURES: [Figure; 2] = [
 ];
 
 impl Deliveries {
-    /// Whether the server stops: nothing more is sent, and what came of what was is noted.
+    /// Whether the server stops: nothing more is sent, and the results of sent requests are recorded.
     fn is_stopping(&self) -> bool {
         *self.app.stopping.borrow()
     }
 
-    /// Serves all active subscriptions, until there are none or the server stops. What is under way ends with the future.
+    /// Serves all active subscriptions, until there are none or the server stops. Requests in flight end with the future.
     async fn run(self: Arc<Self>) -> Result<(), String> {
         let mut stopping = self.app.stopping.subscribe();
         let mut serving = JoinSet::new();
@@ -102,7 +102,7 @@ impl Deliveries {
                 }
             }
             self.app.note_job(NAME);
-            let next = Instant::now() + REST;
+            let next = Instant::now() + INTERVAL;
             while let Ok(Some(ended)) = tokio::time::timeout_at(next, serving.join_next()).await {
                 if ended.is_err() {
                     return Err("a task that sends events broke".to_owned());
@@ -133,13 +133,13 @@ impl Deliveries {
         read.await
     }
 
-    /// Serves a subscription until it is active no longer.
+    /// Serves a subscription while it is active.
     async fn serve(&self, target: Target) {
         let (mut progress, mut stopping) = (Progress::default(), self.app.stopping.subscribe());
         loop {
-            // the turn after the stop sends nothing, and notes what was sent
+            // the poll after the stop sends nothing, and records the results of sent requests
             let is_last = *stopping.borrow_and_update();
-            let next = self.turn(target, &mut progress).await;
+            let next = self.poll(target, &mut progress).await;
             if is_last || matches!(next, Ok(Next::Over)) {
                 return;
             }
@@ -152,7 +152,7 @@ impl Deliveries {
                         progress = Progress::default();
                         let cause = cause_of(problem);
                         tracing::warn!(subscription = %target.id, cause, "events could not be sent; it is tried again");
-                        sleep(REST).await;
+                        sleep(INTERVAL).await;
                     }
                 }
             };
@@ -163,18 +163,18 @@ impl Deliveries {
         }
     }
 
-    /// Waits until something stands behind one of these places, at most as long as other changes may take.
+    /// Waits until a trail goes beyond one of these positions, at most as long as other changes may take.
     async fn wait(&self, ends: &[(i64, i64)]) {
         let mut waiting = JoinSet::new();
         for (trail, position) in ends {
-            waiting.spawn(self.app.context.tails.wait(*trail, *position, REST));
+            waiting.spawn(self.app.context.tails.wait(*trail, *position, INTERVAL));
         }
-        let _ = timeout(REST, waiting.join_next()).await;
+        let _ = timeout(INTERVAL, waiting.join_next()).await;
         if ends.is_empty() {
-            sleep(REST).await;
+            sleep(INTERVAL).await;
         }
     }
 }
 
-/// What a problem is for whoever tries again.
-type Outcome<T> = Result<T, Problem>;
+/// A result whose problem leads to another try.
+type DeliveryResult<T> = Result<T, Problem>;

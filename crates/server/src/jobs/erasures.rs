@@ -12,17 +12,17 @@ use chancery_web::App;
 use super::Job;
 use crate::erasure_list::{Erasure, ErasureList};
 
-/// The pause between runs: an erasure is listed within ten seconds.
-const REST: Duration = Duration::from_secs(3);
+/// The interval: an erasure is listed within ten seconds.
+const INTERVAL: Duration = Duration::from_secs(3);
 /// Erasures read at once.
-const PIECE: usize = 1000;
+const BATCH: usize = 1000;
 /// The warning of `/health/ready` while the list cannot be written.
 const UNWRITTEN: &str = "The list of erased people cannot be written: who is erased now would live again after a restore. The log says why.";
 
 /// The job that writes erasures to the list. Each process runs it, for its own list.
 pub fn job(app: &Arc<App>, list: ErasureList) -> Job {
     let (app, list) = (Arc::clone(app), Arc::new(Mutex::new(list)));
-    Job::new("erasures", REST, move || {
+    Job::new("erasures", INTERVAL, move || {
         let (app, list) = (Arc::clone(&app), Arc::clone(&list));
         async move {
             let done = write_erasures(&app.store.with(Class::Background), &list).await;
@@ -37,15 +37,15 @@ pub fn job(app: &Arc<App>, list: ErasureList) -> Job {
 async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result<(), String> {
     let mut after = list.lock().unwrap_or_else(PoisonError::into_inner).position();
     loop {
-        let piece = read_erasures(store, after).await.map_err(|error| error.to_string())?;
-        let Some(newest) = piece.last() else { return Ok(()) };
+        let batch = read_erasures(store, after).await.map_err(|error| error.to_string())?;
+        let Some(newest) = batch.last() else { return Ok(()) };
         after = newest.number;
-        let (list, count) = (Arc::clone(list), piece.len());
+        let (list, count) = (Arc::clone(list), batch.len());
         let adding = tokio::task::spawn_blocking(move || {
-            list.lock().unwrap_or_else(PoisonError::into_inner).add(&piece)
+            list.lock().unwrap_or_else(PoisonError::into_inner).add(&batch)
         });
         adding.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        if count < PIECE {
+        if count < BATCH {
             return Ok(());
         }
     }
@@ -54,11 +54,11 @@ async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result
 async fn read_erasures(store: &Store, after: i64) -> Result<Vec<Erasure>, Error> {
     let read = store.run("ReadErasures", Mode::Long, None, move |tx| {
         let text = format!(
-            "SELECT number, store, resource, person FROM erasure WHERE number > ?1 ORDER BY number LIMIT {PIECE}"
+            "SELECT number, store, resource, person FROM erasure WHERE number > ?1 ORDER BY number LIMIT {BATCH}"
         );
-        let mut found = Vec::new();
+        let mut erasures = Vec::new();
         tx.query(&text, &[Value::Int(after)], |row| {
-            found.push(Erasure {
+            erasures.push(Erasure {
                 number: row.int(0)?,
                 store: row.int(1)?,
                 resource: row.text(2)?.to_owned(),
@@ -66,7 +66,7 @@ async fn read_erasures(store: &Store, after: i64) -> Result<Vec<Erasure>, Error>
             });
             Ok(())
         })?;
-        Ok::<_, Error>(found)
+        Ok::<_, Error>(erasures)
     });
     read.await
 }

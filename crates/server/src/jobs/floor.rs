@@ -1,5 +1,5 @@
-//! Raises the floor of the schema: the oldest program that the database serves. From then on older programs end with a
-//! sentence, so it waits until none is connected; no start waits for it.
+//! Raises the floor of the schema: the oldest program that the database serves. From then on older programs end with an
+//! error, so it waits until none is connected; no start waits for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,11 +9,11 @@ use chancery_web::App;
 
 use super::Job;
 
-/// The rest between two looks.
-const REST: Duration = Duration::from_mins(1);
-/// How long no older program may have been seen, in milliseconds: some heartbeats.
+/// The interval of checks.
+const INTERVAL: Duration = Duration::from_mins(1);
+/// How long no older program may have sent a heartbeat, in milliseconds.
 const UNSEEN: i64 = 60_000;
-/// What readiness says meanwhile.
+/// The warning of readiness until then.
 const OLDER: &str = "Programs of a release that is not supported beside this one are connected to the database. Upgrade or stop them.";
 
 /// Raises the floor once no older program is connected.
@@ -34,13 +34,10 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
             Ok(())
         }
     };
-    Job::new("floor", REST, work).exclusive()
+    Job::new("floor", INTERVAL, work).exclusive()
 }
 
-/// Raises the floor to what this release wants, unless older programs are connected: returns their versions.
-///
-/// # Errors
-/// The store's.
+/// Raises the floor to that of this release, unless older programs are connected: returns their versions.
 pub async fn raise(store: &Store, now: i64) -> Result<Vec<String>, Error> {
     let read = store.run("ReadFloor", Mode::Quick, None, |tx| tx.one(READ_FLOOR, &[], |row| row.int(0)));
     if read.await?.unwrap_or(0) >= FLOOR {

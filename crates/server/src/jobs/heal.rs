@@ -1,7 +1,7 @@
-//! Repairs what programs before 0.2.0 did to the trails of events while they ran beside a newer one, or after it: they
+//! Repairs the damage that programs before 0.2.0 did to the trails of events while they ran beside a newer one, or after it: they
 //! append leaves to the audit trees without counting them in `event_trail`, and give no event a position.
 //!
-//! A tree with more leaves than its trail counts shows it. Then all events without a position are found and wait for one, and
+//! A tree with more leaves than its trail counts shows it. Then all events without a position become pending, and
 //! the leaves are counted anew.
 
 use std::{sync::Arc, time::Duration};
@@ -12,14 +12,14 @@ use chancery_web::App;
 
 use super::{
     Job, Progress,
-    place::{begin_trail, tree_of},
+    sequence::{begin_trail, tree_of},
 };
 
-/// The rest between two looks at trails in which nothing happens; where something does, placing finds it.
-const REST: Duration = Duration::from_mins(1);
+/// The interval between checks of idle trails; in busy ones, sequencing finds the damage.
+const INTERVAL: Duration = Duration::from_mins(1);
 pub const NAME: &str = "healing";
-/// Events that are looked at in one transaction.
-const PIECE: usize = 1000;
+/// Events read in one transaction.
+const BATCH: usize = 1000;
 
 /// Repairs trails to which older programs appended.
 pub fn job(app: &Arc<App>) -> Job {
@@ -32,15 +32,15 @@ pub fn job(app: &Arc<App>) -> Job {
             heal(&store, &progress).await.map(drop).map_err(|error| error.to_string())
         }
     };
-    Job::new(NAME, REST, work).exclusive()
+    Job::new(NAME, INTERVAL, work).exclusive()
 }
 
 /// Repairs every trail to which an older program appended. Returns the number of events that had no position.
 ///
 /// # Errors
-/// The store's. What was done until then stays, and the next call goes on.
+/// What was repaired until then stays, and the next call continues.
 pub async fn heal(store: &Store, progress: Progress<'_>) -> Result<u64, Error> {
-    // the leaves that are there now: the events behind them are committed, so the search below finds them all
+    // the leaves that exist now: the events behind them are committed, so the search below finds them all
     let trees = store.run("FindMiscountedTrees", Mode::Quick, None, miscounted).await?;
     if trees.is_empty() {
         return Ok(0);
@@ -48,27 +48,27 @@ pub async fn heal(store: &Store, progress: Progress<'_>) -> Result<u64, Error> {
     let text = "SELECT count(*) FROM outbox_event";
     let count = store.run("CountEvents", Mode::Long, None, |tx| tx.one(text, &[], |row| row.int(0)));
     let rows = u64::try_from(count.await?.unwrap_or(0)).unwrap_or(0);
-    let (mut found, mut read, mut last) = (0, 0, i64::MIN);
+    let (mut repaired, mut read, mut last) = (0, 0, i64::MIN);
     loop {
         progress(rows, read);
-        let piece = store.run("FindLostEvents", Mode::Long, None, move |tx| Piece::read(tx, last)).await?;
-        let Some(next) = piece.last else { break };
+        let batch = store.run("FindLostEvents", Mode::Long, None, move |tx| Batch::read(tx, last)).await?;
+        let Some(next) = batch.last else { break };
         last = next;
-        read += piece.rows;
-        if !piece.lost.is_empty() {
-            found += piece.lost.len() as u64;
-            store.run("KeepLostEvents", Mode::Write, None, move |tx| piece.keep(tx)).await?;
+        read += batch.rows;
+        if !batch.lost.is_empty() {
+            repaired += batch.lost.len() as u64;
+            store.run("KeepLostEvents", Mode::Write, None, move |tx| batch.insert_pending(tx)).await?;
         }
     }
-    // of no job: placing repairs, too, and lines with its name tell of its failures
+    // without the span of the job: sequencing repairs, too, and lines with its name report its failures
     tracing::warn!(
         parent: None,
         trails = trees.len(),
-        events = found,
+        events = repaired,
         "a program before 0.2.0 wrote to this database; its events get their positions now"
     );
     store.run("CountLeaves", Mode::Write, None, move |tx| count_leaves(tx, &trees)).await?;
-    Ok(found)
+    Ok(repaired)
 }
 
 /// Trees that have more leaves than their trails count: each with the number of its leaves.
@@ -84,7 +84,7 @@ fn miscounted(tx: &mut Tx<'_>) -> Result<Vec<(i64, i64)>, Error> {
     Ok(trees)
 }
 
-/// Sets what trails count to the leaves that were found, unless they count more by now.
+/// Sets the leaf counts of trails to the actual numbers, unless they count more by now.
 fn count_leaves(tx: &mut Tx<'_>, trees: &[(i64, i64)]) -> Result<(), Error> {
     for (tree, leaves) in trees {
         begin_trail(tx, *tree)?;
@@ -94,17 +94,17 @@ fn count_leaves(tx: &mut Tx<'_>, trees: &[(i64, i64)]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Some events in the order of their numbers: those that have no position and do not wait for one.
-struct Piece {
-    /// The number of the last one that was looked at.
+/// Some events in the order of their numbers: those without a position that are not pending.
+struct Batch {
+    /// The number of the last event that was read.
     last: Option<i64>,
-    /// How many were looked at.
+    /// The number of events that were read.
     rows: u64,
     /// Trail, event, and the tree that lacks its entry.
     lost: Vec<(i64, i64, Option<i64>)>,
 }
 
-impl Piece {
+impl Batch {
     fn read(tx: &mut Tx<'_>, after: i64) -> Result<Self, Error> {
         let text = format!(
             "SELECT o.id, o.store, \
@@ -113,26 +113,26 @@ impl Piece {
              OR EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id), \
              EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id) \
              AND NOT EXISTS (SELECT 1 FROM audit_leaf l WHERE l.entry = o.id) \
-             FROM (SELECT id, store FROM outbox_event WHERE id > ?1 ORDER BY id LIMIT {PIECE}) o ORDER BY o.id"
+             FROM (SELECT id, store FROM outbox_event WHERE id > ?1 ORDER BY id LIMIT {BATCH}) o ORDER BY o.id"
         );
-        let mut piece = Self { last: None, rows: 0, lost: Vec::new() };
+        let mut batch = Self { last: None, rows: 0, lost: Vec::new() };
         tx.query(&text, &[Value::Int(after)], |row| {
             let (event, trail) = (row.int(0)?, row.int(1)?);
-            (piece.last, piece.rows) = (Some(event), piece.rows + 1);
+            (batch.last, batch.rows) = (Some(event), batch.rows + 1);
             if !row.bool(2)? {
-                piece.lost.push((trail, event, row.bool(3)?.then(|| tree_of(trail))));
+                batch.lost.push((trail, event, row.bool(3)?.then(|| tree_of(trail))));
             }
             Ok(())
         })?;
-        Ok(piece)
+        Ok(batch)
     }
 
-    fn keep(&self, tx: &mut Tx<'_>) -> Result<(), Error> {
+    fn insert_pending(&self, tx: &mut Tx<'_>) -> Result<(), Error> {
         let text = "(trail, event, tree) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-        let keep = StateTable::EventPending.insert(text);
+        let insert = StateTable::EventPending.insert(text);
         for (trail, event, tree) in &self.lost {
             let tree = tree.map_or(Value::Null, Value::Int);
-            tx.queue(&keep, vec![Value::Int(*trail), Value::Int(*event), tree])?;
+            tx.queue(&insert, vec![Value::Int(*trail), Value::Int(*event), tree])?;
         }
         Ok(())
     }

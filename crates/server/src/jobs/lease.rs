@@ -25,7 +25,7 @@ const HELD: Duration = Duration::from_secs(4);
 /// The interval of renewals.
 const PERIOD: Duration = Duration::from_secs(2);
 /// Renewals between two heartbeats.
-const SIGNS: u32 = 5;
+const RENEWALS_PER_HEARTBEAT: u32 = 5;
 /// How long after its last heartbeat a process counts as serving, in milliseconds.
 const SEEN_LATELY: i64 = 30_000;
 /// How long a process without a heartbeat is remembered, in milliseconds.
@@ -70,7 +70,7 @@ impl Leases {
         Self { era: Some(era.to_owned()), ..self }
     }
 
-    /// Waits until the floor of the schema is above this program, or the database was restored; why it must end.
+    /// Waits until the floor of the schema is above this program, or the database was restored; returns the reason.
     pub async fn outdated(&self) -> String {
         let mut why = self.outdated.subscribe();
         match why.wait_for(Option::is_some).await.map(|why| why.clone()) {
@@ -106,17 +106,17 @@ impl Leases {
 
     /// Takes and renews the leases of these jobs, and sends heartbeats, until it is dropped.
     pub async fn renew(self: Arc<Self>, names: Vec<&'static str>) {
-        let mut turn = 0;
+        let mut round = 0;
         while !self.is_only_process() {
             if let Err(error) = self.renew_once(&names).await {
                 tracing::warn!(%error, "leases could not be renewed");
             }
-            if turn % SIGNS == 0
-                && let Err(error) = self.give_sign().await
+            if round % RENEWALS_PER_HEARTBEAT == 0
+                && let Err(error) = self.send_heartbeat().await
             {
                 tracing::warn!(%error, "this process could not give a sign of life");
             }
-            turn = turn.wrapping_add(1);
+            round = round.wrapping_add(1);
             sleep(PERIOD).await;
         }
     }
@@ -126,7 +126,7 @@ impl Leases {
         now.saturating_add(self.store.clock_offset(now))
     }
 
-    /// Renews this process's leases, and takes those that have expired or that nobody has held yet.
+    /// Renews this process's leases, and takes those that have expired or were never held.
     pub async fn renew_once(&self, names: &[&'static str]) -> Result<(), Error> {
         let (began, now, holder) = (Instant::now(), self.database_time(), self.holder);
         let read = self.store.run("ReadLeases", Mode::Quick, None, move |tx| {
@@ -140,8 +140,9 @@ impl Leases {
             Ok::<_, Error>(taken)
         });
         let taken = read.await?;
-        let wanted: Vec<_> = names.iter().copied().filter(|name| taken.iter().all(|it| it != name)).collect();
-        if wanted.is_empty() {
+        let missing: Vec<_> =
+            names.iter().copied().filter(|name| taken.iter().all(|it| it != name)).collect();
+        if missing.is_empty() {
             return Ok(());
         }
         let taken = self.store.run("TakeLeases", Mode::Write, None, move |tx| {
@@ -150,7 +151,7 @@ impl Leases {
                  WHERE job_lease.holder = ?1 OR job_lease.until < ?4",
             );
             let mut taken = Vec::new();
-            for name in &wanted {
+            for name in &missing {
                 let until = Value::Int(now + LEASE);
                 if tx.execute(&text, &[Value::Id(holder), until, (*name).into(), Value::Int(now)])? == 1 {
                     taken.push(*name);
@@ -165,11 +166,8 @@ impl Leases {
     }
 
     /// Sends a heartbeat, and warns when other serving processes have other public URLs than before: the
-    /// issuer of their tokens would differ from this one's. Returns the URLs that it warned of.
-    ///
-    /// # Errors
-    /// The store's.
-    pub async fn give_sign(&self) -> Result<BTreeSet<String>, Error> {
+    /// issuer of their tokens would differ from this one's. Returns the URLs in the warning.
+    pub async fn send_heartbeat(&self) -> Result<BTreeSet<String>, Error> {
         let (now, holder, public_url) = (self.database_time(), self.holder, self.public_url.clone());
         let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
             let (version, schema) = (VERSION, Value::Int(schema_version()));
@@ -206,7 +204,7 @@ impl Leases {
         Ok(others)
     }
 
-    /// Notices that the database was restored under this process: what it knows of tokens is of before.
+    /// Notices that the database was restored under this process: its cached token state is outdated.
     async fn compare_era(&self) -> Result<(), Error> {
         let read = self.store.run("ReadEra", Mode::Quick, None, |tx| {
             tx.one("SELECT era FROM installation", &[], |row| Ok(row.text(0)?.to_owned()))

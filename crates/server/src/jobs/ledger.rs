@@ -1,5 +1,5 @@
-//! Grows the Merkle trees over the audit trails from the leaves that were placed: in the background, so that writes do
-//! not wait for it, and apart from placing, so that a tree that somebody changed holds no event back.
+//! Grows the Merkle trees over the audit trails from the sequenced leaves: in the background, so that writes do
+//! not wait for it, and apart from sequencing, so that a tampered tree delays no event.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use chancery_web::App;
 
 use super::{
     Job,
-    place::{insert, place_pending},
+    sequence::{insert, sequence_pending},
 };
 
 /// The metrics of the audit trails.
@@ -41,12 +41,12 @@ pub static FIGURES: [Figure; 3] = [
     },
 ];
 
-/// The rest between checks for new entries.
-const REST: Duration = Duration::from_secs(1);
+/// The interval between checks for new entries.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// Entries appended in one transaction, so that others do not wait.
-const PIECE: usize = 1000;
-/// Transactions for one tree before the next tree has its turn.
-const PIECES: usize = 64;
+const BATCH: usize = 1000;
+/// Transactions for one tree before the next tree is processed.
+const BATCHES: usize = 64;
 
 /// Grows the trees.
 pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
@@ -55,7 +55,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move { grow_trees(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
     };
-    Job::new("growing", REST, work).exclusive()
+    Job::new("growing", INTERVAL, work).exclusive()
 }
 
 /// Loads the current signing certificates, in each process: another one may be appending the leaves.
@@ -68,13 +68,10 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
             learn_certificates(&app, &store, now()).await.map_err(|error| error.to_string())
         }
     };
-    Job::new("certify", REST, work)
+    Job::new("certify", INTERVAL, work)
 }
 
-/// Loads the certificates that sign now.
-///
-/// # Errors
-/// The store's.
+/// Loads the current signing certificates.
 pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Result<(), Error> {
     app.token_service.certify(store, &app.context.audit_signer, now).await?;
     let broken = app.context.audit_signer.broken().len();
@@ -82,18 +79,18 @@ pub async fn learn_certificates(app: &App, store: &Store, now: Timestamp) -> Res
     Ok(())
 }
 
-/// Places what was committed before the call, and appends it to the trees: what waited before the call is in a tree
-/// after it, whichever process did it, unless there was very much. Returns the number of entries appended.
+/// Sequences events committed before the call, and appends them to the trees: entries that were pending before the call are in a
+/// tree after it, whichever process did it, up to a bound. Returns the number of entries appended.
 ///
 /// # Errors
-/// The store's; a tree that differs from its last checkpoint.
+/// A tree differs from its last checkpoint.
 pub async fn append_pending(app: &App, now: Timestamp) -> Result<u64, Error> {
-    place_pending(&app.store.with(Class::Background)).await?;
+    sequence_pending(&app.store.with(Class::Background)).await?;
     grow_trees(app, now).await
 }
 
-/// Loads the certificates that sign now, and appends the placed leaves to the trees of their stores, with a new signed
-/// checkpoint each. A tree that fails does not keep others waiting.
+/// Loads the current signing certificates, and appends the sequenced leaves to the trees of their stores, with a new signed
+/// checkpoint each. A tree that fails does not delay others.
 async fn grow_trees(app: &App, now: Timestamp) -> Result<u64, Error> {
     let (store, context) = (&app.store.with(Class::Background), &app.context);
     learn_certificates(app, store, now).await?;
@@ -129,8 +126,8 @@ async fn grow_tree(
     now: Timestamp,
 ) -> Result<u64, Error> {
     let mut appended = 0;
-    for _ in 0..PIECES {
-        // read in a transaction of its own: within a write, every leaf that is placed meanwhile would be a conflict
+    for _ in 0..BATCHES {
+        // read in a transaction of its own: within a write, every leaf that is added meanwhile would be a conflict
         let waiting = store.run("ReadUnlogged", Mode::Long, None, move |tx| Waiting::read(tx, tree)).await?;
         let count = waiting.leaves.len();
         if waiting.size == waiting.end {
@@ -138,10 +135,10 @@ async fn grow_tree(
         }
         let context = Arc::clone(context);
         let grow = move |tx: &mut Tx<'_>| waiting.add(tx, &context.audit_signer, tree, now);
-        // where another process was quicker, what is unlogged is read again
+        // where another process was quicker, the unlogged leaves are read again
         if store.run("GrowTree", Mode::Write, None, grow).await? {
             appended += count as u64;
-            if count < PIECE {
+            if count < BATCH {
                 break;
             }
         }
@@ -149,7 +146,7 @@ async fn grow_tree(
     Ok(appended)
 }
 
-/// Leaves for a tree of this size, and how many leaves were placed.
+/// Leaves for a tree of this size, and the number of sequenced leaves.
 struct Waiting {
     size: u64,
     end: u64,
@@ -172,17 +169,17 @@ impl Waiting {
                 .unwrap_or(0);
         }
         let (mut entries, mut next) = (Vec::new(), size);
-        tx.query(&format!("{PLACED} {PIECE}"), &[Value::Int(tree), number(size), number(end)], |row| {
-            // a leaf that is gone must not be closed over
+        tx.query(&format!("{PLACED} {BATCH}"), &[Value::Int(tree), number(size), number(end)], |row| {
+            // a missing leaf must not be skipped
             if read_position(row, 0)? == next {
                 entries.push(row.int(1)?);
                 next += 1;
             }
             Ok(())
         })?;
-        let found = entry_hashes(tx, &entries)?;
-        // nor one whose entry is
-        let leaves = entries.iter().map_while(|entry| found.get(entry).copied()).collect();
+        let hashes = entry_hashes(tx, &entries)?;
+        // nor one without an entry
+        let leaves = entries.iter().map_while(|entry| hashes.get(entry).copied()).collect();
         Ok(Self { size, end, leaves })
     }
 
@@ -193,7 +190,7 @@ impl Waiting {
         if was.size != self.size {
             return Ok(false);
         }
-        let mut frontier = with_nodes(tx, tree, |mut ask| Frontier::restore(was.size, &mut ask))?;
+        let mut frontier = with_nodes(tx, tree, |mut read_node| Frontier::restore(was.size, &mut read_node))?;
         let origin = name(tx, signer, tree, &was, &frontier)?;
         if self.leaves.is_empty() {
             return Err(refused(tree, &format!("its leaf {} is missing, or the entry of that", was.size)));
@@ -219,21 +216,18 @@ impl Waiting {
 }
 
 /// The hashes of audit entries, by their numbers.
-///
-/// # Errors
-/// The store's.
 pub fn entry_hashes(tx: &mut Tx<'_>, entries: &[i64]) -> Result<HashMap<i64, Hash>, Error> {
     // not joined to the leaves: with tables that look empty to PostgreSQL it would read all of the trail for each leaf
-    let mut found = HashMap::with_capacity(entries.len());
+    let mut hashes = HashMap::with_capacity(entries.len());
     for some in entries.chunks(LIST) {
         let mut sql = Sql::new(ENTRIES);
         sql.add_list(some.iter().copied().map(Value::Int));
         tx.query(&sql.text, &sql.parameters, |row| {
-            found.insert(row.int(0)?, leaf(row)?);
+            hashes.insert(row.int(0)?, leaf(row)?);
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(hashes)
 }
 
 fn leaf(row: &Row<'_>) -> Result<Hash, Error> {
@@ -253,7 +247,7 @@ fn leaf(row: &Row<'_>) -> Result<Hash, Error> {
     Ok(leaf_hash(&data))
 }
 
-/// The tree's origin. The stored tree must match its last checkpoint: otherwise somebody changed it, and
+/// The tree's origin. The stored tree must match its last checkpoint: otherwise it was tampered with, and
 /// the next checkpoint would vouch for the change.
 fn name(
     tx: &mut Tx<'_>,
@@ -274,11 +268,11 @@ fn name(
     let last = last.map_err(|error| refused(format!("its last checkpoint cannot be trusted: {error}")))?;
     let own = own.or_else(|| last.as_ref().map(|last| last.origin.clone()));
     let own = own.ok_or_else(|| refused("there is no such user store any more".to_owned()))?;
-    let kept = Checkpoint { origin: own, size: was.size, root: frontier.root() };
-    if last.as_ref().map_or(was.size > 0, |last| *last != kept) {
+    let current = Checkpoint { origin: own, size: was.size, root: frontier.root() };
+    if last.as_ref().map_or(was.size > 0, |last| *last != current) {
         return Err(refused("it is not the one of its last checkpoint".to_owned()));
     }
-    Ok(kept.origin)
+    Ok(current.origin)
 }
 
 fn refused(tree: i64, why: &str) -> Error {

@@ -1,4 +1,4 @@
-//! Tells those who wait here for events how far their trails have come, whichever process places them.
+//! Notifies local waiters of the last positions of their trails, whichever process sequences them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,30 +9,30 @@ use chancery_web::App;
 
 use super::Job;
 
-/// The rest between two looks, while somebody waits.
-const REST: Duration = Duration::from_millis(100);
+/// The poll interval while there are waiters.
+const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Tells who waits.
+/// Notifies the waiters.
 pub fn job(app: &Arc<App>) -> Job {
     let app = Arc::clone(app);
-    Job::new("listening", REST, move || {
+    Job::new("listening", INTERVAL, move || {
         let app = Arc::clone(&app);
-        async move { tell(&app).await.map_err(|error| error.to_string()) }
+        async move { notify(&app).await.map_err(|error| error.to_string()) }
     })
 }
 
-async fn tell(app: &App) -> Result<(), Error> {
+async fn notify(app: &App) -> Result<(), Error> {
     let store = app.store.with(Class::Background);
     for trails in app.context.tails.wanted().chunks(LIST) {
         let mut sql = Sql::new("SELECT trail, placed FROM event_trail WHERE trail IN ");
         sql.add_list(trails.iter().copied().map(Value::Int));
         let read = store.run("ReadTrails", Mode::Quick, None, move |tx| {
-            let mut found = Vec::new();
+            let mut positions = Vec::new();
             tx.query(&sql.text, &sql.parameters, |row| {
-                found.push((row.int(0)?, row.int(1)?));
+                positions.push((row.int(0)?, row.int(1)?));
                 Ok(())
             })?;
-            Ok::<_, Error>(found)
+            Ok::<_, Error>(positions)
         });
         for (trail, placed) in read.await? {
             app.context.tails.tell(trail, placed);

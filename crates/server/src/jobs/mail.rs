@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use super::{Job, bounded};
 
-/// The rest between checks of the outbox.
-const REST: Duration = Duration::from_secs(1);
+/// The interval between checks of the outbox.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What sending mail needs.
+/// The settings of the mail job.
 #[derive(Clone, Debug)]
 pub struct MailSettings {
     /// Decrypts sealed settings and mails.
@@ -44,13 +44,10 @@ pub fn job(
             Ok(())
         }
     };
-    Job::new("mail", REST, work).finished()
+    Job::new("mail", INTERVAL, work).finished()
 }
 
 /// Sends some of the mails that are due.
-///
-/// # Errors
-/// The store's.
 pub async fn deliver(
     store: &Store,
     permission: Permission,
@@ -63,7 +60,7 @@ pub async fn deliver(
     let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store, mfa_instance| {
         transport(tx, &mail_settings, (store, mfa_instance))
     });
-    // a clock that jumped ahead gives up no mail, and one that was corrected delays none
+    // a clock that jumped ahead drops no mail, and one that was corrected delays none
     let over = bounded(store, now);
     let lease = Uuid::from_bytes(random::<16>());
     deliver_due(store, permission, (now, over), lease, &open, &server_of).await
@@ -81,9 +78,9 @@ fn transport(
     mail_settings: &MailSettings,
     (store, mfa_instance): (i64, Option<Uuid>),
 ) -> Result<Option<Transport>, Error> {
-    let (text, whose) = mfa_instance.map_or((OF_STORE, Value::Int(store)), |id| (OF_MFA_INSTANCE, id.into()));
-    let found = tx.one(text, &[whose], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
-    let opened = match &found {
+    let (text, owner) = mfa_instance.map_or((OF_STORE, Value::Int(store)), |id| (OF_MFA_INSTANCE, id.into()));
+    let option = tx.one(text, &[owner], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+    let opened = match &option {
         Some((id, value)) => {
             open_secret(&mail_settings.master, "option_value", "value", &Value::Id(*id), value)
         }

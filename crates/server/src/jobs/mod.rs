@@ -9,13 +9,13 @@ mod lease;
 pub mod ledger;
 mod listen;
 pub mod mail;
-pub mod place;
 pub mod prune;
 pub mod prune_events;
 pub mod purge;
 mod refused;
 pub mod reseal;
 pub mod revoke;
+pub mod sequence;
 pub mod sign_out;
 pub mod trust;
 pub mod uses;
@@ -32,7 +32,7 @@ use self::mail::MailSettings;
 
 pub use lease::Leases;
 
-/// Learns how many rows a job reads once, and how many of them are done.
+/// Receives the number of rows that a job reads once, and how many of them are done.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// All background jobs of a server.
@@ -42,7 +42,7 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         prune::job(app, now),
         purge::job(store, context, now),
         revoke::job(store, context, now),
-        place::job(app),
+        sequence::job(app),
         heal::job(app),
         floor::job(app, now),
         listen::job(app),
@@ -70,29 +70,29 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
     jobs
 }
 
-/// How long calls under way are waited for at the stop: as long as one takes at most, and its note.
+/// How long calls in progress are waited for at the stop: as long as one takes at most, and its record.
 const LAST_TIME: Duration = Duration::from_secs(20);
-/// The least rest of a job after a failure.
-const REST_AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// The least interval of a job after a failure.
+const FAILURE_INTERVAL: Duration = Duration::from_secs(10);
 
-type Doing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type JobFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Work that is repeated in the background.
 pub struct Job {
     /// The job's name, in metrics, logs and leases.
     pub name: &'static str,
-    /// The rest before each run.
+    /// The interval before each run.
     pub rest: Duration,
-    /// Whether one process at a time does it.
+    /// Whether one process at a time runs it.
     pub is_exclusive: bool,
-    /// Whether a stop waits for a run, which calls others: what came of a call is noted.
+    /// Whether a stop waits for a run, which calls other servers: the result of a call is recorded.
     pub is_finished: bool,
-    /// One run. It can be dropped at any await: what it did by then must be consistent.
-    pub work: Box<dyn Fn() -> Doing + Send + Sync>,
+    /// One run. It can be dropped at any await: its state must then be consistent.
+    pub work: Box<dyn Fn() -> JobFuture + Send + Sync>,
 }
 
 impl Job {
-    /// A job that every process does.
+    /// A job of every process.
     pub fn new<F>(name: &'static str, rest: Duration, work: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
@@ -100,13 +100,13 @@ impl Job {
         Self { name, rest, is_exclusive: false, is_finished: false, work: Box::new(move || Box::pin(work())) }
     }
 
-    /// Lets only one process at a time do the job.
+    /// Lets only one process at a time run the job.
     #[must_use]
     pub fn exclusive(self) -> Self {
         Self { is_exclusive: true, ..self }
     }
 
-    /// Lets a stop wait for the end of a run. It ends soon after [`App::stopping`] is told.
+    /// Lets a stop wait for the end of a run. It ends soon after [`App::stopping`] changes.
     #[must_use]
     pub fn finished(self) -> Self {
         Self { is_finished: true, ..self }
@@ -118,7 +118,7 @@ impl Job {
         loop {
             tokio::time::sleep(rest).await;
             if self.is_exclusive && !leases.holds(self.name) {
-                app.note_job_elsewhere(self.name);
+                app.note_job_on_other_process(self.name);
                 continue;
             }
             let stopping = self.is_finished.then(|| app.stopping.subscribe());
@@ -139,7 +139,7 @@ impl Job {
                 Err(why) => {
                     app.note_job_failure(self.name, &why);
                     span.in_scope(|| tracing::warn!(why, "failed; it is tried again"));
-                    self.rest.max(REST_AFTER_FAILURE)
+                    self.rest.max(FAILURE_INTERVAL)
                 }
             };
         }
@@ -161,14 +161,14 @@ pub async fn supervise(app: Arc<App>, leases: Arc<Leases>, jobs: Vec<Job>) {
     }
 }
 
-/// Waits at the stop until what calls others has ended and is noted, within bounds.
+/// Waits at the stop until calls to other servers have ended and are recorded, within bounds.
 pub async fn finished(app: &App) {
     if timeout(LAST_TIME, app.stopping.closed()).await.is_err() {
         tracing::warn!("what was being sent has not ended in time: some of it may be sent again");
     }
 }
 
-/// The time by which retention is judged: the earlier of `now` and a reference clock, so that a clock that
+/// The reference time of retention: the earlier of `now` and a reference clock, so that a clock that
 /// jumped ahead deletes nothing too early.
 pub fn bounded(store: &Store, now: Timestamp) -> Timestamp {
     earlier(now, store.clock_offset(now.0))

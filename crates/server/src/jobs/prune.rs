@@ -11,27 +11,27 @@ use super::{
     prune_events::{FIGURES, prune_events},
 };
 
-/// The rest between runs.
-const REST: Duration = Duration::from_mins(10);
-/// How long what came of deliveries of events is kept, in milliseconds.
-const ATTEMPTS_KEPT: i64 = 7 * 24 * 3600 * 1000;
-/// How long deliveries that were given up are kept, in milliseconds.
-const DEAD_KEPT: i64 = 30 * 24 * 3600 * 1000;
-/// How long idempotency keys are kept, in milliseconds.
-const KEYS_KEPT: i64 = 24 * 3600 * 1000;
-/// How long mails that were given up are kept, in milliseconds.
-const MAILS_KEPT: i64 = 30 * 24 * 3600 * 1000;
-/// How long sign-outs are kept that a client app could not be told, in milliseconds.
-const UNTOLD_KEPT: i64 = 7 * 24 * 3600 * 1000;
-/// After how long sign-outs are given up that are due and that nobody tells, since outbound traffic is off, in milliseconds.
-const UNSENT: i64 = 3600 * 1000;
-/// How long proofs and tokens are kept beyond their expiry, in milliseconds: clocks of processes differ.
+/// The interval between runs.
+const INTERVAL: Duration = Duration::from_mins(10);
+/// The retention of delivery attempts of events, in milliseconds.
+const ATTEMPT_RETENTION: i64 = 7 * 24 * 3600 * 1000;
+/// The retention of deliveries that were given up, in milliseconds.
+const DEAD_RETENTION: i64 = 30 * 24 * 3600 * 1000;
+/// The retention of idempotency keys, in milliseconds.
+const KEY_RETENTION: i64 = 24 * 3600 * 1000;
+/// The retention of mails that were given up, in milliseconds.
+const MAIL_RETENTION: i64 = 30 * 24 * 3600 * 1000;
+/// The retention of sign-outs that a client app did not accept, in milliseconds.
+const FAILED_SIGN_OUT_RETENTION: i64 = 7 * 24 * 3600 * 1000;
+/// The retention of due sign-outs that nothing sends, since outbound traffic is off, in milliseconds.
+const UNSENT_SIGN_OUT_RETENTION: i64 = 3600 * 1000;
+/// The retention of proofs and tokens beyond their expiry, in milliseconds: clocks of processes differ.
 const MARGIN: i64 = 60 * 1000;
-/// How long sessions, grants and codes are kept beyond their expiry, in milliseconds: a code that is shown again
-/// ends the grant that it made.
-const SIGN_INS_KEPT: i64 = 24 * 3600 * 1000;
+/// The retention of sessions, grants and codes beyond their expiry, in milliseconds: a code that is shown again
+/// ends the grant that it created.
+const SIGN_IN_RETENTION: i64 = 24 * 3600 * 1000;
 /// Rows deleted in one transaction, so that others do not wait.
-const PIECE: u64 = 1000;
+const BATCH: u64 = 1000;
 
 /// How far the process's clock may be from the reference clock for events to be pruned, in milliseconds.
 const DOUBT: u64 = 3600 * 1000;
@@ -39,54 +39,51 @@ const DOUBT: u64 = 3600 * 1000;
 /// Deletes expired rows.
 pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
-    Job::new("prune", REST, move || prune(Arc::clone(&app), now())).exclusive()
+    Job::new("prune", INTERVAL, move || prune(Arc::clone(&app), now())).exclusive()
 }
 
 async fn prune(app: Arc<App>, now: Timestamp) -> Result<(), String> {
     let store = app.store.with(Class::Background);
     let moment = bounded(&store, now);
     repeat(&store, move |tx| prune_piece(tx, moment)).await?;
-    // whoever is behind could read on if the clock is wrong: what it says is not believed then
+    // a reader that is behind could continue if the clock is wrong: a doubtful clock prunes no events
     let is_doubted = store.clock_offset(now.0).unsigned_abs() > DOUBT;
     app.note_figure(&FIGURES[0], i64::from(is_doubted));
-    if is_doubted { Ok(()) } else { repeat(&store, move |tx| prune_events(tx, moment, PIECE)).await }
+    if is_doubted { Ok(()) } else { repeat(&store, move |tx| prune_events(tx, moment, BATCH)).await }
 }
 
-/// Deletes piece by piece, until one is not full.
+/// Deletes batch by batch, until one is not full.
 async fn repeat(
     store: &Store,
-    piece: impl FnMut(&mut Tx<'_>) -> Result<u64, Error> + Copy + Send + 'static,
+    batch: impl FnMut(&mut Tx<'_>) -> Result<u64, Error> + Copy + Send + 'static,
 ) -> Result<(), String> {
     loop {
-        let deleted = store.run("Prune", Mode::Write, None, piece).await;
-        if deleted.map_err(|error: Error| error.to_string())? < PIECE {
+        let deleted = store.run("Prune", Mode::Write, None, batch).await;
+        if deleted.map_err(|error: Error| error.to_string())? < BATCH {
             return Ok(());
         }
     }
 }
 
-/// Deletes a batch of expired rows that are no events; the number of rows of the kind that had most.
-///
-/// # Errors
-/// The store's.
+/// Deletes a batch of expired rows that are no events; returns the number of rows of the largest kind.
 pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let keys = tx.execute(
         &StateTable::IdempotentAnswer.delete(format_args!(
             "WHERE started_on <= (SELECT max(started_on) FROM (SELECT started_on \
-             FROM idempotent_answer WHERE started_on < ?1 ORDER BY started_on LIMIT {PIECE}) oldest)"
+             FROM idempotent_answer WHERE started_on < ?1 ORDER BY started_on LIMIT {BATCH}) oldest)"
         )),
-        &[Value::Int(now.0 - KEYS_KEPT)],
+        &[Value::Int(now.0 - KEY_RETENTION)],
     )?;
     let claims = tx.execute(
         &StateTable::IdempotentClaim.delete(format_args!(
             "WHERE attempt IN (SELECT attempt FROM idempotent_claim \
-             WHERE held_on < ?1 LIMIT {PIECE})"
+             WHERE held_on < ?1 LIMIT {BATCH})"
         )),
-        &[Value::Int(now.0 - KEYS_KEPT)],
+        &[Value::Int(now.0 - KEY_RETENTION)],
     )?;
     let ceremonies = tx.execute(
         &StateTable::PasskeyCeremony.delete(format_args!(
-            "WHERE id IN (SELECT id FROM passkey_ceremony WHERE expires_on < ?1 LIMIT {PIECE})"
+            "WHERE id IN (SELECT id FROM passkey_ceremony WHERE expires_on < ?1 LIMIT {BATCH})"
         )),
         &[Value::Int(now.0)],
     )?;
@@ -95,10 +92,10 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::UsedProof, "digest", MARGIN),
         (StateTable::ReferenceToken, "digest", MARGIN),
         (StateTable::RevokedToken, "jti", MARGIN),
-        (StateTable::AuthorizationCode, "digest", SIGN_INS_KEPT),
-        (StateTable::DeviceAuthorization, "digest", SIGN_INS_KEPT),
-        (StateTable::SignInSession, "id", SIGN_INS_KEPT),
-        (StateTable::SignInGrant, "id", SIGN_INS_KEPT),
+        (StateTable::AuthorizationCode, "digest", SIGN_IN_RETENTION),
+        (StateTable::DeviceAuthorization, "digest", SIGN_IN_RETENTION),
+        (StateTable::SignInSession, "id", SIGN_IN_RETENTION),
+        (StateTable::SignInGrant, "id", SIGN_IN_RETENTION),
         (StateTable::SignInRecord, "rid", MARGIN),
         (StateTable::OneTimeCode, "rid", MARGIN),
         (StateTable::OfferRest, "rid", MARGIN),
@@ -112,28 +109,28 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         (StateTable::ClientAppRefusal, "rid", MARGIN),
         (StateTable::SignInAttempt, "digest", MARGIN),
     ];
-    for (table, key, kept) in expiring {
+    for (table, key, retention) in expiring {
         let oldest = format_args!(
-            "WHERE {key} IN (SELECT {key} FROM {} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {PIECE})",
+            "WHERE {key} IN (SELECT {key} FROM {} WHERE expires_on < ?1 ORDER BY expires_on LIMIT {BATCH})",
             table.name()
         );
-        tokens = tokens.max(tx.execute(&table.delete(oldest), &[Value::Int(now.0 - kept)])?);
+        tokens = tokens.max(tx.execute(&table.delete(oldest), &[Value::Int(now.0 - retention)])?);
     }
     let untold = tx.execute(
         &StateTable::LogoutDelivery.delete(format_args!(
-            "WHERE id IN (SELECT id FROM logout_delivery WHERE dead_on < ?1 LIMIT {PIECE})"
+            "WHERE id IN (SELECT id FROM logout_delivery WHERE dead_on < ?1 LIMIT {BATCH})"
         )),
-        &[Value::Int(now.0 - UNTOLD_KEPT)],
+        &[Value::Int(now.0 - FAILED_SIGN_OUT_RETENTION)],
     )?;
-    let refusals = chancery_provisioning::prune_refusals(tx, now, PIECE)?;
+    let refusals = chancery_provisioning::prune_refusals(tx, now, BATCH)?;
     let unsent = StateTable::LogoutDelivery.update(format_args!(
         "SET dead_on = ?2 WHERE id IN (SELECT id FROM logout_delivery WHERE due_on < ?1 AND leased_until < ?1 \
-         AND dead_on IS NULL ORDER BY due_on LIMIT {PIECE})"
+         AND dead_on IS NULL ORDER BY due_on LIMIT {BATCH})"
     ));
-    let unsent = tx.execute(&unsent, &[Value::Int(now.0 - UNSENT), Value::Int(now.0)])?;
+    let unsent = tx.execute(&unsent, &[Value::Int(now.0 - UNSENT_SIGN_OUT_RETENTION), Value::Int(now.0)])?;
     let mails = chancery_mail::expire(tx, Timestamp(now.0 - MARGIN))?.max(unsent);
-    let mails = mails.max(chancery_mail::prune(tx, Timestamp(now.0 - MAILS_KEPT))?);
-    let (tried, dead) = (Timestamp(now.0 - ATTEMPTS_KEPT), Timestamp(now.0 - DEAD_KEPT));
-    let deliveries = chancery_webhook::state::prune(tx, (tried, dead), PIECE)?;
+    let mails = mails.max(chancery_mail::prune(tx, Timestamp(now.0 - MAIL_RETENTION))?);
+    let (tried, dead) = (Timestamp(now.0 - ATTEMPT_RETENTION), Timestamp(now.0 - DEAD_RETENTION));
+    let deliveries = chancery_webhook::state::prune(tx, (tried, dead), BATCH)?;
     Ok(deliveries.max(keys).max(claims).max(ceremonies).max(tokens).max(untold).max(refusals).max(mails))
 }

@@ -1,4 +1,4 @@
-//! Deletes events whose time is over, in the order of their positions.
+//! Deletes expired events, in the order of their positions.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
 
-/// The metric of events that are kept for a doubtful clock.
+/// The metric of events that are retained because of a doubtful clock.
 pub static FIGURES: [Figure; 1] = [Figure {
     name: "event_pruning_stopped",
     help: "Whether events are not pruned because the clock of the process is an hour or more from the reference clock",
@@ -18,15 +18,15 @@ pub static FIGURES: [Figure; 1] = [Figure {
 }];
 
 /// How long events wait for a subscription that is behind, in milliseconds.
-const UNSENT_KEPT: i64 = 30 * 24 * 3600 * 1000;
+const UNSENT_RETENTION: i64 = 30 * 24 * 3600 * 1000;
 
-/// How long the events of each trail are kept, in milliseconds.
+/// The retention of the events of each trail, in milliseconds.
 struct Retention {
-    /// Those of user stores where the option is set.
+    /// By user store, where the option is set.
     stores: HashMap<i64, i64>,
     /// Other user stores.
     store: i64,
-    /// The configuration and sign-ins, which are all tenants': as long as the one that keeps longest.
+    /// The configuration and sign-ins, which all tenants share: the longest retention of a tenant.
     shared: i64,
 }
 
@@ -54,20 +54,20 @@ impl Retention {
     }
 }
 
-/// How long a user store with this value of the option keeps events: the default where it is empty or wrong.
+/// The retention of a user store with this value of the option: the default where it is empty or invalid.
 fn of_store(value: &str) -> i64 {
     let setting = UserStoreOption::EVENT_RETENTION;
     Options::<UserStoreOption>::new(HashMap::from([(setting.name().to_owned(), value.to_owned())]))
         .get(setting)
 }
 
-/// How long a tenant with this value of the option keeps events: the default where it is empty or wrong.
+/// The retention of a tenant with this value of the option: the default where it is empty or invalid.
 fn of_tenant(value: &str) -> i64 {
     let setting = TenantOption::EVENT_RETENTION;
     Options::<TenantOption>::new(HashMap::from([(setting.name().to_owned(), value.to_owned())])).get(setting)
 }
 
-/// Up to which position all active subscriptions have read a trail; none where there are none.
+/// The position up to which all active subscriptions have read a trail; none where there are none.
 fn read_by_all(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Error> {
     let text = "SELECT min(r.position) FROM event_reader r JOIN event_subscription s ON s.id = r.subscription_id \
         WHERE r.trail = ?1 AND s.is_active = ?2";
@@ -75,15 +75,12 @@ fn read_by_all(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Error> {
     Ok(tx.one(text, &[Value::Int(trail), Value::Bool(true)], read)?.flatten())
 }
 
-/// Deletes the oldest events of each trail, at most `piece`, up to the first that is to be kept: whatever is younger than the
-/// trail's retention, or than 30 days and not read by an active subscription. The number of events of the trail that had most.
-///
-/// # Errors
-/// The store's.
-pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, Error> {
+/// Deletes the oldest events of each trail, at most `batch`, up to the first to retain: one that is younger than the
+/// trail's retention, or than 30 days and not read by an active subscription. Returns the number of events of the largest trail.
+pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, batch: u64) -> Result<u64, Error> {
     // an event's number is its time in microseconds
-    let number = |kept: i64| now.0.saturating_sub(kept).saturating_mul(1000);
-    let (retention, oldest_unsent) = (Retention::read(tx)?, number(UNSENT_KEPT));
+    let number = |age: i64| now.0.saturating_sub(age).saturating_mul(1000);
+    let (retention, oldest_unsent) = (Retention::read(tx)?, number(UNSENT_RETENTION));
     let mut trails = Vec::new();
     tx.query("SELECT trail, pruned FROM event_trail WHERE pruned < placed ORDER BY trail", &[], |row| {
         trails.push((row.int(0)?, row.int(1)?));
@@ -93,7 +90,7 @@ pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, 
     for (trail, pruned) in trails {
         let oldest = number(retention.of(trail));
         let text = format!(
-            "SELECT position, event FROM event_place WHERE trail = ?1 AND position > ?2 ORDER BY position LIMIT {piece}"
+            "SELECT position, event FROM event_place WHERE trail = ?1 AND position > ?2 ORDER BY position LIMIT {batch}"
         );
         let (mut events, mut last, mut is_over) = (Vec::new(), pruned, false);
         let read = read_by_all(tx, trail)?.unwrap_or(i64::MAX);
@@ -111,9 +108,9 @@ pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, 
         }
         let advance = StateTable::EventTrail.update("SET pruned = ?1 WHERE trail = ?2 AND pruned = ?3");
         tx.queue_one(&advance, vec![Value::Int(last), Value::Int(trail), Value::Int(pruned)])?;
-        // the last place stays: cursors of who read up to it are checked by it
-        let places = StateTable::EventPlace.delete("WHERE trail = ?1 AND position < ?2");
-        tx.queue(&places, vec![Value::Int(trail), Value::Int(last)])?;
+        // the last row stays: cursors at its position are checked by it
+        let old_rows = StateTable::EventPlace.delete("WHERE trail = ?1 AND position < ?2");
+        tx.queue(&old_rows, vec![Value::Int(trail), Value::Int(last)])?;
         for chunk in events.chunks(LIST) {
             let mut sql = Sql::new("WHERE id IN ");
             sql.add_list(chunk.iter().map(|event| Value::Int(*event)));
@@ -121,17 +118,17 @@ pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, piece: u64) -> Result<u64, 
         }
         most = most.max(events.len() as u64);
     }
-    // while trails are behind, what has no position would be looked for among all that waits to be pruned
-    if most < piece { Ok(most.max(prune_unplaced(tx, number(retention.shared), piece)?)) } else { Ok(most) }
+    // while trails are behind, events without a position would be searched among all that wait to be pruned
+    if most < batch { Ok(most.max(prune_unplaced(tx, number(retention.shared), batch)?)) } else { Ok(most) }
 }
 
-/// Deletes events before a number that an older release wrote without anything that gives them a position.
-fn prune_unplaced(tx: &mut Tx<'_>, oldest: i64, piece: u64) -> Result<u64, Error> {
+/// Deletes events before a number that an older release wrote without a pending row.
+fn prune_unplaced(tx: &mut Tx<'_>, oldest: i64, batch: u64) -> Result<u64, Error> {
     let lost = StateTable::OutboxEvent.delete(format_args!(
         "WHERE id IN (SELECT o.id FROM outbox_event o WHERE o.id < ?1 \
          AND NOT EXISTS (SELECT 1 FROM event_place p WHERE p.event = o.id) \
          AND NOT EXISTS (SELECT 1 FROM event_pending w WHERE w.trail = o.store AND w.event = o.id) \
-         AND NOT EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id) ORDER BY o.id LIMIT {piece})"
+         AND NOT EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id) ORDER BY o.id LIMIT {batch})"
     ));
     tx.execute(&lost, &[Value::Int(oldest)])
 }

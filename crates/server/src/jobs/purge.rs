@@ -1,4 +1,4 @@
-//! Purges users whose time in the deletion quarantine is over.
+//! Purges users whose deletion quarantine has expired.
 
 use chancery_resource::settings::UserStoreOption;
 use std::{sync::Arc, time::Duration};
@@ -13,26 +13,26 @@ use uuid::Uuid;
 use super::{Job, bounded};
 use crate::start::cause_of;
 
-/// The rest between runs.
-const REST: Duration = Duration::from_mins(10);
+/// The interval between runs.
+const INTERVAL: Duration = Duration::from_mins(10);
 /// Users purged in one transaction, so that others do not wait.
-const PIECE: usize = 100;
+const BATCH: usize = 100;
 
-/// Purges users whose time in quarantine is over.
+/// Purges users whose quarantine has expired.
 pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
     let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { purge_due(&store, &context, bounded(&store, now())).await.map(drop).map_err(cause_of) }
     };
-    Job::new("purge", REST, work).exclusive()
+    Job::new("purge", INTERVAL, work).exclusive()
 }
 
-/// Purges the users of all stores whose time in quarantine is over; their number. A store that fails does
-/// not keep others waiting.
+/// Purges the users of all stores whose quarantine has expired; returns their number. A store that fails does
+/// not delay others.
 ///
 /// # Errors
-/// The store's, when it cannot list the users that are due.
+/// The due users cannot be listed.
 pub async fn purge_due(store: &Store, context: &Arc<AppContext>, now: Timestamp) -> Result<usize, Problem> {
     let waiting = store.run("FindQuarantined", Mode::Long, None, |tx| {
         let mut waiting = Vec::new();
@@ -48,14 +48,14 @@ pub async fn purge_due(store: &Store, context: &Arc<AppContext>, now: Timestamp)
     for instance in waiting.await? {
         loop {
             let context = Arc::clone(context);
-            let piece = store
-                .run("PurgeUsers", Mode::Write, None, move |tx| purge_piece(&context, tx, instance, now));
-            let piece = piece.await.unwrap_or_else(|problem| {
+            let batch = store
+                .run("PurgeUsers", Mode::Write, None, move |tx| purge_batch(&context, tx, instance, now));
+            let batch = batch.await.unwrap_or_else(|problem| {
                 tracing::warn!(%instance, cause = ?problem.cause, "purging failed; it is tried again later");
                 0
             });
-            purged += piece;
-            if piece < PIECE {
+            purged += batch;
+            if batch < BATCH {
                 break;
             }
         }
@@ -64,7 +64,7 @@ pub async fn purge_due(store: &Store, context: &Arc<AppContext>, now: Timestamp)
 }
 
 /// Purges a batch of a store's users that are due. A store in read-only mode is skipped.
-fn purge_piece(
+fn purge_batch(
     context: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     instance: Uuid,
@@ -78,5 +78,5 @@ fn purge_piece(
     let since =
         Timestamp(now.0.saturating_sub(options.get(UserStoreOption::USER_DELETION_QUARANTINE_DURATION)));
     let mut acting = Context::of_server(context, Scope::Store(store.scope), now);
-    chancery_resource::purge_due(&mut acting, tx, &USER, since, PIECE)
+    chancery_resource::purge_due(&mut acting, tx, &USER, since, BATCH)
 }

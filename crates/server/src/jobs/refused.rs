@@ -8,20 +8,20 @@ use chancery_web::App;
 
 use super::Job;
 
-/// The rest between runs.
-const REST: Duration = Duration::from_secs(5);
+/// The interval between runs.
+const INTERVAL: Duration = Duration::from_secs(5);
 /// Requests recorded in one transaction.
-const PIECE: usize = 50;
+const BATCH: usize = 50;
 
-/// Records what this process refused: each process does. What cannot be written is lost, and is noted again after an hour.
+/// Records refused requests of this process: each process does. Requests that cannot be written are lost, and recorded again after an hour.
 pub fn job(app: &Arc<App>) -> Job {
     let app = Arc::clone(app);
-    Job::new("refused", REST, move || {
+    Job::new("refused", INTERVAL, move || {
         let app = Arc::clone(&app);
         async move {
             let store = app.store.with(Class::Background);
-            for piece in app.refused_requests.take().chunks(PIECE) {
-                let (requests, context) = (piece.to_vec(), Arc::clone(&app.context));
+            for batch in app.refused_requests.take().chunks(BATCH) {
+                let (requests, context) = (batch.to_vec(), Arc::clone(&app.context));
                 let written = store
                     .run("WriteRefusedRequests", Mode::Write, None, move |tx| {
                         write_refused(tx, &context, &requests)

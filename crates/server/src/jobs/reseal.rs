@@ -1,5 +1,5 @@
-//! After a rotation of the master key, encrypts under the first key what older keys of the file encrypted. Then these are no longer
-//! needed: values that are not encrypted again, such as answers that are kept for idempotency keys and sign-ins in progress, end
+//! After a rotation of the master key, encrypts again under the first key the values of older keys. Then these keys are no longer
+//! needed: values that are not encrypted again, such as stored answers of idempotency keys and sign-ins in progress, end
 //! within a day.
 
 use std::{
@@ -17,14 +17,14 @@ use chancery_web::App;
 use super::{Job, Progress};
 use crate::start::services;
 
-/// The rest before each run; nothing is left to do after the first that succeeds.
-const REST: Duration = Duration::from_secs(5);
+/// The interval before each run; nothing is left to do after the first that succeeds.
+const INTERVAL: Duration = Duration::from_secs(5);
 const NAME: &str = "resealing";
 const DONE: &str = "stored values need the first master key alone; those that end within a day may need the others until then";
 const UNKNOWN: &str = "Values in the database were encrypted under a master key that the file does not have. Add that key at the end of \
     the file and start again.";
 
-/// Encrypts again what older keys encrypted, once for each start of a process.
+/// Encrypts again the values of older keys, once for each start of a process.
 pub fn job(app: &Arc<App>) -> Job {
     let (app, is_done) = (Arc::clone(app), Arc::new(AtomicBool::new(false)));
     let work = move || {
@@ -47,7 +47,7 @@ pub fn job(app: &Arc<App>) -> Job {
             Ok(())
         }
     };
-    Job::new(NAME, REST, work).exclusive()
+    Job::new(NAME, INTERVAL, work).exclusive()
 }
 
 /// The columns whose values the master key encrypts for longer than a day. Those of signing keys and of the root key are not among
@@ -71,11 +71,11 @@ fn columns() -> Vec<SealedColumn> {
     columns
 }
 
-/// Encrypts all values under the first key that older keys encrypted. Returns the number of these, and of values that no key
-/// decrypts. `progress` learns the number of all rows, and of those that are done.
+/// Encrypts all values of older keys under the first key. Returns the number of these, and of values that no key
+/// decrypts. `progress` gets the number of all rows, and of those that are done.
 ///
 /// # Errors
-/// The store's. What was done until then stays.
+/// What was encrypted until then stays.
 pub async fn reseal(store: &Store, master: &MasterKey, progress: Progress<'_>) -> Result<(u64, u64), Error> {
     let columns = columns();
     let counted = columns.clone();
@@ -90,15 +90,15 @@ pub async fn reseal(store: &Store, master: &MasterKey, progress: Progress<'_>) -
             progress(rows, done);
             let (reading, master) = (column.clone(), master.clone());
             let read = move |tx: &mut Tx<'_>| reading.read(tx, &master, after);
-            let piece = store.run("FindFormerlySealed", Mode::Long, None, read).await?;
-            (done, unknown) = (done + piece.rows, unknown + piece.unknown);
-            if !piece.renewed.is_empty() {
-                renewed += piece.renewed.len() as u64;
-                let (keeping, values) = (column.clone(), piece.renewed);
-                let keep = move |tx: &mut Tx<'_>| keeping.keep(tx, values.clone());
-                store.run("Reseal", Mode::Write, None, keep).await?;
+            let batch = store.run("FindFormerlySealed", Mode::Long, None, read).await?;
+            (done, unknown) = (done + batch.rows, unknown + batch.unknown);
+            if !batch.renewed.is_empty() {
+                renewed += batch.renewed.len() as u64;
+                let (sealed_column, values) = (column.clone(), batch.renewed);
+                let store_values = move |tx: &mut Tx<'_>| sealed_column.keep(tx, values.clone());
+                store.run("Reseal", Mode::Write, None, store_values).await?;
             }
-            let Some(last) = piece.last else { break };
+            let Some(last) = batch.last else { break };
             after = last;
         }
     }

@@ -1,4 +1,4 @@
-//! What follows identity replacements: access of replaced identities is revoked, and expired requests are
+//! Completes identity replacements: access of replaced identities is revoked, and expired requests are
 //! closed.
 
 use std::{sync::Arc, time::Duration};
@@ -14,10 +14,10 @@ use uuid::Uuid;
 use super::{Job, bounded};
 use crate::start::cause_of;
 
-/// The rest between runs.
-const REST: Duration = Duration::from_secs(1);
+/// The interval between runs.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// Revocations read at once, and requests closed in one transaction, so that others do not wait.
-const PIECE: usize = 64;
+const BATCH: usize = 64;
 
 /// Revokes the access of replaced identities. Each revocation has a lease of its own.
 pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> Job {
@@ -26,14 +26,14 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { revoke_due(&store, &context, now(), STEPS).await.map(drop).map_err(cause_of) }
     };
-    Job::new("revoke", REST, work)
+    Job::new("revoke", INTERVAL, work)
 }
 
-/// Closes expired requests, and performs the due revocation steps of replaced identities; the number
-/// completed. One that fails does not keep others waiting.
+/// Closes expired requests, and performs the due revocation steps of replaced identities; returns the number
+/// completed. One that fails does not delay others.
 ///
 /// # Errors
-/// The store's, when it cannot list what is due.
+/// The due revocations cannot be listed.
 pub async fn revoke_due(
     store: &Store,
     context: &Arc<AppContext>,
@@ -42,18 +42,18 @@ pub async fn revoke_due(
 ) -> Result<usize, Problem> {
     // a clock that jumped ahead closes no request, and one that was corrected delays no revocation
     let over = bounded(store, now);
-    let found = store.run("FindRevocations", Mode::Quick, None, move |tx| {
-        Ok::<_, Problem>((is_overdue(tx, over)?, due(tx, now, PIECE)?))
+    let revocations = store.run("FindRevocations", Mode::Quick, None, move |tx| {
+        Ok::<_, Problem>((is_overdue(tx, over)?, due(tx, now, BATCH)?))
     });
-    let (mut overdue, found) = found.await?;
+    let (mut overdue, revocations) = revocations.await?;
     while overdue {
         let mut acting = Context::of_server(context, Scope::Everything, over);
         let closed =
-            store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut acting, tx, PIECE));
-        overdue = closed.await? == PIECE;
+            store.run("ExpireReplacements", Mode::Write, None, move |tx| expire_due(&mut acting, tx, BATCH));
+        overdue = closed.await? == BATCH;
     }
     let mut completed = 0;
-    for rid in found {
+    for rid in revocations {
         match revoke_one(store, &|| Context::of_server(context, Scope::Everything, now), rid, steps).await {
             Ok(done) => completed += usize::from(done),
             Err(problem) => {
@@ -64,7 +64,7 @@ pub async fn revoke_due(
     Ok(completed)
 }
 
-/// Leases one revocation and performs its steps; whether it was completed. Another process may be quicker.
+/// Leases one revocation and performs its steps; returns whether it was completed. Another process may be quicker.
 async fn revoke_one(
     store: &Store,
     own: &impl Fn() -> Context,
@@ -86,8 +86,8 @@ async fn revoke_one(
         why,
         "what a replaced identity has could not be ended; it is tried again"
     );
-    // people read it: what is inside of the server is for the log
-    let (acting, told) = (own(), problem.detail);
-    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&acting, tx, rid, mark, &told)).await?;
+    // people read it: internals of the server belong in the log
+    let (acting, detail) = (own(), problem.detail);
+    store.run("PutOffRevocation", Mode::Write, None, move |tx| fail(&acting, tx, rid, mark, &detail)).await?;
     Ok(false)
 }

@@ -10,8 +10,8 @@ use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 use super::Job;
 use crate::start::cause_of;
 
-/// The rest between checks of whether a refresh is due.
-const REST: Duration = Duration::from_mins(1);
+/// The interval between checks of whether a refresh is due.
+const INTERVAL: Duration = Duration::from_mins(1);
 const MINUTE: i64 = 60 * 1000;
 /// How long one process has for a refresh before another one tries, in milliseconds.
 const LEASE: i64 = 10 * MINUTE;
@@ -29,13 +29,10 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { refresh_due(&store, &context, now()).await.map(drop).map_err(cause_of) }
     };
-    Job::new("refresh", REST, work).exclusive()
+    Job::new("refresh", INTERVAL, work).exclusive()
 }
 
-/// Refreshes if it is due and no other process has leased the refresh; whether it did.
-///
-/// # Errors
-/// The store's.
+/// Refreshes if it is due and no other process has leased the refresh; returns whether it did.
 pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestamp) -> Result<bool, Problem> {
     let Some(fetch) = context.metadata.fetch.clone() else { return Ok(false) };
     let due = store.run("FindRefresh", Mode::Quick, None, move |tx| is_due(tx, now)).await?;
@@ -78,7 +75,7 @@ fn is_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
     tx.one(text, &[Value::Int(now.0)], |_| Ok(())).map(|due| due.is_some())
 }
 
-/// Postpones a due refresh, so that no other process begins it. Whether this process was the first.
+/// Postpones a due refresh, so that no other process begins it. Returns whether this process was the first.
 fn lease(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
     let text =
         StateTable::PasskeyTrustRefresh.update("SET due_on = ?1 WHERE source = 'mds' AND due_on <= ?2");

@@ -1,4 +1,4 @@
-//! Writes when secrets and keys of client apps were last used.
+//! Records when secrets and keys of client apps were last used.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,26 +8,26 @@ use chancery_web::App;
 
 use super::Job;
 
-/// The rest between runs.
-const REST: Duration = Duration::from_secs(30);
+/// The interval between runs.
+const INTERVAL: Duration = Duration::from_secs(30);
 /// Uses written in one transaction.
-const PIECE: usize = 500;
+const BATCH: usize = 500;
 
-/// Writes what this process saw: each process does.
+/// Records the uses of this process: each process does.
 pub fn job(app: &Arc<App>) -> Job {
     let app = Arc::clone(app);
-    Job::new("uses", REST, move || {
+    Job::new("uses", INTERVAL, move || {
         let app = Arc::clone(&app);
         async move {
             let store = app.store.with(Class::Background);
             let seen = app.token_service.uses.take();
-            let mut pieces = seen.chunks(PIECE);
-            while let Some(piece) = pieces.next() {
-                let uses = piece.to_vec();
+            let mut batches = seen.chunks(BATCH);
+            while let Some(batch) = batches.next() {
+                let uses = batch.to_vec();
                 let written =
                     store.run("WriteUses", Mode::Write, None, move |tx| write_uses(tx, &uses)).await;
                 if let Err(error) = written as Result<(), Error> {
-                    app.token_service.uses.put_back(piece.iter().chain(pieces.flatten()).copied().collect());
+                    app.token_service.uses.put_back(batch.iter().chain(batches.flatten()).copied().collect());
                     return Err(error.to_string());
                 }
             }

@@ -83,7 +83,7 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Json {
         line.insert("target".to_owned(), event.metadata().target().into());
         let mut fields = Fields::default();
         event.record(&mut fields);
-        // of fields with one name, the last one recorded, closest to the event, is kept
+        // of fields with one name, the last one recorded, closest to the event, is written
         let mut add = |fields: &[(&'static str, Value)]| {
             for (name, value) in fields.iter().rev() {
                 line.entry(*name).or_insert_with(|| value.clone());

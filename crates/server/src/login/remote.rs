@@ -1,4 +1,4 @@
-//! The server as the commands see it: discovery, and forms that are answered by JSON.
+//! The server from the commands' view: discovery, and forms that are answered by JSON.
 
 use chancery_fetch::{Failure, Limits, Networks, Policy, exchange, get};
 use chancery_record::is_hidden;
@@ -12,23 +12,23 @@ const LIMITS: Limits = Limits { bytes: 64 * 1024, seconds: 30 };
 
 /// The endpoints of a server.
 pub struct Endpoints {
-    /// Where a device asks to be let in.
+    /// The device authorization endpoint.
     pub device: String,
-    /// Where tokens are made.
+    /// The token endpoint.
     pub token: String,
-    /// Where tokens are ended.
+    /// The revocation endpoint.
     pub revocation: String,
 }
 
-/// Why an endpoint gave nothing.
-pub enum Refusal {
+/// A failed call of an endpoint.
+pub enum EndpointError {
     /// It answered with an error of RFC 6749, section 5.2: its code and its text.
     Answered(String, String),
-    /// It did not answer, or not so.
+    /// It did not answer, or not as specified.
     Failed(String),
 }
 
-impl Refusal {
+impl EndpointError {
     /// The code of the error.
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -37,8 +37,8 @@ impl Refusal {
         }
     }
 
-    /// The refusal as people are told.
-    pub fn told(self) -> String {
+    /// The error as a message for people.
+    pub fn message(self) -> String {
         match self {
             Self::Answered(code, text) if text.is_empty() => format!("the server refused: {}", plain(&code)),
             Self::Answered(code, text) => format!("the server refused: {} ({})", plain(&text), plain(&code)),
@@ -47,7 +47,7 @@ impl Refusal {
     }
 }
 
-/// A text as a terminal may show it: without what controls terminals, and with what would turn or hide what stands around it
+/// A text for a terminal: without control characters, and with letters that would turn or hide the text around them
 /// written out.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -61,13 +61,13 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
-/// Whether a letter that Unicode does not call ignorable changes how others are seen: separators of lines, and marks of
+/// Whether a letter that Unicode does not call ignorable changes the appearance of others: separators of lines, and marks of
 /// annotations.
 const fn misleads(letter: char) -> bool {
     matches!(letter, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Calls of a server that the person named: anywhere by https, on this machine without, too.
+/// Calls of a server that the person named: anywhere by https, on this machine also without.
 pub struct Remote(Policy);
 
 impl Default for Remote {
@@ -97,22 +97,22 @@ impl Remote {
     }
 
     /// Posts a form to an endpoint, which answers with an object.
-    pub async fn ask(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<Value, Refusal> {
+    pub async fn post_form(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<Value, EndpointError> {
         let (status, body) =
-            self.post(endpoint, form).await.map_err(|why| Refusal::Failed(failed(endpoint, why)))?;
+            self.post(endpoint, form).await.map_err(|why| EndpointError::Failed(failed(endpoint, why)))?;
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         if status == 200 && body.is_object() {
             return Ok(body);
         }
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
         Err(match text("error") {
-            Some(code) => Refusal::Answered(code, text("error_description").unwrap_or_default()),
-            None => Refusal::Failed(failed(endpoint, Failure::Status(status))),
+            Some(code) => EndpointError::Answered(code, text("error_description").unwrap_or_default()),
+            None => EndpointError::Failed(failed(endpoint, Failure::Status(status))),
         })
     }
 
-    /// Posts a form to an endpoint that answers with nothing but its status.
-    pub async fn tell(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<(), String> {
+    /// Posts a form to an endpoint whose answer is only a status.
+    pub async fn post_for_status(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<(), String> {
         match self.post(endpoint, form).await {
             Ok((200, _)) => Ok(()),
             Ok((status, _)) => Err(failed(endpoint, Failure::Status(status))),
@@ -129,7 +129,7 @@ impl Remote {
 fn failed(address: &str, why: Failure) -> String {
     let address = plain(address);
     match why {
-        // any network is called, so that this is what remains
+        // any network is allowed, so that this is the remaining cause
         Failure::Address => format!("{address}: another machine is called by https:// alone"),
         why => format!("{address}: {why}"),
     }

@@ -16,7 +16,7 @@ use super::failed;
 use crate::start::{StartError, cause_of, own_context};
 
 /// Rows that are ended in one transaction.
-const PIECE: u64 = 1000;
+const BATCH: u64 = 1000;
 /// Passes of a store that are revoked in one transaction.
 const PASSES: usize = 512;
 
@@ -40,43 +40,37 @@ const ENDED: [StateTable; 2] = [StateTable::SignInSession, StateTable::SignInGra
 
 /// Ends sessions, grants with their refresh tokens, reference tokens, codes and links, and cancels queued mails that contain codes or
 /// links. Idempotent.
-///
-/// # Errors
-/// The store's.
 pub async fn end_rows(store: &Store, now: Timestamp) -> Result<(), Error> {
     for table in ENDED {
         let text = table.update(format_args!(
-            "SET ended_on = ?1 WHERE rid IN (SELECT rid FROM {} WHERE ended_on IS NULL LIMIT {PIECE})",
+            "SET ended_on = ?1 WHERE rid IN (SELECT rid FROM {} WHERE ended_on IS NULL LIMIT {BATCH})",
             table.name()
         ));
         repeat(store, move |tx| tx.execute(&text, &[now.0.into()])).await?;
     }
     for (table, key) in DELETED {
         let text =
-            table.delete(format_args!("WHERE {key} IN (SELECT {key} FROM {} LIMIT {PIECE})", table.name()));
+            table.delete(format_args!("WHERE {key} IN (SELECT {key} FROM {} LIMIT {BATCH})", table.name()));
         repeat(store, move |tx| tx.execute(&text, &[])).await?;
     }
     repeat(store, move |tx| chancery_mail::take_back(tx, now)).await
 }
 
-/// Repeats a statement until it changes less than a full piece of rows.
+/// Repeats a statement until it changes less than a full batch of rows.
 async fn repeat(
     store: &Store,
-    piece: impl FnMut(&mut Tx<'_>) -> Result<u64, Error> + Clone + Send + 'static,
+    batch: impl FnMut(&mut Tx<'_>) -> Result<u64, Error> + Clone + Send + 'static,
 ) -> Result<(), Error> {
     loop {
-        let mut piece = piece.clone();
-        let count: u64 = store.run("EndRows", Mode::Write, None, move |tx| piece(tx)).await?;
-        if count < PIECE {
+        let mut batch = batch.clone();
+        let count: u64 = store.run("EndRows", Mode::Write, None, move |tx| batch(tx)).await?;
+        if count < BATCH {
             return Ok(());
         }
     }
 }
 
 /// Disables SCIM tokens of user stores and revokes access passes, each with an audit entry. Returns their number as text.
-///
-/// # Errors
-/// The store's.
 pub async fn end_audited(store: &Store, context: &Arc<AppContext>) -> Result<String, StartError> {
     let read = store.run("FindStores", Mode::Long, None, |tx| {
         let mut stores = Vec::new();

@@ -15,37 +15,37 @@ use crate::{
 };
 
 /// People who are erased in one transaction.
-const PIECE: usize = 100;
+const BATCH: usize = 100;
 
 /// Erases the people of the list who exist in the database. Returns a report as text.
 ///
 /// # Errors
-/// The list cannot be read, and the store's.
+/// The list cannot be read.
 pub async fn apply(
     store: &Store,
     context: &Arc<AppContext>,
     master: &chancery_resource::MasterKey,
     list: &Path,
 ) -> Result<String, StartError> {
-    let (pieces, mut read_pieces) = mpsc::channel::<Vec<Erasure>>(1);
+    let (batches, mut read_batches) = mpsc::channel::<Vec<Erasure>>(1);
     let (path, key) = (list.to_owned(), master.clone());
     let reading = tokio::task::spawn_blocking(move || {
-        let mut piece = Vec::new();
-        let send = |piece| pieces.blocking_send(piece).map_err(|_| "it was given up".to_owned());
+        let mut batch = Vec::new();
+        let send = |batch| batches.blocking_send(batch).map_err(|_| "it was given up".to_owned());
         read(&path, &key, |erasure| {
-            piece.push(erasure);
-            if piece.len() < PIECE { Ok(()) } else { send(std::mem::take(&mut piece)) }
+            batch.push(erasure);
+            if batch.len() < BATCH { Ok(()) } else { send(std::mem::take(&mut batch)) }
         })?;
-        send(piece)
+        send(batch)
     });
     let (mut listed, mut erased, mut newest) = (0, 0, 0);
-    while let Some(piece) = read_pieces.recv().await {
-        listed += piece.len();
-        newest = piece.iter().map(|erasure| erasure.number).fold(newest, i64::max);
+    while let Some(batch) = read_batches.recv().await {
+        listed += batch.len();
+        newest = batch.iter().map(|erasure| erasure.number).fold(newest, i64::max);
         let context = Arc::clone(context);
         let erase = store.run("EraseAgain", Mode::Write, None, move |tx| {
             let mut count = 0;
-            for erasure in &piece {
+            for erasure in &batch {
                 count += usize::from(erase_again(&context, tx, erasure)?);
             }
             Ok::<_, Problem>(count)
@@ -76,9 +76,9 @@ fn erase_again(context: &Arc<AppContext>, tx: &mut Tx<'_>, erasure: &Erasure) ->
         }
     };
     let Some(mut acting) = acting else { return Ok(false) };
-    let Some(found) = find(&acting, tx, shape, erasure)? else { return Ok(false) };
-    purge(&acting, tx, shape, &found)?;
-    purged(&mut acting, tx, shape, std::slice::from_ref(&found))?;
+    let Some(row) = find(&acting, tx, shape, erasure)? else { return Ok(false) };
+    purge(&acting, tx, shape, &row)?;
+    purged(&mut acting, tx, shape, std::slice::from_ref(&row))?;
     Ok(true)
 }
 
@@ -89,14 +89,14 @@ fn find(
     erasure: &Erasure,
 ) -> Result<Option<chancery_resource::StoredRow>, Problem> {
     let key = || Value::Id(erasure.person);
-    let found = match load(context, tx, shape, None, key()) {
+    let row = match load(context, tx, shape, None, key()) {
         // it may be in quarantine
         Err(problem) if problem.status() == 404 => load_hidden(context, tx, shape, key()),
-        found => found,
+        row => row,
     };
-    match found {
+    match row {
         Err(problem) if problem.status() == 404 => Ok(None),
-        found => found.map(Some),
+        row => row.map(Some),
     }
 }
 

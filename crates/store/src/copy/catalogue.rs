@@ -48,48 +48,48 @@ const POSTGRES_SEQUENCE: &str = "SELECT pg_get_serial_sequence(?1, attname::TEXT
 /// All tables of the schema, each after the tables that it references.
 ///
 /// # Errors
-/// The database's; tables that reference each other in a circle.
+/// The database's; tables that reference each other in a cycle.
 pub fn tables(tx: &mut Tx<'_>) -> Result<Vec<Table>, Error> {
     let is_sqlite = tx.answers_at_once();
     let names = texts(tx, if is_sqlite { SQLITE_TABLES } else { POSTGRES_TABLES }, &[])?;
-    let mut waiting = BTreeMap::new();
+    let mut remaining = BTreeMap::new();
     for name in names {
-        let about = [Value::from(name.as_str())];
+        let parameters = [Value::from(name.as_str())];
         let columns = tx.columns(&name)?;
-        let key = texts(tx, if is_sqlite { SQLITE_KEY } else { POSTGRES_KEY }, &about)?;
+        let key = texts(tx, if is_sqlite { SQLITE_KEY } else { POSTGRES_KEY }, &parameters)?;
         let key = key.iter().filter_map(|part| columns.iter().position(|column| column == part)).collect();
-        let parents = texts(tx, if is_sqlite { SQLITE_PARENTS } else { POSTGRES_PARENTS }, &about)?;
+        let parents = texts(tx, if is_sqlite { SQLITE_PARENTS } else { POSTGRES_PARENTS }, &parameters)?;
         let last_number = last_number(tx, &name)?;
-        waiting.insert(name.clone(), Table { name, columns, key, last_number, parents });
+        remaining.insert(name.clone(), Table { name, columns, key, last_number, parents });
     }
-    in_order(waiting)
+    in_order(remaining)
 }
 
-fn in_order(mut waiting: BTreeMap<String, Table>) -> Result<Vec<Table>, Error> {
+fn in_order(mut remaining: BTreeMap<String, Table>) -> Result<Vec<Table>, Error> {
     let mut ordered = Vec::new();
-    while !waiting.is_empty() {
-        let is_free = |table: &Table| !table.parents.iter().any(|parent| waiting.contains_key(parent));
+    while !remaining.is_empty() {
+        let is_free = |table: &Table| !table.parents.iter().any(|parent| remaining.contains_key(parent));
         let free: Vec<String> =
-            waiting.values().filter(|table| is_free(table)).map(|table| table.name.clone()).collect();
+            remaining.values().filter(|table| is_free(table)).map(|table| table.name.clone()).collect();
         if free.is_empty() {
-            let names: Vec<&str> = waiting.keys().map(String::as_str).collect();
+            let names: Vec<&str> = remaining.keys().map(String::as_str).collect();
             return Err(Error::Internal(format!("tables refer to each other: {}", names.join(", "))));
         }
-        ordered.extend(free.iter().filter_map(|name| waiting.remove(name)));
+        ordered.extend(free.iter().filter_map(|name| remaining.remove(name)));
     }
     Ok(ordered)
 }
 
 fn last_number(tx: &mut Tx<'_>, table: &str) -> Result<Option<i64>, Error> {
-    let about = [Value::from(table)];
+    let parameters = [Value::from(table)];
     if tx.answers_at_once() {
-        // this table does not exist before the first row number was generated
+        // this table does not exist before the first generated row number
         if tx.columns("sqlite_sequence")?.is_empty() {
             return Ok(None);
         }
-        return number(tx, "SELECT seq FROM sqlite_sequence WHERE name = ?1", &about);
+        return number(tx, "SELECT seq FROM sqlite_sequence WHERE name = ?1", &parameters);
     }
-    match texts(tx, POSTGRES_SEQUENCE, &about)?.first() {
+    match texts(tx, POSTGRES_SEQUENCE, &parameters)?.first() {
         Some(sequence) => {
             let text = format!("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {sequence}");
             number(tx, &text, &[])
@@ -98,54 +98,52 @@ fn last_number(tx: &mut Tx<'_>, table: &str) -> Result<Option<i64>, Error> {
     }
 }
 
-/// Sets the generator of a copied table, so that the next row number is above all that were generated before the copy.
-///
-/// # Errors
-/// The database's.
+/// Sets the generator of a copied table, so that the next row number is above all numbers generated before the
+/// copy.
 pub fn set_last_number(tx: &mut Tx<'_>, table: &Table) -> Result<(), Error> {
-    let about = Value::from(table.name.as_str());
-    let given = table.last_number.unwrap_or(0);
+    let name = Value::from(table.name.as_str());
+    let copied_number = table.last_number.unwrap_or(0);
     if tx.answers_at_once() {
         let declared =
             "SELECT instr(sql, 'AUTOINCREMENT') FROM sqlite_master WHERE type = 'table' AND name = ?1";
-        if number(tx, declared, std::slice::from_ref(&about))?.unwrap_or(0) == 0 {
+        if number(tx, declared, std::slice::from_ref(&name))?.unwrap_or(0) == 0 {
             return Ok(());
         }
         let text = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";
-        if tx.execute_catalogue(text, &[about.clone(), given.into()])? == 0 {
+        if tx.execute_catalogue(text, &[name.clone(), copied_number.into()])? == 0 {
             let text = "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)";
-            tx.execute_catalogue(text, &[about, given.into()])?;
+            tx.execute_catalogue(text, &[name, copied_number.into()])?;
         }
         return Ok(());
     }
-    let Some(sequence) = texts(tx, POSTGRES_SEQUENCE, std::slice::from_ref(&about))?.first().cloned() else {
+    let Some(sequence) = texts(tx, POSTGRES_SEQUENCE, std::slice::from_ref(&name))?.first().cloned() else {
         return Ok(());
     };
     let Some(column) = table.key.first().and_then(|at| table.columns.get(*at)) else { return Ok(()) };
     let highest = number(tx, &format!("SELECT max({column}) FROM {}", table.name), &[])?.unwrap_or(0);
     let text = format!("SELECT setval('{sequence}', GREATEST(?1::BIGINT, 1), ?2)");
-    let last = highest.max(given);
+    let last = highest.max(copied_number);
     tx.query_catalogue(&text, &[last.into(), Value::Bool(last > 0)], &mut |_| Ok(()))
 }
 
 /// The texts of the first column.
 fn texts(tx: &mut Tx<'_>, text: &str, parameters: &[Value]) -> Result<Vec<String>, Error> {
-    let mut found = Vec::new();
+    let mut values = Vec::new();
     tx.query_catalogue(text, parameters, &mut |row| {
-        found.push(row.text(0)?.to_owned());
+        values.push(row.text(0)?.to_owned());
         Ok(())
     })?;
-    Ok(found)
+    Ok(values)
 }
 
 /// The number of the first row; `None` where it is null or there is none.
 fn number(tx: &mut Tx<'_>, text: &str, parameters: &[Value]) -> Result<Option<i64>, Error> {
-    let mut found = None;
+    let mut value = None;
     tx.query_catalogue(text, parameters, &mut |row| {
-        found = if row.is_null(0)? { None } else { Some(row.int(0)?) };
+        value = if row.is_null(0)? { None } else { Some(row.int(0)?) };
         Ok(())
     })?;
-    Ok(found)
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_come_behind_those_that_they_refer_to() {
+    fn tables_follow_the_tables_that_they_reference() {
         let all = [table("a", &["c", "b"]), table("b", &["c"]), table("c", &[]), table("d", &["elsewhere"])];
         let ordered = in_order(BTreeMap::from(all)).unwrap();
         let names: Vec<&str> = ordered.iter().map(|table| table.name.as_str()).collect();

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_of_values_and_not_of_the_types_of_an_engine() {
+    fn equal_rows_have_equal_digests_on_both_engines() {
         let id = Uuid::from_u128(7);
         let one = vec![Value::Bool(true), Value::Id(id), Value::Null, "a".into()];
         let other = vec![Value::Int(1), Value::Bytes(id.as_bytes().to_vec()), Value::Null, "a".into()];

@@ -1,4 +1,5 @@
-//! Copies of whole databases, from either engine to either: table by table in pieces, and compared by digests of all rows.
+//! Copies of whole databases, from either engine to either: table by table in chunks, compared by digests of
+//! all rows.
 
 mod catalogue;
 mod digest;
@@ -12,39 +13,39 @@ pub use digest::TableDigest;
 
 /// The most rows that one statement reads.
 const ROWS: usize = 500;
-/// About the most bytes of rows that are held at a time.
+/// Approximate maximum of bytes of rows in memory.
 const BYTES: usize = 4 << 20;
 
 /// Rows of a table, each with the values of its columns in order.
 pub type Rows = Vec<Vec<Value>>;
 
-/// Reads a whole table in the order of its key, in pieces of bounded size.
+/// Reads a whole table in the order of its key, in chunks of bounded size.
 ///
 /// # Errors
-/// The database's, and those of `take`.
+/// The database's, and those of `on_rows`.
 pub fn read(
     tx: &mut Tx<'_>,
     table: &Table,
-    take: &mut dyn FnMut(Rows) -> Result<(), Error>,
+    on_rows: &mut dyn FnMut(Rows) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut last: Option<Vec<Value>> = None;
     loop {
         let (text, parameters) = select(table, last.take());
-        let (mut piece, mut bytes, mut count) = (Rows::new(), 0, 0);
+        let (mut chunk, mut bytes, mut count) = (Rows::new(), 0, 0);
         tx.query(&text, &parameters, |row| {
             let values = values_of(row, table.columns.len())?;
             bytes += values.iter().map(Value::size).sum::<usize>();
             count += 1;
             last = table.key_of(&values);
-            piece.push(values);
+            chunk.push(values);
             if bytes >= BYTES {
                 bytes = 0;
-                take(std::mem::take(&mut piece))?;
+                on_rows(std::mem::take(&mut chunk))?;
             }
             Ok(())
         })?;
-        if !piece.is_empty() {
-            take(piece)?;
+        if !chunk.is_empty() {
+            on_rows(chunk)?;
         }
         // a table without a key has one row, and is read at once
         if count < ROWS || last.is_none() {
@@ -73,9 +74,6 @@ fn values_of(row: &Row<'_>, columns: usize) -> Result<Vec<Value>, Error> {
 }
 
 /// Inserts rows unchanged.
-///
-/// # Errors
-/// The database's.
 pub fn write(tx: &mut Tx<'_>, table: &Table, rows: &[Vec<Value>]) -> Result<(), Error> {
     let marks: Vec<String> = (1..=table.columns.len()).map(|number| format!("?{number}")).collect();
     let text =
@@ -85,18 +83,12 @@ pub fn write(tx: &mut Tx<'_>, table: &Table, rows: &[Vec<Value>]) -> Result<(), 
 }
 
 /// Whether a table has no row.
-///
-/// # Errors
-/// The database's.
 pub fn is_empty(tx: &mut Tx<'_>, table: &Table) -> Result<bool, Error> {
-    let found = tx.one(&format!("SELECT 1 FROM {} LIMIT 1", table.name), &[], |_| Ok(()))?;
-    Ok(found.is_none())
+    let row = tx.one(&format!("SELECT 1 FROM {} LIMIT 1", table.name), &[], |_| Ok(()))?;
+    Ok(row.is_none())
 }
 
-/// Deletes all rows of a table, which migrations created.
-///
-/// # Errors
-/// The database's.
+/// Deletes all rows of a table that migrations inserted.
 pub fn clear(tx: &mut Tx<'_>, table: &Table) -> Result<(), Error> {
     tx.queue_text(&format!("DELETE FROM {}", table.name), Vec::new())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Migration, text_for};
 
-/// The migrations that were published before migrations ran in steps. Some lock dozens of tables, so each statement has its own
-/// transaction.
+/// The migrations that were published before migrations ran in steps. Some lock dozens of tables, so each
+/// statement has its own transaction.
 const ONE_BY_ONE: std::ops::RangeInclusive<i64> = 19..=50;
 
 /// A part of a migration whose completion is recorded, so that an interrupted migration continues after it.
@@ -13,20 +13,21 @@ const ONE_BY_ONE: std::ops::RangeInclusive<i64> = 19..=50;
 pub enum Step {
     /// Statements that run in one transaction.
     Transaction(String),
-    /// An index on a table that is in use. It is built with `CREATE INDEX CONCURRENTLY`, which cannot run in a transaction.
+    /// An index on a table in use. It is built with `CREATE INDEX CONCURRENTLY`, which cannot run in a
+    /// transaction.
     Index { name: String, statement: String },
-    /// A statement over many rows, which runs in pieces.
+    /// A statement over many rows, which runs in chunks.
     Fill(String, &'static Fill),
 }
 
-/// A statement of a migration that changes many rows and so runs in pieces, in the order of a key. It ends with a condition, to which
-/// the range of a piece is appended.
+/// A statement of a migration that changes many rows and so runs in chunks, in the order of a key. It ends with
+/// a condition, to which the range of a chunk is appended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fill {
     version: i64,
-    /// How the statement begins.
-    begins: &'static str,
-    /// The table whose rows it reads, and its key: an integer that is not negative.
+    /// The prefix of the statement.
+    prefix: &'static str,
+    /// The table whose rows it reads, and its key: a non-negative integer.
     pub table: &'static str,
     pub key: &'static str,
     /// The alias of the table in the statement.
@@ -37,32 +38,33 @@ pub struct Fill {
 const FILLS: &[Fill] = &[
     Fill {
         version: 43,
-        begins: "UPDATE outbox_event",
+        prefix: "UPDATE outbox_event",
         table: "outbox_event",
         key: "id",
         alias: "outbox_event",
     },
-    Fill { version: 43, begins: "INSERT INTO event_pending", table: "outbox_event", key: "id", alias: "o" },
+    Fill { version: 43, prefix: "INSERT INTO event_pending", table: "outbox_event", key: "id", alias: "o" },
 ];
 
 impl Fill {
     /// The statement for the rows whose key is above the first number and at most the second.
-    pub fn piece(&self, statement: &str, above: i64, up_to: i64) -> String {
+    pub fn chunk(&self, statement: &str, above: i64, up_to: i64) -> String {
         let Self { alias, key, .. } = self;
         format!("{statement} AND {alias}.{key} > {above} AND {alias}.{key} <= {up_to}")
     }
 }
 
-/// The remaining steps of a migration after this many of its statements, each with the number of statements that are done after it.
+/// The remaining steps of a migration after this many of its statements, each with the number of statements
+/// finished after it.
 pub fn steps(migration: &Migration, done: usize) -> Vec<(usize, Step)> {
     let statements = statements(&text_for(migration, true));
-    let made: BTreeSet<&str> = statements
+    let created_tables: BTreeSet<&str> = statements
         .iter()
         .filter_map(|text| text.strip_prefix("CREATE TABLE ")?.split([' ', '(']).next())
         .collect();
     let mut steps: Vec<(usize, Step)> = Vec::new();
     for (number, text) in statements.iter().enumerate().skip(done) {
-        let step = step(migration.version, text, &made);
+        let step = step(migration.version, text, &created_tables);
         match (steps.last_mut(), step) {
             (Some((after, Step::Transaction(before))), Step::Transaction(text))
                 if !ONE_BY_ONE.contains(&migration.version) =>
@@ -76,7 +78,7 @@ pub fn steps(migration: &Migration, done: usize) -> Vec<(usize, Step)> {
     steps
 }
 
-fn step(version: i64, text: &str, made: &BTreeSet<&str>) -> Step {
+fn step(version: i64, text: &str, created_tables: &BTreeSet<&str>) -> Step {
     let words: Vec<&str> = text.split([' ', '(']).collect();
     let index = match words.as_slice() {
         ["CREATE", "INDEX", name, "ON", table, ..] | ["CREATE", "UNIQUE", "INDEX", name, "ON", table, ..] => {
@@ -85,11 +87,11 @@ fn step(version: i64, text: &str, made: &BTreeSet<&str>) -> Step {
         _ => None,
     };
     match index {
-        Some((name, table)) if !made.contains(table) => Step::Index {
+        Some((name, table)) if !created_tables.contains(table) => Step::Index {
             name: name.to_owned(),
             statement: text.replacen(" INDEX ", " INDEX CONCURRENTLY ", 1),
         },
-        _ => match FILLS.iter().find(|fill| fill.version == version && text.starts_with(fill.begins)) {
+        _ => match FILLS.iter().find(|fill| fill.version == version && text.starts_with(fill.prefix)) {
             Some(fill) => Step::Fill(text.to_owned(), fill),
             None => Step::Transaction(format!("{text};")),
         },
@@ -127,7 +129,7 @@ mod tests {
     use super::{FILLS, Fill, Migration, Step, statements, steps};
     use crate::migrate::{MIGRATIONS, text_for};
 
-    const fn made(version: i64, text: &'static str) -> Migration {
+    const fn migration(version: i64, text: &'static str) -> Migration {
         Migration { version, path: "test", text }
     }
 
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_on_tables_that_others_write_are_built_beside_them() {
+    fn indexes_on_existing_tables_are_built_concurrently() {
         let table = "CREATE TABLE a ( b BIGINT NOT NULL );";
         let index = "CREATE INDEX a__b ON a (b);";
         let column = "ALTER TABLE c ADD COLUMN d BIGINT;";
@@ -157,18 +159,18 @@ mod tests {
             (4, built()),
             (5, row()),
         ];
-        assert_eq!(steps(&made(19, TEXT), 0), one_by_one);
+        assert_eq!(steps(&migration(19, TEXT), 0), one_by_one);
         let together = transaction(&format!("{table}{index}{column}"));
-        assert_eq!(steps(&made(51, TEXT), 0), [(3, together), (4, built()), (5, row())]);
+        assert_eq!(steps(&migration(51, TEXT), 0), [(3, together), (4, built()), (5, row())]);
     }
 
     #[test]
-    fn what_is_done_is_left_out() {
+    fn finished_statements_are_skipped() {
         for version in [19, 51] {
-            let left = steps(&made(version, TEXT), 2);
+            let left = steps(&migration(version, TEXT), 2);
             assert_eq!(left.first(), Some(&(3, transaction("ALTER TABLE c ADD COLUMN d BIGINT;"))));
             assert_eq!(left.len(), 3);
-            assert_eq!(steps(&made(version, TEXT), 5), []);
+            assert_eq!(steps(&migration(version, TEXT), 5), []);
         }
     }
 
@@ -176,18 +178,18 @@ mod tests {
     fn statements_over_many_rows_have_a_condition_to_add_to() {
         for fill in FILLS {
             let migration = MIGRATIONS.iter().find(|migration| migration.version == fill.version).unwrap();
-            let found = steps(migration, 0).into_iter().filter_map(|(_, step)| match step {
+            let texts = steps(migration, 0).into_iter().filter_map(|(_, step)| match step {
                 Step::Fill(text, of) if of == fill => Some(text),
                 _ => None,
             });
-            let [text] = found.collect::<Vec<_>>().try_into().unwrap();
+            let [text] = texts.collect::<Vec<_>>().try_into().unwrap();
             assert!(text.contains(" WHERE ") && !text.contains(" ORDER BY ") && !text.contains(" GROUP BY "));
-            let piece = fill.piece(&text, 3, 7);
-            assert!(piece.ends_with(&format!("AND {0}.id > 3 AND {0}.id <= 7", fill.alias)), "{piece}");
+            let chunk = fill.chunk(&text, 3, 7);
+            assert!(chunk.ends_with(&format!("AND {0}.id > 3 AND {0}.id <= 7", fill.alias)), "{chunk}");
         }
     }
 
-    /// The migrations that write few rows, such as those of settings, client apps and processes.
+    /// Migrations that write few rows, such as those of settings, client apps and processes.
     const FEW: [(i64, &str); 7] = [
         (21, "INSERT INTO resource_owner"),
         (30, "INSERT INTO kept_controller"),
@@ -200,22 +202,22 @@ mod tests {
 
     /// A new migration that writes rows must be listed, either in `FILLS` or as one with few rows.
     #[test]
-    fn a_migration_writes_many_rows_in_pieces() {
+    fn a_migration_writes_many_rows_in_chunks() {
         for migration in MIGRATIONS.iter().filter(|migration| migration.version >= 19) {
             for text in statements(&text_for(migration, true)) {
                 let writes =
                     ["INSERT ", "UPDATE ", "DELETE ", "WITH "].iter().any(|word| text.starts_with(word));
                 let inserts_values = text.starts_with("INSERT ") && text.contains(") VALUES (");
                 let known =
-                    |version: i64, begins: &str| version == migration.version && text.starts_with(begins);
-                let is_known = FILLS.iter().any(|fill: &Fill| known(fill.version, fill.begins))
-                    || FEW.iter().any(|(version, begins)| known(*version, begins));
+                    |version: i64, prefix: &str| version == migration.version && text.starts_with(prefix);
+                let is_known = FILLS.iter().any(|fill: &Fill| known(fill.version, fill.prefix))
+                    || FEW.iter().any(|(version, prefix)| known(*version, prefix));
                 assert!(!writes || inserts_values || is_known, "{}: {text}", migration.name());
             }
         }
     }
 
-    /// These statements lock a table for as long as it takes to read or rewrite it.
+    /// These statements lock a table for as long as reading or rewriting it takes.
     #[test]
     fn no_migration_rewrites_or_reads_a_table_that_it_locks() {
         let slow =

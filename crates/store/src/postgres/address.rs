@@ -12,7 +12,7 @@ use tokio_postgres::{
 use super::tls::{Check, Roots, Tls};
 use crate::Error;
 
-/// One server: the driver's configuration, and TLS unless the connection is in the clear.
+/// One server: the driver's configuration, and TLS unless the connection is in plain text.
 #[derive(Clone)]
 pub struct HostConfig {
     pub config: Config,
@@ -25,77 +25,79 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 const KEEPALIVE: (u64, u64, u32) = (10, 5, 2);
 
 /// The parameters that are removed before the driver parses the rest.
-const OURS: [&str; 5] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "tcp_user_timeout"];
+const OWN_PARAMETERS: [&str; 5] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "tcp_user_timeout"];
 
 /// Parses a connection string. `insecure`: connections without TLS to other machines are allowed.
 pub fn read(url: &str, insecure: bool) -> Result<Vec<HostConfig>, Error> {
-    let (rest, ours) = split(url);
+    let (rest, own_parameters) = split(url);
     let wrong = |error: tokio_postgres::Error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        refused(&format!("{error}{cause}"))
+        invalid(&format!("{error}{cause}"))
     };
-    let mut whole: Config = rest.parse().map_err(wrong)?;
-    let said = |name: &str| ours.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-    let driver_said = |name: &str| rest.contains(&format!("{name}="));
-    let unacknowledged = match said("tcp_user_timeout") {
+    let mut shared: Config = rest.parse().map_err(wrong)?;
+    let parameter =
+        |name: &str| own_parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let has_driver_parameter = |name: &str| rest.contains(&format!("{name}="));
+    let unacknowledged = match parameter("tcp_user_timeout") {
         None => UNACKNOWLEDGED,
         Some(text) => Duration::from_millis(text.parse().map_err(|_| {
-            refused(&format!("tcp_user_timeout is a number of milliseconds, as in libpq, not {text:?}"))
+            invalid(&format!("tcp_user_timeout is a number of milliseconds, as in libpq, not {text:?}"))
         })?),
     };
-    whole.tcp_user_timeout(unacknowledged);
-    if !driver_said("keepalives_idle") {
-        whole.keepalives_idle(Duration::from_secs(KEEPALIVE.0));
+    shared.tcp_user_timeout(unacknowledged);
+    if !has_driver_parameter("keepalives_idle") {
+        shared.keepalives_idle(Duration::from_secs(KEEPALIVE.0));
     }
-    if whole.get_keepalives_interval().is_none() {
-        whole.keepalives_interval(Duration::from_secs(KEEPALIVE.1));
+    if shared.get_keepalives_interval().is_none() {
+        shared.keepalives_interval(Duration::from_secs(KEEPALIVE.1));
     }
-    if whole.get_keepalives_retries().is_none() {
-        whole.keepalives_retries(KEEPALIVE.2);
+    if shared.get_keepalives_retries().is_none() {
+        shared.keepalives_retries(KEEPALIVE.2);
     }
-    if whole.get_application_name().is_none() {
-        whole.application_name("chancery");
+    if shared.get_application_name().is_none() {
+        shared.application_name("chancery");
     }
-    let count = whole.get_hosts().len().max(whole.get_hostaddrs().len());
-    if count > 1 && !driver_said("target_session_attrs") {
-        whole.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    let count = shared.get_hosts().len().max(shared.get_hostaddrs().len());
+    if count > 1 && !has_driver_parameter("target_session_attrs") {
+        shared.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
     if count == 0 {
-        return Err(refused("it names no host"));
+        return Err(invalid("it names no host"));
     }
     let tls = TlsParameters {
-        mode: said("sslmode"),
-        roots: said("sslrootcert"),
-        certificate: said("sslcert").map(PathBuf::from),
-        key: said("sslkey").map(PathBuf::from),
-        direct: whole.get_ssl_negotiation() == SslNegotiation::Direct,
+        mode: parameter("sslmode"),
+        roots: parameter("sslrootcert"),
+        certificate: parameter("sslcert").map(PathBuf::from),
+        key: parameter("sslkey").map(PathBuf::from),
+        direct: shared.get_ssl_negotiation() == SslNegotiation::Direct,
         insecure,
     };
-    (0..count).map(|number| host_config(&whole, number, &tls)).collect()
+    (0..count).map(|number| host_config(&shared, number, &tls)).collect()
 }
 
-fn refused(why: &str) -> Error {
+fn invalid(why: &str) -> Error {
     Error::Unavailable(format!("the connection string: {why}"))
 }
 
-/// The connection string without our parameters, and those parameters.
+/// The connection string without our own parameters, and those parameters.
 fn split(url: &str) -> (String, Vec<(String, String)>) {
     let after_user = url.find('@').map_or(0, |at| at + 1);
     let question = url.get(after_user..).and_then(|rest| rest.find('?')).map(|at| after_user + at);
     let Some((base, query)) = question.and_then(|at| Some((url.get(..at)?, url.get(at + 1..)?))) else {
         return (url.to_owned(), Vec::new());
     };
-    let (mut kept, mut ours) = (Vec::new(), Vec::new());
+    let (mut driver_parameters, mut own_parameters) = (Vec::new(), Vec::new());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if OURS.contains(&name) {
-            ours.push((name.to_owned(), percent_decode_str(value).decode_utf8_lossy().into_owned()));
+        if OWN_PARAMETERS.contains(&name) {
+            own_parameters
+                .push((name.to_owned(), percent_decode_str(value).decode_utf8_lossy().into_owned()));
         } else {
-            kept.push(pair);
+            driver_parameters.push(pair);
         }
     }
-    let question = if kept.is_empty() { "" } else { "?" };
-    (format!("{base}{question}{}", kept.join("&")), ours)
+    let question = if driver_parameters.is_empty() { "" } else { "?" };
+    (format!("{base}{question}{}", driver_parameters.join("&")), own_parameters)
 }
 
 struct TlsParameters<'a> {
@@ -108,10 +110,10 @@ struct TlsParameters<'a> {
 }
 
 /// The configuration of one of the hosts.
-fn host_config(whole: &Config, number: usize, parameters: &TlsParameters<'_>) -> Result<HostConfig, Error> {
+fn host_config(shared: &Config, number: usize, parameters: &TlsParameters<'_>) -> Result<HostConfig, Error> {
     let mut config = Config::new();
-    let host = whole.get_hosts().get(number);
-    let address = whole.get_hostaddrs().get(number).copied();
+    let host = shared.get_hosts().get(number);
+    let address = shared.get_hostaddrs().get(number).copied();
     match host {
         Some(Host::Tcp(name)) => config.host(name),
         Some(Host::Unix(path)) => config.host_path(path),
@@ -120,39 +122,39 @@ fn host_config(whole: &Config, number: usize, parameters: &TlsParameters<'_>) ->
     if let Some(address) = address {
         config.hostaddr(address);
     }
-    if let Some(port) = whole.get_ports().get(number).or_else(|| whole.get_ports().first()) {
+    if let Some(port) = shared.get_ports().get(number).or_else(|| shared.get_ports().first()) {
         config.port(*port);
     }
-    if let Some(user) = whole.get_user() {
+    if let Some(user) = shared.get_user() {
         config.user(user);
     }
-    if let Some(password) = whole.get_password() {
+    if let Some(password) = shared.get_password() {
         config.password(password);
     }
-    if let Some(name) = whole.get_dbname() {
+    if let Some(name) = shared.get_dbname() {
         config.dbname(name);
     }
-    if let Some(options) = whole.get_options() {
+    if let Some(options) = shared.get_options() {
         config.options(options);
     }
-    if let Some(name) = whole.get_application_name() {
+    if let Some(name) = shared.get_application_name() {
         config.application_name(name);
     }
-    if let Some(timeout) = whole.get_tcp_user_timeout() {
+    if let Some(timeout) = shared.get_tcp_user_timeout() {
         config.tcp_user_timeout(*timeout);
     }
-    if let Some(interval) = whole.get_keepalives_interval() {
+    if let Some(interval) = shared.get_keepalives_interval() {
         config.keepalives_interval(interval);
     }
-    if let Some(probes) = whole.get_keepalives_retries() {
+    if let Some(probes) = shared.get_keepalives_retries() {
         config.keepalives_retries(probes);
     }
     config
-        .keepalives(whole.get_keepalives())
-        .keepalives_idle(whole.get_keepalives_idle())
-        .target_session_attrs(whole.get_target_session_attrs())
-        .channel_binding(whole.get_channel_binding())
-        .ssl_negotiation(whole.get_ssl_negotiation());
+        .keepalives(shared.get_keepalives())
+        .keepalives_idle(shared.get_keepalives_idle())
+        .target_session_attrs(shared.get_target_session_attrs())
+        .channel_binding(shared.get_channel_binding())
+        .ssl_negotiation(shared.get_ssl_negotiation());
     let tls = parameters.of(host, address)?;
     config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
     Ok(HostConfig { config, tls })
@@ -161,32 +163,32 @@ fn host_config(whole: &Config, number: usize, parameters: &TlsParameters<'_>) ->
 impl TlsParameters<'_> {
     /// TLS for a host: its certificate and name are verified unless it is this machine.
     fn of(&self, host: Option<&Host>, address: Option<IpAddr>) -> Result<Option<Tls>, Error> {
-        let is_here = is_here(host, address);
-        let mode = self.mode.unwrap_or(if is_here { "disable" } else { "verify-full" });
+        let is_this_machine = is_this_machine(host, address);
+        let mode = self.mode.unwrap_or(if is_this_machine { "disable" } else { "verify-full" });
         if self.direct && mode == "disable" {
             let why =
                 "sslnegotiation=direct begins with TLS: say sslmode=verify-full, verify-ca or require, too";
-            return Err(refused(why));
+            return Err(invalid(why));
         }
         let check = match (mode, self.roots) {
-            ("disable", _) if is_here || self.insecure => return Ok(None),
+            ("disable", _) if is_this_machine || self.insecure => return Ok(None),
             ("disable", _) => {
                 let why = "sslmode=disable would send everything in the clear to another machine; use \
                            verify-full, or set CHANCERY_DATABASE_INSECURE=on where the network is trusted";
-                return Err(refused(why));
+                return Err(invalid(why));
             }
             ("allow" | "prefer", _) => {
                 let why = format!(
                     "sslmode={mode} protects from nobody, since whoever stands between can refuse TLS; use verify-full"
                 );
-                return Err(refused(&why));
+                return Err(invalid(&why));
             }
             ("require", None) => Check::Nothing,
             ("require" | "verify-ca", _) => Check::Chain,
             ("verify-full", _) => Check::ChainAndName,
             _ => {
                 let why = format!("sslmode is disable, require, verify-ca or verify-full, not {mode:?}");
-                return Err(refused(&why));
+                return Err(invalid(&why));
             }
         };
         if matches!(host, Some(Host::Unix(_))) {
@@ -199,19 +201,19 @@ impl TlsParameters<'_> {
         if check == Check::Chain && matches!(roots, Roots::System) {
             let why = "with the system's roots anybody with a certificate for any name would do: use \
                        sslmode=verify-full, or name your own authority by sslrootcert";
-            return Err(refused(why));
+            return Err(invalid(why));
         }
         let own = match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
             (None, None) => None,
-            _ => return Err(refused("sslcert and sslkey go together: give both or none")),
+            _ => return Err(invalid("sslcert and sslkey go together: give both or none")),
         };
         Ok(Some(Tls { check, roots, own, direct: self.direct }))
     }
 }
 
 /// Whether a host is this machine.
-fn is_here(host: Option<&Host>, address: Option<IpAddr>) -> bool {
+fn is_this_machine(host: Option<&Host>, address: Option<IpAddr>) -> bool {
     match (address, host) {
         (Some(address), _) => address.is_loopback(),
         (None, Some(Host::Tcp(name))) => {
@@ -257,8 +259,9 @@ mod tests {
             assert_eq!(host.tls.map(|tls| tls.check), Some(check), "{query}");
             assert_eq!(host.config.get_ssl_mode(), SslMode::Require);
         }
-        let here = one("postgres://me@127.0.0.1/x?sslmode=verify-full&sslrootcert=/a%20b&connect_timeout=3");
-        assert!(matches!(here.tls.unwrap().roots, Roots::File(path) if path.ends_with("a b")));
+        let own_machine =
+            one("postgres://me@127.0.0.1/x?sslmode=verify-full&sslrootcert=/a%20b&connect_timeout=3");
+        assert!(matches!(own_machine.tls.unwrap().roots, Roots::File(path) if path.ends_with("a b")));
     }
 
     /// Section 2: allow and prefer are refused with an explanation, disable only in trusted networks.
@@ -278,7 +281,7 @@ mod tests {
 
     /// Section 2: `sslnegotiation` means what it means to libpq, and is refused where TLS is off.
     #[test]
-    fn tls_can_begin_at_once() {
+    fn sslnegotiation_direct_begins_with_tls() {
         let is_direct = |url: &str| one(url).tls.map(|tls| tls.direct);
         assert_eq!(is_direct("postgres://me@db/x"), Some(false));
         assert_eq!(is_direct("postgres://me@db/x?sslnegotiation=postgres"), Some(false));
@@ -291,9 +294,9 @@ mod tests {
         assert!(refusal("postgres://me@db/x?sslnegotiation=maybe").contains("sslnegotiation"));
     }
 
-    /// Section 2: `sslrootcert=system` is the default, whether provided or not.
+    /// Section 2: `sslrootcert=system` is the default, whether given or not.
     #[test]
-    fn the_systems_roots_can_be_named() {
+    fn sslrootcert_system_means_the_systems_roots() {
         for query in ["", "?sslrootcert=system", "?sslmode=verify-full&sslrootcert=system"] {
             let tls = one(&format!("postgres://me@db/x{query}")).tls.unwrap();
             assert!(matches!(tls.roots, Roots::System) && tls.check == Check::ChainAndName, "{query}");
@@ -315,7 +318,7 @@ mod tests {
 
     /// Section 2: several hosts mean read-write unless the connection string provides another mode.
     #[test]
-    fn several_hosts_mean_the_one_that_takes_writes() {
+    fn several_hosts_mean_the_one_that_accepts_writes() {
         let hosts = read("postgres://me:pw@a:1,127.0.0.1:2/x", false).unwrap();
         let attributes = hosts.iter().map(|host| host.config.get_target_session_attrs());
         assert_eq!(attributes.collect::<Vec<_>>(), [TargetSessionAttrs::ReadWrite; 2]);

@@ -9,15 +9,15 @@ use std::{
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
-    ANOTHER_LOOK, Class, Error, Mode, PATIENCE,
+    Class, Error, Mode, PATIENCE, RECHECK_INTERVAL,
     job::Job,
-    queue::{Kind, Queue},
+    queue::{JobKind, Queue},
 };
 
 type Answer = Result<i64, Error>;
 
-/// The callers that wait for the next read. A read answers only those that waited before it began, so each
-/// gets an epoch that was read after its request.
+/// The callers that wait for the next read. A read answers only those that waited before it began, so each gets
+/// an epoch that was read after its request.
 #[derive(Clone, Default)]
 pub struct SharedEpoch(Arc<Mutex<Vec<oneshot::Sender<Answer>>>>);
 
@@ -29,23 +29,23 @@ impl SharedEpoch {
     pub async fn read(&self, queue: &Queue) -> Answer {
         let (sender, mut answer) = oneshot::channel();
         if self.join(sender) {
-            self.look(queue);
+            self.queue_read(queue);
         }
         let (mut patience, began) = (PATIENCE, Instant::now());
         loop {
             match timeout(patience, &mut answer).await {
                 Ok(Ok(answer)) => return answer,
                 Ok(Err(_)) => return Err(Error::Unavailable("a thread of the store broke down".into())),
-                Err(_) if queue.is_stuck(Kind::Read, began.elapsed()) => {
+                Err(_) if queue.is_stuck(JobKind::Read, began.elapsed()) => {
                     queue.note_shed();
                     return Err(Error::Busy);
                 }
-                Err(_) => patience = ANOTHER_LOOK,
+                Err(_) => patience = RECHECK_INTERVAL,
             }
         }
     }
 
-    /// Waits for the next read; whether the caller is the first and so has to queue it.
+    /// Waits for the next read; returns whether the caller is the first and so has to queue it.
     fn join(&self, sender: oneshot::Sender<Answer>) -> bool {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(sender);
@@ -56,32 +56,32 @@ impl SharedEpoch {
         mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Queues a read. A caller may disconnect meanwhile; the others are answered all the same.
-    fn look(&self, queue: &Queue) {
-        let (found, take) = (Arc::new(Mutex::new((Vec::new(), None))), self.clone());
-        let (kept, rest) = (Arc::clone(&found), self.clone());
-        let look = move |tx: &mut crate::Tx<'_>| {
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.0.extend(take.take());
+    /// Queues a read. A caller may disconnect meanwhile; the others are answered anyway.
+    fn queue_read(&self, queue: &Queue) {
+        let (shared, take) = (Arc::new(Mutex::new((Vec::new(), None))), self.clone());
+        let (result, waiting) = (Arc::clone(&shared), self.clone());
+        let read = move |tx: &mut crate::Tx<'_>| {
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.0.extend(take.take());
             let epoch = tx.epoch();
             let is_there = epoch.is_ok();
-            found.1 = Some(epoch);
+            shared.1 = Some(epoch);
             is_there
         };
         let answer = move |outcome: Result<(), Error>| {
-            let (mut asking, epoch) = mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+            let (mut waiters, epoch) = mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
             // the read failed before it began
             if epoch.is_none() {
-                asking = rest.take();
+                waiters = waiting.take();
             }
             let epoch = epoch.unwrap_or_else(|| Err(Error::Unavailable("there was no look".into())));
             let epoch = outcome.and(epoch);
-            for sender in asking {
+            for sender in waiters {
                 // a disconnected caller needs no answer
                 let _ = sender.send(epoch.clone());
             }
         };
-        let job = Job::shared("SecurityEpoch", look, answer);
+        let job = Job::shared("SecurityEpoch", read, answer);
         if let Err((error, job)) = queue.push_or_return(job, Mode::Quick, Class::Urgent) {
             job.finish(Err(error));
         }

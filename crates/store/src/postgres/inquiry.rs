@@ -1,4 +1,4 @@
-//! Queries to a server beside operations: whether a commit succeeded, the server's state.
+//! Server queries outside of operations: the outcome of a commit, the server's state.
 
 use std::time::{Duration, Instant};
 
@@ -14,16 +14,16 @@ use crate::{Error, tx::CommitProof};
 const ENDING: Duration = Duration::from_secs(2);
 
 /// A server's state.
-pub struct State {
+pub struct ServerState {
     pub takes_writes: bool,
     /// The server's clock, in milliseconds since 1970.
     pub clock: i64,
 }
 
 impl Session {
-    /// Whether a transaction on a lost connection was committed. First its server process is ended, if it
-    /// still runs: it could commit after the query. Then a message is committed, which waits for the
-    /// standbys that a commit has to wait for, and with it for everything committed before.
+    /// Whether a transaction on a lost connection was committed. First its server process is ended, if it still
+    /// runs: it could commit after the query. Then a message is committed, which waits for the standbys that a
+    /// commit waits for, and with it for everything committed before.
     pub fn was_committed(
         &mut self,
         lost: &Backend,
@@ -39,47 +39,47 @@ impl Session {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.batch("BEGIN; SELECT pg_logical_emit_message(true, 'chancery', 'settled'); COMMIT")?;
-        let mut is_there = false;
+        let mut is_committed = false;
         self.query_all(&[(&proof.0, &proof.1)], &mut |_, _| {
-            is_there = true;
+            is_committed = true;
             Ok(())
         })?;
         self.patience = EXCHANGE;
-        Ok(is_there)
+        Ok(is_committed)
     }
 
-    /// Ends the server process of another connection; whether there was one.
+    /// Ends the server process of another connection; returns whether there was one.
     pub fn terminate(&mut self, lost: &Backend) -> Result<bool, Error> {
         let process = [Value::Int(lost.process), Value::Text(lost.began.clone())];
         let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                     WHERE pid = ?1 AND extract(epoch FROM backend_start)::text = ?2";
-        let mut is_there = false;
+        let mut existed = false;
         self.query_all(&[(text, &process)], &mut |_, _| {
-            is_there = true;
+            existed = true;
             Ok(())
         })?;
-        Ok(is_there)
+        Ok(existed)
     }
 
-    /// Keeps this connection although all earlier ones are ended.
+    /// Exempts this connection from the end of all earlier ones.
     pub fn outlive(&mut self) {
         self.generation = *self.generations.borrow_and_update();
     }
 
     /// Reads the server's state.
-    pub fn state(&mut self, patience: Duration) -> Result<State, Error> {
+    pub fn state(&mut self, patience: Duration) -> Result<ServerState, Error> {
         self.patience = patience;
-        let mut state = State { takes_writes: false, clock: 0 };
+        let mut state = ServerState { takes_writes: false, clock: 0 };
         let text = "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off', \
                     (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
         self.query_all(&[(text, &[])], &mut |_, row| {
-            state = State { takes_writes: row.bool(0)?, clock: row.int(1)? };
+            state = ServerState { takes_writes: row.bool(0)?, clock: row.int(1)? };
             Ok(())
         })?;
         Ok(state)
     }
 
-    /// How many connections the server allows programs like this one.
+    /// The number of connections that the server allows programs like this one.
     pub fn max_connections(&mut self) -> Result<i64, Error> {
         let mut max_connections = 0;
         let text = "SELECT current_setting('max_connections')::bigint \

@@ -13,20 +13,20 @@ use crate::{
     tx::{CommitOutcome, CommitProof, Engine},
 };
 
-/// Attempts of an operation beside others. After that many conflicts it runs alone.
-const BESIDE_OTHERS: u32 = 3;
-/// Attempts in all before [`Error::Retry`] is returned: alone, the only conflict left is that of keys
+/// Concurrent attempts of an operation. After that many conflicts it runs exclusively.
+const CONCURRENT_ATTEMPTS: u32 = 3;
+/// Attempts in total before [`Error::Retry`] is returned: exclusively, the only conflict left is that of keys
 /// derived from the time.
 const ATTEMPTS: u32 = 12;
-/// How long an unused connection is kept.
+/// How long an unused connection stays open.
 const IDLE: Duration = Duration::from_mins(10);
-/// How long a connection is used, in minutes: at least, and how many more at random. Addresses and rights
-/// may have changed, and the server's own caches grow.
+/// The lifetime of a connection, in minutes: the minimum, and the random addition. Addresses and rights may
+/// have changed, and the server's own caches grow.
 const AGE: (u64, u64) = (50, 20);
-/// How long the outcome of a commit is looked for.
+/// How long the outcome of a commit is searched for.
 const SEARCH: Duration = Duration::from_secs(10);
 /// The interval of that search.
-const SEARCH_REST: Duration = Duration::from_millis(100);
+const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 
 pub struct Lane {
     kind: WorkerKind,
@@ -36,13 +36,13 @@ pub struct Lane {
     session: Option<Session>,
     /// The connection's maximum age.
     age: Duration,
-    /// How long an unused connection is kept.
+    /// How long an unused connection stays open.
     idle: Duration,
 }
 
 impl Lane {
     pub fn new(kind: WorkerKind, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
-        let age = Duration::from_mins(AGE.0 + chance(AGE.1));
+        let age = Duration::from_mins(AGE.0 + random_below(AGE.1));
         Self { kind, servers, queue, counters, session: None, age, idle: IDLE }
     }
 
@@ -54,7 +54,7 @@ impl Lane {
                     self.session = None;
                     continue;
                 }
-                Next::Over => return,
+                Next::Closed => return,
             };
             let span = waiting.job.span();
             let outcome = span.in_scope(|| self.repeat(&mut waiting.job, waiting.mode));
@@ -85,8 +85,8 @@ impl Lane {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let outcome = self.attempt(job, mode, attempt > BESIDE_OTHERS);
-            // that the server closed an idle connection shows only on use
+            let outcome = self.attempt(job, mode, attempt > CONCURRENT_ATTEMPTS);
+            // an idle connection closed by the server is detected only on use
             let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
             if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
                 return outcome;
@@ -95,13 +95,13 @@ impl Lane {
         }
     }
 
-    fn attempt(&mut self, job: &mut Job, mode: Mode, alone: bool) -> Result<(), Error> {
+    fn attempt(&mut self, job: &mut Job, mode: Mode, exclusively: bool) -> Result<(), Error> {
         if self.servers.health() == Health::Unavailable {
             self.session = None;
             return Err(Error::Unavailable("the database does not answer".into()));
         }
         if self.session.as_ref().is_none_or(|session| session.is_closed(mode)) {
-            self.session = Some(self.servers.open_and_tidy()?);
+            self.session = Some(self.servers.open_and_clean_up()?);
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
         if mode == Mode::Write && session.backend.timeline.is_none() {
@@ -109,12 +109,12 @@ impl Lane {
             self.session = None;
             return Err(Error::Unavailable("the server is a standby: it takes no writes".into()));
         }
-        session.begin(mode, alone);
+        session.begin(mode, exclusively);
         let mut tx = Tx::new(Engine::Postgres(session));
         let ran = job.run(&mut tx);
         let (proof, finished) = (tx.take_commit_proof(), tx.take_commit_outcome());
-        let keep = match ran {
-            Ok(keep) => keep,
+        let commits = match ran {
+            Ok(commits) => commits,
             Err(error) => {
                 let rolled_back = session.roll_back();
                 if rolled_back.is_err() || matches!(error, Error::Unavailable(_)) {
@@ -130,7 +130,7 @@ impl Lane {
         let outcome = match finished {
             Some(CommitOutcome::Committed) => Ok(()),
             Some(CommitOutcome::Unknown(why)) => Err(Error::Unknown(why)),
-            None if !keep => return session.roll_back(),
+            None if !commits => return session.roll_back(),
             None => session.commit(),
         };
         match outcome {
@@ -141,7 +141,7 @@ impl Lane {
             Err(Error::Unknown(why)) => {
                 let lost = session.backend.clone();
                 self.session = None;
-                self.find_out(&lost, proof, why)
+                self.resolve_commit(&lost, proof, why)
             }
             Err(Error::Unavailable(_)) => {
                 self.session = None;
@@ -154,31 +154,37 @@ impl Lane {
         }
     }
 
-    /// Finds out whether a commit whose connection was lost succeeded.
-    fn find_out(&mut self, lost: &Backend, proof: Option<CommitProof>, why: String) -> Result<(), Error> {
+    /// Determines the outcome of a commit whose connection was lost.
+    fn resolve_commit(
+        &mut self,
+        lost: &Backend,
+        proof: Option<CommitProof>,
+        why: String,
+    ) -> Result<(), Error> {
         let Some(proof) = proof else {
             self.servers.note_lost(lost.clone());
             return Err(Error::Unknown(why));
         };
         let began = Instant::now();
         while began.elapsed() < SEARCH {
-            let found = self.servers.open_and_tidy().and_then(|mut session| {
-                let is_there = session.was_committed(lost, &proof, SEARCH.saturating_sub(began.elapsed()));
-                // were a commit waiting for a standby, this search would wait, too
-                match is_there {
+            let is_committed = self.servers.open_and_clean_up().and_then(|mut session| {
+                let is_committed =
+                    session.was_committed(lost, &proof, SEARCH.saturating_sub(began.elapsed()));
+                // a commit that waits for a standby makes this search wait, too
+                match is_committed {
                     Ok(_) => self.session = Some(session),
                     Err(_) => self.servers.note_lost(session.backend.clone()),
                 }
-                is_there
+                is_committed
             });
-            match found {
+            match is_committed {
                 Ok(true) => return Ok(()),
                 Ok(false) => {
                     return Err(Error::Unavailable("the connection was lost before the commit".into()));
                 }
                 Err(error) => tracing::warn!(%error, "what became of a commit is not known yet"),
             }
-            std::thread::sleep(SEARCH_REST);
+            std::thread::sleep(SEARCH_INTERVAL);
         }
         self.servers.note_lost(lost.clone());
         Err(Error::Unknown(why))
@@ -186,7 +192,7 @@ impl Lane {
 }
 
 /// A random number below a bound.
-fn chance(bound: u64) -> u64 {
+fn random_below(bound: u64) -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish() % bound
 }
@@ -204,13 +210,13 @@ mod tests {
     use crate::{
         Class, Error, Mode,
         job::Job,
-        postgres::servers::OPENING,
+        postgres::servers::CONNECT_TIMEOUT,
         queue::{Bounds, Queue, WorkerKind},
     };
 
-    /// Section 2: a connection opens when it is needed, and closes when nobody has used it for 10 minutes.
+    /// Section 2: a connection opens on demand, and closes when unused for 10 minutes.
     #[test]
-    fn a_connection_that_nobody_uses_is_closed() {
+    fn an_unused_connection_is_closed() {
         let url =
             format!("{}/postgres", std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test"));
         let servers = Arc::new(Servers::new(&url, false).unwrap());
@@ -220,24 +226,24 @@ mod tests {
         lane.idle = Duration::from_millis(20);
         let running = std::thread::spawn(move || lane.run());
         let (job, answer) = Job::new("Use", None, |tx| {
-            let found = tx.one("SELECT pg_backend_pid()::bigint", &[], |row| row.int(0))?;
-            found.ok_or(Error::Retry)
+            let process = tx.one("SELECT pg_backend_pid()::bigint", &[], |row| row.int(0))?;
+            process.ok_or(Error::Retry)
         });
         queue.push(job, Mode::Quick, Class::Ordinary).unwrap();
         let process = answer.blocking_recv().unwrap().unwrap();
-        let mut other = servers.open(OPENING).unwrap();
-        let mut is_there = || {
-            let mut found = false;
+        let mut other = servers.open(CONNECT_TIMEOUT).unwrap();
+        let mut is_open = || {
+            let mut exists = false;
             let text = "SELECT 1 FROM pg_stat_activity WHERE pid = ?1";
             let look = other.query_all(&[(text, &[Value::Int(process)])], &mut |_, _| {
-                found = true;
+                exists = true;
                 Ok(())
             });
             look.unwrap();
-            found
+            exists
         };
         let began = Instant::now();
-        while is_there() {
+        while is_open() {
             assert!(began.elapsed() < Duration::from_secs(30), "it is closed");
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -1,4 +1,5 @@
-//! Migrations on PostgreSQL: one process runs them, others wait for it, and servers of the previous release continue to serve.
+//! Migrations on PostgreSQL: one process runs them, others wait for it, and servers of the previous release
+//! continue to serve.
 
 use std::time::{Duration, Instant};
 
@@ -8,31 +9,33 @@ use crate::{
     migrate::{self, AppliedSchema, Fill, Migration, Step, steps},
 };
 
-/// How long a statement of a migration may take, and how long a process waits for one that migrates.
+/// How long a statement of a migration may take, and how long a process waits for another one that migrates.
 const MIGRATING: Duration = Duration::from_hours(6);
-/// The pauses between two tries: the first, which doubles, and the longest. Requests that queued behind a try run in a pause.
+/// The pauses between two attempts: the first, which doubles, and the longest. Requests that queued behind an
+/// attempt run in a pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// How often a process looks whether another one has finished.
+/// The interval of checks whether another process has finished.
 const POLL: Duration = Duration::from_millis(200);
-/// How often a step over many rows logs its progress.
+/// The interval of progress logs of a step over many rows.
 const REPORT: Duration = Duration::from_secs(10);
-/// Rows in a piece of a step over many rows: some tens of milliseconds.
-const PIECE: i64 = 5_000;
+/// Rows in a chunk of a step over many rows: some tens of milliseconds.
+const CHUNK: i64 = 5_000;
 
-/// The settings of a session that migrates. A transaction that waits for a lock blocks others, so the wait is short there:
-/// [`TRANSACTION`]. The concurrent build of an index waits for other transactions, and blocks none.
+/// The settings of a migrating session. A transaction that waits for a lock blocks others, so the wait is short
+/// there: [`TRANSACTION`]. The concurrent build of an index waits for other transactions, and blocks none.
 const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = ";
 const TRANSACTION: &str = "BEGIN; SET LOCAL lock_timeout = 500";
 
-/// Only one process migrates. The lock is a session lock and is tried without waiting, because the concurrent build of an index would
-/// wait for a transaction that waits for the lock.
-const TURN: &str = "SELECT pg_try_advisory_lock(4848110241)";
+/// Only one process migrates. The lock is a session lock and is tried without waiting, because the concurrent
+/// build of an index would wait for a transaction that waits for the lock.
+const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(4848110241)";
 
 /// Whether the role may change the schema.
 const MAY_CHANGE: &str = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND \
     coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migration')), true)";
 
-/// The progress of unfinished migrations: the number of finished statements, and the last finished key of a statement over many rows.
+/// The progress of unfinished migrations: the number of finished statements, and the last finished key of a
+/// statement over many rows.
 const PROGRESS: &str = "CREATE TABLE IF NOT EXISTS schema_progress \
     (version BIGINT NOT NULL PRIMARY KEY, done BIGINT NOT NULL, filled BIGINT)";
 const NO_PROGRESS: &str = "DROP TABLE IF EXISTS schema_progress";
@@ -43,8 +46,8 @@ const OTHERS: &str = "SELECT pid::text || coalesce(' (' || nullif(application_na
     ORDER BY xact_start LIMIT 5";
 
 impl Session {
-    /// Migrates the schema. Returns the number of applied migrations. A current schema is only read. One step waits for locks of
-    /// other sessions for `lock_wait` in all.
+    /// Migrates the schema. Returns the number of applied migrations. A current schema is only read. One step
+    /// waits for locks of other sessions for `lock_wait` in total.
     pub fn migrate(&mut self, lock_wait: Duration) -> Result<usize, Error> {
         if migrate::is_current(&self.applied()?)? {
             return Ok(0);
@@ -52,7 +55,7 @@ impl Session {
         (self.patience, self.lock_wait) = (MIGRATING, lock_wait);
         // 0 would mean no limit
         self.batch(&format!("{SESSION}{}", lock_wait.as_millis().max(1)))?;
-        self.await_turn()?;
+        self.await_lock()?;
         let applied = self.applied()?;
         let pending = migrate::pending(&applied)?;
         if !pending.is_empty() {
@@ -64,10 +67,10 @@ impl Session {
     }
 
     /// Waits until no other process migrates.
-    fn await_turn(&mut self) -> Result<(), Error> {
+    fn await_lock(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         for count in 0.. {
-            if self.is_true(TURN)? {
+            if self.is_true(TRY_LOCK)? {
                 break;
             }
             if count == 0 {
@@ -98,7 +101,7 @@ impl Session {
         for migration in pending {
             let began = Instant::now();
             if is_new {
-                // nobody uses the tables yet
+                // no one uses the tables yet
                 let text = migrate::text_for(migration, true) + &migrate::record(migration.version);
                 self.transact(migration.name(), &text)?;
             } else {
@@ -120,23 +123,26 @@ impl Session {
             self.transact(migration.name(), &end)?;
         }
         while let Some((after, step)) = steps.next() {
-            let note = if steps.peek().is_none() { end.clone() } else { note(version, after, None) };
+            let record_progress =
+                if steps.peek().is_none() { end.clone() } else { progress_statement(version, after, None) };
             match step {
-                Step::Transaction(text) => self.transact(migration.name(), &(text + &note))?,
+                Step::Transaction(text) => self.transact(migration.name(), &(text + &record_progress))?,
                 Step::Index { name, statement } => {
-                    self.patiently(migration.name(), |session| session.build_index(&name, &statement))?;
-                    self.transact(migration.name(), &note)?;
+                    self.with_lock_retries(migration.name(), |session| {
+                        session.build_index(&name, &statement)
+                    })?;
+                    self.transact(migration.name(), &record_progress)?;
                 }
                 Step::Fill(text, fill) => {
                     self.fill(migration, (after - 1, filled.take()), &text, fill)?;
-                    self.transact(migration.name(), &note)?;
+                    self.transact(migration.name(), &record_progress)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Runs a statement over many rows, from a key on, in pieces that each commit.
+    /// Runs a statement over many rows, from a key on, in chunks that each commit.
     fn fill(
         &mut self,
         migration: &Migration,
@@ -144,26 +150,26 @@ impl Session {
         text: &str,
         fill: &'static Fill,
     ) -> Result<(), Error> {
-        let (mut above, mut rows, mut told) = (filled.unwrap_or(-1), 0, Instant::now());
+        let (mut above, mut rows, mut reported_at) = (filled.unwrap_or(-1), 0, Instant::now());
         loop {
             let Fill { table, key, .. } = fill;
-            let piece = format!(
+            let chunk = format!(
                 "SELECT count(*), coalesce(max({key}), 0) FROM \
-                 (SELECT {key} FROM {table} WHERE {key} > {above} ORDER BY {key} LIMIT {PIECE}) piece"
+                 (SELECT {key} FROM {table} WHERE {key} > {above} ORDER BY {key} LIMIT {CHUNK}) piece"
             );
-            let (count, last) = self.one(&piece, |row| Ok((row.int(0)?, row.int(1)?)))?.unwrap_or_default();
+            let (count, last) = self.one(&chunk, |row| Ok((row.int(0)?, row.int(1)?)))?.unwrap_or_default();
             if count > 0 {
-                let piece = fill.piece(text, above, last);
-                let note = note(migration.version, done, Some(last));
-                self.transact(migration.name(), &format!("{piece};{note}"))?;
+                let chunk = fill.chunk(text, above, last);
+                let record_progress = progress_statement(migration.version, done, Some(last));
+                self.transact(migration.name(), &format!("{chunk};{record_progress}"))?;
                 (above, rows) = (last, rows + count);
             }
-            if count < PIECE {
+            if count < CHUNK {
                 return Ok(());
             }
-            if told.elapsed() > REPORT {
+            if reported_at.elapsed() > REPORT {
                 tracing::info!(migration = migration.name(), rows, "filling {table}");
-                told = Instant::now();
+                reported_at = Instant::now();
             }
         }
     }
@@ -182,7 +188,7 @@ impl Session {
         }
         let built = self.batch(statement);
         if built.is_err() {
-            // an unfinished index slows writes down; if this fails, the next try drops it
+            // an unfinished index slows writes down; if this fails, the next attempt drops it
             let _ = self.batch(&drop);
         }
         built
@@ -193,11 +199,11 @@ impl Session {
         if text.is_empty() {
             return Ok(());
         }
-        self.patiently(what, |session| session.batch(&format!("{TRANSACTION}; {text}; COMMIT")))
+        self.with_lock_retries(what, |session| session.batch(&format!("{TRANSACTION}; {text}; COMMIT")))
     }
 
-    /// Repeats something while it fails because of locks of other sessions.
-    fn patiently(
+    /// Repeats an action while it fails because of locks of other sessions.
+    fn with_lock_retries(
         &mut self,
         what: &str,
         attempt: impl Fn(&mut Self) -> Result<(), Error>,
@@ -214,13 +220,13 @@ impl Session {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(longest);
                 }
-                Err(Error::Busy | Error::Retry) => return Err(self.given_up(what)),
+                Err(Error::Busy | Error::Retry) => return Err(self.lock_timeout(what)),
                 outcome => return outcome,
             }
         }
     }
 
-    fn given_up(&mut self, what: &str) -> Error {
+    fn lock_timeout(&mut self, what: &str) -> Error {
         let mut others = Vec::new();
         let read = self.each(OTHERS, &mut |row| {
             others.push(row.text(0)?.to_owned());
@@ -243,7 +249,7 @@ impl Session {
         migrate::read_applied(|text, each| self.each(text, each))
     }
 
-    /// How many statements of a migration are done, and up to which key the next one is.
+    /// The number of finished statements of a migration, and the key up to which the next one is finished.
     fn progress(&mut self, version: i64) -> Result<Option<(i64, Option<i64>)>, Error> {
         let text = format!("SELECT done, filled FROM schema_progress WHERE version = {version}");
         self.one(&text, |row| Ok((row.int(0)?, if row.is_null(1)? { None } else { Some(row.int(1)?) })))
@@ -262,12 +268,12 @@ impl Session {
         text: &str,
         read: impl Fn(&Row<'_>) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        let mut found = None;
+        let mut first = None;
         self.each(text, &mut |row| {
-            found = Some(read(row)?);
+            first = Some(read(row)?);
             Ok(())
         })?;
-        Ok(found)
+        Ok(first)
     }
 
     pub(super) fn is_true(&mut self, text: &str) -> Result<bool, Error> {
@@ -276,7 +282,7 @@ impl Session {
 }
 
 /// The statement that records the progress of a migration.
-fn note(version: i64, done: usize, filled: Option<i64>) -> String {
+fn progress_statement(version: i64, done: usize, filled: Option<i64>) -> String {
     let filled = filled.map_or_else(|| "NULL".to_owned(), |filled| filled.to_string());
     format!(
         "INSERT INTO schema_progress (version, done, filled) VALUES ({version}, {done}, {filled}) \

@@ -1,5 +1,5 @@
-//! Checks the database once a second, on a connection of its own, for whether it takes writes. Operations
-//! that wait for a server that hangs would notice much later, and readiness never.
+//! Checks the database once a second, on its own connection, for whether it accepts writes. Operations that
+//! wait for a hanging server would detect it much later, and readiness never.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},
@@ -11,20 +11,20 @@ use crate::{Error, Health};
 
 /// The interval of checks.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The interval while the database is away, so that its return is noticed soon.
-const PERIOD_AWAY: Duration = Duration::from_millis(200);
-/// The least rest between an answer and the next check.
-const SHORTEST_REST: Duration = Duration::from_millis(50);
+/// The interval while the database is unavailable, so that its return is detected soon.
+const PERIOD_UNAVAILABLE: Duration = Duration::from_millis(200);
+/// The shortest pause between an answer and the next check.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 /// The timeout of a check: short enough that a server that falls silent right after an answer counts as
-/// away within four seconds.
+/// unavailable within four seconds.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// Failed checks in a row after which the database counts as away.
+/// Consecutive failed checks after which the database counts as unavailable.
 const FAILURES: u32 = 3;
 /// The clock difference that is logged, and the one at which the store stops serving, in milliseconds.
 const CLOCK_WARNING: u64 = 2_000;
 const CLOCK_BOUND: u64 = 30_000;
-/// The least rest between two such warnings.
-const WARNING_REST: Duration = Duration::from_mins(1);
+/// The shortest pause between two such warnings.
+const WARNING_PAUSE: Duration = Duration::from_mins(1);
 
 /// Stops the monitor.
 #[derive(Default)]
@@ -67,8 +67,8 @@ impl Monitor {
                 Ok(health) => self.note(health),
                 Err(error) => self.fail(&error),
             }
-            let period = if self.failures >= FAILURES { PERIOD_AWAY } else { PERIOD };
-            if stop.wait(period.saturating_sub(began.elapsed()).max(SHORTEST_REST)) {
+            let period = if self.failures >= FAILURES { PERIOD_UNAVAILABLE } else { PERIOD };
+            if stop.wait(period.saturating_sub(began.elapsed()).max(SHORTEST_PAUSE)) {
                 return;
             }
         }
@@ -80,16 +80,16 @@ impl Monitor {
             Some(session) => session,
             None => match self.servers.open(PATIENCE * self.servers.count()) {
                 Ok(session) => session,
-                // a refused additional connection says nothing against those that work
-                Err(refusal) if refusal.is_ours => return Ok(self.servers.health()),
+                // a refused additional connection is no sign against the working ones
+                Err(refusal) if refusal.is_local => return Ok(self.servers.health()),
                 Err(refusal) => return Err(refusal.into()),
             },
         };
-        let asked = session.state(PATIENCE)?;
+        let state = session.state(PATIENCE)?;
         self.session = Some(session);
-        let offset = self.servers.note_clock(asked.clock);
+        let offset = self.servers.note_clock(state.clock);
         self.warn_of_clock(offset);
-        Ok(judge(asked.takes_writes, offset))
+        Ok(health_of(state.takes_writes, offset))
     }
 
     fn note(&mut self, health: Health) {
@@ -109,7 +109,7 @@ impl Monitor {
     }
 
     fn warn_of_clock(&mut self, offset: i64) {
-        let is_due = self.warned.is_none_or(|warned| warned.elapsed() > WARNING_REST);
+        let is_due = self.warned.is_none_or(|warned| warned.elapsed() > WARNING_PAUSE);
         if offset.unsigned_abs() > CLOCK_WARNING && is_due {
             self.warned = Some(Instant::now());
             tracing::warn!(offset_ms = offset, "the database's clock is another than this server's");
@@ -117,8 +117,8 @@ impl Monitor {
     }
 }
 
-/// The health of a database, from whether it takes writes and how far its clock is ahead, in milliseconds.
-const fn judge(takes_writes: bool, offset: i64) -> Health {
+/// The health of a database: whether it accepts writes, and how far its clock is ahead, in milliseconds.
+const fn health_of(takes_writes: bool, offset: i64) -> Health {
     if !takes_writes {
         Health::ReadOnly
     } else if offset.unsigned_abs() > CLOCK_BOUND {
@@ -132,20 +132,20 @@ const fn judge(takes_writes: bool, offset: i64) -> Health {
 mod tests {
     use std::time::Duration;
 
-    use super::{FAILURES, PATIENCE, PERIOD, SHORTEST_REST, judge};
+    use super::{FAILURES, PATIENCE, PERIOD, SHORTEST_PAUSE, health_of};
     use crate::Health;
 
-    /// Section 3: a server that falls silent counts as away within four seconds, even on a busy machine.
+    /// Section 3: a server that falls silent counts as unavailable within four seconds, even on a busy machine.
     #[test]
-    fn silence_is_found_out_within_four_seconds() {
-        let longest = PERIOD + (PATIENCE + SHORTEST_REST) * FAILURES;
+    fn silence_is_detected_within_four_seconds() {
+        let longest = PERIOD + (PATIENCE + SHORTEST_PAUSE) * FAILURES;
         assert!(longest <= Duration::from_millis(3_600), "{longest:?}");
     }
 
-    /// Section 5: a database whose clock is 30 seconds off in either direction is not used, nor one that
-    /// takes no writes.
+    /// Section 5: a database whose clock is off by 30 seconds in either direction is not used, nor one that
+    /// accepts no writes.
     #[test]
-    fn a_clock_may_be_off_by_half_a_minute() {
+    fn a_clock_may_be_off_by_30_seconds() {
         for (takes_writes, offset, health) in [
             (true, 0, Health::Ready),
             (true, 30_000, Health::Ready),
@@ -153,7 +153,7 @@ mod tests {
             (true, -8 * 24 * 3_600_000, Health::Clock),
             (false, 0, Health::ReadOnly),
         ] {
-            assert_eq!(judge(takes_writes, offset), health);
+            assert_eq!(health_of(takes_writes, offset), health);
         }
     }
 }

@@ -3,7 +3,7 @@
 use chancery_record::Value;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked};
 
-/// A value as a parameter, sent as whichever type the statement expects.
+/// A value as a parameter, sent as the type that the statement expects.
 #[derive(Debug)]
 pub struct Parameter<'a>(pub &'a Value);
 

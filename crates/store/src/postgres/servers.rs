@@ -1,5 +1,5 @@
-//! The servers of the connection string and their state: which one answered last, whether it takes
-//! writes, how far its clock differs from ours.
+//! The servers of the connection string and their state: the last one that answered, whether it accepts writes,
+//! how far its clock differs from ours.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::{
     address::{self, HostConfig},
-    opening::{Backend, Refusal},
+    opening::{Backend, ConnectionRefusal},
     session::Session,
 };
 use crate::{
@@ -22,10 +22,10 @@ use crate::{
 };
 
 /// The timeout of opening a connection, with handshake and settings, over all hosts.
-pub const OPENING: Duration = Duration::from_secs(5);
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The most lost connections whose server processes are still to be ended.
-const MOST_LOST: usize = 1000;
+const MAX_LOST: usize = 1000;
 
 pub struct Servers {
     hosts: Vec<HostConfig>,
@@ -62,17 +62,17 @@ impl Servers {
         })
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub fn count(&self) -> u32 {
         u32::try_from(self.hosts.len()).unwrap_or(u32::MAX)
     }
 
     /// Opens a connection to the first host that accepts it, beginning with the one that answered last.
-    pub fn open(&self, patience: Duration) -> Result<Session, Refusal> {
+    pub fn open(&self, patience: Duration) -> Result<Session, ConnectionRefusal> {
         let count = self.hosts.len();
         let first = self.answered.load(Ordering::Relaxed);
         let each = patience / u32::try_from(count).unwrap_or(u32::MAX).max(1);
-        let (mut reasons, mut passes, mut is_ours) = (Vec::new(), false, false);
+        let (mut reasons, mut is_transient, mut is_local) = (Vec::new(), false, false);
         for number in (0..count).map(|step| (first + step) % count) {
             let Some(host) = self.hosts.get(number) else { continue };
             match Session::open(host, each, self.generation.subscribe()).and_then(|it| self.admit(it)) {
@@ -81,20 +81,20 @@ impl Servers {
                     return Ok(session);
                 }
                 Err(refusal) => {
-                    passes |= refusal.passes;
-                    is_ours |= refusal.is_ours;
+                    is_transient |= refusal.is_transient;
+                    is_local |= refusal.is_local;
                     reasons.push(refusal.why);
                 }
             }
         }
-        Err(Refusal { why: reasons.join("; "), passes, is_ours })
+        Err(ConnectionRefusal { why: reasons.join("; "), is_transient, is_local })
     }
 
     /// Records a dropped connection whose server process may still wait, for a standby for instance: the
-    /// process does not notice that nobody waits for it, and occupies a connection.
+    /// process does not detect that its client is gone, and occupies a connection.
     pub fn note_lost(&self, backend: Backend) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        if lost.len() < MOST_LOST {
+        if lost.len() < MAX_LOST {
             lost.push(backend);
         }
     }
@@ -104,8 +104,8 @@ impl Servers {
     }
 
     /// Opens a connection, and ends the server processes that dropped connections left behind.
-    pub fn open_and_tidy(&self) -> Result<Session, Error> {
-        let mut session = self.open(OPENING)?;
+    pub fn open_and_clean_up(&self) -> Result<Session, Error> {
+        let mut session = self.open(CONNECT_TIMEOUT)?;
         while let Some(backend) = self.take_lost() {
             if let Err(error) = session.terminate(&backend) {
                 self.note_lost(backend);
@@ -115,12 +115,12 @@ impl Servers {
         Ok(session)
     }
 
-    /// Refuses a primary that has been superseded: writes that it still takes are lost.
-    fn admit(&self, mut session: Session) -> Result<Session, Refusal> {
+    /// Refuses a superseded primary: writes that it still accepts are lost.
+    fn admit(&self, mut session: Session) -> Result<Session, ConnectionRefusal> {
         let Some(timeline) = session.backend.timeline else { return Ok(session) };
         let seen = self.timeline.fetch_max(timeline, Ordering::Relaxed);
         if seen != 0 && timeline > seen {
-            // connections to the previous primary may hang, or write what will be lost
+            // connections to the previous primary may hang, or write data that will be lost
             self.end_all();
             session.outlive();
         }
@@ -130,19 +130,21 @@ impl Servers {
         let why = format!(
             "the server's timeline is {timeline}, and {seen} was seen before: another one took its place"
         );
-        Err(Refusal::passing(why))
+        Err(ConnectionRefusal::transient(why))
     }
 
-    /// Checks that a connection's server takes writes, and records its clock before the first operation.
-    pub fn for_writes(&self, mut session: Session) -> Result<Session, Refusal> {
-        let asked = session.state(OPENING).map_err(|error| Refusal::passing(error.to_string()))?;
-        self.note_clock(asked.clock);
-        if asked.takes_writes {
+    /// Checks that a connection's server accepts writes, and records its clock before the first operation.
+    pub fn for_writes(&self, mut session: Session) -> Result<Session, ConnectionRefusal> {
+        let state = session
+            .state(CONNECT_TIMEOUT)
+            .map_err(|error| ConnectionRefusal::transient(error.to_string()))?;
+        self.note_clock(state.clock);
+        if state.takes_writes {
             return Ok(session);
         }
         let why = "it takes no writes, for it is a standby or set to be read only: name the primary, or all \
                    servers (postgres://db1,db2/...), of which the one that takes writes is used";
-        Err(Refusal::passing(why.into()))
+        Err(ConnectionRefusal::transient(why.into()))
     }
 
     /// Ends every connection, whatever it waits for.
@@ -154,7 +156,7 @@ impl Servers {
         Health::of(self.health.load(Ordering::Relaxed))
     }
 
-    /// Sets the health; whether it changed.
+    /// Sets the health; returns whether it changed.
     pub fn note_health(&self, health: Health) -> bool {
         self.health.swap(health as u8, Ordering::Relaxed) != health as u8
     }
@@ -164,9 +166,9 @@ impl Servers {
         self.clock.ahead_of(now)
     }
 
-    /// Records what the database's clock shows now; how far it is ahead of ours, in milliseconds.
-    pub fn note_clock(&self, shown: i64) -> i64 {
-        self.clock.set(shown);
+    /// Records the reading of the database's clock; returns how far it is ahead of ours, in milliseconds.
+    pub fn note_clock(&self, reading: i64) -> i64 {
+        self.clock.set(reading);
         self.clock_offset(clock::now())
     }
 }

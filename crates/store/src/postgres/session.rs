@@ -1,6 +1,5 @@
-//! One connection, driven by the thread that uses it. Statements whose result nobody reads are queued
-//! and sent with the next read or the commit. Every wait is bounded: a missing answer breaks the
-//! connection.
+//! One connection, driven by the thread that uses it. Statements without a read result are queued and sent with
+//! the next read or the commit. Every wait is bounded: a missing answer breaks the connection.
 
 use std::{
     cell::Cell,
@@ -22,25 +21,25 @@ use tokio_postgres::{Client, Statement, error::SqlState};
 
 use super::{
     address::HostConfig,
-    opening::{Backend, Refusal, open},
+    opening::{Backend, ConnectionRefusal, open},
     parameter::Parameter,
 };
 use crate::{Error, Mode, Row, error::is_loss, tx::Statement as Query};
 
-/// Prepared statements kept on a connection. Beyond that the least recently used one is closed on the
-/// server, too.
+/// Prepared statements cached per connection. Beyond that the least recently used one is closed on the server,
+/// too.
 const STATEMENTS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Statements sent before their answers are read: bounds memory.
 const FLUSH: usize = 256;
 /// The timeout of an answer: longer than a statement may run.
 pub(super) const EXCHANGE: Duration = Duration::from_secs(35);
-/// A connection without traffic for this long counts as rested.
-const RESTED: Duration = Duration::from_secs(1);
+/// A connection without traffic for this long counts as idle.
+const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// How writes begin: beside others, or alone. A table lock takes no snapshot, so a write sees all that
-/// was committed before it got the lock. Those that wait for the lock get it in order.
+/// How writes begin: concurrently, or exclusively. A table lock takes no snapshot, so a write sees all that was
+/// committed before it got the lock. Waiters get the lock in order.
 const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
-const WRITE_ALONE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
+const WRITE_EXCLUSIVE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
 
 pub struct Session {
     runtime: Runtime,
@@ -57,7 +56,7 @@ pub struct Session {
     /// The time of the last exchange.
     used: Cell<Instant>,
     pub(super) patience: Duration,
-    /// How long a step of a migration waits for locks in all.
+    /// How long a step of a migration waits for locks in total.
     pub(super) lock_wait: Duration,
     pub(super) generations: watch::Receiver<u64>,
     pub(super) generation: u64,
@@ -70,24 +69,24 @@ pub struct Session {
 pub struct Counts {
     /// Statements that the server ran or prepared.
     pub statements: u64,
-    /// How often an answer was waited for.
+    /// Waits for an answer.
     pub round_trips: u64,
 }
 
 struct Queued {
-    statement: Step,
+    statement: QueuedStatement,
     parameters: Vec<Value>,
     expect: Expect,
 }
 
-enum Step {
+enum QueuedStatement {
     /// A transaction statement, sent as text.
     Plain(&'static str),
     Prepared(Statement),
 }
 
-/// The row count that a queued statement must report. It may be sent together with the commit, so a wrong
-/// count must fail in the statement itself: a division by zero, which aborts the transaction.
+/// The row count that a queued statement must report. It may be sent together with the commit, so a wrong count
+/// must fail in the statement itself: a division by zero, which aborts the transaction.
 #[derive(Clone, Copy)]
 enum Expect {
     Anything,
@@ -97,8 +96,8 @@ enum Expect {
 
 const EPOCH_IS: &str = "SELECT 1 / (CASE WHEN value = ?1 THEN 1 ELSE 0 END) FROM security_epoch";
 
-/// A query combined with the check of the epoch, whose parameter is the last one: one statement instead
-/// of two. The condition names no column of the query, so the server evaluates it before it reads a row.
+/// A query combined with the check of the epoch, whose parameter is the last one: one statement instead of two.
+/// The condition names no column of the query, so the server evaluates it before it reads a row.
 fn checking_epoch(sql: &str, parameters: usize) -> String {
     let check = EPOCH_IS.replace("?1", &format!("?{}", parameters + 1));
     format!("SELECT q.* FROM ({sql}) q WHERE ({check}) = 1")
@@ -110,15 +109,15 @@ impl Session {
         host: &HostConfig,
         patience: Duration,
         generations: watch::Receiver<u64>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, ConnectionRefusal> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Refusal::passing(error.to_string()))?;
+        let runtime = runtime.map_err(|error| ConnectionRefusal::transient(error.to_string()))?;
         let generation = *generations.borrow();
         let opened = runtime.block_on(async {
             let opening = timeout(patience, open(host));
-            opening
-                .await
-                .unwrap_or_else(|_| Err(Refusal::passing("the server did not answer in time".into())))
+            opening.await.unwrap_or_else(|_| {
+                Err(ConnectionRefusal::transient("the server did not answer in time".into()))
+            })
         });
         let (client, backend) = match opened {
             Ok(opened) => opened,
@@ -148,9 +147,9 @@ impl Session {
     }
 
     /// Whether the connection is closed, as far as received data shows. Before a read this is checked only
-    /// where the connection rested: the loss of one just used shows on use, and a read is repeated.
+    /// where the connection was idle: the loss of one just used is detected on use, and a read is repeated.
     pub fn is_closed(&self, mode: Mode) -> bool {
-        if mode == Mode::Write || self.used.get().elapsed() > RESTED {
+        if mode == Mode::Write || self.used.get().elapsed() > IDLE_AFTER {
             self.runtime.block_on(async {
                 tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
@@ -194,18 +193,18 @@ impl Session {
     }
 
     /// Begins a transaction of this mode. A quick read has none, because its begin and end cost more than the
-    /// read. A write that is `alone` waits until no other runs.
-    pub fn begin(&mut self, mode: Mode, alone: bool) {
+    /// read. A write that is `exclusive` waits until no other runs.
+    pub fn begin(&mut self, mode: Mode, exclusive: bool) {
         self.queued.clear();
         self.failed.set(false);
         let text = match mode {
             Mode::Quick => return,
             Mode::Long => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            Mode::Write if alone => WRITE_ALONE,
+            Mode::Write if exclusive => WRITE_EXCLUSIVE,
             Mode::Write => WRITE,
         };
         self.queued.push(Queued {
-            statement: Step::Plain(text),
+            statement: QueuedStatement::Plain(text),
             parameters: Vec::new(),
             expect: Expect::Anything,
         });
@@ -213,14 +212,14 @@ impl Session {
     }
 
     pub fn queue(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
-        let statement = Step::Prepared(self.prepare(sql)?);
+        let statement = QueuedStatement::Prepared(self.prepare(sql)?);
         self.push(Queued { statement, parameters, expect: Expect::Anything })
     }
 
     /// Queues a statement that must change exactly one row.
     pub fn queue_one(&mut self, sql: &str, parameters: Vec<Value>) -> Result<(), Error> {
         let sql = format!("WITH changed AS ({sql} RETURNING 1) SELECT 1 / count(*) FROM changed");
-        let statement = Step::Prepared(self.prepare(&sql)?);
+        let statement = QueuedStatement::Prepared(self.prepare(&sql)?);
         self.push(Queued { statement, parameters, expect: Expect::OneRow })
     }
 
@@ -230,7 +229,7 @@ impl Session {
     }
 
     pub fn queue_epoch(&mut self, epoch: i64) -> Result<(), Error> {
-        let statement = Step::Prepared(self.prepare(EPOCH_IS)?);
+        let statement = QueuedStatement::Prepared(self.prepare(EPOCH_IS)?);
         let parameters = vec![Value::Int(epoch)];
         self.push(Queued { statement, parameters, expect: Expect::Epoch })
     }
@@ -291,7 +290,7 @@ impl Session {
         self.note_round_trip(queued.iter().map(Queued::statements).sum::<usize>() + prepared.len());
         let this = &*self;
         let failure = |index: usize, error: tokio_postgres::Error| {
-            let is_stale = index == 0 && checking.is_some() && found_wrong(&error);
+            let is_stale = index == 0 && checking.is_some() && is_failed_check(&error);
             let classified = this.classify(error);
             if is_stale { Error::Stale } else { classified }
         };
@@ -311,7 +310,7 @@ impl Session {
             for (index, rows) in streams.into_iter().enumerate() {
                 let mut rows = pin!(this.within(rows).await??);
                 loop {
-                    // rows that have arrived are read without looking at the time
+                    // rows that have arrived are read without checking the time
                     let next = match rows.next().now_or_never() {
                         Some(next) => next,
                         None => this.within(rows.next()).await?,
@@ -342,7 +341,7 @@ impl Session {
             return Err(Error::Internal("an operation passed over a statement that failed".into()));
         }
         self.queued.push(Queued {
-            statement: Step::Plain("COMMIT"),
+            statement: QueuedStatement::Plain("COMMIT"),
             parameters: Vec::new(),
             expect: Expect::Anything,
         });
@@ -353,7 +352,7 @@ impl Session {
             let mut sent = Vec::new();
             for entry in &queued {
                 sent.push(started(entry.run(this)).await);
-                // a commit must not go on without a statement that could not even be sent
+                // a commit must not proceed without a statement that could not even be sent
                 if this.failed.get() {
                     break;
                 }
@@ -425,25 +424,25 @@ async fn started<'a, T: 'a>(
 impl Queued {
     fn statements(&self) -> usize {
         match &self.statement {
-            Step::Plain(text) => count_statements(text),
-            Step::Prepared(_) => 1,
+            QueuedStatement::Plain(text) => count_statements(text),
+            QueuedStatement::Prepared(_) => 1,
         }
     }
 
     async fn run(&self, session: &Session) -> Result<(), Error> {
         let outcome = match &self.statement {
-            Step::Plain(text) => session.client.batch_execute(text).await,
-            Step::Prepared(statement) => {
+            QueuedStatement::Plain(text) => session.client.batch_execute(text).await,
+            QueuedStatement::Prepared(statement) => {
                 let parameters = self.parameters.iter().map(Parameter);
                 session.client.execute_raw(statement, parameters).await.map(drop)
             }
         };
         outcome.map_err(|error| {
-            let is_wrong = found_wrong(&error);
+            let is_failed = is_failed_check(&error);
             let classified = session.classify(error);
             match self.expect {
-                Expect::OneRow if is_wrong => Error::Retry,
-                Expect::Epoch if is_wrong => Error::Stale,
+                Expect::OneRow if is_failed => Error::Retry,
+                Expect::Epoch if is_failed => Error::Stale,
                 _ => classified,
             }
         })
@@ -455,7 +454,7 @@ fn count_statements(text: &str) -> usize {
     text.split(';').filter(|statement| !statement.trim().is_empty()).count()
 }
 
-fn found_wrong(error: &tokio_postgres::Error) -> bool {
+fn is_failed_check(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::DIVISION_BY_ZERO)
 }
 

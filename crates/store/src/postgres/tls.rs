@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
 };
 
-/// How TLS is used with a server.
+/// The use of TLS with a server.
 #[derive(Clone)]
 pub struct Tls {
     pub check: Check,
@@ -24,10 +24,10 @@ pub struct Tls {
     pub direct: bool,
 }
 
-/// What is verified of the server's certificate.
+/// The verified properties of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// Nothing: anyone in between can read and write along.
+    /// Nothing: anyone in between can read and modify the traffic.
     Nothing,
     /// The chain to a trusted root.
     Chain,
@@ -43,7 +43,7 @@ pub enum Roots {
 }
 
 impl Tls {
-    /// Whether anything of the certificate is verified.
+    /// Whether any property of the certificate is verified.
     pub fn is_checked(&self) -> bool {
         self.check != Check::Nothing
     }

@@ -1,18 +1,18 @@
-//! The queues by class, and which operation is next.
+//! The queues by class, and the choice of the next operation.
 
 use std::{collections::VecDeque, time::Instant};
 
 use super::idle::Idle;
 use crate::{Class, Mode, job::Job};
 
-/// An operation that waits.
+/// A waiting operation.
 pub struct QueuedJob {
     pub job: Job,
     pub mode: Mode,
     pub class: Class,
 }
 
-/// Which operations a thread serves.
+/// The operations that a thread serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerKind {
     /// All but background work.
@@ -30,11 +30,11 @@ pub struct Bounds {
     pub waiting: usize,
     /// Heavy operations that may run at once.
     pub heavy: usize,
-    /// Writes that may run at once: while commits wait for a standby that is away, reads go on.
+    /// Writes that may run at once: while commits wait for an absent standby, reads continue.
     pub writes: usize,
 }
 
-/// The queues, and how many of the bounded operations run.
+/// The queues, and the numbers of running bounded operations.
 #[derive(Default)]
 pub struct ClassQueues {
     pub urgent: VecDeque<QueuedJob>,
@@ -45,10 +45,10 @@ pub struct ClassQueues {
     pub background_threads: Idle,
     pub heavy_running: usize,
     pub writes_running: usize,
-    /// When the one thread that serves all ended its last heavy operation.
+    /// The end of the last heavy operation of the single thread.
     pub heavy_ended: Option<Instant>,
     pub closing: bool,
-    /// Whether the threads that serve have ended.
+    /// Whether the serving threads have ended.
     pub is_aborted: bool,
 }
 
@@ -74,8 +74,8 @@ impl ClassQueues {
         }
     }
 
-    /// Removes the next operation for a kind of thread: urgent ones first, then the one that has
-    /// waited longest.
+    /// Removes the next operation for a kind of thread: urgent ones first, then the one that has waited
+    /// longest.
     fn pop(&mut self, worker: WorkerKind, bounds: Bounds) -> Option<QueuedJob> {
         let classes: &[Class] = match worker {
             WorkerKind::Background => &[Class::Background],
@@ -89,7 +89,7 @@ impl ClassQueues {
         }
         let firsts = classes.iter().filter_map(|class| Some((self.first(*class, bounds)?, *class)));
         let mut firsts: Vec<_> = firsts.collect();
-        // whoever waited while a heavy operation ran goes before the next one
+        // operations that waited while a heavy operation ran precede the next one
         if firsts.iter().any(|((since, _), class)| *class != Class::Heavy && Some(*since) <= self.heavy_ended)
         {
             firsts.retain(|(_, class)| *class != Class::Heavy);
@@ -98,7 +98,7 @@ impl ClassQueues {
         self.remove(class, at)
     }
 
-    /// The first operation of a class that may run now: when it was queued, and its index.
+    /// The first operation of a class that may run now: its queue time, and its index.
     fn first(&mut self, class: Class, bounds: Bounds) -> Option<(Instant, usize)> {
         if class == Class::Heavy && self.heavy_running >= bounds.heavy {
             return None;
@@ -132,19 +132,19 @@ impl ClassQueues {
         }
     }
 
-    /// Removes the operations that their callers gave up.
-    pub fn take_given_up(&mut self) -> Vec<QueuedJob> {
-        let mut given_up = Vec::new();
+    /// Removes the cancelled operations.
+    pub fn take_cancelled(&mut self) -> Vec<QueuedJob> {
+        let mut cancelled = Vec::new();
         for queue in [&mut self.urgent, &mut self.ordinary, &mut self.heavy, &mut self.background] {
-            if !queue.iter().any(|waiting| waiting.job.is_given_up()) {
+            if !queue.iter().any(|waiting| waiting.job.is_cancelled()) {
                 continue;
             }
-            let (gone, left): (VecDeque<_>, VecDeque<_>) =
-                std::mem::take(queue).into_iter().partition(|waiting| waiting.job.is_given_up());
-            *queue = left;
-            given_up.extend(gone);
+            let (removed, remaining): (VecDeque<_>, VecDeque<_>) =
+                std::mem::take(queue).into_iter().partition(|waiting| waiting.job.is_cancelled());
+            *queue = remaining;
+            cancelled.extend(removed);
         }
-        given_up
+        cancelled
     }
 }
 

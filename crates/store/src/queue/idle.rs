@@ -1,5 +1,5 @@
-//! Idle threads. The one that was busy last is woken first: its connection, caches and memory are warm,
-//! and threads that stay idle can release theirs.
+//! Idle threads. The one that was busy last is woken first: its connection, caches and memory are warm, and
+//! threads that stay idle can release theirs.
 
 use std::thread::{self, Thread};
 

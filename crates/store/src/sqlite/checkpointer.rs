@@ -1,4 +1,4 @@
-//! Work beside the writer: checkpoints while there are writes, and a check of the disk once a second.
+//! Background work of the writer: checkpoints while there are writes, and a check of the disk once a second.
 
 use std::{
     path::PathBuf,
@@ -9,8 +9,8 @@ use std::{
 use super::{Connection, Counters};
 use crate::{Class, Error, Mode, job::Job, queue::Queue, raw};
 
-/// The rest between checkpoints while there are writes.
-const CHECKPOINT_REST: Duration = Duration::from_millis(200);
+/// The pause between checkpoints while there are writes.
+const CHECKPOINT_PAUSE: Duration = Duration::from_millis(200);
 /// The interval of disk checks.
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -43,7 +43,7 @@ impl WriteSignal {
         self.changed.notify_all();
     }
 
-    /// Waits up to a second for a write, then rests so that a checkpoint covers more than one commit.
+    /// Waits up to a second for a write, then pauses so that a checkpoint covers more than one commit.
     fn wait(&self) -> State {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = self.changed.wait_timeout_while(state, PERIOD, |state| !state.dirty && !state.closing);
@@ -51,11 +51,11 @@ impl WriteSignal {
         if !state.dirty {
             return *state;
         }
-        let rested = self.changed.wait_timeout_while(state, CHECKPOINT_REST, |state| !state.closing);
-        let (mut state, _) = rested.unwrap_or_else(PoisonError::into_inner);
-        let seen = *state;
+        let paused = self.changed.wait_timeout_while(state, CHECKPOINT_PAUSE, |state| !state.closing);
+        let (mut state, _) = paused.unwrap_or_else(PoisonError::into_inner);
+        let observed = *state;
         state.dirty = false;
-        seen
+        observed
     }
 }
 
@@ -78,11 +78,11 @@ impl Checkpointer {
                 break;
             }
             if state.dirty {
-                // a passive checkpoint neither waits nor makes others wait
+                // a passive checkpoint neither waits nor blocks others
                 self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
             }
             if self.counters.has_erased.load(Ordering::Relaxed) {
-                self.empty_log();
+                self.request_truncation();
             }
             if checked.elapsed() >= PERIOD {
                 self.check_disk();
@@ -98,14 +98,14 @@ impl Checkpointer {
         }
     }
 
-    /// Gives the lane another occasion to truncate the log: a write that changes nothing.
-    fn empty_log(&self) {
+    /// Lets the lane truncate the log by a write without changes.
+    fn request_truncation(&self) {
         let (job, _) = Job::new("EmptyLog", None, |_: &mut crate::Tx<'_>| Ok::<_, Error>(()));
         let _: Result<(), Error> = self.queue.push(job, Mode::Write, Class::Background);
     }
 
-    /// Checks the free space. After a failed commit it queues a write that changes nothing: a server that is
-    /// not ready gets no requests, so no other write would show that writing works again.
+    /// Checks the free space. After a failed commit it queues a write without changes: a server that is not
+    /// ready gets no requests, so no other write would detect that writing works again.
     fn check_disk(&self) {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Ok(disk) = rustix::fs::statvfs(folder.unwrap_or_else(|| ".".as_ref())) {

@@ -1,5 +1,5 @@
-//! The writer lane: waiting writes run one after another, each in its own savepoint of one outer
-//! transaction, and one commit wakes them all. Checkpoints run beside it.
+//! The writer lane: waiting writes run one after another, each in its own savepoint of one outer transaction,
+//! and one commit wakes them all. Checkpoints run in another thread.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,14 +9,14 @@ use std::{
 };
 
 use super::{
-    Connection, Counters, ONCE, Sqlite,
+    Connection, Counters, SINGLE_USE, Sqlite,
     checkpointer::{Checkpointer, WriteSignal},
 };
 use crate::{
     Class, Error, Settings, Tx,
     guard::spawn,
     job::Job,
-    queue::{Kind, Next, Queue, QueuedJob, WorkerKind},
+    queue::{JobKind, Next, Queue, QueuedJob, WorkerKind},
     tx::Engine,
 };
 
@@ -26,9 +26,9 @@ const GROUP: usize = 256;
 const GROUP_TIME: Duration = Duration::from_millis(20);
 /// How long the lane waits for readers when the write-ahead log exceeds its bound.
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(25);
-/// Attempts of a write that is to run again.
-const AGAIN: usize = 3;
-/// The longest sleep while nobody writes.
+/// Retries of a write.
+const RETRIES: usize = 3;
+/// The longest sleep without writes.
 const IDLE: Duration = Duration::from_hours(1);
 
 pub fn start(
@@ -39,7 +39,7 @@ pub fn start(
 ) -> Result<Vec<JoinHandle<()>>, Error> {
     let (counters, queue, signal) = (&store.counters, &store.writing, Arc::new(WriteSignal::default()));
     let log = PathBuf::from(format!("{}-wal", path.display()));
-    let connection = Connection::open(path, false, ONCE, &writer.epoch)?;
+    let connection = Connection::open(path, false, SINGLE_USE, &writer.epoch)?;
     let lane = Lane {
         writer,
         counters: Arc::clone(counters),
@@ -83,27 +83,27 @@ struct Lane {
 
 impl Lane {
     fn run(mut self) {
-        let mut taken = None;
+        let mut next_heavy = None;
         loop {
-            let first = match taken.take() {
+            let first = match next_heavy.take() {
                 Some(first) => first,
                 None => match self.queue.take(WorkerKind::Any, IDLE) {
                     Next::Run(first) => first,
                     Next::Idle => continue,
-                    Next::Over => return self.signal.close(),
+                    Next::Closed => return self.signal.close(),
                 },
             };
-            taken = self.commit_group(first);
+            next_heavy = self.commit_group(first);
             self.signal.notify_write();
             self.bound_log();
         }
     }
 
-    /// Runs an operation and those that wait, and commits them. A heavy one has a commit of its own, so that nobody's write
-    /// waits for it that was there first: the one that comes next is handed back.
+    /// Runs an operation and the waiting ones, and commits them. A heavy one has its own commit, so that no
+    /// earlier write waits for it: the next heavy one is returned.
     fn commit_group(&self, QueuedJob { job: first, class, .. }: QueuedJob) -> Option<QueuedJob> {
         let (started, is_heavy) = (Instant::now(), class == Class::Heavy);
-        let mut kept = Vec::new();
+        let mut succeeded = Vec::new();
         if let Err(error) = self.writer.execute("BEGIN IMMEDIATE", &[]) {
             first.span().in_scope(|| tracing::error!(%error, "cannot begin a write"));
             self.counters.failed.store(true, Ordering::Relaxed);
@@ -113,13 +113,13 @@ impl Lane {
         let (mut next, mut heavy) = (Some(first), None);
         while let Some(job) = next {
             if let Some(job) = self.run_one(job) {
-                kept.push(job);
+                succeeded.push(job);
             }
             if self.writer.raw.is_autocommit() {
-                self.give_up(kept);
+                self.fail_group(succeeded);
                 return None;
             }
-            let more = !is_heavy && kept.len() < GROUP && started.elapsed() < GROUP_TIME;
+            let more = !is_heavy && succeeded.len() < GROUP && started.elapsed() < GROUP_TIME;
             next = match if more { self.queue.take_now(WorkerKind::Any) } else { None } {
                 Some(waiting) if waiting.class == Class::Heavy => {
                     heavy = Some(waiting);
@@ -136,49 +136,49 @@ impl Lane {
                 let _ = self.writer.execute("ROLLBACK", &[]);
             }
         }
-        self.counters.note_hold("Commit", committing.elapsed());
+        self.counters.report_hold("Commit", committing.elapsed());
         self.counters.failed.store(outcome.is_err(), Ordering::Relaxed);
-        if let Err(error) = self.writer.learn_epoch() {
+        if let Err(error) = self.writer.reload_epoch() {
             tracing::error!(%error, "cannot read the security epoch");
         }
         if outcome.is_ok() {
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
-            self.counters.writes.fetch_add(kept.len() as u64, Ordering::Relaxed);
+            self.counters.writes.fetch_add(succeeded.len() as u64, Ordering::Relaxed);
         }
-        for job in kept {
+        for job in succeeded {
             job.finish(outcome.clone());
         }
-        // one lane does all kinds
-        self.queue.note_progress(Kind::Write);
-        self.queue.note_progress(Kind::Heavy);
+        // one lane runs all kinds
+        self.queue.note_progress(JobKind::Write);
+        self.queue.note_progress(JobKind::Heavy);
         if is_heavy {
             self.queue.note_heavy_end();
         }
         heavy
     }
 
-    /// An error of the disk ended the outer transaction, and with it all that the group had done; going on
-    /// would write outside a transaction.
-    fn give_up(&self, kept: Vec<Job>) {
-        tracing::error!(writes = kept.len(), "the disk failed: the writes of a commit were given up");
+    /// Answers a group after a disk error, which ended the outer transaction with all changes of the group;
+    /// continuing would write outside of a transaction.
+    fn fail_group(&self, succeeded: Vec<Job>) {
+        tracing::error!(writes = succeeded.len(), "the disk failed: the writes of a commit were given up");
         self.counters.failed.store(true, Ordering::Relaxed);
-        for job in kept {
+        for job in succeeded {
             job.finish(Err(Error::Unavailable("the disk failed".into())));
         }
     }
 
-    /// Runs a write in its savepoint, again where it is to be repeated. A refusal is answered at once; a
-    /// success waits for the commit.
+    /// Runs a write in its savepoint, with retries. A refusal is answered at once; a success waits for the
+    /// commit.
     fn run_one(&self, mut job: Job) -> Option<Job> {
         let began = Instant::now();
         let mut outcome = self.attempt(&mut job);
-        for _ in 0..AGAIN {
+        for _ in 0..RETRIES {
             if outcome != Err(Error::Retry) {
                 break;
             }
             outcome = self.attempt(&mut job);
         }
-        self.counters.note_hold(job.name, began.elapsed());
+        self.counters.report_hold(job.name, began.elapsed());
         match outcome {
             Ok(true) => return Some(job),
             Ok(false) => job.finish(Ok(())),
@@ -190,24 +190,24 @@ impl Lane {
     fn attempt(&self, job: &mut Job) -> Result<bool, Error> {
         self.writer.execute("SAVEPOINT operation", &[]).and_then(|_| {
             let mut tx = Tx::new(Engine::Sqlite(&self.writer));
-            let kept = job.run(&mut tx);
-            if matches!(kept, Ok(true)) && tx.erases() {
+            let result = job.run(&mut tx);
+            if matches!(result, Ok(true)) && tx.erases() {
                 self.counters.has_erased.store(true, Ordering::Relaxed);
             }
             if self.writer.raw.is_autocommit() {
-                return Err(kept.err().unwrap_or_else(|| Error::Unavailable("the disk failed".into())));
+                return Err(result.err().unwrap_or_else(|| Error::Unavailable("the disk failed".into())));
             }
-            if !matches!(kept, Ok(true)) {
+            if !matches!(result, Ok(true)) {
                 self.writer.execute("ROLLBACK TO operation", &[])?;
             }
             self.writer.execute("RELEASE operation", &[])?;
-            kept
+            result
         })
     }
 
-    /// When the write-ahead log exceeds its bound, or has what was erased, writes wait for a checkpoint that truncates it. Long
-    /// readers can prevent that; then it is tried again after further growth, and where something was erased after the next
-    /// commit: the checkpointer sees to it that there is one.
+    /// When the write-ahead log exceeds its bound, or contains erased data, writes wait for a checkpoint that
+    /// truncates it. Long readers can prevent that; then it is retried after further growth, and with erased
+    /// data after the next commit, which the checkpointer ensures.
     fn bound_log(&mut self) {
         let bytes = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         self.counters.log_bytes.store(bytes, Ordering::Relaxed);

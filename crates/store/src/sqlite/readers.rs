@@ -1,5 +1,5 @@
-//! Long reads: a fixed number of threads, each with a connection that it keeps while there is something to
-//! read. So page caches, prepared statements and heaps never outnumber the threads, whatever the load.
+//! Long reads: a fixed number of threads, each with a connection that stays open while there are reads. So page
+//! caches, prepared statements and heaps never outnumber the threads, whatever the load.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Bounded, Connection};
+use super::{Connection, ConnectionLimits};
 use crate::{
     Error, Tx,
     guard::spawn,
@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// Limits of a connection for long reads: a scan gains little from a cache.
-const LONG: Bounded = Bounded { cache_kib: 2 << 10, statements: 64 };
+const LONG: ConnectionLimits = ConnectionLimits { cache_kib: 2 << 10, statements: 64 };
 /// Long reads of background work that run at once.
 const BACKGROUND: usize = 2;
-/// How long an unused connection is kept.
+/// How long an unused connection stays open.
 const IDLE: Duration = Duration::from_mins(1);
 
 struct Reader {
@@ -60,7 +60,7 @@ impl Reader {
                     self.queue.done(waiting.class, false);
                 }
                 Next::Idle => self.connection = None,
-                Next::Over => return,
+                Next::Closed => return,
             }
         }
     }

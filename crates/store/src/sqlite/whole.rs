@@ -10,14 +10,15 @@ use std::{
 use rusqlite::OpenFlags;
 
 use super::Connection;
-use crate::{Error, error::torn, place::Place};
+use crate::{Error, error::torn, location::Place};
 
-/// Checks a file that is not at the recorded place of the installation's. Returns whether it was checked. The time grows with the
-/// file, so each copy is checked once. A file at its recorded place was written by SQLite only, and needs no check.
+/// Checks a file that is not at the recorded location of the installation's. Returns whether it was checked.
+/// The time grows with the file, so each copy is checked once. A file at its recorded location was written only
+/// by SQLite, and needs no check.
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let own = Place::of_file(path)?;
-    let Some((known, checked)) = known_places(connection)? else { return Ok(false) };
-    if known.is(&own) || checked.as_ref().is_some_and(|checked| checked.is(&own)) {
+    let Some((recorded, checked)) = recorded_locations(connection)? else { return Ok(false) };
+    if recorded.is(&own) || checked.as_ref().is_some_and(|checked| checked.is(&own)) {
         return Ok(false);
     }
     tracing::warn!("the database's file is a copy: it is checked whole, which can take a while");
@@ -25,32 +26,32 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
     Ok(true)
 }
 
-/// The recorded place of the installation's file, and the place of the last full check, if known.
-fn known_places(connection: &Connection) -> Result<Option<(Place, Option<Place>)>, Error> {
-    let mut is_there = false;
+/// The recorded location of the installation's file, and the location of the last full check, if known.
+fn recorded_locations(connection: &Connection) -> Result<Option<(Place, Option<Place>)>, Error> {
+    let mut exists = false;
     connection.query("SELECT 1 FROM sqlite_master WHERE name = 'installation'", &[], &mut |_| {
-        is_there = true;
+        exists = true;
         Ok(())
     })?;
-    let mut known = None;
-    if is_there {
+    let mut recorded = None;
+    if exists {
         connection.query("SELECT place, born, checked_place FROM installation", &[], &mut |row| {
             let place = Place { place: row.text(0)?.to_owned(), born: row.optional_text(1)? };
-            known = Some((place, row.optional_text(2)?.as_deref().map(Place::of_text)));
+            recorded = Some((place, row.optional_text(2)?.as_deref().map(Place::of_text)));
             Ok(())
         })?;
     }
-    Ok(known)
+    Ok(recorded)
 }
 
 /// Checks every page, index and reference of a database.
 fn check(raw: &rusqlite::Connection) -> Result<(), Error> {
-    let found: String = raw.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    let result: String = raw.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     let has_orphans = raw.prepare("PRAGMA foreign_key_check")?.exists([])?;
-    match found.as_str() {
+    match result.as_str() {
         "ok" if !has_orphans => Ok(()),
         "ok" => Err(torn("rows refer to rows that are not there")),
-        found => Err(torn(found.lines().next().unwrap_or_default())),
+        result => Err(torn(result.lines().next().unwrap_or_default())),
     }
 }
 
@@ -59,8 +60,8 @@ pub fn check_file(path: &Path) -> Result<(), Error> {
     check(&rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?)
 }
 
-/// Copies a snapshot of a database to a new file, which is readable by its owner only. Concurrent writes do not prolong it. The copy is
-/// not synced.
+/// Copies a snapshot of a database to a new file, which is readable only by its owner. Concurrent writes do not
+/// prolong it. The copy is not synced.
 pub fn back_up(from: &Path, to: &Path) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::Unavailable(format!("{}: {error}", to.display()));
     // created here, because SQLite would create a file that others can read

@@ -49,12 +49,12 @@ fn a_model_is_known_by_its_name_statuses_and_roots() {
     assert_eq!(snapshot.name([1; 16]), None);
     assert_eq!(snapshot.roots([1; 16]).count(), 0);
     assert!(!snapshot.is_undesired([1; 16], now()));
-    let kept = Snapshot::from_bytes(&snapshot.to_bytes()).unwrap();
-    assert_eq!(kept, snapshot);
+    let stored = Snapshot::from_bytes(&snapshot.to_bytes()).unwrap();
+    assert_eq!(stored, snapshot);
 }
 
 #[test]
-fn undesired_statuses() {
+fn undesired_statuses_are_recognized() {
     let service = Service::new();
     for (statuses, undesired) in [
         (&["ATTESTATION_KEY_COMPROMISE"][..], true),
@@ -75,7 +75,7 @@ fn undesired_statuses() {
 }
 
 #[test]
-fn a_status_counts_from_its_date_on() {
+fn a_status_applies_from_its_date_on() {
     let service = Service::new();
     let snapshot = |date: Value| {
         let mut one = entry(ONE, &["REVOKED"]);
@@ -86,15 +86,15 @@ fn a_status_counts_from_its_date_on() {
     assert!(!dated.is_undesired(aaguid(ONE), at("2026-06-01T23:59:59Z")));
     assert!(dated.is_undesired(aaguid(ONE), at("2026-06-02")));
     // the status takes effect, too, in a snapshot stored before that day
-    let kept = Snapshot::from_bytes(&dated.to_bytes()).unwrap();
-    assert!(kept.is_undesired(aaguid(ONE), at("2026-06-02")));
+    let stored = Snapshot::from_bytes(&dated.to_bytes()).unwrap();
+    assert!(stored.is_undesired(aaguid(ONE), at("2026-06-02")));
     for unread in [json!("soon"), json!(20_260_602), json!(null), json!({})] {
         assert!(snapshot(unread.clone()).is_undesired(aaguid(ONE), at("1970-01-02")), "{unread}");
     }
 }
 
 #[test]
-fn two_entries_for_one_make_are_both_true() {
+fn two_entries_for_one_model_both_apply() {
     let snapshot = Service::new().read(&json!([
         {"aaguid": ONE, "statusReports": [{"status": "REVOKED"}]},
         entry(ONE, &["FIDO_CERTIFIED"]),
@@ -132,7 +132,7 @@ fn one_bad_entry_is_counted_and_left_out() {
 }
 
 #[test]
-fn what_speaks_no_fido2_is_counted_alone() {
+fn entries_without_fido2_are_only_counted() {
     let snapshot = Service::new().read(&json!([
         {"aaid": "4e4e#4005", "statusReports": [{"status": "REVOKED"}]},
         {"attestationCertificateKeyIdentifiers": ["7c0903708b87115b0b422def3138c3c864e44573"],
@@ -142,7 +142,7 @@ fn what_speaks_no_fido2_is_counted_alone() {
 }
 
 #[test]
-fn kept_bytes_that_are_none() {
+fn invalid_stored_bytes_are_refused() {
     for bytes in [&b""[..], b"{}", b"null", b"\xff"] {
         assert_eq!(Snapshot::from_bytes(bytes).unwrap_err().kind, Kind::Malformed);
     }
@@ -152,6 +152,6 @@ fn kept_bytes_that_are_none() {
         json!([BASE64_STANDARD.encode(Service::new().root.der())]);
     let bytes = Service::new().read(&json!([one])).to_bytes();
     let text = String::from_utf8(bytes).unwrap().replace("\"roots\":[0]", "\"roots\":[9]");
-    let odd = Snapshot::from_bytes(text.as_bytes()).unwrap();
-    assert_eq!(odd.roots(aaguid(ONE)).count(), 0);
+    let snapshot = Snapshot::from_bytes(text.as_bytes()).unwrap();
+    assert_eq!(snapshot.roots(aaguid(ONE)).count(), 0);
 }

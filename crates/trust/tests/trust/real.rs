@@ -17,13 +17,13 @@ const SHA256_HEX: &str = "c5ed34c817bdc42504cfbb17c31f94eddfa85df2dc6685e9ba9c10
 static TEXT: LazyLock<String> = LazyLock::new(|| {
     let path = unpacked().unwrap_or_else(|| {
         // prints the package's description, for which cargo fetches and unpacks it
-        let told = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["info", "--quiet", "--registry", "crates-io", &format!("{PACKAGE}@{VERSION}")])
-            // outside this workspace, whose lock file does not have the package
+            // outside this workspace, because its lock file does not have the package
             .current_dir(env::temp_dir())
             .output()
             .unwrap();
-        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         unpacked().expect("cargo info unpacks the package")
     });
     let text = fs::read(path).unwrap();
@@ -54,7 +54,7 @@ fn aaguid(text: &str) -> [u8; 16] {
 }
 
 #[test]
-fn it_is_believed_and_read_to_the_end() {
+fn the_text_of_fido_is_accepted_and_fully_read() {
     let snapshot = read_at("2026-03-01").unwrap();
     assert_eq!((snapshot.no, snapshot.next_update), (237, at("2026-04-01")));
     assert_eq!((snapshot.entries, snapshot.models().count(), snapshot.skipped), (440, 293, 0));
@@ -63,9 +63,9 @@ fn it_is_believed_and_read_to_the_end() {
     assert_eq!(snapshot.roots(aaguid("5343502d-5343-5343-6172-644649444f32")).count(), 0);
     assert_eq!(snapshot.models().map(|(model, _)| snapshot.roots(model).count()).sum::<usize>(), 526);
 
-    let kept = snapshot.to_bytes();
-    assert!(kept.len() < 500_000, "{}", kept.len());
-    assert_eq!(Snapshot::from_bytes(&kept).unwrap(), snapshot);
+    let stored = snapshot.to_bytes();
+    assert!(stored.len() < 500_000, "{}", stored.len());
+    assert_eq!(Snapshot::from_bytes(&stored).unwrap(), snapshot);
 
     let yubikey = aaguid("cb69481e-8ff7-4039-93ec-0a2729a154a8");
     assert_eq!(snapshot.name(yubikey), Some("YubiKey 5 Series"));
@@ -80,7 +80,7 @@ fn it_is_believed_and_read_to_the_end() {
 }
 
 #[test]
-fn it_is_believed_as_long_as_its_certificate_says() {
+fn the_text_of_fido_is_accepted_while_its_certificate_is_valid() {
     let refused =
         |moment: Timestamp| verify(&TEXT, &Anchors::pinned(), moment).err().map(|refusal| refusal.kind);
     let (from, to) = (at("2025-07-25T20:40:37Z"), at("2026-08-26T20:40:36Z"));
@@ -90,7 +90,7 @@ fn it_is_believed_as_long_as_its_certificate_says() {
 }
 
 #[test]
-fn it_is_not_believed_when_changed() {
+fn a_changed_text_of_fido_is_refused() {
     let middle = TEXT.len() / 2;
     let mut changed = TEXT.clone();
     let other = if changed[middle..].starts_with('A') { "B" } else { "A" };

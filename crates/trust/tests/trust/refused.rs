@@ -19,7 +19,7 @@ fn kind(result: Result<Snapshot, Refusal>) -> Kind {
 }
 
 #[test]
-fn what_is_signed_well_is_believed() {
+fn a_valid_signature_is_accepted() {
     let service = Service::new();
     let jwt = service.signed(&payload(7));
     let snapshot = service.verify(&jwt).unwrap();
@@ -34,7 +34,7 @@ fn what_is_signed_well_is_believed() {
 }
 
 #[test]
-fn the_root_that_comes_along_changes_nothing() {
+fn a_root_in_the_text_is_not_trusted() {
     let service = Service::new();
     let mut header = service.header("ES256");
     header["x5c"].as_array_mut().unwrap().push(BASE64_STANDARD.encode(service.root.der()).into());
@@ -44,14 +44,14 @@ fn the_root_that_comes_along_changes_nothing() {
 }
 
 #[test]
-fn another_root() {
+fn another_root_is_refused() {
     let jwt = Service::new().signed(&payload(7));
     assert_eq!(kind(verify(&jwt, &Service::new().anchors(), now())), Kind::Certificate);
     assert_eq!(kind(verify(&jwt, &Anchors::pinned(), now())), Kind::Certificate);
 }
 
 #[test]
-fn certificates_out_of_their_time() {
+fn certificates_outside_their_validity_are_refused() {
     let service = Service::new();
     let jwt = service.signed(&payload(7));
     for (moment, word) in [
@@ -67,7 +67,7 @@ fn certificates_out_of_their_time() {
 }
 
 #[test]
-fn another_name() {
+fn another_name_is_refused() {
     let jwt = |params: &CertificateParams| {
         let service = Service::new().certified(params);
         service.verify(&service.signed(&payload(7)))
@@ -83,7 +83,7 @@ fn another_name() {
 }
 
 #[test]
-fn a_certificate_for_another_use() {
+fn a_certificate_for_another_use_is_refused() {
     let mut params = leaf_params(NAME);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::EmailProtection];
     let service = Service::new().certified(&params);
@@ -91,7 +91,7 @@ fn a_certificate_for_another_use() {
 }
 
 #[test]
-fn another_key_or_another_payload() {
+fn another_key_or_another_payload_is_refused() {
     let service = Service::new();
     let jwt = service.signed(&payload(7));
     let (signed, signature) = jwt.rsplit_once('.').unwrap();
@@ -99,8 +99,8 @@ fn another_key_or_another_payload() {
     let other = BASE64_URL_SAFE_NO_PAD.encode(payload(8).to_string());
     assert_eq!(kind(service.verify(&format!("{header}.{other}.{signature}"))), Kind::Signature);
     assert_eq!(kind(service.verify(&format!("{signed}."))), Kind::Signature);
-    let thief = Service::new();
-    let jwt = thief.signed_under(&service.header("ES256"), payload(8).to_string().as_bytes());
+    let attacker = Service::new();
+    let jwt = attacker.signed_under(&service.header("ES256"), payload(8).to_string().as_bytes());
     assert_eq!(kind(service.verify(&jwt)), Kind::Signature);
     // an algorithm of another kind of key
     let jwt = service.signed_under(&service.header("ES384"), payload(8).to_string().as_bytes());
@@ -110,7 +110,7 @@ fn another_key_or_another_payload() {
 }
 
 #[test]
-fn algorithms_without_a_key_pair() {
+fn algorithms_without_a_key_pair_are_refused() {
     let service = Service::new();
     for alg in ["none", "None", "", "HS256", "HS512", "EdDSA", "RS1", "es256"] {
         let header = service.header(alg);
@@ -122,7 +122,7 @@ fn algorithms_without_a_key_pair() {
 }
 
 #[test]
-fn certificates_that_are_missing_or_none() {
+fn missing_or_invalid_certificates_are_refused() {
     let service = Service::new();
     let full = service.header("ES256")["x5c"].clone();
     let many: Vec<_> = std::iter::repeat_n(full[0].clone(), 9).collect();
@@ -141,7 +141,7 @@ fn certificates_that_are_missing_or_none() {
 }
 
 #[test]
-fn extensions_that_must_be_known() {
+fn unknown_critical_extensions_are_refused() {
     let service = Service::new();
     let mut header = service.header("ES256");
     header["crit"] = json!(["b64"]);
@@ -151,7 +151,7 @@ fn extensions_that_must_be_known() {
 }
 
 #[test]
-fn what_is_no_token() {
+fn an_invalid_token_is_refused() {
     let service = Service::new();
     let jwt = service.signed(&payload(7));
     for cut in 0..jwt.len() {
@@ -167,12 +167,12 @@ fn what_is_no_token() {
 }
 
 #[test]
-fn what_is_too_large() {
+fn a_too_large_text_is_refused() {
     assert_eq!(kind(Service::new().verify(&"A".repeat(MAX_BYTES + 1))), Kind::TooLarge);
 }
 
 #[test]
-fn what_is_signed_and_is_no_metadata() {
+fn a_signed_payload_that_is_no_metadata_is_refused() {
     let service = Service::new();
     for payload in [
         "",
@@ -194,10 +194,10 @@ fn what_is_signed_and_is_no_metadata() {
 }
 
 #[test]
-fn numbers_only_grow() {
+fn a_snapshot_is_accepted_only_with_a_higher_number() {
     let service = Service::new();
     let snapshot = service.verify(&service.signed(&payload(7))).unwrap();
-    for (current, step) in [
+    for (current, order) in [
         (None, SnapshotOrder::Newer),
         (Some(6), SnapshotOrder::Newer),
         (Some(-1), SnapshotOrder::Newer),
@@ -205,6 +205,6 @@ fn numbers_only_grow() {
         (Some(8), SnapshotOrder::Older),
         (Some(i64::MAX), SnapshotOrder::Older),
     ] {
-        assert_eq!(accepts(current, &snapshot), step, "{current:?}");
+        assert_eq!(accepts(current, &snapshot), order, "{current:?}");
     }
 }

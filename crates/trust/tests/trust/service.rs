@@ -79,7 +79,7 @@ impl Service {
     pub fn signed_under(&self, header: &Value, payload: &[u8]) -> String {
         let text = unsigned(header, payload);
         let key = self.key.serialize_der();
-        let chance = SystemRandom::new();
+        let random = SystemRandom::new();
         let scheme: Option<&'static dyn RsaEncoding> = match header["alg"].as_str() {
             Some("RS256") => Some(&RSA_PKCS1_SHA256),
             Some("PS256") => Some(&RSA_PSS_SHA256),
@@ -88,11 +88,11 @@ impl Service {
         let signature = if let Some(scheme) = scheme {
             let key = RsaKeyPair::from_pkcs8(&key).unwrap();
             let mut signature = vec![0; key.public_modulus_len()];
-            key.sign(scheme, &chance, text.as_bytes(), &mut signature).unwrap();
+            key.sign(scheme, &random, text.as_bytes(), &mut signature).unwrap();
             signature
         } else {
             let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &key).unwrap();
-            key.sign(&chance, text.as_bytes()).unwrap().as_ref().to_vec()
+            key.sign(&random, text.as_bytes()).unwrap().as_ref().to_vec()
         };
         format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
@@ -115,7 +115,7 @@ pub fn unsigned(header: &Value, payload: &[u8]) -> String {
 fn office_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    // a name of its own for each, as chains are found by name
+    // a name of its own for each, because chains are matched by name
     let name = format!("office {:?}", std::time::Instant::now());
     params.distinguished_name.push(rcgen::DnType::CommonName, name);
     params

@@ -53,7 +53,7 @@ fn get(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     feed::read(call, tx, trail, &[])
 }
 
-/// The action that answers what changed of a resource behind a cursor.
+/// The action that returns the changes of a resource after a cursor.
 pub const fn changes(form: &'static JsonForm) -> Action {
     Action::Custom(feed::reading(read_changes).replying(Reply::Json(form)))
 }

@@ -1,4 +1,4 @@
-//! Where events of a user store are sent.
+//! Event subscriptions: webhooks for the events of a user store.
 
 use chancery_record::Field;
 use chancery_resource::{
@@ -19,12 +19,12 @@ pub static EVENT_SUBSCRIPTION: Shape =
         .after_write(keep_places)
         .named_events(NAMED_EVENTS);
 
-/// The shape of what came of their deliveries.
+/// The shape of the deliveries of a subscription.
 static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>("EventDelivery", DELIVERIES[1], Reach::Store)
     .belonging(&[Parent::new(EventDelivery::EVENT_SUBSCRIPTION_ID, &EVENT_SUBSCRIPTION)]);
 
-/// The most of a store.
-const MOST: usize = 100;
+/// The maximum number of event subscriptions of a store.
+const MAX_SUBSCRIPTIONS: usize = 100;
 
 fn check(
     writer: Writer<'_>,
@@ -45,8 +45,8 @@ fn check(
     }
     let created = rows.iter().filter(|row| row.was.is_none()).count();
     let text = "SELECT count(*) FROM event_subscription WHERE store = ?1";
-    let there = tx.one(text, &[writer.context.scope.store().into()], |row| row.int(0))?.unwrap_or(0);
-    if created > 0 && usize::try_from(there).unwrap_or(MOST) + created > MOST {
+    let existing = tx.one(text, &[writer.context.scope.store().into()], |row| row.int(0))?.unwrap_or(0);
+    if created > 0 && usize::try_from(existing).unwrap_or(MAX_SUBSCRIPTIONS) + created > MAX_SUBSCRIPTIONS {
         let detail = "would be one more than the 100 that a user store has";
         wrong(0, ProblemKind::Conflict, EventSubscription::NAME.field(), detail);
     }
@@ -61,7 +61,7 @@ pub static OPERATIONS: [Op; 9] = added(standard!(
     UserStore,
     &EVENT_SUBSCRIPTION
 ));
-/// Those beyond the standard pattern.
+/// Operations beyond the standard ones.
 pub static MORE: [Op; 5] = event_subscription_operations!(
     "/administration/EventSubscription",
     UserStore,

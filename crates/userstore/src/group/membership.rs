@@ -1,4 +1,4 @@
-//! The graph of groups: no group inside itself, none nested too deeply; memberships at any depth.
+//! The graph of groups: no cycles, limited nesting; memberships at any depth.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,21 +8,21 @@ use chancery_resource::{Answer, Call, NewLinks, Problem, Sql, Tx, find_row, list
 use super::GROUP;
 use crate::user::USER;
 
-/// The most levels that groups may nest.
+/// The maximum depth of nested groups.
 const MAX_NESTING: i64 = 100;
 
-/// Refuses new parents of a group that are the group itself or below it, or that nest it too deeply.
+/// Refuses new parents of a group that would close a cycle, or nest too deeply.
 pub fn guard_parents(tx: &mut Tx<'_>, parents: &NewLinks<'_>) -> Result<(), Problem> {
     let below = reach(tx, &[parents.row], Direction::Down)?;
     let above = reach(tx, parents.others, Direction::Up)?;
-    judge(&below, &above, parents.others)
+    check_links(&below, &above, parents.others)
 }
 
-/// Refuses new members of a group that are the group itself or above it, or that nest too deeply.
+/// Refuses new members of a group that would close a cycle, or nest too deeply.
 pub fn guard_members(tx: &mut Tx<'_>, members: &NewLinks<'_>) -> Result<(), Problem> {
     let above = reach(tx, &[members.row], Direction::Up)?;
     let below = reach(tx, members.others, Direction::Down)?;
-    judge(&above, &below, members.others)
+    check_links(&above, &below, members.others)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum Direction {
     Down,
 }
 
-/// The groups that some groups reach, themselves included, each with the length of the longest path.
+/// The groups reachable from some groups, themselves included, each with the length of the longest path.
 type Reached = Vec<(i64, i64)>;
 
 fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached, Problem> {
@@ -59,25 +59,25 @@ fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached,
     Ok(depths(&links))
 }
 
-/// The groups that are next to each group in one direction.
+/// The adjacent groups of each group in one direction.
 type Links = HashMap<i64, HashSet<i64>>;
 
-/// The length of the longest path to each group. Each link is followed once: of the paths between groups that all link to
-/// each other there are more than anybody could count.
+/// The length of the longest path to each group. Each link is followed once: the number of paths between groups that all link to
+/// each other grows exponentially.
 fn depths(links: &Links) -> Reached {
-    let mut open: HashMap<i64, usize> = HashMap::new();
+    let mut incoming: HashMap<i64, usize> = HashMap::new();
     for next in links.values().flatten() {
-        *open.entry(*next).or_default() += 1;
+        *incoming.entry(*next).or_default() += 1;
     }
     let mut longest: HashMap<i64, i64> = links.keys().map(|rid| (*rid, 0)).collect();
-    let mut ready: Vec<i64> = links.keys().copied().filter(|rid| !open.contains_key(rid)).collect();
+    let mut ready: Vec<i64> = links.keys().copied().filter(|rid| !incoming.contains_key(rid)).collect();
     while let Some(rid) = ready.pop() {
         let depth = longest.get(&rid).copied().unwrap_or(0) + 1;
         for next in links.get(&rid).into_iter().flatten() {
             longest.entry(*next).and_modify(|known| *known = depth.max(*known)).or_insert(depth);
-            if let Some(left) = open.get_mut(next) {
-                *left -= 1;
-                if *left == 0 {
+            if let Some(remaining) = incoming.get_mut(next) {
+                *remaining -= 1;
+                if *remaining == 0 {
                     ready.push(*next);
                 }
             }
@@ -86,16 +86,16 @@ fn depths(links: &Links) -> Reached {
     longest.into_iter().collect()
 }
 
-/// Refuses new links between the groups on one side and those on the other if they close a circle or nest
+/// Refuses new links between the groups on one side and those on the other if they close a cycle or nest
 /// too deeply. `linked`: the groups on the other side that get a link.
-fn judge(ours: &Reached, theirs: &Reached, linked: &[i64]) -> Result<(), Problem> {
-    if ours.iter().any(|(rid, _)| linked.contains(rid)) {
+fn check_links(one_side: &Reached, other_side: &Reached, linked: &[i64]) -> Result<(), Problem> {
+    if one_side.iter().any(|(rid, _)| linked.contains(rid)) {
         return Err(Problem::conflict(
             "This would put a group inside itself. Remove the link that leads back first.",
         ));
     }
     let longest = |reached: &Reached| reached.iter().map(|(_, depth)| *depth).max().unwrap_or(0);
-    if longest(ours) + longest(theirs) + 1 > MAX_NESTING {
+    if longest(one_side) + longest(other_side) + 1 > MAX_NESTING {
         return Err(Problem::invalid(format!(
             "Groups nest at most {MAX_NESTING} levels deep. Link them to a group further up."
         )));
@@ -140,16 +140,16 @@ mod tests {
     use super::{Links, depths};
 
     #[test]
-    fn the_longest_path_counts() {
+    fn depths_are_those_of_the_longest_paths() {
         // 1 -> 2 -> 3, and 1 -> 3
         let links = Links::from([(1, [2, 3].into()), (2, [3].into()), (3, [].into())]);
-        let mut found = depths(&links);
-        found.sort_unstable();
-        assert_eq!(found, [(1, 0), (2, 1), (3, 2)]);
+        let mut lengths = depths(&links);
+        lengths.sort_unstable();
+        assert_eq!(lengths, [(1, 0), (2, 1), (3, 2)]);
     }
 
     #[test]
-    fn groups_that_all_link_are_walked_once() {
+    fn each_link_of_a_dense_graph_is_walked_once() {
         let links: Links = (0..100).map(|rid| (rid, (rid + 1..100).collect())).collect();
         assert_eq!(depths(&links).iter().map(|(_, depth)| *depth).max(), Some(99));
     }

@@ -35,8 +35,8 @@ record! {
     }
 }
 
-/// What of a group is protected where it gives its members a role. Its name is not. To set its members as they are is
-/// no act: whoever synchronizes does so.
+/// The protected fields of a group with a role: all but its name. Setting its members without a change is
+/// allowed, because every synchronization does so.
 static PROTECTION: Protection =
     Protection::new(roles_of_groups, CarriedBy::Itself, &[Group::NAME.field()], Links::AllBut(&[]));
 

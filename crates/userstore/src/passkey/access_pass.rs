@@ -1,4 +1,4 @@
-//! Temporary access passes: a value that lets a user in once, or for a while. Only its digest is
+//! Temporary access passes: a value with which a user can sign in once, or for a while. Only its digest is
 //! stored.
 
 use chancery_credential::typed::read_code;
@@ -18,7 +18,7 @@ use super::event::{self, EventType};
 use crate::{
     UserId,
     password::{by_login, options},
-    user::{USER, UserForUpdate, begin_attempt, still_counts},
+    user::{USER, UserForUpdate, begin_attempt, is_still_valid},
 };
 
 id_types! {
@@ -27,17 +27,17 @@ id_types! {
 }
 
 choice_types! {
-    /// Where a pass stands.
+    /// The status of a pass.
     PassStatus {
-        /// It serves later.
+        /// It is not valid yet.
         NotYetValid,
-        /// It serves.
+        /// It is valid.
         Active,
-        /// It served once, and no more.
+        /// It was used, once.
         Used,
-        /// Its time is over.
+        /// It expired.
         Expired,
-        /// It was taken back.
+        /// It was revoked.
         Revoked,
     }
 }
@@ -186,7 +186,7 @@ pub static OPERATIONS: &[Op] = &[
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const MINUTE: i64 = 60_000;
 
-fn make_value(length: usize) -> Secret {
+fn generate_value(length: usize) -> Secret {
     let letters = random::<64>();
     let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).copied().unwrap_or(b'A');
     Secret::new(letters.iter().take(length).map(letter).collect::<Vec<u8>>())
@@ -194,17 +194,17 @@ fn make_value(length: usize) -> Secret {
 
 /// The digest of a value, as a person may type it.
 fn digest(context: &Context, user: Uuid, value: &[u8]) -> Vec<u8> {
-    let meant = Secret::new(read_code(&String::from_utf8_lossy(value)));
-    context.app.master.digest(&format!("temporary-access-pass/{user}"), meant.expose())
+    let normalized = Secret::new(read_code(&String::from_utf8_lossy(value)));
+    context.app.master.digest(&format!("temporary-access-pass/{user}"), normalized.expose())
 }
 
-/// The user that a body names.
+/// The user in a body.
 pub fn user_in_body(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<UserForUpdate, Problem> {
     match load(context, tx, &USER, None, Value::Id(user.0)) {
         Err(problem) if problem.status() == 404 => {
             Err(Problem::wrong_field(NewPass::USER_ID, "names no user of this store"))
         }
-        found => found.and_then(UserForUpdate::new),
+        loaded => loaded.and_then(UserForUpdate::new),
     }
 }
 
@@ -214,23 +214,25 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) {
         return Err(Problem::conflict("The store's option TemporaryAccessPassEnabled is off."));
     }
-    let most = options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_MAX_LIFETIME);
+    let max_lifetime = options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_MAX_LIFETIME);
     let lifetime = match form.lifetime_minutes {
         Some(minutes) => minutes.saturating_mul(MINUTE),
-        None => options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_DEFAULT_LIFETIME).min(most),
+        None => options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_DEFAULT_LIFETIME).min(max_lifetime),
     };
-    if lifetime < MINUTE || lifetime > most {
-        let detail =
-            format!("must be from 1 to {}, the store's TemporaryAccessPassMaxLifetime", most / MINUTE);
+    if lifetime < MINUTE || lifetime > max_lifetime {
+        let detail = format!(
+            "must be from 1 to {}, the store's TemporaryAccessPassMaxLifetime",
+            max_lifetime / MINUTE
+        );
         return Err(Problem::wrong_field(NewPass::LIFETIME_MINUTES, detail));
     }
-    let found = user_in_body(&call.context, tx, form.user_id)?;
+    let loaded = user_in_body(&call.context, tx, form.user_id)?;
     let valid_from = form.valid_from.unwrap_or(call.context.now).max(call.context.now);
     let length = usize::try_from(options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_LENGTH)).unwrap_or(12);
-    let value = make_value(length);
+    let value = generate_value(length);
     let pass = TemporaryAccessPass {
         id: PassId(call.context.new_id()),
-        user_id: found.user.id,
+        user_id: loaded.user.id,
         created_on: call.context.now,
         valid_from,
         expires_on: valid_from.plus(lifetime),
@@ -240,12 +242,12 @@ fn issue(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         status: PassStatus::Active,
         used_on: None,
         created_by_actor_id: call.context.actor,
-        digest: Bytes(digest(&call.context, found.user.id.0, value.expose())),
+        digest: Bytes(digest(&call.context, loaded.user.id.0, value.expose())),
     };
     let id = pass.id.0;
     let values = new_row(&call.context, &ACCESS_PASS, None, pass.into_values())?;
     insert(&call.context, tx, &ACCESS_PASS, None, &values)?;
-    event::record(&call.context, tx, found.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
+    event::record(&call.context, tx, loaded.user.id, EventType::TemporaryAccessPassIssued, None, None)?;
     // read again, since the view derives the status that a list would show
     let stored = load(&call.context, tx, &ACCESS_PASS, None, Value::Id(id))?;
     chancery_resource::write_stored(call, tx, &ACCESS_PASS, &stored)?;
@@ -291,11 +293,8 @@ pub fn revoke_passes(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result
     revoke_rows(context, tx, &open)
 }
 
-/// Revokes some of the passes of a user store that are good or will be, as a restore ends them; how many. Fewer than 512: there
+/// Revokes up to 512 passes of a user store that are valid or will be, after a restore; returns their number. Fewer than 512: there
 /// are no more.
-///
-/// # Errors
-/// The store's.
 pub fn revoke_open_passes(context: &Context, tx: &mut Tx<'_>) -> Result<usize, Problem> {
     let mut open = Vec::new();
     let text = "SELECT rid FROM temporary_access_pass WHERE store = ?1 AND status = 'Active' AND expires_on > ?2 \
@@ -324,7 +323,7 @@ fn revoke_rows(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), P
     Ok(())
 }
 
-/// Redeems a pass. Attempts count towards the locks as those at a password do.
+/// Redeems a pass. Attempts count towards the locks like attempts at a password.
 fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: Redemption = read_form(call)?;
     let refused = || {
@@ -335,7 +334,7 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let known = by_login(&call.context, tx, form.login_name.as_str())?;
     let Some(attempt) = begin_attempt(&call.context, tx, known)? else {
-        // nobody costs as much
+        // takes as long for an unknown user
         find(&call.context, tx, Uuid::nil(), &form.value.0)?;
         return Ok(Answer::refusing(refused()));
     };
@@ -350,14 +349,11 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(answer_form(call, Entry { user_id: user, temporary_access_pass_id: PassId(id), redeemed_on }))
 }
 
-/// Notes that a pass was used; one that serves once is used up.
-///
-/// # Errors
-/// Those of the store.
+/// Records the use of a pass; a one-time pass is used up.
 pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> Result<(), Problem> {
     let was = load(context, tx, &ACCESS_PASS, None, Value::Id(id))?;
     let mut pass = TemporaryAccessPass::from_values(was.values.clone())?;
-    // each use is told, also two within a millisecond
+    // each use is audited, also two within a millisecond
     pass.used_on = Some(pass.used_on.map_or(context.now, |before| context.now.max(Timestamp(before.0 + 1))));
     if pass.is_one_time_use {
         pass.status = PassStatus::Used;
@@ -368,40 +364,34 @@ pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> R
 }
 
 /// The passes of a user that are valid at a time.
-const GOOD: &str = "SELECT id, digest, created_by_actor_id FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
+const VALID_PASSES: &str = "SELECT id, digest, created_by_actor_id FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
     AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
 
-/// Whether the user has a pass that is valid now, and passes are on.
-///
-/// # Errors
-/// Those of the store.
+/// Whether the user has a pass that is valid now, and passes are enabled.
 pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool, Problem> {
     let parameters = [context.scope.store().into(), user.0.into(), context.now.0.into()];
-    let is_on = options(context)?.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED);
-    Ok(is_on && tx.one(GOOD, &parameters, |_| Ok(()))?.is_some())
+    let is_enabled = options(context)?.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED);
+    Ok(is_enabled && tx.one(VALID_PASSES, &parameters, |_| Ok(()))?.is_some())
 }
 
-/// The user's pass with this value, if it is valid now and passes are on. One that somebody made who holds less than the user
-/// carries now is none: it may have been made before the user got a role.
-///
-/// # Errors
-/// Those of the store.
+/// The user's pass with this value, if it is valid now and passes are enabled. A pass of a creator who holds less than the user
+/// carries now is not valid: it may have been created before the user got a role.
 pub fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, value: &Secret) -> Result<Option<Uuid>, Problem> {
     if !options(context)?.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED) {
         return Ok(None);
     }
-    let wanted = Secret::new(digest(context, user, value.expose()));
-    let mut right = None;
+    let expected = Secret::new(digest(context, user, value.expose()));
+    let mut matching = None;
     let parameters = [context.scope.store().into(), user.into(), context.now.0.into()];
-    tx.query(GOOD, &parameters, |row: &Row<'_>| {
-        if wanted.matches(row.bytes(1)?) {
-            right = Some((row.id(0)?, row.optional_id(2)?));
+    tx.query(VALID_PASSES, &parameters, |row: &Row<'_>| {
+        if expected.matches(row.bytes(1)?) {
+            matching = Some((row.id(0)?, row.optional_id(2)?));
         }
         Ok(())
     })?;
-    Ok(match right {
-        Some((_, Some(maker))) if !still_counts(context, tx, UserId(user), Some(maker))? => None,
-        // the server itself makes the first administrator's
-        right => right.map(|(id, _)| id),
+    Ok(match matching {
+        Some((_, Some(creator))) if !is_still_valid(context, tx, UserId(user), Some(creator))? => None,
+        // the server itself creates the pass of the first administrator
+        matching => matching.map(|(id, _)| id),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chancery_resource::{Context, Problem, StoreError, Tx};
 use chancery_trust::Snapshot;
 
-/// The snapshot in use, if there is one. The store's options say which one that is, as of the same
+/// The snapshot in use, if there is one. The store's options name it, as of the same
 /// security epoch.
 pub fn snapshot(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapshot>>, Problem> {
     let Some(number) = context.scope.of_store()?.metadata else { return Ok(None) };
@@ -14,7 +14,7 @@ pub fn snapshot(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Arc<Snapsho
     }
     let text = "SELECT content FROM passkey_trust_snapshot WHERE source = 'mds' AND snapshot_number = ?1";
     let snapshot = tx.one(text, &[number.into()], |row| Ok(row.bytes(0)?.to_vec()))?;
-    // a newer snapshot replaced it, so the epoch that this call began in is over
+    // a newer snapshot replaced it, so the epoch of this call has ended
     let snapshot = snapshot.ok_or(StoreError::Stale)?;
     let snapshot = Snapshot::from_bytes(&snapshot).map_err(|refusal| StoreError::Internal(refusal.detail))?;
     let snapshot = Arc::new(snapshot);

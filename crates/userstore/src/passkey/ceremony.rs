@@ -26,10 +26,10 @@ use crate::{
     user::{USER, UserForUpdate},
 };
 
-/// How long a ceremony may take, in milliseconds.
+/// The lifetime of a ceremony, in milliseconds.
 const LIFETIME: i64 = 5 * 60 * 1000;
-/// The most passkeys of one user.
-const MOST: usize = 100;
+/// The maximum number of passkeys of one user.
+const MAX_PASSKEYS: usize = 100;
 
 record! {
     /// Who is to be authenticated.
@@ -54,7 +54,7 @@ record! {
 pub static START: BodyForm = BodyForm::of::<StartAuthentication>("PasskeyAuthenticationStart");
 pub static AUTHENTICATED: BodyForm = BodyForm::of::<AuthenticatedPasskey>("PasskeyAuthenticated");
 
-/// A refusal as a problem. It names the proof that is wrong: only the client that made it can mend that.
+/// A refusal as a problem. It names the invalid proof: only the client can correct it.
 fn refuse(refusal: &Refusal) -> Problem {
     match refusal.kind {
         Kind::Disabled | Kind::AlreadyRegistered => Problem::conflict(refusal.detail.clone()),
@@ -66,7 +66,7 @@ fn associated_data(id: Uuid) -> String {
     format!("passkey_ceremony/{id}")
 }
 
-/// Stores a ceremony's state, sealed, and answers with what the client needs.
+/// Stores a ceremony's state, sealed, and responds with the options for the client.
 fn begin(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -94,15 +94,15 @@ fn begin(
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Removes a ceremony and returns its user and state: it is finished once, whatever the outcome.
+/// Deletes a ceremony and returns its user and state: it is finished once, whatever the outcome.
 fn take(
     context: &Context,
     tx: &mut Tx<'_>,
     id: &str,
     is_registration: bool,
 ) -> Result<(Option<i64>, Vec<u8>), Problem> {
-    let gone = || Problem::not_found("ceremony, or it was finished or took too long");
-    let id = parse_id(id).ok_or_else(gone)?;
+    let not_found = || Problem::not_found("ceremony, or it was finished or took too long");
+    let id = parse_id(id).ok_or_else(not_found)?;
     let text = StateTable::PasskeyCeremony.delete(
         "WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
                 RETURNING user_rid, state, expires_on",
@@ -112,46 +112,47 @@ fn take(
         let user = if row.is_null(0)? { None } else { Some(row.int(0)?) };
         Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
     };
-    let (user, state, end) = tx.returning(&text, &parameters, read)?.ok_or_else(gone)?;
-    let state = context.app.master.open(&associated_data(id), &state).ok_or_else(gone)?;
-    if end <= context.now.0 { Err(gone()) } else { Ok((user, state.expose().to_vec())) }
+    let (user, state, end) = tx.returning(&text, &parameters, read)?.ok_or_else(not_found)?;
+    let state = context.app.master.open(&associated_data(id), &state).ok_or_else(not_found)?;
+    if end <= context.now.0 { Err(not_found()) } else { Ok((user, state.expose().to_vec())) }
 }
 
 /// A stored passkey, with its row.
-struct Kept {
+struct StoredPasskey {
     row: StoredRow,
     credential: Credential,
 }
 
 /// The passkeys of a user.
 pub fn of_user(tx: &mut Tx<'_>, user: i64) -> Result<Vec<Credential>, Problem> {
-    let text = format!("SELECT kept FROM passkey_credential WHERE user_rid = ?1 ORDER BY rid LIMIT {MOST}");
-    let mut kept = Vec::new();
+    let text =
+        format!("SELECT kept FROM passkey_credential WHERE user_rid = ?1 ORDER BY rid LIMIT {MAX_PASSKEYS}");
+    let mut stored = Vec::new();
     tx.query(&text, &[user.into()], |row| {
-        kept.push(row.bytes(0)?.to_vec());
+        stored.push(row.bytes(0)?.to_vec());
         Ok(())
     })?;
-    kept.iter().map(|bytes| open(bytes)).collect()
+    stored.iter().map(|bytes| open(bytes)).collect()
 }
 
 /// Decodes a stored passkey. If that fails, it is an internal error and not the caller's mistake.
-fn open(kept: &[u8]) -> Result<Credential, Problem> {
+fn open(stored: &[u8]) -> Result<Credential, Problem> {
     let broken =
         |refusal: Refusal| StoreError::Internal(format!("a kept passkey cannot be read: {}", refusal.detail));
-    Ok(Credential::from_bytes(kept).map_err(broken)?)
+    Ok(Credential::from_bytes(stored).map_err(broken)?)
 }
 
 pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = UserForUpdate::in_path(call, tx)?;
+    let loaded = UserForUpdate::in_path(call, tx)?;
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
     let existing: Vec<Vec<u8>> = of_user(tx, owner.rid)?.into_iter().map(|one| one.id).collect();
-    if existing.len() >= MOST {
-        return Err(Problem::conflict(format!("A user has at most {MOST} passkeys.")));
+    if existing.len() >= MAX_PASSKEYS {
+        return Err(Problem::conflict(format!("A user has at most {MAX_PASSKEYS} passkeys.")));
     }
     let person = Person {
-        id: found.user.id.0,
-        login_name: found.user.login_name.as_str().to_owned(),
-        display_name: display_name(&found.user),
+        id: loaded.user.id.0,
+        login_name: loaded.user.login_name.as_str().to_owned(),
+        display_name: display_name(&loaded.user),
     };
     let policy = policy(&call.context)?;
     let started = chancery_passkey::start_registration(&policy, &person, &existing);
@@ -159,7 +160,7 @@ pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Pr
     begin(call, tx, Some(owner.rid), true, &started)
 }
 
-/// The outcome of verifying a registration.
+/// The result of verifying a registration.
 type Registered = Result<Credential, Refusal>;
 
 pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -180,16 +181,16 @@ pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, P
         Ok(credential) => credential,
         Err(refusal) => return Ok(Answer::refusing(refuse(refusal))),
     };
-    let values = keep(&call.context, tx, &owner, credential)?;
+    let values = store(&call.context, tx, &owner, credential)?;
     write_stored(call, tx, &PASSKEY, &StoredRow { rid: 0, last_entry: 0, values, owner: Some(owner) })?;
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// Keeps a passkey that its user's authenticator made.
+/// Stores a new passkey.
 ///
 /// # Errors
-/// Those of the store; a conflict where it is there already.
-pub fn keep(
+/// A conflict if it exists already.
+pub fn store(
     context: &Context,
     tx: &mut Tx<'_>,
     owner: &OwnerRow,
@@ -227,11 +228,11 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
     let policy = policy(&call.context)?;
     let (mut user, mut allowed) = (None, None);
     if let Some(name) = form.login_name {
-        // an unknown login name gets a ceremony that nobody can finish, so that the answer does not differ
+        // an unknown login name gets a ceremony that cannot be finished, so that the response does not differ
         let known = by_login(&call.context, tx, name.as_str())?;
         let mut credentials = Vec::new();
-        if let Some(found) = known {
-            let owner = find_owner(&call.context, tx, &USER, found.user.id.0)?;
+        if let Some(loaded) = known {
+            let owner = find_owner(&call.context, tx, &USER, loaded.user.id.0)?;
             credentials = of_user(tx, owner.rid)?;
             user = Some(owner.rid);
         }
@@ -242,11 +243,11 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
     begin(call, tx, user, false, &started)
 }
 
-/// The outcome of verifying an authentication: the passkey, its user, and the proof.
+/// The result of verifying an assertion: the passkey, its user, and the proof.
 pub struct Proved {
     id: Uuid,
     user: Uuid,
-    used: Result<AuthenticationResult, Refusal>,
+    result: Result<AuthenticationResult, Refusal>,
 }
 
 impl Proved {
@@ -266,16 +267,16 @@ pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer,
 fn check(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (expected, state) = take(&call.context, tx, call.request.parameter(0), false)?;
     let answer = answer(call)?;
-    let shown = match recognize(&call.context, tx, answer)? {
-        Ok(Some(shown)) if expected.is_none_or(|expected| expected == shown.user_rid) => shown,
+    let assertion = match recognize(&call.context, tx, answer)? {
+        Ok(Some(assertion)) if expected.is_none_or(|expected| expected == assertion.user_rid) => assertion,
         Ok(_) => return Ok(Answer::refusing(Problem::invalid("The passkey is not known here."))),
         Err(refusal) => return Ok(Answer::refusing(refuse(&refusal))),
     };
-    Ok(Answer::after(Work::new(Purpose::Passkey, move || shown.verify(&state))))
+    Ok(Answer::after(Work::new(Purpose::Passkey, move || assertion.verify(&state))))
 }
 
-/// What an authenticator answered, with the passkey that it is of.
-pub struct Shown {
+/// An assertion of an authenticator, with its passkey.
+pub struct Assertion {
     user_rid: i64,
     user: Uuid,
     passkey: Uuid,
@@ -286,15 +287,15 @@ pub struct Shown {
     now: Timestamp,
 }
 
-/// Finds the passkey of the store that an answer is of; `None` where there is none.
+/// Finds the passkey of an assertion in the store; `None` if it is unknown.
 ///
 /// # Errors
-/// Those of the store; within, why the answer cannot be read.
+/// The inner error: the assertion cannot be read.
 pub fn recognize(
     context: &Context,
     tx: &mut Tx<'_>,
     answer: Json,
-) -> Result<Result<Option<Shown>, Refusal>, Problem> {
+) -> Result<Result<Option<Assertion>, Refusal>, Problem> {
     let id = match chancery_passkey::credential_id_of(&answer) {
         Ok(id) => id,
         Err(refusal) => return Ok(Err(refusal)),
@@ -306,34 +307,34 @@ pub fn recognize(
     else {
         return Ok(Ok(None));
     };
-    let kept = find(context, tx, user, passkey)?;
+    let stored = find(context, tx, user, passkey)?;
     let (policy, snapshot) = (policy(context)?, authenticator_model::snapshot(context, tx)?);
-    let (credential, now) = (kept.credential, context.now);
-    Ok(Ok(Some(Shown { user_rid, user, passkey, credential, policy, snapshot, answer, now })))
+    let (credential, now) = (stored.credential, context.now);
+    Ok(Ok(Some(Assertion { user_rid, user, passkey, credential, policy, snapshot, answer, now })))
 }
 
-impl Shown {
-    /// Verifies the answer.
+impl Assertion {
+    /// Verifies the assertion.
     pub fn verify(&self, state: &[u8]) -> Proved {
         let models = AuthenticatorModels::new(self.snapshot.as_deref(), self.now);
-        let used = chancery_passkey::finish_authentication(
+        let result = chancery_passkey::finish_authentication(
             &self.policy,
             models,
             state,
             &self.answer,
             &self.credential,
         );
-        Proved { id: self.passkey, user: self.user, used }
+        Proved { id: self.passkey, user: self.user, result }
     }
 }
 
-fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<Kept, Problem> {
+fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result<StoredPasskey, Problem> {
     let owner = find_owner(context, tx, &USER, user)?;
     let sql = select_of(context, &PASSKEY, &owner).push(" AND t.id = ").bind(passkey);
     let row = load_by(context, tx, &PASSKEY, Some(&owner), &sql)?;
     let record = PasskeyCredential::from_values(row.values.clone())?;
     let credential = open(&record.kept.0)?;
-    Ok(Kept { row, credential })
+    Ok(StoredPasskey { row, credential })
 }
 
 /// Records the outcome of an authentication.
@@ -350,36 +351,33 @@ fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, P
     ))
 }
 
-/// A passkey that was used.
-pub struct Used {
+/// A used passkey.
+pub struct UsedPasskey {
     /// The passkey.
     pub passkey: Uuid,
     /// Whether it verified its user.
     pub user_verified: bool,
-    /// Whether its key is known not to leave a piece of hardware.
+    /// Whether its key is known to be bound to hardware.
     pub is_hardware: bool,
 }
 
-/// Notes that a passkey was used, or why that is refused. Who is locked for a while may use one if `opens_lock`.
-///
-/// # Errors
-/// Those of the store.
+/// Records the use of a passkey, or the reason of a refusal. A temporarily locked user may use one if `opens_lock`.
 pub fn note_use(
     context: &Context,
     tx: &mut Tx<'_>,
     proved: &Proved,
     opens_lock: bool,
-) -> Result<Result<Used, Problem>, Problem> {
-    let kept = find(context, tx, proved.user, proved.id)?;
+) -> Result<Result<UsedPasskey, Problem>, Problem> {
+    let stored = find(context, tx, proved.user, proved.id)?;
     let user = UserId(proved.user);
     let note = |tx: &mut Tx<'_>, kind: EventType, detail: Option<&str>| {
         event::record(context, tx, user, kind, Some(proved.id), detail)
     };
-    let proof = match &proved.used {
+    let proof = match &proved.result {
         Ok(proof) => proof,
         Err(refusal) => {
             if refusal.kind == Kind::SignCount {
-                suspect_clone(context, tx, &kept.row)?;
+                suspect_clone(context, tx, &stored.row)?;
                 note(tx, EventType::PasskeyCloneSuspected, Some(&refusal.detail))?;
             } else {
                 note(tx, EventType::PasskeyAuthenticationFailed, Some(&refusal.detail))?;
@@ -388,20 +386,20 @@ pub fn note_use(
         }
     };
     let key = Value::Id(proved.user);
-    let found = UserForUpdate::new(chancery_resource::load(context, tx, &USER, None, key)?)?;
-    let lockout = found.user.lockout();
+    let loaded = UserForUpdate::new(chancery_resource::load(context, tx, &USER, None, key)?)?;
+    let lockout = loaded.user.lockout();
     let is_locked = lockout.is_shut() || (!opens_lock && lockout.is_shut_until(context.now));
-    if !found.user.is_admitted(context.now) || is_locked {
+    if !loaded.user.is_admitted(context.now) || is_locked {
         note(tx, EventType::PasskeyAuthenticationFailed, Some("the user is inactive or locked"))?;
         return Ok(Err(Problem::invalid("The user's state does not let the user sign in now.")));
     }
-    // of two answers with one count, one comes from a copy: the row decides which is first
-    if proof.sign_count != 0 && proof.sign_count <= kept.credential.sign_count {
-        suspect_clone(context, tx, &kept.row)?;
+    // of two assertions with one count, one comes from a copy: the row decides which is first
+    if proof.sign_count != 0 && proof.sign_count <= stored.credential.sign_count {
+        suspect_clone(context, tx, &stored.row)?;
         note(tx, EventType::PasskeyCloneSuspected, None)?;
         return Ok(Err(Problem::invalid("The passkey's count of uses went backwards.")));
     }
-    let Kept { row, mut credential } = kept;
+    let StoredPasskey { row, mut credential } = stored;
     let snapshot = authenticator_model::snapshot(context, tx)?;
     let is_hardware = credential.is_hardware(AuthenticatorModels::new(snapshot.as_deref(), context.now));
     credential.sign_count = proof.sign_count;
@@ -412,10 +410,10 @@ pub fn note_use(
     record.last_used_on = Some(context.now);
     update_unversioned(context, tx, &PASSKEY, &row, &record.into_values(), AuditAction::Silent)?;
     note(tx, EventType::PasskeyUsed, None)?;
-    Ok(Ok(Used { passkey: proved.id, user_verified: proof.user_verified, is_hardware }))
+    Ok(Ok(UsedPasskey { passkey: proved.id, user_verified: proof.user_verified, is_hardware }))
 }
 
-/// Tells that there may be a copy of a passkey. The passkey stays as it is.
+/// Records that there may be a copy of a passkey. The passkey does not change.
 fn suspect_clone(context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<(), Problem> {
     chancery_resource::note(context, tx, &PASSKEY, (row, &row.values), ("Modified", "clone-suspected"))
 }

@@ -16,7 +16,7 @@ id_types! {
 }
 
 choice_types! {
-    /// What can happen around a user's passkeys.
+    /// The type of a security event.
     EventType {
         /// A passkey was created.
         PasskeyRegistered,
@@ -24,29 +24,29 @@ choice_types! {
         PasskeyRenamed,
         /// A passkey was deleted.
         PasskeyDeleted,
-        /// A passkey signed in.
+        /// A passkey was used to sign in.
         PasskeyUsed,
         /// A passkey was refused.
         PasskeyAuthenticationFailed,
-        /// A count of uses went backwards: there may be a copy.
+        /// A signature counter went backwards: there may be a copy.
         PasskeyCloneSuspected,
         /// A temporary access pass was created.
         TemporaryAccessPassIssued,
         /// A temporary access pass was used.
         TemporaryAccessPassUsed,
-        /// A temporary access pass was taken back.
+        /// A temporary access pass was revoked.
         TemporaryAccessPassRevoked,
-        /// A recovery was asked for.
+        /// A recovery was requested.
         RecoveryStarted,
         /// A recovery was completed.
         RecoveryCompleted,
         /// A recovery was cancelled.
         RecoveryCancelled,
-        /// The password was given up.
+        /// The password was removed.
         PasswordRemoved,
-        /// The password came back.
+        /// The password was restored.
         PasswordRestored,
-        /// What is known of authenticators was refreshed.
+        /// The metadata of authenticators was refreshed.
         TrustSnapshotRefreshed,
     }
 }

@@ -1,4 +1,4 @@
-//! The facts by which users' readiness for signing in without a password is assessed, read for many users at
+//! The facts for the assessment of users' readiness for a sign-in without a password, read for many users at
 //! once.
 
 use std::collections::HashMap;
@@ -29,31 +29,31 @@ impl Person {
 
     /// The member `readiness` of an overview, and whether the user is ready.
     pub fn readiness(&self, policy: &Policy, now: Timestamp) -> (Json, bool) {
-        let judged = self.judge(policy, now);
-        (to_json(self.id, &judged), judged.ready_for_password_removal)
+        let assessment = self.assess(policy, now);
+        (to_json(self.id, &assessment), assessment.ready_for_password_removal)
     }
 
     /// The readiness of the user.
-    pub fn judge(&self, policy: &Policy, now: Timestamp) -> Readiness {
+    pub fn assess(&self, policy: &Policy, now: Timestamp) -> Readiness {
         readiness(policy, &self.facts, now)
     }
 }
 
-fn to_json(id: Uuid, judged: &Readiness) -> Json {
+fn to_json(id: Uuid, assessment: &Readiness) -> Json {
     json!({
         "userId": id,
-        "passwordCredentialStatus": judged.password_credential_status,
-        "primaryAuthenticationStatus": judged.primary_authentication_status,
-        "usableCredentialCount": judged.usable_credential_count,
-        "requiredCredentialCount": judged.required_credential_count,
-        "verifiedSecurityContactCount": judged.verified_security_contact_count,
-        "requiredVerifiedSecurityContactCount": judged.required_verified_security_contact_count,
-        "credentialDiversitySatisfied": judged.credential_diversity_satisfied,
-        "recoveryRouteOperational": judged.recovery_route_operational,
-        "matureBindingLineageAvailable": judged.mature_binding_lineage_available,
-        "readyForPasswordRemoval": judged.ready_for_password_removal,
-        "blockingReasons": judged.blocking_reasons,
-        "policyFingerprint": judged.policy_fingerprint,
+        "passwordCredentialStatus": assessment.password_credential_status,
+        "primaryAuthenticationStatus": assessment.primary_authentication_status,
+        "usableCredentialCount": assessment.usable_credential_count,
+        "requiredCredentialCount": assessment.required_credential_count,
+        "verifiedSecurityContactCount": assessment.verified_security_contact_count,
+        "requiredVerifiedSecurityContactCount": assessment.required_verified_security_contact_count,
+        "credentialDiversitySatisfied": assessment.credential_diversity_satisfied,
+        "recoveryRouteOperational": assessment.recovery_route_operational,
+        "matureBindingLineageAvailable": assessment.mature_binding_lineage_available,
+        "readyForPasswordRemoval": assessment.ready_for_password_removal,
+        "blockingReasons": assessment.blocking_reasons,
+        "policyFingerprint": assessment.policy_fingerprint,
     })
 }
 
@@ -172,18 +172,19 @@ fn add_credentials(
     Ok(())
 }
 
-/// What keeps each of these users, at most `LIST` of them, from living without a password, by their row numbers.
-pub fn in_the_way(
+/// The reasons that block each of these users, at most `LIST` of them, from a sign-in without a password, by row number.
+pub fn blocking_reasons(
     context: &Context,
     tx: &mut Tx<'_>,
     rids: &[i64],
 ) -> Result<HashMap<i64, Vec<&'static str>>, Problem> {
     let policy = policy(context)?;
-    let found = people(context, tx, |mut sql| {
+    let people_in_scope = people(context, tx, |mut sql| {
         sql.add(" AND t.rid IN ");
         sql.add_list(rids.iter().copied().map(Value::Int));
         sql
     })?;
-    let judged = found.iter().map(|one| (one.rid, one.judge(&policy, context.now).blocking_reasons));
-    Ok(judged.collect())
+    let assessment =
+        people_in_scope.iter().map(|one| (one.rid, one.assess(&policy, context.now).blocking_reasons));
+    Ok(assessment.collect())
 }

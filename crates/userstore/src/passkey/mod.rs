@@ -1,5 +1,5 @@
 //! Passkeys of users: the credentials, the ceremonies that register and use them, and the passes and
-//! recoveries that let users back in who lost theirs.
+//! recoveries for users who lost theirs.
 
 mod access_pass;
 mod authenticator_model;
@@ -31,7 +31,7 @@ pub use access_pass::{
 pub use event::{
     EventType as SecurityEvent, OPERATIONS as EVENT_OPERATIONS, record as record_security_event,
 };
-pub use facts::in_the_way;
+pub use facts::blocking_reasons;
 pub use overview::OPERATIONS as OVERVIEW_OPERATIONS;
 pub use progress::OPERATIONS as PROGRESS_OPERATIONS;
 pub use recovery::{OPERATIONS as RECOVERY_OPERATIONS, RECOVERY};

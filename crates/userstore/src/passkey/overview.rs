@@ -13,8 +13,8 @@ use super::{
 };
 use crate::user::USER;
 
-/// The most users in a store's overview.
-const MOST_USERS: usize = 1000;
+/// The maximum number of users in a store's overview.
+const MAX_USERS: usize = 1000;
 /// The items of each other array of an overview: the newest 100.
 const NEWEST: &str = " ORDER BY t.id DESC LIMIT 100";
 
@@ -201,7 +201,7 @@ fn of_user(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// A user's passkeys in their own form, each with whether it is usable.
+/// A user's passkeys in their JSON form, extended by their usability.
 fn credentials(
     call: &mut Call,
     tx: &mut Tx<'_>,
@@ -258,20 +258,20 @@ fn users(context: &Context, tx: &mut Tx<'_>) -> Result<Vec<Json>, Problem> {
     let policy = policy(context)?;
     let (mut blocked, mut ready) = (Vec::new(), Vec::new());
     let mut after = 0;
-    while blocked.len() < MOST_USERS {
+    while blocked.len() < MAX_USERS {
         let order = format!(" ORDER BY t.rid LIMIT {LIST}");
         let people = facts::people(context, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
         let Some(last) = people.last() else { break };
         after = last.rid;
         for person in &people {
-            let (judged, is_ready) = person.readiness(&policy, context.now);
-            let kind = if is_ready { &mut ready } else { &mut blocked };
-            if kind.len() < MOST_USERS {
-                kind.push(json!({ "user": person.user(), "readiness": judged }));
+            let (readiness, is_ready) = person.readiness(&policy, context.now);
+            let group = if is_ready { &mut ready } else { &mut blocked };
+            if group.len() < MAX_USERS {
+                group.push(json!({ "user": person.user(), "readiness": readiness }));
             }
         }
     }
     blocked.extend(ready);
-    blocked.truncate(MOST_USERS);
+    blocked.truncate(MAX_USERS);
     Ok(blocked)
 }

@@ -1,4 +1,4 @@
-//! How far a store is from living without passwords: how many people each reason keeps from it.
+//! Readiness of a store for sign-ins without passwords: the number of people whom each reason blocks.
 
 use chancery_passkey::{Policy, REASONS};
 use chancery_record::format_timestamp;
@@ -14,13 +14,13 @@ use super::{
     policy,
 };
 
-/// The most people who are judged for one answer.
-const MOST: u64 = 500_000;
-/// The most people who are named.
-const MOST_NAMED: usize = 100;
+/// The maximum number of people who are assessed in one call.
+const MAX_PEOPLE: u64 = 500_000;
+/// The maximum number of people who are listed.
+const MAX_LISTED: usize = 100;
 
-/// Those who can be named: the ready, and whom a reason keeps back.
-const NAMED: [&str; 10] = {
+/// The groups of people who can be listed: the ready, and those whom a reason blocks.
+const LISTABLE: [&str; 10] = {
     let [a, b, c, d, e, f, g, h, i] = REASONS;
     [READY, a, b, c, d, e, f, g, h, i]
 };
@@ -29,7 +29,7 @@ const READY: &str = "Ready";
 const REASON: QueryParameter = QueryParameter::choice(
     "reason",
     "Whom to name besides: those whom this reason keeps back, or those whom none does.",
-    &NAMED,
+    &LISTABLE,
 );
 const REQUIRED: QueryParameter = QueryParameter::number(
     "requiredCredentialCount",
@@ -84,7 +84,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
 .with_query(&[REASON, REQUIRED])
 .added()];
 
-/// What was counted.
+/// The counts.
 #[derive(Default)]
 struct Counts {
     users: u64,
@@ -95,12 +95,12 @@ struct Counts {
 }
 
 fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let named = REASON.read_choice(&call.request)?;
+    let listed = REASON.read_choice(&call.request)?;
     let mut policy = policy(&call.context)?;
     if let Some(required) = REQUIRED.read_number(&call.request)? {
         policy.required_credential_count = required;
     }
-    let counts = judge_all(&call.context, tx, (&policy, named))?;
+    let counts = assess_all(&call.context, tx, (&policy, listed))?;
     let mut moment = Vec::new();
     format_timestamp(call.context.now, &mut moment);
     let reasons = REASONS.iter().zip(counts.reasons);
@@ -109,21 +109,21 @@ fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let answer = json!({
         "generatedOn": String::from_utf8(moment).unwrap_or_default(), "users": counts.users,
         "isComplete": counts.is_complete, "ready": counts.ready, "reasons": reasons,
-        "requiredCredentialCount": policy.required_credential_count, "people": named.map(|_| counts.people),
+        "requiredCredentialCount": policy.required_credential_count, "people": listed.map(|_| counts.people),
     });
     call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Judges people piece by piece, by the same facts and the same function as one user's readiness.
-fn judge_all(
+/// Assesses people chunk by chunk, with the same facts and the same function as one user's readiness.
+fn assess_all(
     context: &Context,
     tx: &mut Tx<'_>,
-    (policy, named): (&Policy, Option<&str>),
+    (policy, listed): (&Policy, Option<&str>),
 ) -> Result<Counts, Problem> {
     let order = format!(" ORDER BY t.rid LIMIT {LIST}");
     let (mut counts, mut after) = (Counts::default(), 0);
-    while counts.users < MOST {
+    while counts.users < MAX_PEOPLE {
         let people = facts::people(context, tx, |sql| sql.push(" AND t.rid > ").bind(after).push(&order))?;
         let Some(last) = people.last() else {
             counts.is_complete = true;
@@ -131,17 +131,18 @@ fn judge_all(
         };
         after = last.rid;
         for person in &people {
-            let judged = person.judge(policy, context.now);
-            let is_ready = judged.ready_for_password_removal;
-            let is_named =
-                |name: &str| if name == READY { is_ready } else { judged.blocking_reasons.contains(&name) };
-            if counts.people.len() < MOST_NAMED && named.is_some_and(is_named) {
+            let assessment = person.assess(policy, context.now);
+            let is_ready = assessment.ready_for_password_removal;
+            let is_listed = |name: &str| {
+                if name == READY { is_ready } else { assessment.blocking_reasons.contains(&name) }
+            };
+            if counts.people.len() < MAX_LISTED && listed.is_some_and(is_listed) {
                 counts.people.push(person.user());
             }
             counts.users += 1;
             counts.ready += u64::from(is_ready);
             for (count, reason) in counts.reasons.iter_mut().zip(REASONS) {
-                *count += u64::from(judged.blocking_reasons.contains(&reason));
+                *count += u64::from(assessment.blocking_reasons.contains(&reason));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Recovery transactions: a user who lost every authenticator is let back in, requested by one and approved
+//! Recovery transactions: restore the access of a user who lost every authenticator, requested by one administrator and approved
 //! by another.
 
 use chancery_application::check_independence;
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{
     UserId,
-    user::{USER, still_counts},
+    user::{USER, is_still_valid},
 };
 
-/// How long a transaction may take, in milliseconds.
+/// The lifetime of a transaction, in milliseconds.
 const LIFETIME: i64 = 24 * 3600 * 1000;
 
 id_types! {
@@ -30,21 +30,21 @@ id_types! {
 }
 
 choice_types! {
-    /// Where a recovery stands.
+    /// The status of a recovery.
     RecoveryStatus {
-        /// Somebody asked for it.
+        /// It was requested.
         Requested,
-        /// A proof is waited for.
+        /// It waits for a proof.
         ProofPending,
-        /// It waits for its time.
+        /// It waits for the end of the cooling-off period.
         CoolingOff,
-        /// Somebody else approved it.
+        /// Another administrator approved it.
         Approved,
         /// It was completed.
         Completed,
         /// It was cancelled.
         Cancelled,
-        /// It took too long.
+        /// It expired.
         Expired,
         /// It was refused.
         Rejected,
@@ -160,8 +160,8 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if form.reason.as_str().trim().is_empty() {
         return Err(Problem::wrong_field(NewRecovery::REASON, "must not be blank: say why access was lost"));
     }
-    let found = user_in_body(&call.context, tx, form.user_id)?;
-    let user = found.user.id;
+    let loaded = user_in_body(&call.context, tx, form.user_id)?;
+    let user = loaded.user.id;
     close_expired(&call.context, tx, user)?;
     let transaction = RecoveryTransaction {
         id: RecoveryId(call.context.new_id()),
@@ -183,8 +183,8 @@ fn start(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     answer(call, tx, id)
 }
 
-/// Closes a user's expired transaction before the next begins; an open one is a conflict. Until then only
-/// reading shows that it expired.
+/// Closes a user's expired transaction before the next one; an open one is a conflict. Until then only
+/// the view shows that it expired.
 fn close_expired(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
     let sql = select_where(context, &RECOVERY, RecoveryTransaction::OPEN_USER_ID, Value::Id(user.0));
     let was = match load_by(context, tx, &RECOVERY, None, &sql) {
@@ -220,9 +220,9 @@ fn advance(
     check_if_match(call, tx, &RECOVERY, &was)?;
     let mut transaction = RecoveryTransaction::from_values(was.values.clone())?;
     if !from.contains(&transaction.status) {
-        let wanted: Vec<&str> = from.iter().map(|status| status.name()).collect();
+        let allowed: Vec<&str> = from.iter().map(|status| status.name()).collect();
         let detail =
-            format!("The recovery is {}; it must be {}.", transaction.status.name(), wanted.join(" or "));
+            format!("The recovery is {}; it must be {}.", transaction.status.name(), allowed.join(" or "));
         return Err(Problem::conflict(detail));
     }
     change(call, tx, &mut transaction)?;
@@ -264,11 +264,11 @@ fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     advance(call, tx, &[RecoveryStatus::Requested], RecoveryStatus::Approved, None, change)
 }
 
-/// Refuses a recovery that was asked for or approved by somebody who holds less than the user carries now: it may have been
-/// asked for before the user got a role.
+/// Refuses a recovery that was requested or approved by an actor who holds less than the user carries now: it may have been
+/// requested before the user got a role.
 fn check_rank(context: &Context, tx: &mut Tx<'_>, transaction: &RecoveryTransaction) -> Result<(), Problem> {
     for actor in [transaction.requested_by_actor_id, transaction.approved_by_actor_id] {
-        if !still_counts(context, tx, transaction.user_id, actor)? {
+        if !is_still_valid(context, tx, transaction.user_id, actor)? {
             let detail = "The user carries a role which those who asked for the recovery and approved it do not both hold. \
                 Cancel it, and ask anew.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));

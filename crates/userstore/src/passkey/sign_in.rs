@@ -1,4 +1,4 @@
-//! Passkeys in a sign-in on a page of this server: how they are asked for, shown, used and made.
+//! Passkeys in a sign-in on a page of this server: requested, verified, used and registered.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use chancery_resource::{Context, OwnerRow, Problem, StoreError, Tx, find_owner};
 use chancery_trust::Snapshot;
 use serde_json::{Value as Json, json};
 
-pub use super::ceremony::{Proved, Shown, Used, note_use, recognize};
+pub use super::ceremony::{Assertion, Proved, UsedPasskey, note_use, recognize};
 use super::{authenticator_model, ceremony, policy, policy_by};
 use crate::{
     password::mail::display_name,
     user::{USER, user_of},
 };
 
-/// What a browser is asked, and what must be known to judge its answer. The latter stays hidden from the browser.
+/// The WebAuthn options for the browser, and the state for the verification of its response, which is hidden from the browser.
 pub type Started = (Json, Vec<u8>);
 
-/// The relying party of a store's passkeys, where pages of this server can ask for them: they are on, and it is a domain.
+/// The relying party of a store's passkeys, if pages of this server can request them: passkeys are enabled, and it is a domain.
 pub fn relying_party(options: &Options<UserStoreOption>, public_url: &str) -> Option<String> {
     let policy = policy_by(options, public_url);
     let is_address = policy.relying_party_id.parse::<std::net::IpAddr>().is_ok();
@@ -30,35 +30,32 @@ pub fn relying_party(options: &Options<UserStoreOption>, public_url: &str) -> Op
     (policy.enabled && is_domain).then_some(policy.relying_party_id)
 }
 
-/// Asks for any passkey of the store: no name is told.
+/// Requests any passkey of the store, without a user name.
 ///
 /// # Errors
-/// An internal error where the policy cannot be used.
+/// An internal error if the policy is unusable.
 pub fn start(options: &Options<UserStoreOption>, public_url: &str) -> Result<Started, StoreError> {
     let started = chancery_passkey::start_authentication(&policy_by(options, public_url), None);
     started.map_err(|refusal| StoreError::Internal(refusal.detail))
 }
 
-/// What is known of a user's passkeys.
+/// A summary of a user's passkeys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
-    /// How many can be used.
+    /// The number of usable passkeys.
     pub usable: i64,
     /// Whether one of them verifies its user.
     pub verifies_user: bool,
-    /// Whether one of these is known to keep its key in hardware.
+    /// Whether one of these is known to store its key in hardware.
     pub is_hardware: bool,
 }
 
 /// The passkeys of the user with this row number.
-///
-/// # Errors
-/// Those of the store.
 pub fn held(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Held, Problem> {
     let (policy, snapshot) = (policy(context)?, authenticator_model::snapshot(context, tx)?);
     let models = AuthenticatorModels::new(snapshot.as_deref(), context.now);
     let mut held = Held::default();
-    for credential in ceremony::of_user(tx, user)?.iter().filter(|one| counts(&policy, models, one)) {
+    for credential in ceremony::of_user(tx, user)?.iter().filter(|one| is_usable_now(&policy, models, one)) {
         held.usable += 1;
         held.verifies_user |= credential.user_verified;
         held.is_hardware |= credential.user_verified && credential.is_hardware(models);
@@ -66,7 +63,7 @@ pub fn held(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Held, Probl
     Ok(held)
 }
 
-fn counts(policy: &Policy, models: AuthenticatorModels<'_>, credential: &Credential) -> bool {
+fn is_usable_now(policy: &Policy, models: AuthenticatorModels<'_>, credential: &Credential) -> bool {
     let facts = CredentialFacts {
         aaguid: credential.aaguid,
         created_on: chancery_record::Timestamp(0),
@@ -78,42 +75,36 @@ fn counts(policy: &Policy, models: AuthenticatorModels<'_>, credential: &Credent
     is_usable(policy, &facts)
 }
 
-/// Asks for a new passkey of the user with this row number.
-///
-/// # Errors
-/// Those of the store.
+/// Requests a new passkey of the user with this row number.
 pub fn start_registration(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<Started>, Problem> {
-    let Some(found) = user_of(context, tx, user)? else { return Ok(None) };
+    let Some(loaded) = user_of(context, tx, user)? else { return Ok(None) };
     let person = Person {
-        id: found.user.id.0,
-        login_name: found.user.login_name.as_str().to_owned(),
-        display_name: display_name(&found.user),
+        id: loaded.user.id.0,
+        login_name: loaded.user.login_name.as_str().to_owned(),
+        display_name: display_name(&loaded.user),
     };
     let started = chancery_passkey::start_registration(&policy(context)?, &person, &[]);
-    let Ok((mut asked, state)) = started else { return Ok(None) };
-    // the browser is told of all that are there; the state, which a cookie holds, is not: the database refuses one that
-    // is there already
+    let Ok((mut request_options, state)) = started else { return Ok(None) };
+    // the browser gets the list of existing passkeys; the state, which a cookie holds, does not: the database refuses a
+    // duplicate
     let existing = ceremony::of_user(tx, user)?;
-    if let Some(members) = asked.as_object_mut() {
-        let listed = existing
+    if let Some(members) = request_options.as_object_mut() {
+        let excluded = existing
             .iter()
             .map(|one| json!({ "type": "public-key", "id": chancery_passkey::to_base64(&one.id) }));
-        members.insert("excludeCredentials".to_owned(), listed.collect());
+        members.insert("excludeCredentials".to_owned(), excluded.collect());
     }
-    Ok(Some((asked, state)))
+    Ok(Some((request_options, state)))
 }
 
-/// All by which the answer of an authenticator that made a passkey is judged.
+/// State for the verification of a registration response.
 pub struct Registering {
     policy: Policy,
     snapshot: Option<Arc<Snapshot>>,
     now: chancery_record::Timestamp,
 }
 
-/// Reads all by which an answer is judged.
-///
-/// # Errors
-/// Those of the store.
+/// Reads the state for the verification of a registration response.
 pub fn registering(context: &Context, tx: &mut Tx<'_>) -> Result<Registering, Problem> {
     Ok(Registering {
         policy: policy(context)?,
@@ -123,33 +114,33 @@ pub fn registering(context: &Context, tx: &mut Tx<'_>) -> Result<Registering, Pr
 }
 
 impl Registering {
-    /// Judges an answer.
+    /// Verifies a registration response.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The reason of the refusal.
     pub fn verify(&self, state: &[u8], answer: &Json) -> Result<Credential, Refusal> {
         let models = AuthenticatorModels::new(self.snapshot.as_deref(), self.now);
         chancery_passkey::finish_registration(&self.policy, models, state, answer)
     }
 }
 
-/// A passkey that was made, or why it was refused.
+/// A new passkey, or the reason of its refusal.
 pub type Made = Result<Credential, Refusal>;
 
-/// Keeps a passkey of the user with this id; the passkey's id. `None`: it is another user's.
+/// Stores a passkey of the user with this id; returns the passkey's id. `None`: it is another user's.
 ///
 /// # Errors
-/// Those of the store; a conflict where it is there already.
+/// A conflict if it exists already.
 pub fn keep(
     context: &Context,
     tx: &mut Tx<'_>,
     user: Uuid,
-    made: &Credential,
+    credential: &Credential,
 ) -> Result<Option<Uuid>, Problem> {
-    if made.user != user {
+    if credential.user != user {
         return Ok(None);
     }
     let owner: OwnerRow = find_owner(context, tx, &USER, user)?;
-    let values = ceremony::keep(context, tx, &owner, made)?;
+    let values = ceremony::store(context, tx, &owner, credential)?;
     Ok(Some(super::PasskeyCredential::ID.get(&values)?.0))
 }

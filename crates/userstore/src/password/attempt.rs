@@ -19,7 +19,7 @@ use super::{
 };
 use crate::user::{PasswordDue, USER, User, UserForUpdate, limits};
 
-/// The user that the path names: by id or, in a public operation, by login name.
+/// The user in the path: by id or, in a public operation, by login name.
 pub fn find(call: &mut Call, tx: &mut Tx<'_>) -> Result<Option<UserForUpdate>, Problem> {
     if call.request.op.permit != Permit::Public {
         return UserForUpdate::in_path(call, tx).map(Some);
@@ -35,7 +35,7 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
     if !options(context)?.get(UserStoreOption::LOGIN_BY_EMAIL_ENABLED) {
         return Ok(by_name);
     }
-    // whether the name is known or not, the same is asked: time tells nothing
+    // the same queries run for an unknown name, so that the time reveals nothing
     let mut only = None;
     let count = Sql::new("SELECT count(*) FROM user_account WHERE store = ")
         .bind(context.scope.store())
@@ -53,16 +53,16 @@ pub fn by_login(context: &Context, tx: &mut Tx<'_>, name: &str) -> Result<Option
     }
 }
 
-/// The one row that was found, if there is one.
-fn read_one(found: Result<StoredRow, Problem>) -> Result<Option<UserForUpdate>, Problem> {
-    match found {
+/// The row, if there is one.
+fn read_one(loaded: Result<StoredRow, Problem>) -> Result<Option<UserForUpdate>, Problem> {
+    match loaded {
         Err(problem) if problem.status() == 404 => Ok(None),
-        found => found.and_then(UserForUpdate::new).map(Some),
+        loaded => loaded.and_then(UserForUpdate::new).map(Some),
     }
 }
 
-/// The row number of no user.
-pub(super) const NOBODY: i64 = -1;
+/// The row number of an unknown user.
+pub(super) const UNKNOWN_USER: i64 = -1;
 
 /// An attempt that was counted, before its password is verified.
 pub(super) struct Counted {
@@ -71,67 +71,67 @@ pub(super) struct Counted {
     pub throttled_until: Option<Timestamp>,
     /// The row number of the user.
     pub user: i64,
-    /// When the password was set that is verified; `None` where there is none.
+    /// When the verified password was set; `None` if there is none.
     pub changed_on: Option<Timestamp>,
 }
 
-/// What comes of counting an attempt.
+/// The result of counting an attempt.
 pub(super) enum Counting {
-    /// It is refused. Whether a hash must be spent all the same, so that time tells nothing.
+    /// It is refused.
     Refused {
-        /// Whether the throttle refuses it, which everybody may notice who knows that the user is there.
+        /// Whether the throttle refuses it, which does not need a hash to hide it from callers who know the user.
         is_throttled: bool,
     },
     /// It counts: the user with the new state, still to be saved, and the hashes to verify against.
     Counted(Box<UserForUpdate>, Counted, Hashes),
 }
 
-/// Counts an attempt at the password of this user, or of nobody. What is written lasts although the operation may
+/// Counts an attempt at the password of this user, or of an unknown one. The writes are committed although the operation may
 /// be refused.
 pub(super) fn count(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: Option<UserForUpdate>,
+    loaded: Option<UserForUpdate>,
     options: &Options<UserStoreOption>,
 ) -> Result<Counting, Problem> {
     tx.commit_dry_run();
-    let Some(mut found) = found.filter(|found| found.user.is_admitted(context.now)) else {
-        stored_hash::hashes(tx, NOBODY, options)?;
-        count_for_nobody(context, tx)?;
+    let Some(mut loaded) = loaded.filter(|loaded| loaded.user.is_admitted(context.now)) else {
+        stored_hash::hashes(tx, UNKNOWN_USER, options)?;
+        count_for_unknown_user(context, tx)?;
         return Ok(Counting::Refused { is_throttled: false });
     };
     let attempt = context.new_id();
-    match lockout::begin(&found.user.lockout(), &limits(options), context.now, attempt) {
+    match lockout::begin(&loaded.user.lockout(), &limits(options), context.now, attempt) {
         AttemptStart::Refused(reason, failed) => {
-            stored_hash::hashes(tx, NOBODY, options)?;
+            stored_hash::hashes(tx, UNKNOWN_USER, options)?;
             match failed {
-                Some(failed) => record_failure(context, tx, found, &failed).map(drop)?,
-                None => count_for_nobody(context, tx)?,
+                Some(failed) => record_failure(context, tx, loaded, &failed).map(drop)?,
+                None => count_for_unknown_user(context, tx)?,
             }
             Ok(Counting::Refused { is_throttled: reason == Reason::Throttled })
         }
         AttemptStart::Counted(state) => {
-            found.user.set_lockout(state);
-            let hashes = stored_hash::hashes(tx, found.was.rid, options)?;
-            let (user, changed_on) = (found.was.rid, hashes.changed_on);
+            loaded.user.set_lockout(state);
+            let hashes = stored_hash::hashes(tx, loaded.was.rid, options)?;
+            let (user, changed_on) = (loaded.was.rid, hashes.changed_on);
             let counted = Counted { attempt, throttled_until: state.throttled_until, user, changed_on };
-            Ok(Counting::Counted(found.into(), counted, hashes))
+            Ok(Counting::Counted(loaded.into(), counted, hashes))
         }
     }
 }
 
-/// The outcome of verifying the password.
+/// The result of verifying the password.
 struct Checked {
     /// The attempt; `None` if it was refused.
     counted: Option<Counted>,
     right: bool,
-    /// The old password hashed anew, if its hash has other parameters than the present ones.
+    /// The old password hashed anew, if its hash has outdated parameters.
     rehashed: Option<Secret>,
     /// The new password, if the old one was right.
-    made: Option<HashOutcome>,
+    outcome: Option<HashOutcome>,
 }
 
-/// The one refusal for all reasons that a caller must not distinguish.
+/// The single refusal for all reasons that a caller must not distinguish.
 pub fn refusal(call: &Call, member: &str) -> Problem {
     if call.request.op.permit == Permit::Public {
         return Problem::invalid(
@@ -155,51 +155,51 @@ pub fn change(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answer, Problem> {
     let parameters = stored_hash::parameters(&call.context);
     let options = options(&call.context)?;
-    let refused = |spend: bool, old: Secret| {
+    let refused = |spends_hash: bool, old: Secret| {
         Answer::after(Work::new(Purpose::Password, move || {
-            if spend {
+            if spends_hash {
                 verify_nobody(&old, &parameters);
             }
-            Checked { counted: None, right: false, rehashed: None, made: None }
+            Checked { counted: None, right: false, rehashed: None, outcome: None }
         }))
     };
     let old = form.old_password.0;
-    let found = find(call, tx)?;
-    let (found, counted, hashes) = match count(&call.context, tx, found, &options)? {
-        Counting::Counted(found, counted, hashes) => (found, counted, hashes),
+    let loaded = find(call, tx)?;
+    let (loaded, counted, hashes) = match count(&call.context, tx, loaded, &options)? {
+        Counting::Counted(loaded, counted, hashes) => (loaded, counted, hashes),
         Counting::Refused { is_throttled } => {
             // the throttle spares the work of hashing, but not where the time would reveal which users exist
             return Ok(refused(!is_throttled || call.request.op.permit == Permit::Public, old));
         }
     };
-    let making = set::making(&call.context, tx, &found, form.new_password.0.clone())?;
-    found.save(&call.context, tx, AuditAction::Silent)?;
+    let hashing = set::making(&call.context, tx, &loaded, form.new_password.0.clone())?;
+    loaded.save(&call.context, tx, AuditAction::Silent)?;
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
         let Verification { right, needs_rehash } = check(&hashes, &old, &parameters);
         let is_same = right && is_same_password(&new, &old);
-        let made = right.then(|| if is_same { HashOutcome::Used } else { making() });
+        let outcome = right.then(|| if is_same { HashOutcome::Used } else { hashing() });
         // the hash of a new password replaces the old one anyway
-        let stays = needs_rehash && !matches!(made, Some(HashOutcome::Hash(_)));
-        let rehashed = if stays { hash(&old, &parameters).ok().map(Secret::new) } else { None };
-        Checked { counted: Some(counted), right, rehashed, made }
+        let hash_stays = needs_rehash && !matches!(outcome, Some(HashOutcome::Hash(_)));
+        let rehashed = if hash_stays { hash(&old, &parameters).ok().map(Secret::new) } else { None };
+        Checked { counted: Some(counted), right, rehashed, outcome }
     })))
 }
 
 /// The number of rows that stand in for unknown users: concurrent attempts contend for them as they do for
 /// users' rows.
-const NOBODIES: u8 = 64;
+const UNKNOWN_USER_SLOTS: u8 = 64;
 
 /// Writes as durably as an attempt at a user's password does, for an unknown user: otherwise the time of the
 /// write would reveal which login names exist.
-pub fn count_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+pub fn count_for_unknown_user(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     write_for_nobody(context, tx, 1)
 }
 
-/// Writes so often for an unknown user.
+/// Writes this often for an unknown user.
 pub fn write_for_nobody(context: &Context, tx: &mut Tx<'_>, writes: usize) -> Result<(), Problem> {
     let attempt = context.new_id();
-    let slot = attempt.as_bytes().last().copied().unwrap_or(0) % NOBODIES;
+    let slot = attempt.as_bytes().last().copied().unwrap_or(0) % UNKNOWN_USER_SLOTS;
     let text = StateTable::AttemptAtNobody.insert(
         "(store, slot, attempt) VALUES (?1, ?2, ?3) \
          ON CONFLICT (store, slot) DO UPDATE SET attempt = excluded.attempt",
@@ -215,12 +215,12 @@ pub fn write_for_nobody(context: &Context, tx: &mut Tx<'_>, writes: usize) -> Re
 pub(super) fn check(
     hashes: &Hashes,
     password: &Secret,
-    wanted: &chancery_credential::hash::Parameters,
+    parameters: &chancery_credential::hash::Parameters,
 ) -> Verification {
     if let Some(hash) = hashes.current() {
-        return verify(hash, password, wanted);
+        return verify(hash, password, parameters);
     }
-    verify_nobody(password, wanted);
+    verify_nobody(password, parameters);
     Verification { right: false, needs_rehash: false }
 }
 
@@ -228,35 +228,35 @@ pub(super) fn check(
 fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Problem> {
     let refused = refusal(call, "oldPassword");
     let Some(counted) = &checked.counted else {
-        count_for_nobody(&call.context, tx)?;
+        count_for_unknown_user(&call.context, tx)?;
         return Ok(Answer::refusing(refused));
     };
-    let Some(mut found) = find(call, tx)?.filter(|found| found.was.rid == counted.user) else {
+    let Some(mut loaded) = find(call, tx)?.filter(|loaded| loaded.was.rid == counted.user) else {
         return Ok(Answer::refusing(refused));
     };
     let options = options(&call.context)?;
-    // a password that was replaced in the meantime proves nothing
+    // a password that was replaced in the meantime is no proof
     if !checked.right || !stored_hash::is_unchanged(tx, counted.user, counted.changed_on)? {
         let failed =
-            lockout::fail(found.user.lockout(), &limits(&options), call.context.now, counted.attempt);
-        record_failure(&call.context, tx, found, &failed)?;
+            lockout::fail(loaded.user.lockout(), &limits(&options), call.context.now, counted.attempt);
+        record_failure(&call.context, tx, loaded, &failed)?;
         tx.commit_dry_run();
         return Ok(Answer::refusing(refused));
     }
-    let succeeded = lockout::succeed(found.user.lockout(), call.context.now, counted.attempt);
-    found.user.set_lockout(succeeded.state);
-    let hash = if succeeded.refused || !found.user.is_admitted(call.context.now) {
+    let succeeded = lockout::succeed(loaded.user.lockout(), call.context.now, counted.attempt);
+    loaded.user.set_lockout(succeeded.state);
+    let hash = if succeeded.refused || !loaded.user.is_admitted(call.context.now) {
         Err(refused)
-    } else if found.user.password_terms().due(call.context.now) == PasswordDue::Over {
+    } else if loaded.user.password_terms().due(call.context.now) == PasswordDue::Over {
         let detail = "The password has expired and can no longer be changed. Ask for it to be reset.";
         Err(Problem::invalid(detail))
     } else {
-        checked.made.as_ref().map_or(Err(refused), |made| made.hash("newPassword"))
+        checked.outcome.as_ref().map_or(Err(refused), |outcome| outcome.hash("newPassword"))
     };
     let hash = match hash {
         Ok(hash) => hash,
         Err(problem) => {
-            found.save(&call.context, tx, AuditAction::Silent)?;
+            loaded.save(&call.context, tx, AuditAction::Silent)?;
             if let Some(hash) = &checked.rehashed {
                 stored_hash::rehash(tx, counted.user, hash)?;
             }
@@ -265,64 +265,64 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
         }
     };
     if call.request.dry_run {
-        return try_only(call, tx, found, &options);
+        return dry_run(call, tx, loaded, &options);
     }
-    stored_hash::put(&call.context, tx, &found, (hash, None), &options)?;
-    stored_hash::finish(&call.context, &mut found, &options)?;
-    finish(call, tx, found, "password-changed")
+    stored_hash::put(&call.context, tx, &loaded, (hash, None), &options)?;
+    stored_hash::finish(&call.context, &mut loaded, &options)?;
+    finish(call, tx, loaded, "password-changed")
 }
 
-/// Answers a dry run as a change would be answered. Only the successful attempt is recorded.
-fn try_only(
+/// Responds to a dry run like to a change. Only the successful attempt is recorded.
+fn dry_run(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    mut found: UserForUpdate,
+    mut loaded: UserForUpdate,
     options: &Options<UserStoreOption>,
 ) -> Result<Answer, Problem> {
     update_unversioned(
         &call.context,
         tx,
         &USER,
-        &found.was,
-        &found.user.clone().into_values(),
+        &loaded.was,
+        &loaded.user.clone().into_values(),
         AuditAction::Silent,
     )?;
     tx.commit_dry_run();
     if call.request.op.permit == Permit::Public {
         return Ok(Answer::new(call.request.op.status));
     }
-    stored_hash::finish(&call.context, &mut found, options)?;
-    write_stored(call, tx, call.request.op.shape, &found.was.with(found.user.into_values()))?;
+    stored_hash::finish(&call.context, &mut loaded, options)?;
+    write_stored(call, tx, call.request.op.shape, &loaded.was.with(loaded.user.into_values()))?;
     Ok(Answer::resource(call.request.op.status))
 }
 
-/// Saves a change and answers it: an administrator gets the user, a public operation an empty answer.
+/// Saves a change and responds: an administrator gets the user, a public operation an empty response.
 pub fn finish(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    found: UserForUpdate,
+    loaded: UserForUpdate,
     event: &'static str,
 ) -> Result<Answer, Problem> {
-    let telling = AuditAction::As("Modified", event);
+    let audit = AuditAction::As("Modified", event);
     if call.request.op.permit == Permit::Public {
-        call.context.actor = Some(found.user.id.0);
-        found.save(&call.context, tx, telling)?;
+        call.context.actor = Some(loaded.user.id.0);
+        loaded.save(&call.context, tx, audit)?;
         return Ok(Answer::new(call.request.op.status));
     }
-    found.save_and_answer(call, tx, telling)
+    loaded.save_and_answer(call, tx, audit)
 }
 
 /// Records a failed attempt. A lock is audited, and mailed to the operators that the store names.
 pub fn record_failure(
     context: &Context,
     tx: &mut Tx<'_>,
-    mut found: UserForUpdate,
+    mut loaded: UserForUpdate,
     failed: &FailedAttempt,
 ) -> Result<StoredRow, Problem> {
-    found.user.set_lockout(failed.state);
+    loaded.user.set_lockout(failed.state);
     if !failed.locked_permanently && !failed.locked_temporarily {
-        return found.save(context, tx, AuditAction::Silent);
+        return loaded.save(context, tx, AuditAction::Silent);
     }
-    mail::notify_lock(context, tx, &found, failed)?;
-    found.save(context, tx, AuditAction::As("Modified", "locked"))
+    mail::notify_lock(context, tx, &loaded, failed)?;
+    loaded.save(context, tx, AuditAction::As("Modified", "locked"))
 }

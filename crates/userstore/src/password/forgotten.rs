@@ -1,4 +1,4 @@
-//! A password that its user forgot: a link by mail, and a new password by that link.
+//! Password reset by the user: a link by mail, and a new password by that link.
 
 use chancery_record::{Secret, Value};
 use chancery_resource::settings::UserStoreOption;
@@ -6,7 +6,7 @@ use chancery_resource::{AuditAction, Context, Problem, StateTable, Tx, Work, loa
 use uuid::Uuid;
 
 use super::{
-    attempt::{by_login, count_for_nobody},
+    attempt::{by_login, count_for_unknown_user},
     mail,
     own_change::{NewPasswordFault, PasswordState, password_state},
     set::options,
@@ -14,8 +14,8 @@ use super::{
 };
 use crate::user::{USER, User, UserForUpdate};
 
-/// The rest between two mails to a user, in milliseconds: whoever knows a name can ask for one.
-const REST: i64 = 5 * 60 * 1000;
+/// The minimum interval between two mails to a user, in milliseconds: anyone who knows a name can request one.
+const MAIL_INTERVAL: i64 = 5 * 60 * 1000;
 
 /// Whether users of the context's store can reset their passwords.
 ///
@@ -26,54 +26,52 @@ pub fn can_reset(context: &Context) -> Result<bool, Problem> {
     Ok(has_way && !options(context)?.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE))
 }
 
-/// Mails who has this name at the context's store a link that resets the password, by the store's template or, of the
-/// user's id and the token, by `link`; whether the name is known here. Nothing is mailed to who may not sign in, has no
-/// address, or got a mail a while ago.
-///
-/// # Errors
-/// Those of the store.
+/// Mails the user with this name in the context's store a link that resets the password, by the store's template or, from the
+/// user's id and the token, by `link`; returns whether the name is known here. Sends nothing to a user who may not sign in, has no
+/// address, or got a mail within the interval.
 pub fn send_link(
     context: &Context,
     tx: &mut Tx<'_>,
     name: &str,
     link: impl FnOnce(Uuid, &Secret) -> String,
 ) -> Result<bool, Problem> {
-    let Some(found) = by_login(context, tx, name)? else { return Ok(false) };
-    let user = &found.user;
-    // a program of the operator's delivers without an address, where there is no mail server
+    let Some(loaded) = by_login(context, tx, name)? else { return Ok(false) };
+    let user = &loaded.user;
+    // without a mail server, a program of the operator delivers, which needs no address
     let is_reachable = user.email_address.is_some() || !mail::has_server(context)?;
     let is_admitted = user.is_admitted(context.now) && !user.lockout().is_shut();
-    if !(is_reachable && is_admitted && can_reset(context)? && take_turn(context, tx, found.was.rid)?) {
+    if !(is_reachable
+        && is_admitted
+        && can_reset(context)?
+        && claim_mail_interval(context, tx, loaded.was.rid)?)
+    {
         spend_for_nobody(context, tx)?;
         return Ok(true);
     }
-    let (token, end) = token::make(context, tx, found.was.rid, Some(user.id.0))?;
+    let (token, end) = token::create(context, tx, loaded.was.rid, Some(user.id.0))?;
     let link = link(user.id.0, &token);
-    mail::send_token(context, tx, &found, (&token, end), Some(link))?;
-    // the user's concurrency token stays: else strangers could make an administrator's change fail
-    found.save(context, tx, AuditAction::As("Modified", "password-reset-requested"))?;
+    mail::send_token(context, tx, &loaded, (&token, end), Some(link))?;
+    // the user's concurrency token does not change: else anyone could make an administrator's change fail
+    loaded.save(context, tx, AuditAction::As("Modified", "password-reset-requested"))?;
     Ok(true)
 }
 
-/// Writes something where nobody is mailed: else the load would tell which names are known.
-///
-/// # Errors
-/// Those of the store.
+/// Writes something if no mail is sent: else the load would reveal which names are known.
 pub fn spend_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    count_for_nobody(context, tx)
+    count_for_unknown_user(context, tx)
 }
 
-/// Whether the user got no mail for a while; then the time of this one is noted.
-fn take_turn(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<bool, Problem> {
+/// Whether the user got no mail within the interval; then the time of this one is stored.
+fn claim_mail_interval(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<bool, Problem> {
     let text = StateTable::PasswordResetMail.insert(
         "(user_rid, sent_on) VALUES (?1, ?2) ON CONFLICT (user_rid) DO UPDATE SET sent_on = excluded.sent_on \
          WHERE password_reset_mail.sent_on <= ?3",
     );
     let now = context.now.0;
-    Ok(tx.execute(&text, &[user.into(), now.into(), now.saturating_sub(REST).into()])? == 1)
+    Ok(tx.execute(&text, &[user.into(), now.into(), now.saturating_sub(MAIL_INTERVAL).into()])? == 1)
 }
 
-/// The user whom a link names, if its token is good.
+/// The user in a link, if its token is valid.
 fn find(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -83,70 +81,64 @@ fn find(
         return Ok(None);
     }
     let sql = select_where(context, &USER, User::ID, Value::Id(user));
-    let found = match load_by(context, tx, &USER, None, &sql) {
+    let loaded = match load_by(context, tx, &USER, None, &sql) {
         Err(problem) if problem.status() == 404 => None,
-        found => Some(UserForUpdate::new(found?)?),
+        loaded => Some(UserForUpdate::new(loaded?)?),
     };
-    token::admit(context, tx, found, token)
+    token::admit(context, tx, loaded, token)
 }
 
-/// What a new password needs that is set by a link; `None`: the link is good for nothing.
-///
-/// # Errors
-/// Those of the store.
+/// The requirements of a new password that is set by a link; `None`: the link is invalid.
 pub fn state_by_link(
     context: &Context,
     tx: &mut Tx<'_>,
     link: (Uuid, &Secret),
 ) -> Result<Option<PasswordState>, Problem> {
-    let Some(found) = find(context, tx, link)? else { return Ok(None) };
-    password_state(context, tx, found.was.rid)
+    let Some(loaded) = find(context, tx, link)? else { return Ok(None) };
+    password_state(context, tx, loaded.was.rid)
 }
 
-/// The work of checking and hashing a new password that is set by a link: as much for a link that is good for nothing.
-///
-/// # Errors
-/// Those of the store.
+/// The work of validating and hashing a new password that is set by a link: the same for an invalid link.
 pub fn begin(
     context: &Context,
     tx: &mut Tx<'_>,
     link: (Uuid, &Secret),
     password: Secret,
 ) -> Result<Work<Redeemed>, Problem> {
-    let good = find(context, tx, link)?;
-    token::redeeming(context, tx, good.as_ref(), password)
+    let admitted = find(context, tx, link)?;
+    token::redemption_work(context, tx, admitted.as_ref(), password)
 }
 
-/// What came of a new password that was set by a link.
+/// The result of setting a password by a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reset {
-    /// It is set, and whoever was signed in is so no longer.
+    /// It is set, and earlier sign-ins have ended.
     Done,
-    /// It is not good enough; the link stays good.
+    /// It is refused; the link remains valid.
     Faulty(NewPasswordFault),
-    /// The link is good for nothing.
+    /// The link is invalid.
     Refused,
 }
 
 /// Sets the new password by the result of the work.
 ///
 /// # Errors
-/// Those of the store; the result is of another kind.
+/// The result has another type.
 pub fn end(
     context: &mut Context,
     tx: &mut Tx<'_>,
     link: (Uuid, &Secret),
     redeemed: &Redeemed,
 ) -> Result<Reset, Problem> {
-    let good = find(context, tx, link)?;
-    let Some((mut found, made)) = redeemed.of(good) else {
+    let admitted = find(context, tx, link)?;
+    let Some((mut loaded, outcome)) = redeemed.of(admitted) else {
         return Ok(Reset::Refused);
     };
-    if let Some(fault) = made.fault() {
+    if let Some(fault) = outcome.fault() {
         return Ok(Reset::Faulty(fault));
     }
-    token::set_by_token(context, tx, &mut found, made.hash("newPassword")?)?;
-    context.actor = Some(found.user.id.0);
-    found.save(context, tx, AuditAction::As("Modified", "password-reset"))?;
+    token::set_by_token(context, tx, &mut loaded, outcome.hash("newPassword")?)?;
+    context.actor = Some(loaded.user.id.0);
+    loaded.save(context, tx, AuditAction::As("Modified", "password-reset"))?;
     Ok(Reset::Done)
 }

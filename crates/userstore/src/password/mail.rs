@@ -15,7 +15,7 @@ use crate::{
     user::{User, UserForUpdate},
 };
 
-/// How long a notice is worth sending, in milliseconds.
+/// The lifetime of a notice, in milliseconds.
 const NOTICE: i64 = 3 * 24 * 3600 * 1000;
 
 /// Whether the store can send mail.
@@ -32,15 +32,15 @@ pub fn require_server(context: &Context) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Mails a user the token that resets the password: in a link by the store's template, else in this one, else bare.
+/// Mails a user the token that resets the password: in a link by the store's template, else in `link`, else bare.
 pub fn send_token(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &UserForUpdate,
+    loaded: &UserForUpdate,
     (token, end): (&Secret, Timestamp),
     link: Option<String>,
 ) -> Result<(), Problem> {
-    let user = &found.user;
+    let user = &loaded.user;
     // without a mail server the operator's reset program delivers the token, and needs no address
     let address = user.email_address.as_ref().map_or("", Email::as_str);
     let token = String::from_utf8(token.expose().to_vec()).unwrap_or_default();
@@ -73,28 +73,25 @@ fn fill(template: &str, login_name: &str, token: &str) -> String {
 pub fn notify_lock(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &UserForUpdate,
+    loaded: &UserForUpdate,
     failed: &FailedAttempt,
 ) -> Result<(), Problem> {
     let options = options(context)?;
     if !options.get(UserStoreOption::USER_LOCK_NOTIFICATION_ENABLED) {
         return Ok(());
     }
-    let mut data = json!({ "login_name": found.user.login_name.as_str(), "store": context.scope.source() });
+    let mut data = json!({ "login_name": loaded.user.login_name.as_str(), "store": context.scope.source() });
     if let (false, Some(until), Some(members)) =
         (failed.locked_permanently, failed.state.locked_until, data.as_object_mut())
     {
         members.insert("until".into(), until.0.into());
     }
-    let about = (Kind::UserLocked, Some(found.user.id));
+    let about = (Kind::UserLocked, Some(loaded.user.id));
     let mut recipients = options.get(UserStoreOption::USER_LOCK_NOTIFICATION_RECIPIENTS).into_iter();
     recipients.try_for_each(|recipient| send_notice(context, tx, about, recipient, &data))
 }
 
-/// Queues a notice to an operator, where the store can send mail. It is worth sending for three days.
-///
-/// # Errors
-/// Those of the store.
+/// Queues a notice to an operator, if the store can send mail. It expires after three days.
 pub fn send_notice(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -106,14 +103,11 @@ pub fn send_notice(
         return Ok(());
     }
     let options = options(context)?;
-    let by = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
-    queue(context, tx, by, about, (recipient, None), data, Timestamp(context.now.0 + NOTICE))
+    let sender = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
+    queue(context, tx, sender, about, (recipient, None), data, Timestamp(context.now.0 + NOTICE))
 }
 
 /// Queues a mail of the store, about a user.
-///
-/// # Errors
-/// Those of the store.
 pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -124,14 +118,14 @@ pub fn send(
     end: Timestamp,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    let by = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
-    queue(context, tx, by, (kind, Some(person)), (recipient, locale), data, end)
+    let sender = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
+    queue(context, tx, sender, (kind, Some(person)), (recipient, locale), data, end)
 }
 
-/// By whom a mail is sent.
+/// The sender of a mail.
 #[derive(Clone, Copy)]
 pub struct Sender<'a> {
-    /// The MFA instance whose own mail server sends it; none: the store's.
+    /// The MFA instance with its own mail server; `None`: the store's.
     pub mfa_instance: Option<Uuid>,
     /// The sender's address.
     pub address: &'a str,
@@ -139,11 +133,11 @@ pub struct Sender<'a> {
 
 /// A code that a user types while signing in.
 pub struct CodeMail<'a> {
-    /// By whom it is sent.
+    /// The sender.
     pub sender: Sender<'a>,
     /// The user.
     pub user: Uuid,
-    /// Whether it shows that the user owns the address; else it confirms who signs in.
+    /// Whether it confirms that the user owns the address; else it confirms a sign-in.
     pub confirms_address: bool,
     /// The address.
     pub recipient: &'a str,
@@ -151,14 +145,11 @@ pub struct CodeMail<'a> {
     pub locale: Option<String>,
     /// The code.
     pub code: &'a str,
-    /// Until when it is right.
+    /// Until when it is valid.
     pub valid_until: Timestamp,
 }
 
 /// Queues the mail with a code.
-///
-/// # Errors
-/// Those of the store.
 pub fn send_code(context: &Context, tx: &mut Tx<'_>, mail: CodeMail<'_>) -> Result<(), Problem> {
     let kind = if mail.confirms_address { Kind::SecurityContactCode } else { Kind::SignInCode };
     let data = json!({ "code": mail.code, "valid_until": mail.valid_until.0 });

@@ -17,7 +17,7 @@ use crate::user::USER;
 
 pub use chancery_mail::{MailState, mail_state};
 
-pub use attempt::{by_login, count_for_nobody, record_failure, write_for_nobody};
+pub use attempt::{by_login, count_for_unknown_user, record_failure, write_for_nobody};
 pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
 pub use set::{HashOutcome, making, options, put_new};
 pub use stored_hash::is_set;
@@ -35,9 +35,9 @@ const PASSWORD: TextRule = TextRule {
 const TOKEN: TextRule = TextRule { name: "ResetToken", example: "6fGsnZkqRlW0m2yFvK1o7Q", ..PASSWORD };
 
 secret_types! {
-    /// A password as a body holds it. How good it must be is the store's policy to say.
+    /// A password in a body. The store's policy defines its strength.
     Password(&PASSWORD);
-    /// A token that resets a password, as a body holds it.
+    /// A token that resets a password, in a body.
     ResetToken(&TOKEN);
 }
 

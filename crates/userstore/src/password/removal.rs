@@ -1,4 +1,4 @@
-//! Passwords taken away from people who can live without, and given back within thirty days; many at once, all or none.
+//! Removes the passwords of users who can sign in without, and restores them within thirty days; many at once, all or none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,12 +10,12 @@ use chancery_resource::{
 use serde_json::json;
 
 use crate::{
-    passkey::{SecurityEvent, in_the_way, record_security_event},
+    passkey::{SecurityEvent, blocking_reasons, record_security_event},
     user::{USER, UserForUpdate, elements_of, refuse_elements},
 };
 
-/// How long a password can be given back, in ms.
-const KEPT: i64 = 30 * 24 * 3600 * 1000;
+/// How long a password can be restored, in ms.
+const RESTORABLE_MS: i64 = 30 * 24 * 3600 * 1000;
 
 static USERS: JsonForm = JsonForm {
     name: "UserIds",
@@ -37,7 +37,7 @@ const fn op(
     Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary).grave().added()
 }
 
-/// The operations that take passwords away and give them back.
+/// The operations that remove and restore passwords.
 pub static OPERATIONS: &[Op] = &[
     op(
         "RemovePasswordBatch",
@@ -54,10 +54,10 @@ pub static OPERATIONS: &[Op] = &[
 ];
 
 fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let users = listed(call, tx)?;
+    let users = users_in_body(call, tx)?;
     let mut reasons = HashMap::new();
     for rids in rids(&users).chunks(LIST) {
-        reasons.extend(in_the_way(&call.context, tx, rids)?);
+        reasons.extend(blocking_reasons(&call.context, tx, rids)?);
     }
     let unready = users.iter().enumerate().filter_map(|(at, one)| {
         let reasons = reasons.get(&one.was.rid).filter(|reasons| !reasons.is_empty())?;
@@ -66,23 +66,23 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     });
     refuse_elements(unready, ProblemKind::Conflict)?;
     for rids in rids(&users).chunks(LIST) {
-        take_away(&call.context, tx, rids)?;
+        remove_passwords(&call.context, tx, rids)?;
     }
-    tell(call, tx, users, ("password-removed", SecurityEvent::PasswordRemoved))
+    audit_and_respond(call, tx, users, ("password-removed", SecurityEvent::PasswordRemoved))
 }
 
 fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let users = listed(call, tx)?;
+    let users = users_in_body(call, tx)?;
     let (mut removed, mut set) = (HashSet::new(), HashSet::new());
     for rids in rids(&users).chunks(LIST) {
-        let kept = of_users("SELECT user_rid FROM removed_password WHERE user_rid IN ", rids)
+        let restorable = of_users("SELECT user_rid FROM removed_password WHERE user_rid IN ", rids)
             .push(" AND expires_on > ")
             .bind(call.context.now.0);
-        tx.query(&kept.text, &kept.parameters, |row| Ok(_ = removed.insert(row.int(0)?)))?;
+        tx.query(&restorable.text, &restorable.parameters, |row| Ok(_ = removed.insert(row.int(0)?)))?;
         let own = of_users("SELECT user_rid FROM user_password WHERE user_rid IN ", rids);
         tx.query(&own.text, &own.parameters, |row| Ok(_ = set.insert(row.int(0)?)))?;
     }
-    let wrong = users.iter().enumerate().filter_map(|(at, one)| {
+    let fault = users.iter().enumerate().filter_map(|(at, one)| {
         let detail = if set.contains(&one.was.rid) {
             "has a password"
         } else if removed.contains(&one.was.rid) {
@@ -92,19 +92,19 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         };
         Some(FieldError::new(format!("/{at}"), detail))
     });
-    refuse_elements(wrong, ProblemKind::Conflict)?;
+    refuse_elements(fault, ProblemKind::Conflict)?;
     for rids in rids(&users).chunks(LIST) {
-        give_back(tx, rids)?;
+        restore_passwords(tx, rids)?;
     }
-    tell(call, tx, users, ("password-restored", SecurityEvent::PasswordRestored))
+    audit_and_respond(call, tx, users, ("password-restored", SecurityEvent::PasswordRestored))
 }
 
-/// The users whom the body names.
-fn listed(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<UserForUpdate>, Problem> {
+/// The users in the body.
+fn users_in_body(call: &Call, tx: &mut Tx<'_>) -> Result<Vec<UserForUpdate>, Problem> {
     let ids = read(call.request.body()?)?;
     let keys: Vec<Value> = ids.iter().copied().map(Value::Id).collect();
-    let mut found = load_keys(&call.context, tx, &USER, None, &keys)?;
-    let rows: Vec<Option<StoredRow>> = ids.iter().map(|id| found.remove(&id.to_string())).collect();
+    let mut loaded = load_keys(&call.context, tx, &USER, None, &keys)?;
+    let rows: Vec<Option<StoredRow>> = ids.iter().map(|id| loaded.remove(&id.to_string())).collect();
     let unknown = rows.iter().enumerate().filter(|(_, row)| row.is_none());
     let unknown = unknown.map(|(at, _)| FieldError::new(format!("/{at}"), "names no User"));
     refuse_elements(unknown, ProblemKind::NotFound)?;
@@ -116,7 +116,7 @@ fn read(body: &Json) -> Result<Vec<Uuid>, Problem> {
     let (mut ids, mut seen, mut errors) = (Vec::new(), HashSet::new(), FieldErrors::default());
     for (at, element) in elements_of(body)?.iter().enumerate() {
         let id = if let Json::Text(text) = element { Uuid::try_parse(text).ok() } else { None };
-        let wrong = match id {
+        let fault = match id {
             None => "must be the id of a user",
             Some(id) if !seen.insert(id) => "is in this batch twice",
             Some(id) => {
@@ -124,7 +124,7 @@ fn read(body: &Json) -> Result<Vec<Uuid>, Problem> {
                 continue;
             }
         };
-        errors.note(|| FieldError::new(format!("/{at}"), wrong));
+        errors.note(|| FieldError::new(format!("/{at}"), fault));
     }
     if errors.all() == 0 { Ok(ids) } else { Err(Problem::wrong(errors)) }
 }
@@ -140,45 +140,45 @@ fn of_users(text: &str, rids: &[i64]) -> Sql {
     sql
 }
 
-/// Moves the passwords of users aside, and deletes the tokens by which they could set others.
-fn take_away(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
-    let moved = Sql::new(
+/// Moves the passwords of users to `removed_password`, and deletes their reset tokens.
+fn remove_passwords(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
+    let rows = Sql::new(
         "(user_rid, hash, changed_on, set_by, expires_on) SELECT user_rid, hash, changed_on, set_by, ",
     )
-    .bind(context.now.0.saturating_add(KEPT));
-    let mut moved = moved.push(" FROM user_password WHERE user_rid IN ");
-    moved.add_list(rids.iter().copied().map(Value::Int));
-    // the release before this one sets passwords and leaves what was taken away
-    moved.add(" ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on, set_by = excluded.set_by, expires_on = excluded.expires_on");
-    tx.queue(&StateTable::RemovedPassword.insert(&moved.text), moved.parameters)?;
+    .bind(context.now.0.saturating_add(RESTORABLE_MS));
+    let mut rows = rows.push(" FROM user_password WHERE user_rid IN ");
+    rows.add_list(rids.iter().copied().map(Value::Int));
+    // the release before this one sets passwords and does not delete removed ones
+    rows.add(" ON CONFLICT (user_rid) DO UPDATE SET hash = excluded.hash, changed_on = excluded.changed_on, set_by = excluded.set_by, expires_on = excluded.expires_on");
+    tx.queue(&StateTable::RemovedPassword.insert(&rows.text), rows.parameters)?;
     for table in [StateTable::UserPassword, StateTable::PasswordReset] {
-        let these = of_users("WHERE user_rid IN ", rids);
-        tx.queue(&table.delete(&these.text), these.parameters)?;
+        let of_these_users = of_users("WHERE user_rid IN ", rids);
+        tx.queue(&table.delete(&of_these_users.text), of_these_users.parameters)?;
     }
     Ok(())
 }
 
-/// Moves what was taken away from users back.
-fn give_back(tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
+/// Moves the removed passwords of users back.
+fn restore_passwords(tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), Problem> {
     let text = "(user_rid, hash, changed_on, set_by) SELECT user_rid, hash, changed_on, set_by FROM removed_password WHERE user_rid IN ";
-    let back = of_users(text, rids);
-    tx.queue(&StateTable::UserPassword.insert(&back.text), back.parameters)?;
-    let these = of_users("WHERE user_rid IN ", rids);
-    Ok(tx.queue(&StateTable::RemovedPassword.delete(&these.text), these.parameters)?)
+    let restored = of_users(text, rids);
+    tx.queue(&StateTable::UserPassword.insert(&restored.text), restored.parameters)?;
+    let of_these_users = of_users("WHERE user_rid IN ", rids);
+    Ok(tx.queue(&StateTable::RemovedPassword.delete(&of_these_users.text), of_these_users.parameters)?)
 }
 
-/// Notes what was done with each user's password, and answers with the users.
-fn tell(
+/// Audits the change of each user's password, and responds with the users.
+fn audit_and_respond(
     call: &mut Call,
     tx: &mut Tx<'_>,
     users: Vec<UserForUpdate>,
     (action, event): (&'static str, SecurityEvent),
 ) -> Result<Answer, Problem> {
     let mut done = Vec::with_capacity(users.len());
-    for mut found in users {
-        found.user.renew_token(&call.context)?;
-        record_security_event(&call.context, tx, found.user.id, event, None, None)?;
-        done.push(found.save(&call.context, tx, AuditAction::As("Modified", action))?);
+    for mut loaded in users {
+        loaded.user.renew_token(&call.context)?;
+        record_security_event(&call.context, tx, loaded.user.id, event, None, None)?;
+        done.push(loaded.save(&call.context, tx, AuditAction::As("Modified", action))?);
     }
     if !call.request.minimal {
         write_all(call, tx, &USER, &done)?;

@@ -16,7 +16,7 @@ use chancery_resource::{
 use super::{InitialPassword, ResetPassword, stored_hash};
 use crate::user::{UPDATED, UserForUpdate};
 
-/// The outcome of checking and hashing a new password.
+/// The result of validating and hashing a new password.
 pub enum HashOutcome {
     /// The password breaks these rules of the policy.
     Broken(Vec<BrokenRule>),
@@ -50,24 +50,21 @@ pub fn options(context: &Context) -> Result<Arc<Options<UserStoreOption>>, Probl
     context.scope.of_store().map(|store| Arc::clone(&store.options))
 }
 
-/// The work of checking and hashing a user's new password; it takes as long as hashing does.
-///
-/// # Errors
-/// The store's.
+/// The work of validating and hashing a user's new password; it takes as long as hashing does.
 pub fn making(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &UserForUpdate,
+    loaded: &UserForUpdate,
     password: Secret,
 ) -> Result<impl FnOnce() -> HashOutcome + Send + 'static, Problem> {
     let options = options(context)?;
     let (policy, parameters) = (stored_hash::policy(&options), stored_hash::parameters(context));
     let before = if options.get(UserStoreOption::PASSWORD_HISTORY_COUNT) > 0 {
-        Some(stored_hash::hashes(tx, found.was.rid, &options)?)
+        Some(stored_hash::hashes(tx, loaded.was.rid, &options)?)
     } else {
         None
     };
-    let user = found.user.clone();
+    let user = loaded.user.clone();
     Ok(move || {
         let broken = stored_hash::broken(&policy, &user, &password);
         if !broken.is_empty() {
@@ -83,44 +80,44 @@ pub fn making(
     })
 }
 
-/// Sets a password whose hash was made: as a reset does, but for what the caller writes of the user besides.
+/// Sets a hashed password, like a reset; the caller writes the other fields of the user.
 ///
 /// # Errors
-/// The password breaks rules, told at `member`.
+/// The password breaks rules; reported at `member`.
 pub fn put_new(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &mut UserForUpdate,
-    made: &HashOutcome,
+    loaded: &mut UserForUpdate,
+    outcome: &HashOutcome,
     member: &str,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    let set_by = context.setter_for(found.user.id.0);
-    stored_hash::put(context, tx, found, (made.hash(member)?, set_by), &options)?;
-    stored_hash::finish(context, found, &options)?;
-    found.user.set_lockout(lockout::reset(found.user.lockout()));
+    let set_by = context.setter_for(loaded.user.id.0);
+    stored_hash::put(context, tx, loaded, (outcome.hash(member)?, set_by), &options)?;
+    stored_hash::finish(context, loaded, &options)?;
+    loaded.user.set_lockout(lockout::reset(loaded.user.lockout()));
     Ok(())
 }
 
 pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: InitialPassword = read_form(call)?;
-    let mut found = UserForUpdate::in_path(call, tx)?;
-    let Some(made) = call.result::<HashOutcome>() else {
+    let mut loaded = UserForUpdate::in_path(call, tx)?;
+    let Some(outcome) = call.result::<HashOutcome>() else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
-            making(&call.context, tx, &found, form.password.0)?,
+            making(&call.context, tx, &loaded, form.password.0)?,
         )));
     };
     let options = options(&call.context)?;
-    let set_by = call.context.setter_for(found.user.id.0);
-    stored_hash::put(&call.context, tx, &found, (made.hash("password")?, set_by), &options)?;
-    stored_hash::finish(&call.context, &mut found, &options)?;
-    found.user.set_lockout(lockout::token_used(found.user.lockout()));
-    found.user.is_initial_password = true;
-    found.user.is_password_change_required = true;
-    found.user.password_expiration =
+    let set_by = call.context.setter_for(loaded.user.id.0);
+    stored_hash::put(&call.context, tx, &loaded, (outcome.hash("password")?, set_by), &options)?;
+    stored_hash::finish(&call.context, &mut loaded, &options)?;
+    loaded.user.set_lockout(lockout::token_used(loaded.user.lockout()));
+    loaded.user.is_initial_password = true;
+    loaded.user.is_password_change_required = true;
+    loaded.user.password_expiration =
         form.password_expiration.or_else(|| Some(initial_end(&call.context, &options)));
-    found.save_and_answer(call, tx, AuditAction::As("Modified", "password-set"))
+    loaded.save_and_answer(call, tx, AuditAction::As("Modified", "password-set"))
 }
 
 fn initial_end(context: &Context, options: &Options<UserStoreOption>) -> Timestamp {
@@ -128,24 +125,24 @@ fn initial_end(context: &Context, options: &Options<UserStoreOption>) -> Timesta
 }
 
 pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let mut found = UserForUpdate::in_path(call, tx)?;
-    if !found.user.is_initial_password {
+    let mut loaded = UserForUpdate::in_path(call, tx)?;
+    if !loaded.user.is_initial_password {
         return Err(Problem::conflict("The user's password is not an initial one."));
     }
-    found.user.password_expiration = Some(initial_end(&call.context, &*options(&call.context)?));
-    found.user.renew_token(&call.context)?;
-    found.save_and_answer(call, tx, UPDATED)
+    loaded.user.password_expiration = Some(initial_end(&call.context, &*options(&call.context)?));
+    loaded.user.renew_token(&call.context)?;
+    loaded.save_and_answer(call, tx, UPDATED)
 }
 
 pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPassword = read_form(call)?;
-    let mut found = UserForUpdate::in_path(call, tx)?;
-    let Some(made) = call.result::<HashOutcome>() else {
+    let mut loaded = UserForUpdate::in_path(call, tx)?;
+    let Some(outcome) = call.result::<HashOutcome>() else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
-            making(&call.context, tx, &found, form.new_password.0)?,
+            making(&call.context, tx, &loaded, form.new_password.0)?,
         )));
     };
-    put_new(&call.context, tx, &mut found, &made, "newPassword")?;
-    found.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))
+    put_new(&call.context, tx, &mut loaded, &outcome, "newPassword")?;
+    loaded.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))
 }

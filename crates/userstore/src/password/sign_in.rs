@@ -1,4 +1,4 @@
-//! Signing in by a password: counted before it is verified, and cleared once the sign-in is complete.
+//! Sign-in by a password: the attempt is counted before the verification, and cleared once the sign-in is complete.
 
 use chancery_credential::{
     hash::{Parameters, Verification, hash, verify_nobody},
@@ -10,23 +10,23 @@ use chancery_resource::{AuditAction, Context, Problem, Tx};
 use uuid::Uuid;
 
 use super::{
-    attempt::{Counted, Counting, NOBODY, check, count, record_failure},
+    attempt::{Counted, Counting, UNKNOWN_USER, check, count, record_failure},
     set::options,
     stored_hash::{self, Hashes},
 };
 use crate::user::{User, UserForUpdate, limits, user_of};
 
-/// An attempt to sign in, counted, its password not yet verified.
+/// A counted attempt to sign in, before the verification of the password.
 pub struct PendingSignIn {
     counted: Option<(Counted, Hashes)>,
     parameters: Parameters,
 }
 
-/// An attempt to sign in whose password was verified.
+/// A counted attempt to sign in, after the verification of the password.
 pub struct VerifiedSignIn {
     pub(super) counted: Option<Counted>,
     pub(super) is_right: bool,
-    /// The password hashed anew, if its hash has other parameters than the present ones.
+    /// The password hashed anew, if its hash has outdated parameters.
     rehashed: Option<Secret>,
 }
 
@@ -37,21 +37,18 @@ impl VerifiedSignIn {
     }
 }
 
-/// Counts an attempt to sign in as this user of the context's store, or as nobody. The transaction is to be
-/// committed whatever follows.
-///
-/// # Errors
-/// Those of the store.
+/// Counts an attempt to sign in as this user of the context's store, or as an unknown one. The transaction must be
+/// committed in any case.
 pub fn begin(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: Option<UserForUpdate>,
+    loaded: Option<UserForUpdate>,
 ) -> Result<PendingSignIn, Problem> {
     let parameters = stored_hash::parameters(context);
     let options = options(context)?;
-    let counted = match count(context, tx, found, &options)? {
-        Counting::Counted(found, counted, hashes) => {
-            found.save(context, tx, AuditAction::Silent)?;
+    let counted = match count(context, tx, loaded, &options)? {
+        Counting::Counted(loaded, counted, hashes) => {
+            loaded.save(context, tx, AuditAction::Silent)?;
             Some((counted, hashes))
         }
         Counting::Refused { .. } => None,
@@ -60,7 +57,7 @@ pub fn begin(
 }
 
 impl PendingSignIn {
-    /// Verifies the password: as much work for nobody as for a user, and for who is refused anyway.
+    /// Verifies the password: the same work for an unknown user, and for a refused attempt.
     pub fn verify(self, password: &Secret) -> VerifiedSignIn {
         let Some((counted, hashes)) = self.counted else {
             verify_nobody(password, &self.parameters);
@@ -72,56 +69,54 @@ impl PendingSignIn {
     }
 }
 
-/// What an attempt comes to.
+/// The decision on an attempt.
 pub enum Decision {
     /// The password is right.
     Right(Box<User>),
-    /// The password of this user is wrong, and that is recorded.
+    /// The password of this user is wrong; the failure is recorded.
     Wrong(Uuid),
-    /// It is refused, for whatever other reason, and that is recorded.
+    /// It is refused for any other reason; the failure is recorded.
     Refused,
 }
 
 /// Decides an attempt.
 ///
-/// Of one that is right nothing is cleared yet: whoever knows a password alone would get endless attempts at a
-/// second factor: that is done once the sign-in is complete.
-///
-/// # Errors
-/// Those of the store.
+/// A right password does not reset the counters yet, or an attacker who knows it would have unlimited attempts at a
+/// second factor. They are reset once the sign-in is complete.
 pub fn decide(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<Decision, Problem> {
     tx.commit_dry_run();
     let Some(counted) = &verified.counted else {
-        user_of(context, tx, NOBODY)?;
+        user_of(context, tx, UNKNOWN_USER)?;
         return Ok(Decision::Refused);
     };
-    let Some(found) = user_of(context, tx, counted.user)? else { return Ok(Decision::Refused) };
-    let (options, user) = (options(context)?, found.user.id.0);
-    // a password that was replaced in the meantime proves nothing
+    let Some(loaded) = user_of(context, tx, counted.user)? else { return Ok(Decision::Refused) };
+    let (options, user) = (options(context)?, loaded.user.id.0);
+    // a password that was replaced in the meantime is no proof
     if !verified.is_right || !stored_hash::is_unchanged(tx, counted.user, counted.changed_on)? {
-        let failed = lockout::fail(found.user.lockout(), &limits(&options), context.now, counted.attempt);
-        record_failure(context, tx, found, &failed)?;
+        let failed = lockout::fail(loaded.user.lockout(), &limits(&options), context.now, counted.attempt);
+        record_failure(context, tx, loaded, &failed)?;
         return Ok(Decision::Wrong(user));
     }
     if let Some(hash) = &verified.rehashed {
         stored_hash::rehash(tx, counted.user, hash)?;
     }
-    let is_locked = lockout::succeed(found.user.lockout(), context.now, counted.attempt).refused;
-    if is_locked || !found.user.is_admitted(context.now) {
-        // it was right: it counts neither as a failure nor as a success
+    let is_locked = lockout::succeed(loaded.user.lockout(), context.now, counted.attempt).refused;
+    if is_locked || !loaded.user.is_admitted(context.now) {
+        // it was right, so it counts neither as a failure nor as a success
         withdraw(context, tx, verified)?;
         return Ok(Decision::Refused);
     }
-    Ok(Decision::Right(found.user.into()))
+    Ok(Decision::Right(loaded.user.into()))
 }
 
-/// Takes the attempt back: the password was right, but the sign-in is not complete.
-///
-/// # Errors
-/// Those of the store.
+/// Withdraws the attempt: the password was right, but the sign-in is not complete.
 pub fn withdraw(context: &Context, tx: &mut Tx<'_>, verified: &VerifiedSignIn) -> Result<(), Problem> {
     let Some(counted) = &verified.counted else { return Ok(()) };
-    let Some(mut found) = user_of(context, tx, counted.user)? else { return Ok(()) };
-    found.user.set_lockout(lockout::withdraw(found.user.lockout(), counted.attempt, counted.throttled_until));
-    found.save(context, tx, AuditAction::Silent).map(drop)
+    let Some(mut loaded) = user_of(context, tx, counted.user)? else { return Ok(()) };
+    loaded.user.set_lockout(lockout::withdraw(
+        loaded.user.lockout(),
+        counted.attempt,
+        counted.throttled_until,
+    ));
+    loaded.save(context, tx, AuditAction::Silent).map(drop)
 }

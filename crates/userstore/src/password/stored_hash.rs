@@ -1,4 +1,4 @@
-//! What is stored of a user's password: its hash, and the history of former hashes.
+//! The stored password of a user: its hash, and the history of former hashes.
 
 use chancery_credential::{
     hash::Parameters,
@@ -18,7 +18,7 @@ pub struct Hashes {
     current: Option<Secret>,
     /// When the current password was set. Hashing it anew does not change this.
     pub changed_on: Option<Timestamp>,
-    /// Those that must not be used again, the newest first.
+    /// The hashes that must not be used again, the newest first.
     former: Vec<Secret>,
 }
 
@@ -61,30 +61,27 @@ fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<(Secret, Timestamp)>, St
 }
 
 /// Whether the user with this row number has a password.
-///
-/// # Errors
-/// Those of the store.
 pub fn is_set(tx: &mut Tx<'_>, user: i64) -> Result<bool, StoreError> {
     Ok(current(tx, user)?.is_some())
 }
 
-/// Whether the user's password is still the one that was set then, or there still is none. A hash with new parameters
+/// Whether the user's password is still the one that was set at this time, or there still is none. A hash with new parameters
 /// is of the same password.
 pub fn is_unchanged(tx: &mut Tx<'_>, user: i64, changed_on: Option<Timestamp>) -> Result<bool, StoreError> {
     Ok(current(tx, user)?.map(|(_, changed_on)| changed_on) == changed_on)
 }
 
-/// Stores a new hash. The one before, also one that was taken away, goes into the history, if the store has one, the
-/// reset token is deleted, and whoever is signed in by the password of before is so no longer. `set_by`: who sets the password,
+/// Stores a new hash. The former one, also a removed one, goes into the history, if the store has one, the
+/// reset token is deleted, and sign-ins with the former password end. `set_by`: who sets the password,
 /// if that is not the user.
 pub fn put(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &UserForUpdate,
+    loaded: &UserForUpdate,
     (hash, set_by): (&str, Option<Uuid>),
     options: &Options<UserStoreOption>,
 ) -> Result<(), Problem> {
-    let rid = Value::Int(found.was.rid);
+    let rid = Value::Int(loaded.was.rid);
     let count = options.get(UserStoreOption::PASSWORD_HISTORY_COUNT);
     if count > 0 {
         tx.queue(
@@ -112,7 +109,7 @@ pub fn put(
     )?;
     tx.queue(&StateTable::RemovedPassword.delete("WHERE user_rid = ?1"), vec![rid.clone()])?;
     tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![rid])?;
-    sign_out_user(context, tx, found.user.id)
+    sign_out_user(context, tx, loaded.user.id)
 }
 
 /// Replaces the current hash by another of the same password.
@@ -156,7 +153,7 @@ pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<BrokenRule
     policy.check(password, &person)
 }
 
-/// The problem of a password that breaks rules; it names every one.
+/// The problem of a password that breaks rules; it lists all of them.
 pub fn refuse_broken(member: &str, broken: &[BrokenRule]) -> Problem {
     let errors: Vec<_> = broken
         .iter()
@@ -165,14 +162,14 @@ pub fn refuse_broken(member: &str, broken: &[BrokenRule]) -> Problem {
     Problem::wrong(errors)
 }
 
-/// Sets a user's own fields after the password was set: when it expires, and that it need not be changed.
+/// Sets a user's own fields after the password was set: its expiry, and that it need not be changed.
 pub fn finish(
     context: &Context,
-    found: &mut UserForUpdate,
+    loaded: &mut UserForUpdate,
     options: &Options<UserStoreOption>,
 ) -> Result<(), Problem> {
     let days = options.get(UserStoreOption::PASSWORD_EXPIRATION_DAYS);
-    let user = &mut found.user;
+    let user = &mut loaded.user;
     user.password_expiration = (days > 0).then(|| Timestamp(context.now.0 + days * 24 * 3600 * 1000));
     user.is_initial_password = false;
     user.is_password_change_required = false;

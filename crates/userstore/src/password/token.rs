@@ -16,10 +16,10 @@ use super::{
     set::{self, HashOutcome, options},
     stored_hash,
 };
-use crate::user::{UserForUpdate, still_counts};
+use crate::user::{UserForUpdate, is_still_valid};
 
-/// Creates a user's token, which replaces the one before. `by`: who asked for it.
-pub(super) fn make(
+/// Creates a user's token, which replaces the one before. `by`: the requester.
+pub(super) fn create(
     context: &Context,
     tx: &mut Tx<'_>,
     user: i64,
@@ -47,100 +47,102 @@ fn digest(context: &Context, token: &Secret) -> Vec<u8> {
     context.app.master.digest("password-reset", token.expose())
 }
 
-/// Whether a token is the user's, and good now. One that somebody asked for who holds less than the user carries now is not: it
-/// may have been made before the user got a role.
-fn is_good(
+/// Whether a token is the user's, and valid now. A token of a requester who holds less than the user carries now is not: it
+/// may have been created before the user got a role.
+fn is_valid(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &UserForUpdate,
+    loaded: &UserForUpdate,
     token: &Secret,
 ) -> Result<bool, Problem> {
-    let wanted = Secret::new(digest(context, token));
+    let expected = Secret::new(digest(context, token));
     let text = "SELECT digest, made_by FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
-    let parameters = [Value::Int(found.was.rid), Value::Int(context.now.0)];
-    let kept = tx.one(text, &parameters, |row| Ok((row.bytes(0)?.to_vec(), row.optional_id(1)?)))?;
-    match kept {
-        Some((kept, maker)) if wanted.matches(&kept) => still_counts(context, tx, found.user.id, maker),
+    let parameters = [Value::Int(loaded.was.rid), Value::Int(context.now.0)];
+    let stored = tx.one(text, &parameters, |row| Ok((row.bytes(0)?.to_vec(), row.optional_id(1)?)))?;
+    match stored {
+        Some((stored, creator)) if expected.matches(&stored) => {
+            is_still_valid(context, tx, loaded.user.id, creator)
+        }
         _ => Ok(false),
     }
 }
 
 pub fn send_mail(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = UserForUpdate::in_path(call, tx)?;
-    require_address(&found)?;
+    let loaded = UserForUpdate::in_path(call, tx)?;
+    require_address(&loaded)?;
     mail::require_server(&call.context)?;
-    deliver(call, tx, found)
+    deliver(call, tx, loaded)
 }
 
 pub fn request(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let found = UserForUpdate::in_path(call, tx)?;
+    let loaded = UserForUpdate::in_path(call, tx)?;
     if mail::has_server(&call.context)? {
-        require_address(&found)?;
+        require_address(&loaded)?;
     } else if !call.context.app.has_reset_program {
         let detail = "Nothing delivers tokens here: set the store's options MailServerConfig and \
                       EMailSenderAddress, or the server's reset_program.";
         return Err(Problem::conflict(detail));
     }
-    deliver(call, tx, found)
+    deliver(call, tx, loaded)
 }
 
-/// Refuses when no mail can be sent to the user. An address that was stored long ago can be none.
-fn require_address(found: &UserForUpdate) -> Result<(), Problem> {
-    let address = found.user.email_address.as_ref().map(Email::as_str);
+/// Refuses if no mail can be sent to the user. An address that was stored long ago can be invalid.
+fn require_address(loaded: &UserForUpdate) -> Result<(), Problem> {
+    let address = loaded.user.email_address.as_ref().map(Email::as_str);
     if address.is_some_and(|address| MailAddress::read(address).is_some()) {
         return Ok(());
     }
     Err(Problem::invalid("The user has no e-mail address that a token can be sent to."))
 }
 
-fn deliver(call: &mut Call, tx: &mut Tx<'_>, found: UserForUpdate) -> Result<Answer, Problem> {
-    let (token, end) = make(&call.context, tx, found.was.rid, call.context.actor)?;
-    mail::send_token(&call.context, tx, &found, (&token, end), None)?;
+fn deliver(call: &mut Call, tx: &mut Tx<'_>, loaded: UserForUpdate) -> Result<Answer, Problem> {
+    let (token, end) = create(&call.context, tx, loaded.was.rid, call.context.actor)?;
+    mail::send_token(&call.context, tx, &loaded, (&token, end), None)?;
     // no field of the user changes: the request for a token is an audit entry of its own
-    found.tell_and_answer(call, tx, "password-reset-requested")
+    loaded.audit_and_respond(call, tx, "password-reset-requested")
 }
 
-/// The user, if this token is good for the user now: also during a temporary lock.
+/// The user, if this token is valid for the user now: also during a temporary lock.
 pub(super) fn admit(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: Option<UserForUpdate>,
+    loaded: Option<UserForUpdate>,
     token: &Secret,
 ) -> Result<Option<UserForUpdate>, Problem> {
-    let Some(found) = found else { return Ok(None) };
-    let is_admitted = found.user.is_admitted(context.now) && !found.user.lockout().is_shut();
-    Ok(if is_admitted && is_good(context, tx, &found, token)? { Some(found) } else { None })
+    let Some(loaded) = loaded else { return Ok(None) };
+    let is_admitted = loaded.user.is_admitted(context.now) && !loaded.user.lockout().is_shut();
+    Ok(if is_admitted && is_valid(context, tx, &loaded, token)? { Some(loaded) } else { None })
 }
 
-/// The outcome of checking and hashing the new password; without a user, the token was refused.
+/// The result of validating and hashing the new password; without a user, the token was refused.
 pub struct Redeemed {
     user: Option<i64>,
-    made: Option<HashOutcome>,
+    outcome: Option<HashOutcome>,
 }
 
-/// The work of a new password for this user, or as much for nobody.
-pub(super) fn redeeming(
+/// The work of hashing a new password for this user, or the same for an unknown user.
+pub(super) fn redemption_work(
     context: &Context,
     tx: &mut Tx<'_>,
-    good: Option<&UserForUpdate>,
+    admitted: Option<&UserForUpdate>,
     password: Secret,
 ) -> Result<Work<Redeemed>, Problem> {
-    let Some(found) = good else {
+    let Some(loaded) = admitted else {
         let parameters = stored_hash::parameters(context);
         return Ok(Work::new(Purpose::Password, move || {
             verify_nobody(&password, &parameters);
-            Redeemed { user: None, made: None }
+            Redeemed { user: None, outcome: None }
         }));
     };
-    let making = set::making(context, tx, found, password)?;
-    let user = Some(found.was.rid);
-    Ok(Work::new(Purpose::Password, move || Redeemed { user, made: Some(making()) }))
+    let hashing = set::making(context, tx, loaded, password)?;
+    let user = Some(loaded.was.rid);
+    Ok(Work::new(Purpose::Password, move || Redeemed { user, outcome: Some(hashing()) }))
 }
 
 impl Redeemed {
-    /// The outcome for this user, whose token is still good.
-    pub(super) fn of(&self, good: Option<UserForUpdate>) -> Option<(UserForUpdate, &HashOutcome)> {
-        good.filter(|found| Some(found.was.rid) == self.user).zip(self.made.as_ref())
+    /// The result for this user, if the token is still valid.
+    pub(super) fn of(&self, admitted: Option<UserForUpdate>) -> Option<(UserForUpdate, &HashOutcome)> {
+        admitted.filter(|loaded| Some(loaded.was.rid) == self.user).zip(self.outcome.as_ref())
     }
 }
 
@@ -148,35 +150,35 @@ impl Redeemed {
 pub(super) fn set_by_token(
     context: &Context,
     tx: &mut Tx<'_>,
-    found: &mut UserForUpdate,
+    loaded: &mut UserForUpdate,
     hash: &str,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    stored_hash::put(context, tx, found, (hash, None), &options)?;
-    stored_hash::finish(context, found, &options)?;
-    found.user.set_lockout(lockout::token_used(found.user.lockout()));
+    stored_hash::put(context, tx, loaded, (hash, None), &options)?;
+    stored_hash::finish(context, loaded, &options)?;
+    loaded.user.set_lockout(lockout::token_used(loaded.user.lockout()));
     Ok(())
 }
 
 /// Sets a password; the token is the proof. This works during a temporary lock and ends it.
 pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ResetPasswordWithToken = read_form(call)?;
-    let found = find(call, tx)?;
-    let good = admit(&call.context, tx, found, &form.token.0)?;
+    let loaded = find(call, tx)?;
+    let admitted = admit(&call.context, tx, loaded, &form.token.0)?;
     let Some(redeemed) = call.result::<Redeemed>() else {
-        let work = redeeming(&call.context, tx, good.as_ref(), form.new_password.0)?;
+        let work = redemption_work(&call.context, tx, admitted.as_ref(), form.new_password.0)?;
         return Ok(Answer::after(work));
     };
-    let Some((mut found, made)) = redeemed.of(good) else {
+    let Some((mut loaded, outcome)) = redeemed.of(admitted) else {
         return Ok(Answer::refusing(refusal(call, "token")));
     };
-    set_by_token(&call.context, tx, &mut found, made.hash("newPassword")?)?;
-    finish(call, tx, found, "password-reset")
+    set_by_token(&call.context, tx, &mut loaded, outcome.hash("newPassword")?)?;
+    finish(call, tx, loaded, "password-reset")
 }
 
 impl UserForUpdate {
-    /// Audits an event of a user that changes none of the user's fields, and answers with the user.
-    fn tell_and_answer(
+    /// Audits an event of a user that changes none of the user's fields, and responds with the user.
+    fn audit_and_respond(
         mut self,
         call: &mut Call,
         tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! SCIM tokens: by which a directory provisions the users and groups of a store (`7-scim.md`, section 8).
+//! SCIM tokens, with which a directory provisions the users and groups of a store (`7-scim.md`, section 8).
 
 mod rules;
 
@@ -21,16 +21,16 @@ id_types! {
 }
 
 choice_types! {
-    /// Whose users and groups a token reaches.
+    /// The users and groups in the scope of a token.
     ScimReach {
-        /// Those that tokens of its lineage made.
+        /// Those created by tokens of its lineage.
         Owned,
         /// All of the store.
         All,
     }
 }
 
-/// What a token may do.
+/// A right of a token.
 static RIGHT: TextRule = TextRule {
     name: "ScimRight",
     min: 1,
@@ -84,12 +84,12 @@ macro_rules! list_type {
 }
 
 list_type!(
-    /// What a token may do.
+    /// The rights of a token.
     ScimRights,
     RIGHTS
 );
 list_type!(
-    /// The networks that a token is good in; all where there are none.
+    /// The networks in which a token is valid; all if empty.
     ScimNetworks,
     NETWORKS
 );
@@ -138,7 +138,7 @@ record! {
     }
 }
 
-/// A directory decides who is in the store, so that a token is protected as the store is.
+/// A directory decides who is in the store, so a token is protected like the store.
 static PROTECTION: Protection = Protection::new(at_instances, CarriedBy::WhoSignsIn, &[], Links::Open);
 
 /// The shape of SCIM tokens.
@@ -155,14 +155,14 @@ pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token",
         Unique::new("scim_token__digest", &[ScimToken::DIGEST.field()]).reported_at(ScimToken::TOKEN),
     ])
     .protected_with_store(&PROTECTION)
-    .validate_rows(rules::make)
+    .validate_rows(rules::create_tokens)
     .grave()
     .bumps_epoch();
 
 /// The operations on SCIM tokens.
 pub static OPERATIONS: [Op; 9] =
     added(standard!("ScimToken", "/administration/ScimToken", UserStore, UserStore, &SCIM_TOKEN));
-/// Those beyond the standard pattern.
+/// Operations beyond the standard ones.
 pub static MORE: &[Op] = &[Op::new(
     "ResumeScimToken",
     M::Post,

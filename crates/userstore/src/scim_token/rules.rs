@@ -1,4 +1,4 @@
-//! What a new token is made of, and the bounds of its life.
+//! Creation of tokens, and the bounds of their lifetime.
 
 use std::{collections::HashMap, net::IpAddr};
 
@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::{ScimToken, ScimTokenId};
 
-/// The most tokens of a store.
-const MOST: usize = 100;
-/// How long a token lives where it is not said, in ms.
+/// The maximum number of tokens of a store.
+const MAX_TOKENS: usize = 100;
+/// The default lifetime of a token, in ms.
 const YEAR: i64 = 365 * 24 * 3600 * 1000;
-/// The characters of a token that are kept to know it by.
+/// The number of leading characters of a token that are stored as its hint.
 const HINT: usize = 12;
 
 /// Whether a text is an address, or a network in CIDR notation.
@@ -24,8 +24,8 @@ pub fn is_network(text: &str) -> bool {
     length.is_none_or(|length| length.parse::<u32>().is_ok_and(|length| length <= bits))
 }
 
-/// Makes new tokens, and judges when tokens end.
-pub fn make(
+/// Creates new tokens, and validates the ends of tokens.
+pub fn create_tokens(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
     rows: &mut [ProposedRow<'_>],
@@ -46,8 +46,8 @@ pub fn make(
         return Ok(violations);
     }
     let lineages = read(tx, writer.context.scope.store())?;
-    if lineages.len() + new > MOST {
-        let detail = format!("would be more than the {MOST} tokens that a user store has");
+    if lineages.len() + new > MAX_TOKENS {
+        let detail = format!("would be more than the {MAX_TOKENS} tokens that a user store has");
         let field = ScimToken::NAME.field();
         violations.push(Violation { row: 0, kind: ProblemKind::Conflict, field, detail });
     }

@@ -14,20 +14,20 @@ use crate::{
     sms::{Gateway, TextCode},
 };
 
-/// How long a code is valid, in milliseconds.
+/// The lifetime of a code, in milliseconds.
 const LIFETIME: i64 = 15 * 60 * 1000;
 const ATTEMPTS: i64 = 5;
 
-/// A code that was handed to a gateway.
+/// A code that was sent to a gateway.
 pub struct TextedCode {
     code: Secret,
-    is_taken: bool,
+    is_accepted: bool,
 }
 
 /// The gateway of the store.
 ///
 /// # Errors
-/// A conflict where there is none.
+/// A conflict if there is none.
 pub fn gateway(context: &Context, tx: &mut Tx<'_>) -> Result<Gateway, Problem> {
     let store = context.scope.of_store()?.id;
     Gateway::of_store(tx, store)?.ok_or_else(|| {
@@ -38,7 +38,7 @@ pub fn gateway(context: &Context, tx: &mut Tx<'_>) -> Result<Gateway, Problem> {
     })
 }
 
-/// The work of sending a number its code.
+/// The work of sending a code to a telephone number.
 ///
 /// # Errors
 /// There is no gateway, or outbound traffic is off.
@@ -53,41 +53,38 @@ pub fn text(
         context.app.outbound.permission().map_err(|quiet| Problem::conflict(quiet.to_string()))?;
     let (code, locale) = (new_code(), locale_of(tx, owner)?);
     let locale = locale.as_deref();
-    let told = TextCode::Number.text(locale, &code);
-    let message = gateway.message(context, tx, (contact.value.as_str(), locale), &told)?;
+    let message_text = TextCode::Number.text(locale, &code);
+    let message = gateway.message(context, tx, (contact.value.as_str(), locale), &message_text)?;
     let send = context.app.send_text.clone();
     Ok(Work::waiting(Purpose::Elsewhere, async move {
-        TextedCode { code: Secret::new(code), is_taken: send(permission, message).await }
+        TextedCode { code: Secret::new(code), is_accepted: send(permission, message).await }
     }))
 }
 
 /// Whether the user has this contact already.
-///
-/// # Errors
-/// Errors of the store.
 pub fn is_known(tx: &mut Tx<'_>, owner: &OwnerRow, contact: &SecurityContact) -> Result<bool, Problem> {
     let text = "SELECT 1 FROM security_contact WHERE user_rid = ?1 AND value_key = ?2";
     let key = [owner.rid.into(), fold(contact.value.as_str()).into()];
     Ok(tx.one(text, &key, |_| Ok(()))?.is_some())
 }
 
-/// Keeps the code that a number was sent.
+/// Stores the code that was sent to a number.
 ///
 /// # Errors
-/// A conflict where the gateway did not take it.
-pub fn keep_texted(
+/// A conflict if the gateway did not accept it.
+pub fn store_texted(
     context: &Context,
     tx: &mut Tx<'_>,
     owner: &OwnerRow,
     contact: &SecurityContact,
     texted: &TextedCode,
 ) -> Result<(), Problem> {
-    if !texted.is_taken {
+    if !texted.is_accepted {
         return Err(Problem::conflict(
             "The SMS gateway did not accept the text message with the code. The server's log says why.",
         ));
     }
-    keep(context, tx, owner, contact, texted.code.expose()).map(drop)
+    store_digest(context, tx, owner, contact, texted.code.expose()).map(drop)
 }
 
 fn new_code() -> String {
@@ -99,8 +96,8 @@ fn locale_of(tx: &mut Tx<'_>, owner: &OwnerRow) -> Result<Option<String>, Proble
     Ok(tx.one(text, &[owner.rid.into()], |row| row.optional_text(0))?.flatten())
 }
 
-/// Keeps the digest of a contact's code; until when it is valid.
-fn keep(
+/// Stores the digest of a contact's code; returns its end.
+fn store_digest(
     context: &Context,
     tx: &mut Tx<'_>,
     owner: &OwnerRow,
@@ -126,7 +123,7 @@ pub fn send(
 ) -> Result<(), Problem> {
     mail::require_server(context)?;
     let code = new_code();
-    let end = keep(context, tx, owner, contact, code.as_bytes())?;
+    let end = store_digest(context, tx, owner, contact, code.as_bytes())?;
     let locale = locale_of(tx, owner)?;
     let data = json!({ "code": code, "valid_until": end.0 });
     let about = (Kind::SecurityContactCode, contact.user_id);
@@ -138,7 +135,7 @@ fn digest(context: &Context, contact: &SecurityContact, code: &[u8]) -> Vec<u8> 
     context.app.master.digest(&format!("security-contact/{}", contact.id.0), code)
 }
 
-/// Verifies a contact. Attempts are counted before the code is checked, and stay counted.
+/// Verifies a contact. Attempts are counted before the code is checked, and remain counted.
 pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form: ContactCode = read_form(call)?;
     let owner = owner_of(call, tx, &SECURITY_CONTACT)?.ok_or_else(|| Problem::not_found("User"))?;
@@ -153,12 +150,12 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
                 WHERE contact_rid = ?1 AND attempts < ?2 AND expires_on > ?3 RETURNING digest",
     );
     let parameters = [was.rid.into(), ATTEMPTS.into(), call.context.now.0.into()];
-    let kept = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
-    let Some(kept) = kept else {
+    let stored = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
+    let Some(stored) = stored else {
         let detail = "There is no code to be verified any more. Delete the contact and add it again.";
         return Err(Problem::conflict(detail));
     };
-    if !kept.matches(&digest(&call.context, &contact, form.code.as_str().trim().as_bytes())) {
+    if !stored.matches(&digest(&call.context, &contact, form.code.as_str().trim().as_bytes())) {
         // the attempt counts although the operation is refused
         tx.commit_dry_run();
         return Ok(Answer::refusing(Problem::wrong_field(

@@ -21,7 +21,7 @@ id_types! {
 }
 
 choice_types! {
-    /// How a contact is reached.
+    /// The kind of a contact.
     ContactKind {
         /// By e-mail.
         Email,
@@ -143,7 +143,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let values = new_row(&call.context, &SECURITY_CONTACT, Some(&owner), contact.clone().into_values())?;
     let texted = call.result::<code::TextedCode>();
     let is_texted = kind == ContactKind::Phone && !call.request.dry_run;
-    // a number that the user has already is sent nothing: the insertion refuses it
+    // no code is sent to a number that the user has already: the insertion refuses it
     if is_texted && texted.is_none() && !code::is_known(tx, &owner, &contact)? {
         return code::text(&call.context, tx, &owner, &contact).map(Answer::after);
     }
@@ -151,7 +151,7 @@ fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     match (kind, texted) {
         (ContactKind::Email, _) => code::send(&call.context, tx, &owner, &contact)?,
         (ContactKind::Phone, Some(texted)) => {
-            code::keep_texted(&call.context, tx, &owner, &contact, &texted)?;
+            code::store_texted(&call.context, tx, &owner, &contact, &texted)?;
         }
         // a dry run sends nothing
         (ContactKind::Phone, None) => drop(code::gateway(&call.context, tx)?),

@@ -1,4 +1,4 @@
-//! Why a user can or cannot sign in, in the order of a real sign-in and by the functions that judge one.
+//! Explains why a user can or cannot sign in, in the order of a real sign-in and by its functions.
 
 use chancery_credential::lockout::{self, Limits, Reason};
 use chancery_record::{Timestamp, Value, format_timestamp};
@@ -15,8 +15,8 @@ use crate::{
     password::{is_set, options},
 };
 
-/// What can be judged, in order. Of the three last but two there is one line: for the best of what there is. `LockedForGood` is
-/// in the place of `LockedByAdministrator` where nobody knows who locked.
+/// The checks, in order. `PasswordSet`, `HasPasskey` and `AccessPass` share one line, for the best available credential. `LockedForGood`
+/// replaces `LockedByAdministrator` if it is unknown who locked the user.
 const CHECKS: [&str; 15] = [
     "Deleted",
     "Active",
@@ -79,7 +79,7 @@ pub static EXPLAIN_OPERATIONS: &[Op] = &[Op::new(
 )
 .added()];
 
-/// One thing that is judged.
+/// A check and its result.
 struct Line {
     check: &'static str,
     passes: bool,
@@ -89,7 +89,7 @@ struct Line {
 }
 
 impl Line {
-    /// A line that passes with the one text, or does not with the other, and then has this remedy.
+    /// A line that passes with the first text, or fails with the second and this remedy.
     fn new(check: &'static str, passes: bool, texts: (&str, &str), remedy: &'static str) -> Self {
         let text = if passes { texts.0 } else { texts.1 }.to_owned();
         Self { check, passes, text, until: None, remedy: (!passes).then_some(remedy) }
@@ -103,36 +103,36 @@ impl Line {
 
     fn to_json(&self) -> Json {
         json!({
-            "check": self.check, "passes": self.passes, "text": self.text, "until": self.until.map(written),
+            "check": self.check, "passes": self.passes, "text": self.text, "until": self.until.map(format_time),
             "remedy": self.remedy,
         })
     }
 }
 
-fn written(moment: Timestamp) -> String {
+fn format_time(moment: Timestamp) -> String {
     let mut text = Vec::new();
     format_timestamp(moment, &mut text);
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// What a user can prove now.
+/// The credentials that a user has now.
 #[expect(clippy::struct_excessive_bools, reason = "they are facts that do not exclude each other")]
-struct Means {
+struct AvailableCredentials {
     has_password: bool,
     has_passkey: bool,
     has_pass: bool,
-    /// Whether a pass would lead to a passkey.
+    /// Whether a pass could be used to register a passkey.
     can_use_passes: bool,
 }
 
 fn explain(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (context, key) = (&call.context, USER.read_key(call.request.parameter(0))?);
-    let found = UserForUpdate::new(find(context, tx, key)?)?;
-    let (options, user, now) = (options(context)?, &found.user, context.now);
+    let loaded = UserForUpdate::new(find(context, tx, key)?)?;
+    let (options, user, now) = (options(context)?, &loaded.user, context.now);
     let passkeys = sign_in::relying_party(&options, &context.app.public_url).is_some();
-    let means = Means {
-        has_password: is_set(tx, found.was.rid)?,
-        has_passkey: passkeys && sign_in::held(context, tx, found.was.rid)?.usable > 0,
+    let credentials = AvailableCredentials {
+        has_password: is_set(tx, loaded.was.rid)?,
+        has_passkey: passkeys && sign_in::held(context, tx, loaded.was.rid)?.usable > 0,
         has_pass: has_access_pass(context, tx, user.id)?,
         can_use_passes: passkeys && options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED),
     };
@@ -140,33 +140,38 @@ fn explain(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut lines = vec![deletion(user, &options)];
     lines.extend(admission(user, now));
     lines.extend(locks(user, &limits, now));
-    lines.extend(password(user, &means, now));
-    let ways = ways(user, &means, &limits, now);
+    lines.extend(password(user, &credentials, now));
+    let ways = ways(user, &credentials, &limits, now);
     let lines: Vec<Json> = lines.iter().map(Line::to_json).collect();
     let answer = json!({ "canSignIn": !ways.is_empty(), "ways": ways, "lines": lines });
     call.answer.bytes.extend_from_slice(answer.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
-/// The user, also one who waits to be deleted: that is a reason, too.
+/// The user, also one in the deletion quarantine: that is a reason, too.
 fn find(context: &Context, tx: &mut Tx<'_>, key: Value) -> Result<chancery_resource::StoredRow, Problem> {
     match load(context, tx, &USER, None, key.clone()) {
         Err(problem) if problem.status() == 404 => load_hidden(context, tx, &USER, key),
-        found => found,
+        loaded => loaded,
     }
 }
 
-/// The ways in that are open.
-fn ways(user: &User, means: &Means, limits: &Limits, now: Timestamp) -> Vec<&'static str> {
+/// The available ways to sign in.
+fn ways(
+    user: &User,
+    credentials: &AvailableCredentials,
+    limits: &Limits,
+    now: Timestamp,
+) -> Vec<&'static str> {
     let lockout = user.lockout();
     let is_here = user.quarantined_on.is_none() && user.is_admitted(now) && !lockout.is_shut();
     let may_try = is_here && lockout::reasons(&lockout, limits, now).next().is_none();
     let is_over = user.password_terms().due(now) == PasswordDue::Over;
     [
-        ("Password", may_try && means.has_password && !is_over),
-        // what cannot be guessed works during a temporary lock, and is not slowed down
-        ("Passkey", is_here && means.has_passkey),
-        ("AccessPass", may_try && means.has_pass),
+        ("Password", may_try && credentials.has_password && !is_over),
+        // a passkey cannot be guessed: it works during a temporary lock, and is not throttled
+        ("Passkey", is_here && credentials.has_passkey),
+        ("AccessPass", may_try && credentials.has_pass),
     ]
     .into_iter()
     .filter_map(|(way, is_open)| is_open.then_some(way))
@@ -211,8 +216,10 @@ fn admission(user: &User, now: Timestamp) -> [Line; 3] {
 /// Locks and throttle, in the order of an attempt.
 fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
     let lockout = user.lockout();
-    let holds = |wanted: Reason| {
-        lockout::reasons(&lockout, limits, now).find(|(reason, _)| *reason == wanted).map(|(_, until)| until)
+    let holds = |searched: Reason| {
+        lockout::reasons(&lockout, limits, now)
+            .find(|(reason, _)| *reason == searched)
+            .map(|(_, until)| until)
     };
     let line = |check, reason, passes: &str, fails: String, remedy| {
         let held = holds(reason);
@@ -229,8 +236,8 @@ fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
         "The user is locked for a while by an administrator.".to_owned()
     };
     let after = format!("The user is locked after {all} wrong attempts.");
-    // what locks may have been another number when it did
-    let (by_whom, by_somebody) = if is_locked && !by_failures && all > 0 {
+    // the limit may have been another number at the time of the lock
+    let (lock_check, lock_text) = if is_locked && !by_failures && all > 0 {
         let text = format!("The user is locked for good, by an administrator or by {all} wrong attempts.");
         ("LockedForGood", text)
     } else {
@@ -238,9 +245,9 @@ fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
     };
     [
         Line::new(
-            by_whom,
+            lock_check,
             !is_locked || by_failures,
-            ("No administrator has locked the user for good.", &by_somebody),
+            ("No administrator has locked the user for good.", &lock_text),
             "SetUserState",
         ),
         Line::new(
@@ -273,19 +280,21 @@ fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
     ]
 }
 
-/// What there is to prove, and what is due about the password.
-fn password(user: &User, means: &Means, now: Timestamp) -> [Line; 3] {
+/// The credential, and the action that the password requires.
+fn password(user: &User, credentials: &AvailableCredentials, now: Timestamp) -> [Line; 3] {
     let terms = user.password_terms();
-    let (due, expired) = (terms.due(now), terms.is_expired(now) && means.has_password);
-    let (check, text) = match means {
-        Means { has_password: true, .. } => ("PasswordSet", "A password is set."),
-        Means { has_passkey: true, .. } => ("HasPasskey", "There is a passkey, and no password."),
-        Means { has_pass: true, .. } => {
+    let (due, expired) = (terms.due(now), terms.is_expired(now) && credentials.has_password);
+    let (check, text) = match credentials {
+        AvailableCredentials { has_password: true, .. } => ("PasswordSet", "A password is set."),
+        AvailableCredentials { has_passkey: true, .. } => {
+            ("HasPasskey", "There is a passkey, and no password.")
+        }
+        AvailableCredentials { has_pass: true, .. } => {
             ("AccessPass", "There is an access pass, no password, and no passkey.")
         }
         _ => ("PasswordSet", ""),
     };
-    let remedy = if means.can_use_passes { "IssueTemporaryAccessPass" } else { "SetInitialPassword" };
+    let remedy = if credentials.can_use_passes { "IssueTemporaryAccessPass" } else { "SetInitialPassword" };
     let nothing = "There is no password, no passkey that can be used, and no access pass.";
     let expiry = if expired {
         (
@@ -295,14 +304,14 @@ fn password(user: &User, means: &Means, now: Timestamp) -> [Line; 3] {
     } else {
         ("The password has not expired.", "")
     };
-    let is_over = means.has_password && due == PasswordDue::Over;
-    let is_due = means.has_password && due == PasswordDue::Change;
+    let is_over = credentials.has_password && due == PasswordDue::Over;
+    let is_due = credentials.has_password && due == PasswordDue::Change;
     let change =
         if is_due { "The password is changed at the sign-in." } else { "No change of the password is due." };
     [
         Line::new(check, !text.is_empty(), (text, nothing), remedy),
         Line::new("PasswordExpired", !is_over, expiry, "SetInitialPassword")
-            .until(terms.expires_on.filter(|_| means.has_password && !terms.never_expires && !expired)),
+            .until(terms.expires_on.filter(|_| credentials.has_password && !terms.never_expires && !expired)),
         Line::new("PasswordChangeDue", true, (change, ""), "SetInitialPassword"),
     ]
 }

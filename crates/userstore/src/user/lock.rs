@@ -74,16 +74,16 @@ impl User {
     }
 }
 
-/// Ends the sign-ins of a user who is deactivated, locked for good, or deleted. Temporary locks end nothing: else
-/// strangers could sign people out.
-pub fn sign_out_if_shut_out(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    // an exempt user is held by no lock
+/// Ends the sign-ins of a user who is deactivated, locked permanently, or deleted. Temporary locks end nothing: else
+/// anyone could sign people out.
+pub fn sign_out_if_not_admitted(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+    // locks do not apply to an exempt user
     let is_shut = User::IS_USER_LOCK_ENABLED.get(values)? && User::IS_USER_LOCKED.get(values)?;
     let is_in = User::IS_USER_ACTIVE.get(values)? && !is_shut && User::QUARANTINED_ON.get(values)?.is_none();
     if is_in { Ok(()) } else { sign_out_user(context, tx, User::ID.get(values)?) }
 }
 
-/// Ends the sign-ins of a user, and what client apps got by them.
+/// Ends the sign-ins of a user, and the grants of client apps.
 pub fn sign_out_user(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
     let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: &[user.0] };
     sign_out(context, tx, users)
@@ -117,37 +117,37 @@ impl UserForUpdate {
         Ok(Self { was, user })
     }
 
-    /// The user that the first parameter of the path names, if `If-Match` holds. Later steps of the call skip
+    /// The user of the first path parameter, if `If-Match` holds. Later steps of the call skip
     /// that check: the first step may have changed the token.
     pub fn in_path(call: &mut Call, tx: &mut Tx<'_>) -> Result<Self, Problem> {
         let key = key_in_path(call)?;
-        let found = load(&call.context, tx, &USER, None, key)?;
+        let loaded = load(&call.context, tx, &USER, None, key)?;
         if call.steps.results.is_empty() {
-            // If-Match is about the form that the operation answers with
+            // If-Match refers to the representation of the operation's response
             let shape = call.request.op.shape;
             let form = if shape.table == USER.table { shape } else { &USER };
-            check_if_match(call, tx, form, &found)?;
+            check_if_match(call, tx, form, &loaded)?;
         }
-        Self::new(found)
+        Self::new(loaded)
     }
 
-    /// How a change of the state is audited. Counters are run-time state: a change of them alone renews no
+    /// The audit action for a change of the state. Counters are run-time state: a change of them alone renews no
     /// concurrency token and is not audited.
-    fn telling_since(
+    fn audit_action_since(
         &mut self,
         context: &Context,
         before: &User,
-        telling: AuditAction,
+        audit: AuditAction,
     ) -> Result<AuditAction, Problem> {
         let state = |user: &User| (user.is_user_active, user.is_user_locked, user.locked_until);
         if state(&self.user) == state(before) {
             return Ok(AuditAction::Silent);
         }
         self.user.renew_token(context)?;
-        Ok(telling)
+        Ok(audit)
     }
 
-    /// Sets what is given of activity and locks. How that is audited.
+    /// Sets the given members of activity and locks; returns the audit action.
     pub fn set(
         &mut self,
         context: &Context,
@@ -162,29 +162,24 @@ impl UserForUpdate {
         if until.is_some() {
             user.set_lockout(lockout::set_locked_until(user.lockout(), until));
         }
-        self.telling_since(context, &before, UPDATED)
+        self.audit_action_since(context, &before, UPDATED)
     }
 
-    /// Writes what changed, audited as `telling` says.
-    pub fn save(
-        self,
-        context: &Context,
-        tx: &mut Tx<'_>,
-        telling: AuditAction,
-    ) -> Result<StoredRow, Problem> {
+    /// Writes the changes with this audit action.
+    pub fn save(self, context: &Context, tx: &mut Tx<'_>, audit: AuditAction) -> Result<StoredRow, Problem> {
         let values = self.user.into_values();
-        update_unversioned(context, tx, &USER, &self.was, &values, telling)?;
+        update_unversioned(context, tx, &USER, &self.was, &values, audit)?;
         Ok(self.was.with(values))
     }
 
-    /// Writes what changed, audited as `telling` says, and answers with the user.
+    /// Writes the changes with this audit action, and responds with the user.
     pub fn save_and_answer(
         self,
         call: &mut Call,
         tx: &mut Tx<'_>,
-        telling: AuditAction,
+        audit: AuditAction,
     ) -> Result<Answer, Problem> {
-        let stored = self.save(&call.context, tx, telling)?;
+        let stored = self.save(&call.context, tx, audit)?;
         write_stored(call, tx, call.request.op.shape, &stored)?;
         Ok(Answer::resource(call.request.op.status))
     }
@@ -194,7 +189,7 @@ fn key_in_path(call: &Call) -> Result<Value, Problem> {
     USER.read_key(call.request.parameter(0))
 }
 
-/// Names a change of activity or of a lock; of both, that of activity (`8-events.md`, section 11).
+/// The name of a change of activity or of a lock; of both, that of activity (`8-events.md`, section 11).
 pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
     let state = |values: &[Value]| {
         let (active, locked) =
@@ -213,35 +208,35 @@ pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
     }
 }
 
-/// How an update of the user is audited.
+/// The audit action for an update of the user.
 pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
 
 fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let mut found = UserForUpdate::in_path(call, tx)?;
-    let before = found.user.clone();
-    found.user.set_lockout(lockout::reset(before.lockout()));
-    let telling = found.telling_since(&call.context, &before, AuditAction::As("Modified", "unlocked"))?;
-    found.save_and_answer(call, tx, telling)
+    let mut loaded = UserForUpdate::in_path(call, tx)?;
+    let before = loaded.user.clone();
+    loaded.user.set_lockout(lockout::reset(before.lockout()));
+    let audit = loaded.audit_action_since(&call.context, &before, AuditAction::As("Modified", "unlocked"))?;
+    loaded.save_and_answer(call, tx, audit)
 }
 
 fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let wanted: UserState = read_form(call)?;
-    if (wanted.is_user_active, wanted.is_user_locked, wanted.locked_until) == (None, None, None) {
+    let requested: UserState = read_form(call)?;
+    if (requested.is_user_active, requested.is_user_locked, requested.locked_until) == (None, None, None) {
         let detail = "needs isUserActive, isUserLocked or lockedUntil";
         return Err(Problem::wrong_at("", detail));
     }
-    let mut found = UserForUpdate::in_path(call, tx)?;
-    if let Some(token) = wanted.concurrency_token
-        && token != found.user.concurrency_token
+    let mut loaded = UserForUpdate::in_path(call, tx)?;
+    if let Some(token) = requested.concurrency_token
+        && token != loaded.user.concurrency_token
     {
         let detail =
             "The user was changed since it was read. Read it again and send its present concurrencyToken.";
         return Err(Problem::new(ProblemKind::ConcurrencyConflict, detail)
-            .with_member("currentConcurrencyToken", found.user.concurrency_token.as_str()));
+            .with_member("currentConcurrencyToken", loaded.user.concurrency_token.as_str()));
     }
-    let telling =
-        found.set(&call.context, (wanted.is_user_active, wanted.is_user_locked, wanted.locked_until))?;
-    found.save_and_answer(call, tx, telling)
+    let audit = loaded
+        .set(&call.context, (requested.is_user_active, requested.is_user_locked, requested.locked_until))?;
+    loaded.save_and_answer(call, tx, audit)
 }
 
 fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -251,15 +246,15 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             load(&call.context, tx, &USER, None, key)?;
             return Err(Problem::conflict("The user is not in the deletion quarantine."));
         }
-        found => found?,
+        loaded => loaded?,
     };
-    let mut found = UserForUpdate::new(hidden)?;
+    let mut loaded = UserForUpdate::new(hidden)?;
     // tokens and passes do not outlive a deletion
-    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![Value::Int(found.was.rid)])?;
-    found.user.quarantined_on = None;
-    found.user.renew_token(&call.context)?;
-    let user = found.user.id;
-    let stored = found.save(&call.context, tx, AuditAction::As("Modified", "restored"))?;
+    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![Value::Int(loaded.was.rid)])?;
+    loaded.user.quarantined_on = None;
+    loaded.user.renew_token(&call.context)?;
+    let user = loaded.user.id;
+    let stored = loaded.save(&call.context, tx, AuditAction::As("Modified", "restored"))?;
     revoke_passes(&call.context, tx, user)?;
     write_stored(call, tx, &USER, &stored)?;
     Ok(Answer::resource(call.request.op.status))
@@ -267,11 +262,11 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = key_in_path(call)?;
-    let found = match load(&call.context, tx, &USER, None, key.clone()) {
+    let loaded = match load(&call.context, tx, &USER, None, key.clone()) {
         Err(problem) if problem.status() == 404 => load_hidden(&call.context, tx, &USER, key.clone())?,
-        found => found?,
+        loaded => loaded?,
     };
-    purge(&call.context, tx, &USER, &found)?;
-    purged(&mut call.context, tx, &USER, std::slice::from_ref(&found))?;
+    purge(&call.context, tx, &USER, &loaded)?;
+    purged(&mut call.context, tx, &USER, std::slice::from_ref(&loaded))?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -1,12 +1,12 @@
 //! Users: the people who sign in.
 
+mod admission;
 mod attempt;
 mod explain;
 mod lock;
 mod renewal;
 mod rules;
 mod search;
-mod standing;
 mod states;
 mod unique_email;
 
@@ -24,12 +24,12 @@ use chancery_resource::{
 
 use uuid::Uuid;
 
+pub use admission::{Admission, PasswordDue, PasswordTerms};
 pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
 pub use explain::EXPLAIN_OPERATIONS;
 pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
 pub use renewal::renew;
 pub use search::reads as search_reads;
-pub use standing::{Admission, PasswordDue, PasswordTerms};
 pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};
 pub use unique_email::find_taken_by;
 
@@ -136,8 +136,8 @@ record! {
     }
 }
 
-/// What of a user is protected where the user carries roles: all that decides who signs in as the user. Names, pictures and the
-/// like are not.
+/// The protected fields of a user with roles: all that affect who can sign in as the user. Names, pictures and the
+/// like are not protected.
 static PROTECTION: Protection = Protection::new(
     counting_roles_of_users,
     CarriedBy::Itself,
@@ -159,22 +159,19 @@ static PROTECTION: Protection = Protection::new(
 )
 .reached_by(&[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()]);
 
-/// Whether what somebody made for a user still counts now: nobody's who holds less than the user carries. What the user asked
-/// for counts.
-///
-/// # Errors
-/// The store's.
-pub fn still_counts(
+/// Whether a credential that an actor created for a user is still valid: the actor must hold all roles that the user carries. A
+/// credential that the user requested is.
+pub fn is_still_valid(
     context: &Context,
     tx: &mut Tx<'_>,
     user: UserId,
-    maker: Option<Uuid>,
+    creator: Option<Uuid>,
 ) -> Result<bool, Problem> {
-    if maker == Some(user.0) {
+    if creator == Some(user.0) {
         return Ok(true);
     }
     let carried = roles_of_users(context, tx, &[user.0])?;
-    Ok(first_above(tx, &carried, maker)?.is_none())
+    Ok(first_above(tx, &carried, creator)?.is_none())
 }
 
 impl User {
@@ -190,7 +187,7 @@ pub static USER: Shape = Shape::of::<User>("User", "user_account", Reach::Store)
     .noting_setter(User::ADDRESS_SET_BY, ADDRESS)
     .validate_rows(unique_email::find_taken)
     .on_purge(forget)
-    .after_write(lock::sign_out_if_shut_out)
+    .after_write(lock::sign_out_if_not_admitted)
     .name_change(lock::name_change)
     .quarantined(User::QUARANTINED_ON, UserStoreOption::USER_DELETION_QUARANTINE_ENABLED)
     .person(User::AUDIT_KEY)
@@ -211,7 +208,7 @@ const BATCH: &str = "/administration/User/batch";
 const GROUPS: &str = "/administration/User/{userId}/groups";
 const EMAIL: &[&Field] = &[User::EMAIL_ADDRESS.field(), User::EMAIL_ADDRESS_CONFIRMED.field()];
 
-/// Where links and codes are sent to, what is typed to sign in, and who says that it is the user's.
+/// The addresses for links and codes, the login name, and their confirmations.
 const ADDRESS: &[&Field] = &[
     User::LOGIN_NAME.field(),
     User::EMAIL_ADDRESS.field(),
@@ -297,7 +294,7 @@ fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     read_one(call, tx, call.request.op.shape, None, &sql)
 }
 
-/// Deletes the queued mails and the mirrors of purged users, who are signed out first: client apps are told.
+/// Deletes the queued mails and the mirrors of purged users, who are signed out first: client apps are notified.
 fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
     chancery_mail::forget(tx, context.scope.store(), ids)?;
     let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: ids };

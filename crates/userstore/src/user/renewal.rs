@@ -1,4 +1,4 @@
-//! A user who comes back from quarantine and starts clean: under the id and the name of before, and with nothing else.
+//! Restores a user from quarantine without the former credentials: with the former id and name, and nothing else.
 
 use chancery_record::Value;
 use chancery_resource::{
@@ -14,15 +14,12 @@ use crate::{
     user_profile::USER_PROFILE,
 };
 
-/// Takes a user out of the quarantine without memberships, password, passkeys, contacts, picture and profile entries: a
-/// person who returns is let in anew.
-///
-/// # Errors
-/// The store's.
+/// Restores a user from the quarantine without memberships, password, passkeys, contacts, picture and profile entries: a
+/// returning person is onboarded anew.
 pub fn renew(context: &Context, tx: &mut Tx<'_>, hidden: StoredRow) -> Result<StoredRow, Problem> {
     let owner = hidden.as_owner(&USER)?;
-    let left_behind: [&'static Shape; 4] = [&PASSKEY, &SECURITY_CONTACT, &USER_PROFILE, &USER_IMAGE];
-    for shape in left_behind {
+    let deleted_shapes: [&'static Shape; 4] = [&PASSKEY, &SECURITY_CONTACT, &USER_PROFILE, &USER_IMAGE];
+    for shape in deleted_shapes {
         for (_, row) in load_found(context, tx, shape, &[select_of(context, shape, &owner)])? {
             delete(context, tx, shape, &StoredRow { owner: Some(owner.clone()), ..row })?;
         }
@@ -44,14 +41,14 @@ pub fn renew(context: &Context, tx: &mut Tx<'_>, hidden: StoredRow) -> Result<St
     for table in passwords {
         tx.queue(&table.delete("WHERE user_rid = ?1"), vec![Value::Int(hidden.rid)])?;
     }
-    let mut found = UserForUpdate::new(hidden)?;
-    let user = &mut found.user;
+    let mut loaded = UserForUpdate::new(hidden)?;
+    let user = &mut loaded.user;
     (user.quarantined_on, user.is_user_active) = (None, true);
     (user.is_initial_password, user.is_password_change_required, user.password_expiration) =
         (false, false, None);
     user.renew_token(context)?;
     let id = user.id;
-    let stored = found.save(context, tx, AuditAction::As("Modified", "restored"))?;
+    let stored = loaded.save(context, tx, AuditAction::As("Modified", "restored"))?;
     revoke_passes(context, tx, id)?;
     Ok(stored)
 }

@@ -1,4 +1,4 @@
-//! A user's own rules. Pure.
+//! A user's own rules: pure functions.
 
 use chancery_resource::{Findings, ProvidedFields, Rules};
 
@@ -6,7 +6,7 @@ use super::User;
 
 impl Rules for User {
     fn adjust(&mut self, was: Option<&Self>, provided: &ProvidedFields<'_, Self>) {
-        // what is not there was confirmed by nobody
+        // a missing value is not confirmed
         self.email_address_confirmed &= self.email_address.is_some();
         self.phone_number_confirmed &= self.phone_number.is_some();
         let Some(was) = was else { return };

@@ -1,5 +1,5 @@
-//! Finding people by the beginning of a name or an address: a few reads by index, merged, each bounded. One condition with
-//! `or` would make both engines walk all people where nobody matches.
+//! Search for people by the prefix of a name or an address: a few bounded index reads, merged. One condition with
+//! `or` would make both engines scan all people if nothing matches.
 
 use std::collections::HashSet;
 
@@ -11,21 +11,21 @@ use chancery_resource::{
 
 use super::{USER, User};
 
-/// What is looked for.
+/// The search text.
 const TEXT: QueryParameter = QueryParameter::text(
     "q",
     "What a login name, e-mail address, last name or first name begins with, or `first last` or `last, first`.",
     200,
 );
-/// How many are answered.
+/// The maximum number of results.
 const COUNT: QueryParameter =
     QueryParameter::number("count", "How many people are answered at most; 20 without it.", (1, 100));
-const USUAL_COUNT: i64 = 20;
+const DEFAULT_COUNT: i64 = 20;
 
 /// The query parameters of [`search`].
 pub static PARAMETERS: &[QueryParameter] = &[TEXT, COUNT];
 
-/// How well a person matches; the best first.
+/// The rank of a match; the best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Match {
     /// By the whole login name.
@@ -36,10 +36,10 @@ enum Match {
     Other(usize),
 }
 
-/// Answers with the people whom a text finds.
+/// Responds with the people who match a text.
 pub fn search(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let text = fold(TEXT.read_text(&call.request)?);
-    let count = COUNT.read_number(&call.request)?.unwrap_or(USUAL_COUNT);
+    let count = COUNT.read_number(&call.request)?.unwrap_or(DEFAULT_COUNT);
     let reads = reads(&call.context, &text, count);
     let mut people = Vec::new();
     for (read, person) in load_found(&call.context, tx, &USER, &reads)? {
@@ -64,28 +64,28 @@ fn rank(text: &str, read: usize, person: &StoredRow) -> Result<Match, Problem> {
     Ok(if is_address { Match::EmailAddress } else { Match::Other(read) })
 }
 
-/// The reads by which a folded text finds people of the context's store, the most telling first. Each is the beginning of
-/// a range of an index, in the index's order, and finds at most this many.
+/// The reads that find people of the context's store by a folded text, the most specific first. Each is the start of
+/// an index range, in the index's order, with at most `count` rows.
 pub fn reads(context: &Context, text: &str, count: i64) -> Vec<Sql> {
     let (login, address) = (User::LOGIN_NAME, User::EMAIL_ADDRESS);
     let (first, last) = (User::FIRST_NAME, User::LAST_NAME);
     let ordered = |sql: Sql, order: String| sql.push(&format!(" ORDER BY {order} LIMIT {count}"));
-    let by_both = |(whole, name), (begun, other): (&str, FieldOf<User, Option<Name>>)| {
+    let by_both = |(whole, name), (prefix, other): (&str, FieldOf<User, Option<Name>>)| {
         let mut sql = select_by(context, &USER, name, whole);
-        if !begun.is_empty() {
-            add_beginning(&mut sql, other, begun);
+        if !prefix.is_empty() {
+            add_beginning(&mut sql, other, prefix);
         }
         ordered(sql, format!("t.{other}_key NULLS FIRST, t.id"))
     };
     let mut reads = vec![ordered(select_beginning(context, &USER, login, text), format!("t.{login}_key"))];
-    if let Some((whole, begun)) = parted(text, text.find(',')) {
-        reads.push(by_both((whole, last), (begun, first)));
+    if let Some((whole, prefix)) = split_around(text, text.find(',')) {
+        reads.push(by_both((whole, last), (prefix, first)));
     }
     // of several words the first one, or all but the last, are the first name
     let (from, to) = (text.find(char::is_whitespace), text.rfind(char::is_whitespace));
     for at in [from, to.filter(|to| Some(*to) != from)] {
-        if let Some((whole, begun)) = parted(text, at) {
-            reads.push(by_both((whole, first), (begun, last)));
+        if let Some((whole, prefix)) = split_around(text, at) {
+            reads.push(by_both((whole, first), (prefix, last)));
         }
     }
     for (name, order) in [
@@ -98,11 +98,11 @@ pub fn reads(context: &Context, text: &str, count: i64) -> Vec<Sql> {
     reads
 }
 
-/// The text before and behind the character at this place.
-fn parted(text: &str, at: Option<usize>) -> Option<(&str, &str)> {
-    let (before, behind) = text.split_at_checked(at?)?;
-    let mut behind = behind.chars();
-    behind.next();
-    let (before, behind) = (before.trim(), behind.as_str().trim());
-    (!before.is_empty()).then_some((before, behind))
+/// The trimmed text before and after the character at this position.
+fn split_around(text: &str, at: Option<usize>) -> Option<(&str, &str)> {
+    let (before, after) = text.split_at_checked(at?)?;
+    let mut after = after.chars();
+    after.next();
+    let (before, after) = (before.trim(), after.as_str().trim());
+    (!before.is_empty()).then_some((before, after))
 }

@@ -34,7 +34,7 @@ record! {
 static STATES: JsonForm = JsonForm { name: "UserStates", schema: states_schema };
 
 fn states_schema() -> serde_json::Value {
-    let may = |kind: &str, about: &str| json!({ "type": [kind, "null"], "description": about });
+    let optional = |kind: &str, about: &str| json!({ "type": [kind, "null"], "description": about });
     let token = json!({
         "type": ["string", "null"], "maxLength": Token::RULE.max, "examples": [Token::RULE.example],
         "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$",
@@ -49,8 +49,8 @@ fn states_schema() -> serde_json::Value {
             "type": "object", "required": ["id"], "minProperties": 2, "additionalProperties": false,
             "properties": {
                 "id": { "type": "string", "format": "uuid", "description": "The user." },
-                "isUserActive": may("boolean", "Whether the user may sign in at all."),
-                "isUserLocked": may(
+                "isUserActive": optional("boolean", "Whether the user may sign in at all."),
+                "isUserLocked": optional(
                     "boolean",
                     "Whether the user is locked. False also zeroes the counters and ends a temporary lock.",
                 ),
@@ -74,30 +74,30 @@ pub static STATES_OPERATIONS: &[Op] = &[Op::new(
 .added()];
 
 fn set_states(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let wanted = read(call.request.body()?)?;
-    let keys: Vec<Value> = wanted.iter().map(|one| Value::Id(one.id.0)).collect();
-    let mut found = load_keys(&call.context, tx, &USER, None, &keys)?;
-    let rows = wanted.iter().map(|one| found.remove(&one.id.0.to_string()));
+    let requested = read(call.request.body()?)?;
+    let keys: Vec<Value> = requested.iter().map(|one| Value::Id(one.id.0)).collect();
+    let mut loaded = load_keys(&call.context, tx, &USER, None, &keys)?;
+    let rows = requested.iter().map(|one| loaded.remove(&one.id.0.to_string()));
     let rows: Vec<Option<StoredRow>> = rows.collect();
     let unknown = rows.iter().enumerate().filter(|(_, row)| row.is_none());
     let unknown = unknown.map(|(at, _)| FieldError::new(format!("/{at}/id"), "names no User"));
     refuse_elements(unknown, ProblemKind::NotFound)?;
-    let pairs: Vec<(UserStateElement, UserForUpdate)> = wanted
+    let pairs: Vec<(UserStateElement, UserForUpdate)> = requested
         .into_iter()
         .zip(rows.into_iter().flatten())
         .map(|(one, row)| Ok((one, UserForUpdate::new(row)?)))
         .collect::<Result<_, Problem>>()?;
-    let is_stale = |(one, found): &(UserStateElement, UserForUpdate)| {
-        one.concurrency_token.as_ref().is_some_and(|token| *token != found.user.concurrency_token)
+    let is_stale = |(one, loaded): &(UserStateElement, UserForUpdate)| {
+        one.concurrency_token.as_ref().is_some_and(|token| *token != loaded.user.concurrency_token)
     };
     let stale = pairs.iter().enumerate().filter(|(_, pair)| is_stale(pair));
     let stale = stale.map(|(at, _)| FieldError::new(format!("/{at}/concurrencyToken"), "is stale"));
     refuse_elements(stale, ProblemKind::ConcurrencyConflict)?;
     let mut done = Vec::with_capacity(pairs.len());
-    for (one, mut found) in pairs {
-        let wanted = (one.is_user_active, one.is_user_locked, one.locked_until);
-        let telling = found.set(&call.context, wanted)?;
-        done.push(found.save(&call.context, tx, telling)?);
+    for (one, mut loaded) in pairs {
+        let requested = (one.is_user_active, one.is_user_locked, one.locked_until);
+        let audit = loaded.set(&call.context, requested)?;
+        done.push(loaded.save(&call.context, tx, audit)?);
     }
     if !call.request.minimal {
         write_all(call, tx, &USER, &done)?;
@@ -131,7 +131,7 @@ fn read(body: &Json) -> Result<Vec<UserStateElement>, Problem> {
     if errors.all() == 0 { Ok(all) } else { Err(Problem::wrong(errors)) }
 }
 
-/// The elements of a batch, as many as one may have.
+/// The elements of a batch, up to the limit.
 pub fn elements_of(body: &Json) -> Result<&[Json], Problem> {
     let Json::Array(elements) = body else {
         return Err(Problem::wrong_at("", format!("must be an array, not {}", body.word())));
@@ -143,7 +143,7 @@ pub fn elements_of(body: &Json) -> Result<&[Json], Problem> {
     Ok(elements)
 }
 
-/// Refuses a batch for what is wrong with its elements, if anything is.
+/// Refuses a batch if there are faults of its elements.
 pub fn refuse_elements(wrong: impl Iterator<Item = FieldError>, kind: ProblemKind) -> Result<(), Problem> {
     let mut errors = FieldErrors::default();
     wrong.for_each(|error| errors.note(|| error));

@@ -1,5 +1,5 @@
-//! Unique e-mail addresses, where the store's options require them: unique as addresses, and as what users
-//! sign in with. A user in the deletion quarantine keeps their address.
+//! Unique e-mail addresses, where the store's options require them: unique as addresses, and as the names that users
+//! sign in with. The address of a user in the deletion quarantine stays taken.
 
 use chancery_resource::settings::UserStoreOption;
 use std::collections::{HashMap, HashSet};
@@ -36,15 +36,15 @@ impl Member {
     }
 }
 
-/// A value of a row that is new to the row.
+/// A new value of a row.
 struct Claim {
     row: usize,
     member: Member,
     key: String,
 }
 
-/// Which members must be unique: addresses and, where users sign in by address, an address also among login
-/// names. Login names among themselves are kept unique by an index.
+/// The members that must be unique: addresses and, where users sign in by address, an address also among login
+/// names. An index enforces unique login names.
 #[derive(Clone, Copy)]
 struct Rule {
     signs_in: bool,
@@ -60,7 +60,7 @@ impl Rule {
     }
 }
 
-/// Finds users whose new address or login name is another's address, or whose new address is
+/// Reports users with a new address or login name that is another's address, or with a new address that is
 /// another's login name, as far as the store's options forbid it.
 pub fn find_taken(
     writer: Writer<'_>,
@@ -71,7 +71,7 @@ pub fn find_taken(
     find_taken_by(writer.context, tx, rows)
 }
 
-/// The same, before a row is changed by the user.
+/// The same, for a change by the user.
 pub fn find_taken_by(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -82,19 +82,19 @@ pub fn find_taken_by(
     if !rule.signs_in && !options.get(UserStoreOption::EMAIL_MUST_BE_UNIQUE) {
         return Ok(Vec::new());
     }
-    let (claims, held) = claims(rule, rows);
+    let (claims, unchanged) = claims(rule, rows);
     let own: HashSet<i64> = rows.iter().filter_map(|row| row.was).map(|was| was.rid).collect();
-    let mut taken = among_each_other(rule, &claims, held);
+    let mut conflicting = conflicts_in_batch(rule, &claims, unchanged);
     for (first, chunk) in claims.chunks(LIST).enumerate() {
-        let mut among_others = HashSet::new();
+        let mut stored_conflicts = HashSet::new();
         find_stored(context, tx, chunk, &own, |found, key| {
             let clashes = |claim: &Claim| claim.key == key && rule.clash(claim.member, found);
             let indices = chunk.iter().enumerate().filter(|(_, claim)| clashes(claim));
-            among_others.extend(indices.map(|(index, _)| first * LIST + index));
+            stored_conflicts.extend(indices.map(|(index, _)| first * LIST + index));
         })?;
-        taken.extend(among_others);
+        conflicting.extend(stored_conflicts);
     }
-    let violations = claims.iter().enumerate().filter(|(index, _)| taken.contains(index));
+    let violations = claims.iter().enumerate().filter(|(index, _)| conflicting.contains(index));
     let violations = violations.map(|(_, claim)| Violation {
         row: claim.row,
         kind: ProblemKind::Conflict,
@@ -104,14 +104,15 @@ pub fn find_taken_by(
     Ok(violations.collect())
 }
 
-/// Deletes the reset tokens of users whose address changes: a token is for whoever reads the address that it
+/// Deletes the reset tokens of users with a changed address: a token belongs to the address that it
 /// was sent to.
 fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Problem> {
     let address = User::EMAIL_ADDRESS.field();
-    let moved = |row: &&ProposedRow<'_>| {
+    let has_new_address = |row: &&ProposedRow<'_>| {
         row.was.is_some_and(|was| address.value(row.values) != address.value(&was.values))
     };
-    let users: Vec<i64> = rows.iter().filter(moved).filter_map(|row| row.was.map(|was| was.rid)).collect();
+    let users: Vec<i64> =
+        rows.iter().filter(has_new_address).filter_map(|row| row.was.map(|was| was.rid)).collect();
     for chunk in users.chunks(LIST) {
         let mut sql = Sql::new("WHERE user_rid IN ");
         sql.add_list(chunk.iter().copied().map(Value::Int));
@@ -120,48 +121,48 @@ fn end_reset_tokens(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<(), Pro
     Ok(())
 }
 
-type Held = HashMap<(Member, String), usize>;
+type UnchangedValues = HashMap<(Member, String), usize>;
 
-/// The rows' new values, and those that they keep.
-fn claims(rule: Rule, rows: &[ProposedRow<'_>]) -> (Vec<Claim>, Held) {
-    let (mut claims, mut held) = (Vec::new(), Held::new());
+/// The new values of the rows, and their unchanged values.
+fn claims(rule: Rule, rows: &[ProposedRow<'_>]) -> (Vec<Claim>, UnchangedValues) {
+    let (mut claims, mut unchanged) = (Vec::new(), UnchangedValues::new());
     for (index, row) in rows.iter().enumerate() {
         for member in Member::ALL {
             let Some(key) = member.of(row.values) else { continue };
             if row.was.and_then(|was| member.of(&was.values)).as_ref() == Some(&key) {
-                held.insert((member, key), index);
+                unchanged.insert((member, key), index);
             } else if member == Member::Email || rule.signs_in {
                 claims.push(Claim { row: index, member, key });
             }
         }
     }
-    (claims, held)
+    (claims, unchanged)
 }
 
-/// The claims that clash with values that other rows keep, or with earlier claims.
-fn among_each_other(rule: Rule, claims: &[Claim], mut held: Held) -> HashSet<usize> {
-    let mut taken = HashSet::new();
+/// The claims that clash with unchanged values of other rows, or with earlier claims.
+fn conflicts_in_batch(rule: Rule, claims: &[Claim], mut unchanged: UnchangedValues) -> HashSet<usize> {
+    let mut conflicting = HashSet::new();
     for (index, claim) in claims.iter().enumerate() {
         let by_another = |member| {
-            held.get(&(member, claim.key.clone())).is_some_and(|row| *row != claim.row)
+            unchanged.get(&(member, claim.key.clone())).is_some_and(|row| *row != claim.row)
                 && rule.clash(claim.member, member)
         };
         if Member::ALL.into_iter().any(by_another) {
-            taken.insert(index);
+            conflicting.insert(index);
         } else {
-            held.insert((claim.member, claim.key.clone()), claim.row);
+            unchanged.insert((claim.member, claim.key.clone()), claim.row);
         }
     }
-    taken
+    conflicting
 }
 
-/// Calls `found` with each claimed value that another stored user has.
+/// Calls `on_match` with each claimed value that another stored user has.
 fn find_stored(
     context: &Context,
     tx: &mut Tx<'_>,
     claims: &[Claim],
     own: &HashSet<i64>,
-    mut found: impl FnMut(Member, &str),
+    mut on_match: impl FnMut(Member, &str),
 ) -> Result<(), Problem> {
     let statements = Member::ALL.map(|member| {
         let column = member.field().column;
@@ -175,7 +176,7 @@ fn find_stored(
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
     tx.query_all(&statements, &mut |index, row| {
         if let (Some(member), false) = (Member::ALL.get(index), own.contains(&row.int(0)?)) {
-            found(*member, row.text(1)?);
+            on_match(*member, row.text(1)?);
         }
         Ok(())
     })?;

@@ -121,17 +121,17 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
-    let Some(made) = call.result::<Result<Picture, Refusal>>() else {
+    let Some(normalized) = call.result::<Result<Picture, Refusal>>() else {
         let (kind, bytes) = call.request.bytes.clone().unwrap_or_default();
         return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
                 .and_then(|upload| normalize(&upload))
         })));
     };
-    let picture = made.as_ref().as_ref().map_err(refuse)?;
+    let picture = normalized.as_ref().as_ref().map_err(refuse)?;
     let was = match find(call, tx, &owner) {
         Err(problem) if problem.status() == 404 => None,
-        found => Some(found?),
+        loaded => Some(loaded?),
     };
     let size = i64::try_from(picture.bytes.len()).unwrap_or(i64::MAX);
     let mut values = UserImage::no_values();
@@ -142,9 +142,9 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         check_if_match(call, tx, &USER_IMAGE, &was)?;
         let mut image = UserImage::from_values(was.values.clone())?;
         image.concurrency_token = chancery_record::FieldType::from_value(call.context.new_token())?;
-        let kept = image.into_values();
+        let current = image.into_values();
         let values: Vec<Value> =
-            values.into_iter().zip(kept).map(|(new, old)| if new.is_null() { old } else { new }).collect();
+            values.into_iter().zip(current).map(|(new, old)| if new.is_null() { old } else { new }).collect();
         update_unversioned(
             &call.context,
             tx,

@@ -5,7 +5,9 @@ use chancery_resource::{Problem, ProblemKind};
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use super::{MAX_OPERATIONS, MAX_PUT_IN, PatchOutcome, Rules, apply_within, first, member_of, touched};
+use super::{
+    MAX_ADDED, MAX_OPERATIONS, PatchOutcome, Rules, apply_within, first_token, member_of, named_members,
+};
 
 fn apply(mut whole: Value, operations: &Json, rules: &Rules<'_>, at: &str) -> Result<PatchOutcome, Problem> {
     let written = apply_within(&mut whole, operations, rules, at, &mut 0)?;
@@ -23,22 +25,22 @@ fn run(document: Value, patch: &Value) -> Result<PatchOutcome, Problem> {
     let operations = Json::from_serde(patch.clone());
     let Json::Array(items) = &operations else { panic!("{patch}") };
     let named: Vec<String> =
-        items.iter().filter_map(|item| member_of(item, "path")).filter_map(first).collect();
+        items.iter().filter_map(|item| member_of(item, "path")).filter_map(first_token).collect();
     let own: Vec<String> = document.as_object().unwrap().keys().cloned().collect();
     let members: Vec<&str> = own.iter().chain(&named).map(String::as_str).collect();
     apply_to(document, &members, &patch.to_string())
 }
 
-fn refusal(outcome: Result<PatchOutcome, Problem>) -> Problem {
+fn error_of(outcome: Result<PatchOutcome, Problem>) -> Problem {
     match outcome {
         Ok(patched) => panic!("it was done: {}", patched.whole),
         Err(problem) => problem,
     }
 }
 
-/// The kind of the refusal and the one place that it names.
-fn told(outcome: Result<PatchOutcome, Problem>) -> (ProblemKind, String) {
-    let problem = refusal(outcome);
+/// The kind of the error and the one pointer that it names.
+fn kind_and_pointer(outcome: Result<PatchOutcome, Problem>) -> (ProblemKind, String) {
+    let problem = error_of(outcome);
     assert_eq!(problem.errors.len(), 1, "{problem:?}");
     (problem.kind, problem.errors[0].pointer.clone())
 }
@@ -47,10 +49,9 @@ fn invalid(pointer: &str) -> (ProblemKind, String) {
     (ProblemKind::InvalidRequest, pointer.to_owned())
 }
 
-/// A.1 to A.8, A.10, A.11, A.14 and A.16: what is done. All of them are about objects, so none is left
-/// out.
+/// A.1 to A.8, A.10, A.11, A.14 and A.16: applied. All of them are about objects, so none is left out.
 #[test]
-fn examples_that_are_done() {
+fn examples_that_are_applied() {
     let examples = [
         (
             "A.1 adding an object member",
@@ -133,9 +134,9 @@ fn examples_that_are_done() {
     }
 }
 
-/// A.9, A.12, A.13 and A.15: what is refused.
+/// A.9, A.12, A.13 and A.15: rejected.
 #[test]
-fn examples_that_are_refused() {
+fn examples_that_are_rejected() {
     let failed = |pointer: &str| (ProblemKind::Conflict, pointer.to_owned());
     let examples = [
         (
@@ -158,15 +159,15 @@ fn examples_that_are_refused() {
         ),
     ];
     for (name, document, patch, expected) in examples {
-        assert_eq!(told(run(document, &patch)), expected, "{name}");
+        assert_eq!(kind_and_pointer(run(document, &patch)), expected, "{name}");
     }
-    // A.13 invalid JSON Patch document: a member twice is no JSON that is read
+    // A.13 invalid JSON Patch document: JSON with a duplicate member is not read
     let twice = r#"[{ "op": "add", "path": "/baz", "value": "qux", "op": "remove" }]"#;
     read_json(twice.as_bytes()).unwrap_err();
 }
 
 #[test]
-fn words_and_paths_in_any_case() {
+fn operations_and_paths_in_any_case() {
     let members = ["name", "items", "a", "A"];
     let document = json!({ "name": "n", "items": [{ "Id": 1 }], "a": 1, "A": 2 });
     let patch = r#"[
@@ -184,25 +185,29 @@ fn words_and_paths_in_any_case() {
         br#"[{ "op": "move", "from": "/ITEMS/0", "path": "/Name" }, { "op": "test", "path": "/none" }]"#,
     )
     .unwrap();
-    assert_eq!(touched(&patch, &members), ["name", "items"]);
+    assert_eq!(named_members(&patch, &members), ["name", "items"]);
     assert_eq!(
-        told(apply_to(document, &members, r#"[{ "op": "remove", "path": "/none" }]"#)),
+        kind_and_pointer(apply_to(document, &members, r#"[{ "op": "remove", "path": "/none" }]"#)),
         invalid("/0/path")
     );
 }
 
 #[test]
-fn the_end_of_an_array_and_places_in_it() {
+fn positions_and_the_end_of_an_array() {
     let document = json!({ "list": [1, 2] });
     let add = |at: &str| json!([{ "op": "add", "path": format!("/list/{at}"), "value": 3 }]);
     assert_eq!(run(document.clone(), &add("-")).unwrap().whole, json!({ "list": [1, 2, 3] }));
     assert_eq!(run(document.clone(), &add("2")).unwrap().whole, json!({ "list": [1, 2, 3] }));
     for at in ["3", "01", "+1", "-1", "x", ""] {
-        assert_eq!(told(run(document.clone(), &add(at))), invalid("/0/path"), "{at}");
+        assert_eq!(kind_and_pointer(run(document.clone(), &add(at))), invalid("/0/path"), "{at}");
     }
     for op in ["remove", "replace", "test"] {
         let patch = json!([{ "op": op, "path": "/list/-", "value": 1 }]);
-        assert_eq!(told(run(document.clone(), &patch)), invalid("/0/path"), "{op}: nothing is there yet");
+        assert_eq!(
+            kind_and_pointer(run(document.clone(), &patch)),
+            invalid("/0/path"),
+            "{op}: nothing is there yet"
+        );
     }
 }
 
@@ -219,7 +224,7 @@ fn escaped_names() {
 }
 
 #[test]
-fn what_is_no_operation() {
+fn malformed_operations_are_rejected() {
     let document = json!({ "a": { "b": {} } });
     let cases = [
         (json!({ "path": "/a" }), "/0/op"),
@@ -244,10 +249,14 @@ fn what_is_no_operation() {
     ];
     for (operation, pointer) in cases {
         let patch = json!([operation]);
-        assert_eq!(told(apply_to(document.clone(), &["a"], &patch.to_string())), invalid(pointer), "{patch}");
+        assert_eq!(
+            kind_and_pointer(apply_to(document.clone(), &["a"], &patch.to_string())),
+            invalid(pointer),
+            "{patch}"
+        );
     }
-    assert_eq!(told(apply_to(document.clone(), &["a"], "{}")), invalid(""));
-    // null is a value, and a member that stays where it is was moved
+    assert_eq!(kind_and_pointer(apply_to(document.clone(), &["a"], "{}")), invalid(""));
+    // null is a value, and a member that is moved onto itself counts as written
     let patch =
         json!([{ "op": "move", "from": "/a", "path": "/a" }, { "op": "add", "path": "/a", "value": null }]);
     assert_eq!(run(document, &patch).unwrap().whole, json!({ "a": null }));
@@ -263,21 +272,21 @@ fn a_failed_test_names_its_operation() {
     )
     .unwrap();
     let rules = Rules { members: &["a"], may_write: &|_| true };
-    let problem = refusal(apply(json!({ "a": 1 }), &patch, &rules, "/3/patch"));
+    let problem = error_of(apply(json!({ "a": 1 }), &patch, &rules, "/3/patch"));
     assert_eq!((problem.kind, problem.status()), (ProblemKind::Conflict, 409));
     assert_eq!(problem.errors[0].pointer, "/3/patch/1");
     assert!(problem.detail.contains("/3/patch/1"), "{}", problem.detail);
 }
 
 #[test]
-fn what_may_not_be_written_may_be_read() {
+fn read_only_members_can_be_tested_and_copied() {
     let rules = Rules { members: &["id", "name"], may_write: &|member| member != "id" };
     let document = json!({ "id": "1", "name": "n" });
     let apply = |patch: &Value| apply(document.clone(), &Json::from_serde(patch.clone()), &rules, "");
-    let reading = json!([
+    let reads = json!([
         { "op": "test", "path": "/id", "value": "1" }, { "op": "copy", "from": "/id", "path": "/name" },
     ]);
-    let patched = apply(&reading).unwrap();
+    let patched = apply(&reads).unwrap();
     assert_eq!(patched.whole, json!({ "id": "1", "name": "1" }));
     assert_eq!(patched.written.keys().collect::<Vec<_>>(), ["name"]);
     for (operation, pointer) in [
@@ -286,7 +295,7 @@ fn what_may_not_be_written_may_be_read() {
         (json!({ "op": "copy", "from": "/name", "path": "/id" }), "/0/path"),
         (json!({ "op": "move", "from": "/id", "path": "/name" }), "/0/from"),
     ] {
-        assert_eq!(told(apply(&json!([operation]))), invalid(pointer));
+        assert_eq!(kind_and_pointer(apply(&json!([operation]))), invalid(pointer));
     }
 }
 
@@ -297,16 +306,16 @@ fn bounds() {
         Value::Array(vec![one; count])
     };
     run(json!({ "a": 1 }), &many(MAX_OPERATIONS)).unwrap();
-    let problem = refusal(run(json!({ "a": 1 }), &many(MAX_OPERATIONS + 1)));
+    let problem = error_of(run(json!({ "a": 1 }), &many(MAX_OPERATIONS + 1)));
     assert_eq!(problem.kind, ProblemKind::PayloadTooLarge);
 
     // each copy doubles it
     let doubling = Value::Array(vec![json!({ "op": "copy", "from": "/a", "path": "/a/-" }); 40]);
-    let problem = refusal(run(json!({ "a": ["x".repeat(1000)] }), &doubling));
+    let problem = error_of(run(json!({ "a": ["x".repeat(1000)] }), &doubling));
     assert_eq!(problem.kind, ProblemKind::InvalidRequest);
     assert!(problem.detail.contains("puts in too much"), "{}", problem.detail);
-    let large = json!([{ "op": "replace", "path": "/a", "value": "x".repeat(MAX_PUT_IN) }]);
-    assert!(refusal(run(json!({ "a": 1 }), &large)).detail.contains("puts in too much"));
+    let large = json!([{ "op": "replace", "path": "/a", "value": "x".repeat(MAX_ADDED) }]);
+    assert!(error_of(run(json!({ "a": 1 }), &large)).detail.contains("puts in too much"));
 
     // each copy into itself would nest twice as deep
     let nested = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
@@ -314,10 +323,10 @@ fn bounds() {
     for (op, from, path) in [("copy", "/a", within.as_str()), ("move", "/b", within.as_str())] {
         let patch = json!([{ "op": op, "from": from, "path": path }]);
         let document = json!({ "a": nested(20), "b": nested(20) });
-        assert_eq!(told(run(document, &patch)), invalid("/0/path"), "{op}");
+        assert_eq!(kind_and_pointer(run(document, &patch)), invalid("/0/path"), "{op}");
     }
     let add = json!([{ "op": "add", "path": within, "value": nested(13) }]);
-    assert_eq!(told(run(json!({ "a": nested(20) }), &add)), invalid("/0/path"));
+    assert_eq!(kind_and_pointer(run(json!({ "a": nested(20) }), &add)), invalid("/0/path"));
     let add = json!([{ "op": "add", "path": within, "value": nested(12) }]);
     run(json!({ "a": nested(20) }), &add).unwrap();
 }
@@ -366,7 +375,7 @@ fn operation() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn only_what_is_told_as_written_is_written(operations in vec(operation(), 0..12)) {
+    fn only_members_reported_as_written_are_written(operations in vec(operation(), 0..12)) {
         let before = document();
         let count = operations.len();
         let rules = Rules { members: &MEMBERS, may_write: &|member| member != "id" };

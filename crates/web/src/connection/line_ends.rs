@@ -1,14 +1,14 @@
 //! Line ends of HTTP/1.1. The library takes a bare LF as the end of a line, which a proxy in front may not, so that both see other
 //! headers (RFC 9112, sections 2.2 and 11.2): here it is refused.
 
-/// The longest line that is kept, in bytes: a head has no more.
+/// The longest buffered line, in bytes: a head has no more.
 const LONGEST: usize = super::BUFFER;
 
 /// The end of a head.
 const END: &[u8] = b"\r\n\r\n";
 
-/// Follows what a client sends. A bare LF of a head becomes a character that none may have, and the head ends: the library refuses
-/// it with 400.
+/// Follows the input of a client. A bare LF of a head becomes a character that none may have, and the head ends: the library
+/// refuses it with 400.
 #[derive(Default)]
 pub struct LineEnds {
     state: State,
@@ -17,7 +17,7 @@ pub struct LineEnds {
     length: Option<u64>,
 }
 
-/// What comes next.
+/// The expected input.
 #[derive(Clone, Copy, Default)]
 enum State {
     /// A request.
@@ -25,24 +25,24 @@ enum State {
     Request,
     /// A line of its head.
     Head,
-    /// So much of its body, or of a chunk of it.
+    /// So many bytes of its body, or of a chunk of it.
     Body(u64),
     Chunk(u64),
-    /// The line behind a chunk, the line with the size of the next one, and what is behind the last.
+    /// The line after a chunk, the line with the size of the next one, and the lines after the last.
     ChunkEnd,
     Size,
     Trailer,
-    /// Anything: HTTP/2, or what the library refuses by itself.
+    /// Anything: HTTP/2, or input that the library refuses by itself.
     Anything,
-    /// Nothing that counts, once the end of the head that is refused was handed on.
+    /// Nothing that counts, once the end of the refused head was handed on.
     Refused {
         is_ended: bool,
     },
 }
 
 impl LineEnds {
-    /// What is read in place of what the client sends, where its request is refused: the end of the head, then nothing.
-    pub const fn refusal(&mut self) -> Option<&'static [u8]> {
+    /// The replacement of the input of a refused request: the end of the head, then nothing.
+    pub const fn replacement(&mut self) -> Option<&'static [u8]> {
         match self.state {
             State::Refused { is_ended: false } => {
                 self.state = State::Refused { is_ended: true };
@@ -53,7 +53,7 @@ impl LineEnds {
         }
     }
 
-    /// Takes in what was read next.
+    /// Processes the next input.
     pub fn watch(&mut self, mut bytes: &mut [u8]) {
         while !bytes.is_empty() {
             let read = match self.state {
@@ -74,7 +74,7 @@ impl LineEnds {
         }
     }
 
-    /// Takes in a line, or the beginning of one; how many bytes it has.
+    /// Processes a line, or the beginning of one; returns its length in bytes.
     fn take_line(&mut self, bytes: &mut [u8]) -> usize {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         self.line.extend(bytes.iter().take(end.unwrap_or(bytes.len())));
@@ -94,7 +94,7 @@ impl LineEnds {
         end.map_or(bytes.len(), |end| end + 1)
     }
 
-    /// What comes behind the line that was read.
+    /// The state after the line that was read.
     fn after_line(&mut self) -> State {
         let line = self.line.as_slice();
         match (self.state, line) {
@@ -138,7 +138,7 @@ impl LineEnds {
     }
 }
 
-/// How much of what is left was read, and what is left then.
+/// How many of the remaining bytes were read, and how many remain then.
 fn taken(left: u64, read: usize) -> (usize, u64) {
     let read = usize::try_from(left).unwrap_or(usize::MAX).min(read);
     (read, left - read as u64)
@@ -148,11 +148,11 @@ fn taken(left: u64, read: usize) -> (usize, u64) {
 mod tests {
     use super::LineEnds;
 
-    /// What the library gets of a text that is read in pieces of this length.
-    fn watched(text: &str, piece: usize) -> String {
+    /// The text that the library gets when it is read in chunks of this length.
+    fn watched(text: &str, chunk: usize) -> String {
         let (mut ends, mut bytes) = (LineEnds::default(), text.as_bytes().to_vec());
-        for piece in bytes.chunks_mut(piece) {
-            ends.watch(piece);
+        for chunk in bytes.chunks_mut(chunk) {
+            ends.watch(chunk);
         }
         String::from_utf8(bytes).unwrap()
     }
@@ -171,10 +171,10 @@ mod tests {
             (chunked, "a: b|\r\n"),
             (&format!("{chunked}a: b\r\n\r\n"), "GET / HTTP/1.1|\r\n\r\n"),
         ] {
-            for piece in [1, 2, 3, 7, 1000] {
+            for chunk in [1, 2, 3, 7, 1000] {
                 let text = format!("{begin}{}", end.replace('|', "\n"));
                 let seen = format!("{begin}{}", end.replace('|', "\0"));
-                assert_eq!(watched(&text, piece), seen, "{piece}");
+                assert_eq!(watched(&text, chunk), seen, "{chunk}");
             }
         }
     }
@@ -188,8 +188,8 @@ mod tests {
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\n\n\n",
             "POST / HTTP/1.1\r\ncontent-length: x\r\n\r\n\n\n",
         ] {
-            for piece in [1, 5, 1000] {
-                assert_eq!(watched(text, piece), text);
+            for chunk in [1, 5, 1000] {
+                assert_eq!(watched(text, chunk), text);
             }
         }
     }

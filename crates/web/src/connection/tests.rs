@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{builder, converse};
+use super::{builder, serve_connection};
 use crate::{
     activity::{Activity, Timeouts},
     answer::{AnswerBody, respond, stream},
@@ -33,7 +33,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\x0012345678";
 /// A HEADERS frame of a complete request for "/".
-const ASK: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x84\x86\x41\x01a";
+const REQUEST_FRAME: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x84\x86\x41\x01a";
 
 fn admit(connections: &Arc<Connections>) -> Slot {
     connections.admit([192, 0, 2, 1].into()).unwrap()
@@ -52,7 +52,7 @@ fn serve(
             let response = body();
             async move { response }
         };
-        converse(&builder(), server, (&connections, &slot.activity), answer).await;
+        serve_connection(&builder(), server, (&connections, &slot.activity), answer).await;
     });
     (client, running)
 }
@@ -61,7 +61,7 @@ fn hello() -> Response<AnswerBody> {
     respond(200, "text/plain", "hello")
 }
 
-/// How long it takes until the server ends the connection, in seconds.
+/// After how many seconds the server ends the connection.
 async fn lasts(running: JoinHandle<()>) -> u64 {
     let begun = Instant::now();
     running.await.unwrap();
@@ -134,7 +134,7 @@ fn reads_a_body(connections: &Arc<Connections>) -> (DuplexStream, JoinHandle<()>
                 )
             }
         };
-        converse(&builder(), server, (&connections, &slot.activity), answer).await;
+        serve_connection(&builder(), server, (&connections, &slot.activity), answer).await;
     });
     (client, running)
 }
@@ -205,7 +205,7 @@ async fn pings_are_no_requests() {
     let connections = Connections::new(LIMITS, TIMES);
     let (mut client, running) = serve(&connections, 64 << 10, hello);
     client.write_all(PREFACE).await.unwrap();
-    client.write_all(ASK).await.unwrap();
+    client.write_all(REQUEST_FRAME).await.unwrap();
     let ping = async {
         let mut bytes = [0; 1024];
         loop {
@@ -220,31 +220,31 @@ async fn pings_are_no_requests() {
     assert!((60..=63).contains(&seconds), "{seconds}");
 }
 
-/// A list without an end, whose parts are counted when they are taken.
-fn endless(made: &Arc<AtomicUsize>) -> Response<AnswerBody> {
+/// A list without an end, whose chunks are counted when they are taken.
+fn endless(produced: &Arc<AtomicUsize>) -> Response<AnswerBody> {
     let (sender, parts) = mpsc::channel(4);
-    let made = Arc::clone(made);
+    let produced = Arc::clone(produced);
     tokio::spawn(async move {
         while sender.send(Part::Bytes(vec![b' '; 64 << 10])).await.is_ok() {
-            made.fetch_add(1, Ordering::Relaxed);
+            produced.fetch_add(1, Ordering::Relaxed);
         }
     });
     stream(200, parts)
 }
 
-/// A3: of a list that is not read few parts are produced, also for a client that has pipelined more, and
+/// A3: of a list that is not read few chunks are produced, also for a client that has pipelined more, and
 /// its connection is ended.
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_read_takes_little() {
-    for asked in [GET.to_vec(), GET.repeat(2), [PREFACE, ASK].concat()] {
+    for requests in [GET.to_vec(), GET.repeat(2), [PREFACE, REQUEST_FRAME].concat()] {
         let connections = Connections::new(LIMITS, TIMES);
-        let made = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&made);
+        let produced = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&produced);
         let (mut client, running) = serve(&connections, 1024, move || endless(&counted));
-        client.write_all(&asked).await.unwrap();
+        client.write_all(&requests).await.unwrap();
         assert_eq!(lasts(running).await, 30);
-        let made = made.load(Ordering::Relaxed);
-        assert!((1..=12).contains(&made), "{made} parts of 64 KiB");
+        let produced = produced.load(Ordering::Relaxed);
+        assert!((1..=12).contains(&produced), "{produced} parts of 64 KiB");
     }
 }
 
@@ -252,8 +252,8 @@ async fn a_list_that_is_not_read_takes_little() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_has_its_time() {
     let connections = Connections::new(LIMITS, TIMES);
-    let made = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&made);
+    let produced = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&produced);
     let (mut client, running) = serve(&connections, 1024, move || endless(&counted));
     client.write_all(GET).await.unwrap();
     let read = async {
@@ -321,12 +321,12 @@ async fn silent_connections_give_way() {
 async fn busy_connections_stay() {
     let connections = Connections::new(ConnectionLimits { total: 2, per_address: 2 }, TIMES);
     let (one, two) = (admit(&connections), admit(&connections));
-    let resting = one.activity.ask(http::Version::HTTP_11);
+    let resting = one.activity.begin_request(http::Version::HTTP_11);
     drop(resting);
-    let working = two.activity.ask(http::Version::HTTP_11);
+    let working = two.activity.begin_request(http::Version::HTTP_11);
     let three = admit(&connections);
     assert!(one.activity.idle_since().is_some() && connections.evicted.get() == 1);
-    let also = three.activity.ask(http::Version::HTTP_11);
+    let also = three.activity.begin_request(http::Version::HTTP_11);
     assert!(connections.admit([192, 0, 2, 1].into()).is_none());
     assert_eq!(connections.refused.get(), 1);
     drop((working, also));
@@ -346,23 +346,23 @@ async fn the_stop_is_orderly() {
     drop(idle);
     idle_running.await.unwrap();
 
-    let (mut asks, asking) = serve(&connections, 1024, hello);
+    let (mut requester, requester_task) = serve(&connections, 1024, hello);
     let (mut half, halving) = serve(&connections, 1024, hello);
     half.write_all(b"GET / HT").await.unwrap();
-    let made = Arc::new(AtomicUsize::new(0));
-    let (mut stalls, stalling) = serve(&connections, 1024, move || endless(&made));
+    let produced = Arc::new(AtomicUsize::new(0));
+    let (mut stalls, stalling) = serve(&connections, 1024, move || endless(&produced));
     stalls.write_all(GET).await.unwrap();
     let (_silent, silence) = serve(&connections, 1024, hello);
     sleep(Duration::from_secs(5)).await;
     // the request has arrived, and the server has not read it yet
-    asks.write_all(GET).await.unwrap();
+    requester.write_all(GET).await.unwrap();
     connections.advance_to(Stage::Closing);
     let begun = Instant::now();
     let mut text = String::new();
-    asks.read_to_string(&mut text).await.unwrap();
+    requester.read_to_string(&mut text).await.unwrap();
     assert!(text.contains("connection: close") && text.ends_with("hello"), "{text}");
-    drop(asks);
-    asking.await.unwrap();
+    drop(requester);
+    requester_task.await.unwrap();
     silence.await.unwrap();
     assert!(begun.elapsed() < Duration::from_secs(1));
     halving.await.unwrap();
@@ -377,7 +377,7 @@ async fn the_stop_is_orderly() {
 async fn goaway_is_sent() {
     let connections = Connections::new(LIMITS, TIMES);
     let (mut client, running) = serve(&connections, 64 << 10, hello);
-    client.write_all(&[PREFACE, ASK].concat()).await.unwrap();
+    client.write_all(&[PREFACE, REQUEST_FRAME].concat()).await.unwrap();
     sleep(Duration::from_millis(10)).await;
     let mut bytes = vec![0; 4096];
     let before = client.read(&mut bytes).await.unwrap();
@@ -394,10 +394,10 @@ async fn goaway_is_sent() {
 async fn the_answer_to_head_has_no_data_over_http_2() {
     // a HEADERS frame of a complete request for "/" by HEAD
     const HEAD: &[u8] = b"\0\0\x0b\x01\x05\0\0\0\x01\x42\x04HEAD\x84\x86\x41\x01a";
-    let made = Arc::new(AtomicUsize::new(0));
+    let produced = Arc::new(AtomicUsize::new(0));
     for is_endless in [false, true] {
         let connections = Connections::new(LIMITS, TIMES);
-        let counted = Arc::clone(&made);
+        let counted = Arc::clone(&produced);
         let body = move || if is_endless { endless(&counted) } else { hello() };
         let (mut client, _running) = serve(&connections, 64 << 10, body);
         client.write_all(&[PREFACE, HEAD].concat()).await.unwrap();
@@ -444,7 +444,7 @@ async fn flowing_answers_do_not_stall() {
         begun.elapsed().as_secs()
     };
     let activity = Activity::new(TIMES, Stage::Open);
-    let waiting = activity.ask(http::Version::HTTP_2);
+    let waiting = activity.begin_request(http::Version::HTTP_2);
     waiting.begin();
     let flow = async |bytes: usize| {
         for _ in 0..12 {
@@ -470,7 +470,7 @@ async fn the_address_with_most_connections_gives_way_first() {
     let connections = Connections::new(LIMITS, TIMES);
     let crowd: Vec<Slot> = (0..3).map(|_| admit(&connections)).collect();
     for slot in &crowd {
-        drop(slot.activity.ask(http::Version::HTTP_11));
+        drop(slot.activity.begin_request(http::Version::HTTP_11));
     }
     let newcomer = connections.admit([198, 51, 100, 1].into()).unwrap();
     let another = connections.admit([198, 51, 100, 2].into()).unwrap();

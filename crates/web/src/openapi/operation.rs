@@ -39,8 +39,8 @@ pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) ->
 
 /// The lowest roles that satisfy a permit, in words.
 fn who_may(permit: Permit) -> String {
-    let lowest = |is_wanted: &dyn Fn(&Role) -> bool| {
-        let lines = ROLES.iter().rev().filter(|line| line.permits.contains(&permit) && is_wanted(line));
+    let lowest = |is_match: &dyn Fn(&Role) -> bool| {
+        let lines = ROLES.iter().rev().filter(|line| line.permits.contains(&permit) && is_match(line));
         lines.map(|line| line.role.name()).collect::<Vec<_>>().join(" or ")
     };
     let roles = lowest(&|_| true);
@@ -66,7 +66,7 @@ fn who_may(permit: Permit) -> String {
     }
 }
 
-/// The description: who may call the operation, and what it does beyond its summary.
+/// The description: the required role, and the behaviour beyond its summary.
 fn description(op: &Op) -> String {
     let role = who_may(op.permit);
     let does = match op.action {

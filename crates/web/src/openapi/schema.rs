@@ -16,7 +16,7 @@ const BIRTHDATE: &str = concat!(
 );
 
 /// Names that generated clients cannot use: a model `Option` breaks one in Rust.
-const TAKEN: [&str; 5] = ["Box", "Option", "Result", "String", "Vec"];
+const RESERVED_NAMES: [&str; 5] = ["Box", "Option", "Result", "String", "Vec"];
 
 /// The body that a schema describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Form {
     /// The name of a resource's schema in this form.
     pub fn name(self, resource: &str) -> String {
         let suffix = match self {
-            Self::Response if TAKEN.contains(&resource) => "Resource",
+            Self::Response if RESERVED_NAMES.contains(&resource) => "Resource",
             _ => self.suffix(),
         };
         format!("{resource}{suffix}")
@@ -139,7 +139,7 @@ fn body(shape: &Shape, form: Form) -> Value {
     schema
 }
 
-/// A body of those members of a resource that `has` is true of. The other members of its response form are
+/// A body of those members of a resource for which `has` is true. The other members of its response form are
 /// read and ignored, so that an answer can be changed and sent back.
 pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value {
     let mut properties = Map::new();

@@ -15,9 +15,9 @@ use crate::{
     request::text,
 };
 
-/// How long a browser keeps a file without asking again.
-const KEPT: &str = "public, max-age=300";
-/// What a file may do that a browser opens by itself: nothing.
+/// How long a browser caches a file without revalidation.
+const CACHING: &str = "public, max-age=300";
+/// The permissions of a file that a browser opens by itself: none.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 
 /// Answers with the asset at a location, which is written without its first slash.
@@ -34,7 +34,7 @@ pub async fn content(
     let body = if status == 304 { Bytes::new() } else { asset.data.clone() };
     let mut response = respond(status, asset.media_type, body);
     let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(KEPT));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(CACHING));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     if let Ok(tag) = HeaderValue::try_from(tag) {
         headers.insert(header::ETAG, tag);
@@ -42,7 +42,7 @@ pub async fn content(
     Ok(response)
 }
 
-/// What has to be read from the database counts as a page that its address is shown.
+/// A file that must be read from the database counts as a page of its address.
 async fn find(
     app: &App,
     parts: &Parts,

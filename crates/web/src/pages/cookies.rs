@@ -1,5 +1,5 @@
 //! The cookies of the OpenID provider. On https their names begin with `__Host-`, so that no other host can set them. Below a path
-//! they begin with `__Secure-`, which may have one: what else is at the host does not get them.
+//! they begin with `__Secure-`, which may have a path: other applications of the host do not get them.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, Response, header};
@@ -14,9 +14,9 @@ const LARGEST_FLOW: usize = 2_100;
 /// The most bytes of all flows in cookies, names included. With the other cookies of this server, those of the console
 /// included, a browser sends less than 6 KB: proxies refuse requests with more than 8 KB in a line.
 const ALL_FLOWS: usize = 3_400;
-/// How long the browser keeps the cookie that flows are bound to, in seconds: a year.
+/// How long the browser stores the cookie that flows are bound to, in seconds: a year.
 const BROWSER: i64 = 365 * 24 * 3600;
-/// The longest cookie value that is looked at, in bytes.
+/// The longest cookie value that is read, in bytes.
 const LONGEST: usize = 4_096;
 
 /// Random bytes as the value of a cookie.
@@ -24,7 +24,7 @@ pub fn value(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The cookies that a browser shows, and those to be set.
+/// The cookies that a browser sent, and those to be set.
 pub struct Cookies {
     prefix: &'static str,
     base: BasePath,
@@ -48,7 +48,7 @@ impl Cookies {
         Self { prefix, base, shown, set: Vec::new() }
     }
 
-    /// The value of a cookie that is there once: two of one name were not both set here.
+    /// The value of a cookie that was sent once: of two with one name, at most one was set here.
     pub fn find(&self, name: &str) -> Option<String> {
         let name = format!("{}chancery-{name}", self.prefix);
         let mut found = self.shown.iter().filter(|(shown, _)| *shown == name);
@@ -66,7 +66,7 @@ impl Cookies {
         self.find("session")
     }
 
-    /// The value of a browser that is remembered.
+    /// The value of a remembered browser.
     pub fn device(&self) -> Option<String> {
         self.find("device")
     }
@@ -97,7 +97,7 @@ impl Cookies {
         self.set("session", value, max_age);
     }
 
-    /// Sets the value of a browser that is remembered, for so many seconds.
+    /// Sets the value of a remembered browser, for so many seconds.
     pub fn set_device(&mut self, value: &str, max_age: i64) {
         self.set("device", value, Some(max_age));
     }
@@ -107,11 +107,11 @@ impl Cookies {
         self.set("session", "", Some(0));
     }
 
-    /// How many bytes the value of this flow's cookie may have beside those of the others that stay.
+    /// How many bytes the value of this flow's cookie may have besides the remaining flows.
     pub fn room(&self, id: &str) -> usize {
         let mark = self.flow_name("").len();
         let others: usize = self
-            .flows_beside(id)
+            .other_flows(id)
             .iter()
             .rev()
             .take(FLOWS - 1)
@@ -124,8 +124,8 @@ impl Cookies {
         format!("{}chancery-flow-{id}", self.prefix)
     }
 
-    /// The other flows that the browser shows, as it lists them, each with the size of its value.
-    fn flows_beside(&self, id: &str) -> Vec<(&str, usize)> {
+    /// The other flows that the browser sent, in its order, each with the size of its value.
+    fn other_flows(&self, id: &str) -> Vec<(&str, usize)> {
         let begin = self.flow_name("");
         let others = self
             .shown
@@ -135,10 +135,10 @@ impl Cookies {
         others.collect()
     }
 
-    /// Sets a flow; those beyond the most go, which the browser lists first.
+    /// Sets a flow; those beyond the maximum are removed, in the browser's order.
     pub fn set_flow(&mut self, id: &str, sealed: &str) {
         let others: Vec<String> =
-            self.flows_beside(id).into_iter().map(|(other, _)| other.to_owned()).collect();
+            self.other_flows(id).into_iter().map(|(other, _)| other.to_owned()).collect();
         let surplus = (others.len() + 1).saturating_sub(FLOWS);
         for other in others.iter().take(surplus.min(FLOWS)) {
             self.forget_flow(other);
@@ -205,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_that_is_there_twice_is_none() {
+    fn a_cookie_that_is_sent_twice_is_ignored() {
         assert_eq!(read("chancery-session=a; chancery-session=b", "http://localhost").session(), None);
         assert_eq!(read("chancery-session=", "http://localhost").session(), None);
     }
 
     #[test]
-    fn flows_have_room_beside_the_others_that_stay() {
+    fn a_flow_has_the_room_that_the_remaining_flows_leave() {
         let line = |sizes: &[usize]| {
             let flows = sizes
                 .iter()

@@ -34,7 +34,7 @@ impl Browser<'_> {
         let begun = self.provider().begin_device(&self.visit, &typed).await;
         attempt.settle(begun.as_ref().ok().map(Option::is_some));
         let Some(outcome) = begun? else {
-            // a post is answered by a redirect, and says of the code no more than that it is wrong
+            // a post is answered by a redirect, and reveals of the code no more than that it is wrong
             let typed: String = typed.chars().filter(char::is_ascii_alphanumeric).take(16).collect();
             let address = format!("{}?wrong=1&user_code={typed}", self.parts.uri.path());
             return Ok(see_other(&self.in_language(address)));

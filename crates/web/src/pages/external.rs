@@ -1,4 +1,4 @@
-//! Coming back from an external identity provider.
+//! The return from an external identity provider.
 
 use chancery_auth::Issuer;
 use chancery_record::Timestamp;
@@ -14,10 +14,7 @@ use crate::{
     system::SystemRoute,
 };
 
-/// Takes the answer that a browser brings to this path, which is that of an instance, for the flow of this id.
-///
-/// # Errors
-/// Those of the store.
+/// Processes the answer that a browser brings to this path of an instance, for the flow of this id.
 pub async fn returned(
     app: &App,
     parts: &Parts,
@@ -27,19 +24,19 @@ pub async fn returned(
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let mut visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
     let query = read_form(parts.uri.query().unwrap_or_default())?;
-    let kept = match cookies.flow(flow) {
+    let stored = match cookies.flow(flow) {
         Some(cookie) => app.provider(&app.store).flow_of(&visit, flow, &cookie).await?,
         None => None,
     };
     // the browser was sent to this instance: the answer of another one is none
     let is_sent = |path: &str| path == parts.uri.path();
-    let kept = kept.filter(|kept| kept.sent_to.as_ref().is_some_and(|sent| is_sent(&sent.path)));
-    if let Some(issuer) = issuer_of(app, kept.as_ref().and_then(|kept| kept.issuing)).await? {
+    let stored = stored.filter(|stored| stored.sent_to.as_ref().is_some_and(|sent| is_sent(&sent.path)));
+    if let Some(issuer) = issuer_of(app, stored.as_ref().and_then(|stored| stored.issuing)).await? {
         visit.issuer = issuer;
     }
     let (route, languages) = (SystemRoute::External, languages(parts));
-    let browser = Browser { app, route, parts, cookies, visit, query, languages, kept };
-    // a session spares nobody: an answer makes this server ask the provider
+    let browser = Browser { app, route, parts, cookies, visit, query, languages, flow: stored };
+    // a session spares no address: an answer makes this server request tokens of the provider
     if let Err(problem) = app.page_limiter.admit_address(address_of(parts), now) {
         return Ok(error_page(&browser, PageError::too_many(seconds_of(&problem))).await);
     }
@@ -56,11 +53,11 @@ async fn issuer_of(app: &App, tenant: Option<uuid::Uuid>) -> Result<Option<Issue
 
 impl Browser<'_> {
     async fn end_external(self) -> Result<Response<AnswerBody>, Problem> {
-        let Some(kept) = self.flow_under_way() else { return self.without_flow().await };
-        // no guess is possible, so that nobody else waits for a provider that is slow: the state is this browser's, or nothing is asked
-        let ending = self.provider().return_from_provider(&self.visit, kept, self.query.clone());
-        let (outcome, judged) = Box::pin(ending).await?;
-        let known = if judged == Judged::Right { "right" } else { "wrong" };
+        let Some(flow) = self.flow_under_way() else { return self.without_flow().await };
+        // no guess is possible, so that no other attempt waits for a slow provider: without the state of this browser nothing is requested
+        let ending = self.provider().return_from_provider(&self.visit, flow, self.query.clone());
+        let (outcome, result) = Box::pin(ending).await?;
+        let known = if result == Judged::Right { "right" } else { "wrong" };
         self.app.metrics.note_sign_in(EXTERNAL, known);
         self.answer(outcome).await
     }

@@ -4,7 +4,7 @@ use chancery_presentation::language::Language;
 use http::{header, request::Parts};
 use serde_json::{Value, json};
 
-use super::{Browser, lead::written};
+use super::{Browser, redirect::encoded_query};
 use crate::request::{text, weight};
 
 /// The most language tags of a browser that are considered.
@@ -19,16 +19,16 @@ pub fn languages(parts: &Parts) -> Vec<String> {
         Some((tag, weight(parts))).filter(|(_, weight)| *weight > 0)
     });
     let mut weighed: Vec<(String, u32)> = weighed.collect();
-    // tags of equal weight keep their order
+    // tags of equal weight retain their order
     weighed.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     weighed.into_iter().map(|(tag, _)| tag).collect()
 }
 
-/// The language: chosen on a page, else asked for by the client app, else the person's own, else preferred by the browser.
+/// The language: chosen on a page, else requested by the client app, else the person's own, else preferred by the browser.
 pub fn language(browser: &Browser<'_>, locale: Option<&str>) -> Language {
-    let asked =
-        browser.kept.as_ref().and_then(|kept| kept.parameters.iter().find(|(name, _)| name == "ui_locales"));
-    let chosen = browser.parameter("ui_locales").into_iter().chain(asked.map(|(_, tags)| tags.as_str()));
+    let requested =
+        browser.flow.as_ref().and_then(|flow| flow.parameters.iter().find(|(name, _)| name == "ui_locales"));
+    let chosen = browser.parameter("ui_locales").into_iter().chain(requested.map(|(_, tags)| tags.as_str()));
     let preferred = browser.languages.iter().map(String::as_str);
     Language::of(chosen.flat_map(|tags| tags.split(' ')).chain(locale).chain(preferred))
 }
@@ -36,7 +36,7 @@ pub fn language(browser: &Browser<'_>, locale: Option<&str>) -> Language {
 /// The same page in each language.
 pub fn choices(browser: &Browser<'_>) -> Value {
     let others = browser.query.iter().filter(|(name, _)| name != "ui_locales");
-    let query = written(others);
+    let query = encoded_query(others);
     let path = browser.parts.uri.path();
     let named = [("English", "en"), ("Deutsch", "de")];
     let listed = named.map(|(name, tag)| {
@@ -47,7 +47,7 @@ pub fn choices(browser: &Browser<'_>) -> Value {
 }
 
 impl Browser<'_> {
-    /// The address of a page with the language that was chosen on the page before. What a client app asks for is in
+    /// The address of a page with the language that was chosen on the page before. The language that a client app requests is in
     /// the flow.
     pub(super) fn in_language(&self, address: String) -> String {
         match self.parameter("ui_locales").filter(|_| self.parameter("client_id").is_none()) {

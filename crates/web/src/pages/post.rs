@@ -1,4 +1,4 @@
-//! What people post from the pages of a sign-in.
+//! The posts from the pages of a sign-in.
 
 use std::pin::Pin;
 
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Browser, Parameters};
 use crate::{app::address_of, proof_limiter::About};
 
-/// What an attempt comes to, and whether it was right. It is boxed: the future of every request is as large as the
+/// The outcome of an attempt, and whether it was right. It is boxed: the future of every request is as large as the
 /// largest.
 type Proving<'a> = Pin<Box<dyn Future<Output = Result<(Outcome, Judged), Problem>> + Send + 'a>>;
 
@@ -28,7 +28,7 @@ impl Form<'_> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// A field's text; none is empty.
+    /// A field's text; empty if it is missing.
     fn text(&self, name: &str) -> String {
         self.field(name).unwrap_or_default().to_owned()
     }
@@ -38,87 +38,87 @@ impl Form<'_> {
         self.field(name).unwrap_or_default().trim().to_owned()
     }
 
-    /// A field that nobody else may read.
+    /// A secret field.
     fn secret(&self, name: &str) -> Secret {
         Secret::new(self.field(name).unwrap_or_default())
     }
 
-    /// The other way that was chosen on a page of second factors.
-    fn way(&self) -> Option<&str> {
+    /// The alternative that was chosen on a page of second factors.
+    fn alternative(&self) -> Option<&str> {
         self.field("choice").or_else(|| self.field("resend"))
     }
 
-    /// What an authenticator answered, if it did.
+    /// The answer of an authenticator, if there is one.
     fn credential(&self) -> Option<&str> {
         self.field("credential").filter(|text| !text.is_empty())
     }
 }
 
 impl Browser<'_> {
-    /// Does what a person posted from a page of a flow, which was found to be ours.
+    /// Processes a verified post from a page of a flow.
     pub(super) async fn do_step(
         &self,
         step: &str,
-        kept: KeptFlow,
+        flow: KeptFlow,
         form: Form<'_>,
     ) -> Result<Outcome, Problem> {
         let (provider, visit) = (self.provider(), &self.visit);
-        // whose proofs came before is known: a new sign-in gives no new tries
-        let about = kept.person().map_or_else(|| kept.id.clone(), |person| person.to_string());
+        // a flow whose person is known counts by person: a new sign-in gives no new attempts
+        let about = flow.person().map_or_else(|| flow.id.clone(), |person| person.to_string());
         match step {
             PASSWORD => match form.credential() {
-                Some(answer) => self.passkey(kept, (PASSWORD, answer)).await,
-                None => self.password(kept, &form).await,
+                Some(answer) => self.passkey(flow, (PASSWORD, answer)).await,
+                None => self.password(flow, &form).await,
             },
             ACCESS_PASS => {
                 let typed = PassTyped { username: form.name("username"), pass: form.secret("pass") };
                 let name = typed.username.clone();
-                self.attempt((ACCESS_PASS, &name), Box::pin(provider.use_access_pass(visit, kept, typed)))
+                self.attempt((ACCESS_PASS, &name), Box::pin(provider.use_access_pass(visit, flow, typed)))
                     .await
             }
-            SECOND_FACTOR | ENROL if form.way().is_some() => {
-                Box::pin(provider.go_other_way(visit, kept, form.way().unwrap_or_default())).await
+            SECOND_FACTOR | ENROL if form.alternative().is_some() => {
+                Box::pin(provider.go_other_way(visit, flow, form.alternative().unwrap_or_default())).await
             }
             SECOND_FACTOR => match form.credential() {
-                Some(answer) => self.passkey(kept, (SECOND_FACTOR, answer)).await,
-                None => self.attempt((SECOND_FACTOR, &about), Box::pin(self.confirm(kept, &form))).await,
+                Some(answer) => self.passkey(flow, (SECOND_FACTOR, answer)).await,
+                None => self.attempt((SECOND_FACTOR, &about), Box::pin(self.confirm(flow, &form))).await,
             },
             ENROL => {
-                let enrolling = Box::pin(provider.enrol(visit, kept, form.text("code")));
+                let enrolling = Box::pin(provider.enrol(visit, flow, form.text("code")));
                 self.attempt((ENROL, &about), enrolling).await
             }
-            RECOVERY => provider.recovery_codes_seen(visit, kept).await,
+            RECOVERY => provider.recovery_codes_seen(visit, flow).await,
             PASSKEY => match form.credential() {
-                Some(answer) => self.passkey(kept, (PASSKEY, answer)).await,
+                Some(answer) => self.passkey(flow, (PASSKEY, answer)).await,
                 None => {
-                    self.attempt((PASSKEY, &about), Box::pin(provider.act(visit, kept, act_of(step, &form))))
+                    self.attempt((PASSKEY, &about), Box::pin(provider.act(visit, flow, act_of(step, &form))))
                         .await
                 }
             },
             QUESTIONNAIRE if form.field("choice").is_none() => {
-                self.attempt((QUESTIONNAIRE, &about), Box::pin(self.answers(kept, &form))).await
+                self.attempt((QUESTIONNAIRE, &about), Box::pin(self.answers(flow, &form))).await
             }
             CONFIRM | QUESTIONNAIRE | TERMS => {
-                self.attempt((CONFIRM, &about), Box::pin(provider.act(visit, kept, act_of(step, &form))))
+                self.attempt((CONFIRM, &about), Box::pin(provider.act(visit, flow, act_of(step, &form))))
                     .await
             }
             DEVICE => {
                 let is_allowed = form.field("decision") == Some("allow");
-                provider.decide_device(visit, kept, is_allowed).await
+                provider.decide_device(visit, flow, is_allowed).await
             }
-            NEW_PASSWORD => self.change_password(kept, &form).await,
+            NEW_PASSWORD => self.change_password(flow, &form).await,
             CONSENT => {
                 let ticked = form.0.iter().filter(|(name, _)| name == "scope").map(|(_, word)| word.clone());
                 let is_kept = form.field("remember").is_some();
                 let given = GivenConsent { words: ticked.collect(), is_kept };
                 let given = (form.field("decision") == Some("allow")).then_some(given);
-                Box::pin(provider.consent(visit, kept, given)).await
+                Box::pin(provider.consent(visit, flow, given)).await
             }
-            _ => Box::pin(provider.choose(visit, kept, form.field("choice").unwrap_or_default())).await,
+            _ => Box::pin(provider.choose(visit, flow, form.field("choice").unwrap_or_default())).await,
         }
     }
 
-    /// Lets an attempt through within the limits of its address and of what it is about, and tells them whether it was
+    /// Admits an attempt within the limits of its address and of its subject, and reports to them whether it was
     /// right.
     async fn attempt(
         &self,
@@ -135,7 +135,7 @@ impl Browser<'_> {
         };
         let began = Instant::now();
         let proven = proving.await;
-        match proven.as_ref().map_or(Judged::Not, |(_, judged)| *judged) {
+        match proven.as_ref().map_or(Judged::Not, |(_, result)| *result) {
             Judged::Right => {
                 self.app.metrics.note_sign_in(method, "right");
                 attempt.was_right();
@@ -145,51 +145,51 @@ impl Browser<'_> {
                 attempt.was_wrong();
                 sleep_until(began + self.app.limits.failed_sign_in_time).await;
             }
-            Judged::Not => attempt.came_to_nothing(),
+            Judged::Not => attempt.was_inconclusive(),
         }
         proven.map(|(outcome, _)| outcome)
     }
 
-    async fn confirm(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
+    async fn confirm(&self, flow: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
         let typed = Confirmation { code: form.text("code"), remembers: form.field("remember").is_some() };
-        self.provider().confirm(&self.visit, kept, typed).await
+        self.provider().confirm(&self.visit, flow, typed).await
     }
 
-    async fn answers(&self, kept: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
+    async fn answers(&self, flow: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
         let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
-        self.provider().answer_questionnaire(&self.visit, kept, typed.collect()).await
+        self.provider().answer_questionnaire(&self.visit, flow, typed.collect()).await
     }
 
-    async fn password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
+    async fn password(&self, flow: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
         let typed = Credentials {
             username: form.name("username"),
             password: form.secret("password"),
             keeps: form.field("remember").is_some(),
         };
         let name = typed.username.clone();
-        let proving = Box::pin(self.provider().sign_in_by_password(&self.visit, kept, typed));
+        let proving = Box::pin(self.provider().sign_in_by_password(&self.visit, flow, typed));
         self.attempt((PASSWORD, &name), proving).await
     }
 
-    async fn change_password(&self, kept: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
+    async fn change_password(&self, flow: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
         let typed = NewPassword {
             current: form.secret("current_password"),
             new: form.secret("new_password"),
             repeated: form.secret("repeated_password"),
         };
-        let about = kept.id.clone();
-        let proving = Box::pin(self.provider().change_password(&self.visit, kept, typed));
+        let about = flow.id.clone();
+        let proving = Box::pin(self.provider().change_password(&self.visit, flow, typed));
         self.attempt((NEW_PASSWORD, &about), proving).await
     }
 
-    async fn passkey(&self, kept: KeptFlow, shown: (&'static str, &str)) -> Result<Outcome, Problem> {
-        let about = kept.id.clone();
-        let proving = Box::pin(self.provider().verify_passkey(&self.visit, kept, shown));
+    async fn passkey(&self, flow: KeptFlow, shown: (&'static str, &str)) -> Result<Outcome, Problem> {
+        let about = flow.id.clone();
+        let proving = Box::pin(self.provider().verify_passkey(&self.visit, flow, shown));
         self.attempt((PASSKEY, &about), proving).await
     }
 }
 
-/// The pages that are counted by their names.
+/// The pages that metrics count by name.
 const PAGES: [&str; 15] = [
     PASSWORD,
     EXTERNAL,
@@ -208,23 +208,23 @@ const PAGES: [&str; 15] = [
     PASSKEY,
 ];
 
-/// The page as metrics know it.
-pub(super) fn known(step: &str) -> &'static str {
+/// The label of a page in the metrics.
+pub(super) fn page_label(step: &str) -> &'static str {
     PAGES.into_iter().find(|page| *page == step).unwrap_or("other")
 }
 
-/// Where a post led, as metrics know it.
-pub(super) fn led_to(outcome: &Outcome) -> &'static str {
+/// The label of a post's result in the metrics.
+pub(super) fn result_label(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::GoTo(kept, ..) if kept.mistake.is_some() => "again",
+        Outcome::GoTo(flow, ..) if flow.mistake.is_some() => "again",
         Outcome::GoTo(_, CONTINUE, _) | Outcome::Leave(_) | Outcome::Post { .. } => "complete",
         Outcome::GoTo(..) | Outcome::Page(..) | Outcome::Elsewhere(..) => "next",
-        Outcome::Refused(_, answer) => led_to(answer),
+        Outcome::Refused(_, answer) => result_label(answer),
         Outcome::Error(_) => "error",
     }
 }
 
-/// What a person did on a page of something that is due.
+/// The act that a person posted on a page of a required action.
 fn act_of(step: &str, form: &Form<'_>) -> Act {
     match (step, form.field("choice")) {
         (PASSKEY, Some("password")) => Act::PasswordInstead,

@@ -1,4 +1,4 @@
-//! Pages as answers: filled, in the browser's language, with the headers that keep others out.
+//! Pages as answers: rendered, in the browser's language, with the security headers.
 
 use std::sync::Arc;
 
@@ -26,24 +26,24 @@ use crate::{
 
 /// The most bytes of hosts of frames in a policy.
 const LONGEST_FRAMES: usize = 1_000;
-/// The views that show what lets somebody in: a link's token, an authenticator's secret, a client app's code. Those of a
-/// customer load no picture from elsewhere, whose address could tell it.
+/// The views with secrets: a link's token, an authenticator's secret, a client app's code. Those of a
+/// customer load no external picture, whose request could leak it.
 const HOLD_SECRETS: [&str; 3] = ["Continue", "Enrol", "PasswordReset"];
 
-/// How long a page with frames waits for them before it leads on, in seconds.
+/// How long a page with frames waits for them before it redirects, in seconds.
 const FRAMES_SECONDS: u8 = 3;
 
-/// A page with what its form needs.
+/// A page with the values of its form.
 pub struct Shown {
     /// The page.
     pub page: Page,
-    /// Where its form is posted.
+    /// The address of its form.
     pub action: String,
-    /// What its form sends along.
+    /// The CSRF token of its form.
     pub csrf: String,
-    /// Where the browser goes by itself.
+    /// The address of its redirect.
     pub refresh: Option<String>,
-    /// What it shows in frames.
+    /// The addresses of its frames.
     pub frames: Vec<String>,
 }
 
@@ -73,8 +73,8 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     }
     let mut context = Value::Object(context);
     appearance.fill(&mut context);
-    let is_told = !appearance.has_own() || !HOLD_SECRETS.contains(&page.view);
-    let images = if is_told { images(&context) } else { String::new() };
+    let may_load_images = !appearance.has_own() || !HOLD_SECRETS.contains(&page.view);
+    let images = if may_load_images { images(&context) } else { String::new() };
     let rendered = fill(browser.app, &appearance, (page.view, language), &context);
     let (status, html) = match rendered {
         Ok(html) => (page.status, html),
@@ -84,7 +84,7 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
         }
     };
     let mut response = respond(status, "text/html; charset=utf-8", html);
-    // a form that goes to the client app cannot be held to this server
+    // a form of the client app cannot be restricted to this server
     let form_action = if step == "post" { "" } else { "form-action 'self'; " };
     let frames: Vec<String> = frames.iter().map(|address| origin_of(address)).collect();
     let hosts = frames.join(" ");
@@ -115,12 +115,12 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     response
 }
 
-/// How the page looks to whom it is shown. Where that cannot be read, and where too much is asked for already, as shipped.
+/// The presentation of a page for its owners. If it cannot be read, or the server is overloaded: as shipped.
 async fn appearance_of(browser: &Browser<'_>, page: &Page) -> Arc<Appearance> {
     let app = browser.app;
     let owners = Owners {
         tenant: page.owners.tenant.or(browser.visit.issuer.tenant_id()),
-        client_app: page.owners.client_app.or(browser.kept.as_ref().map(|kept| kept.application)),
+        client_app: page.owners.client_app.or(browser.flow.as_ref().map(|flow| flow.application)),
         subscription: None,
     };
     if matches!(page.status, 429 | 503) {
@@ -132,7 +132,7 @@ async fn appearance_of(browser: &Browser<'_>, page: &Page) -> Arc<Appearance> {
     })
 }
 
-/// Fills the view that is put before the shipped one, and the shipped one where that fails.
+/// Renders the customer's view, and the shipped one where that fails.
 fn fill(
     app: &App,
     appearance: &Appearance,
@@ -161,11 +161,11 @@ fn fill(
     }
 }
 
-/// The sites of the images that the page shows, as a policy names them.
+/// The origins of the images of the page, as a policy names them.
 fn images(context: &Value) -> String {
     let logo = |owner: &str| context.get(owner)?.get("logo")?.as_str();
     let origins = ["brand", "application"].into_iter().filter_map(logo).map(origin_of);
-    // nothing but a host fits: a policy must not be added to
+    // only a host is accepted: the policy must not be extended
     let is_host = |origin: &String| {
         let host = origin.strip_prefix("https://").unwrap_or_default();
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
@@ -174,9 +174,9 @@ fn images(context: &Value) -> String {
     origins.filter(is_host).flat_map(|origin| [" ".to_owned(), origin]).collect()
 }
 
-/// The language of the person, where it is known whose browser it is. Where too much is asked for already, nothing is read for it.
+/// The language of the person, if the browser's person is known. Under overload nothing is read for it.
 async fn locale_of(browser: &Browser<'_>, status: u16) -> Option<String> {
-    let of_flow = browser.kept.as_ref().and_then(|kept| kept.locale.clone());
+    let of_flow = browser.flow.as_ref().and_then(|flow| flow.locale.clone());
     if of_flow.is_some() || status == 429 || status >= 500 {
         return of_flow;
     }
@@ -188,17 +188,21 @@ async fn locale_of(browser: &Browser<'_>, status: u16) -> Option<String> {
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
 pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
-    lost(browser, error, browser.kept.as_ref().and_then(KeptFlow::home)).await
+    error_page_leading_to(browser, error, browser.flow.as_ref().and_then(KeptFlow::home)).await
 }
 
-/// The same, which leads back to this address.
-pub async fn lost(browser: &Browser<'_>, error: PageError, back: Option<String>) -> Response<AnswerBody> {
+/// The same, with this link back.
+pub async fn error_page_leading_to(
+    browser: &Browser<'_>,
+    error: PageError,
+    back: Option<String>,
+) -> Response<AnswerBody> {
     tracing::debug!(code = error.code, detail = error.detail, "refused on a page");
     let is_of_app = matches!(browser.route, SystemRoute::Authorize | SystemRoute::EndSession);
-    // an app that asks a tenant that does not serve was told of where that was looked for
-    let is_untold = error.status < 500 && error.status != 404;
-    if is_untold && (is_of_app || error == PageError::UNKNOWN_CLIENT) {
-        browser.tell(error.code, error.detail).await;
+    // requests to an unknown tenant were logged at its look-up
+    let needs_log = error.status < 500 && error.status != 404;
+    if needs_log && (is_of_app || error == PageError::UNKNOWN_CLIENT) {
+        browser.log_refusal(error.code, error.detail).await;
     }
     let reference = TraceId::of(browser.parts).to_string();
     let context = json!({ "code": error.code, "reference": reference, "return_url": back });

@@ -1,4 +1,4 @@
-//! The pages of a forgotten password: the request, what was sent, and the page of the link.
+//! The pages of a forgotten password: the request, the confirmation, and the page of the link.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use http::Response;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::{Browser, CSRF, Parameters, Shown, error_page, lead::written, page, seconds_of, see_other};
+use super::{
+    Browser, CSRF, Parameters, Shown, error_page, page, redirect::encoded_query, seconds_of, see_other,
+};
 use crate::{answer::AnswerBody, app::address_of, proof_limiter::About};
 
-/// What can be wrong on these pages, by the code that addresses name, and the field that it is about.
+/// The mistakes of these pages, by the code in addresses, and their fields.
 const MISTAKES: [(&str, &str); 7] = [
     ("missing_username", "username"),
     ("link_over", ""),
@@ -29,10 +31,10 @@ fn field<'a>(form: &'a [(String, String)], name: &str) -> &'a str {
 }
 
 impl Browser<'_> {
-    /// The pages of a forgotten password, by what the address names.
+    /// The pages of a forgotten password, by the parameters of the address.
     pub async fn reset(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
-        let kept = self.flow_under_way();
-        let Some(place) = self.provider().reset_place(&self.visit, kept.as_ref()).await? else {
+        let flow = self.flow_under_way();
+        let Some(scope) = self.provider().reset_place(&self.visit, flow.as_ref()).await? else {
             return Ok(error_page(&self, PageError::NOT_FOUND).await);
         };
         let token = self.parameter("token").map(str::to_owned);
@@ -42,7 +44,7 @@ impl Browser<'_> {
             (Some(form), _) if !self.is_of_reset(&form) => {
                 Ok(error_page(&self, PageError::FOREIGN_FORM).await)
             }
-            (Some(form), None) => Ok(self.request_reset(place, &form).await),
+            (Some(form), None) => Ok(self.request_reset(scope, &form).await),
             (Some(form), Some(token)) => self.set_forgotten(&token, &form).await,
         }
     }
@@ -57,13 +59,13 @@ impl Browser<'_> {
 
     /// The address of another of these pages, with this parameter besides flow and language.
     fn reset_address(&self, more: Option<(&str, &str)>) -> String {
-        let kept = self.query.iter().filter(|(name, _)| matches!(name.as_str(), "flow" | "ui_locales"));
+        let retained = self.query.iter().filter(|(name, _)| matches!(name.as_str(), "flow" | "ui_locales"));
         let more = more.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let query: Vec<_> = kept.cloned().chain(more).collect();
-        format!("{}?{}", self.parts.uri.path(), written(query.iter()))
+        let query: Vec<_> = retained.cloned().chain(more).collect();
+        format!("{}?{}", self.parts.uri.path(), encoded_query(query.iter()))
     }
 
-    /// Shows one of the pages: with the mistake that the address names, and with the way back to the sign-in.
+    /// Shows one of the pages: with the mistake in the address, and with the way back to the sign-in.
     async fn show_reset(&self, mut context: Value, action: String) -> Response<AnswerBody> {
         let wrong = self.parameter("wrong").unwrap_or_default();
         let mistake = MISTAKES.iter().find(|(code, _)| *code == wrong);
@@ -71,21 +73,21 @@ impl Browser<'_> {
             mistake.iter().map(|(code, field)| json!({ "code": code, "field": field })).collect();
         if let Some(members) = context.as_object_mut() {
             members.insert("errors".to_owned(), errors.into());
-            let sign_in = self.flow_under_way().map(|kept| self.address(&kept, PASSWORD));
+            let sign_in = self.flow_under_way().map(|flow| self.address(&flow, PASSWORD));
             members.insert("sign_in_url".to_owned(), json!(sign_in));
         }
         let csrf = self.reset_csrf();
         page(self, Shown { page: reset_page(context), action, csrf, ..Shown::of_page() }, RESET).await
     }
 
-    /// The pages without a link: the request, what was sent, and that the password is changed.
+    /// The pages without a link: the request, the confirmation, and the end.
     async fn reset_step(&self) -> Response<AnswerBody> {
         let named = self.parameter("step").filter(|step| matches!(*step, "sent" | "done"));
         self.show_reset(json!({ "step": named.unwrap_or("request") }), self.reset_address(None)).await
     }
 
-    /// Answers before anybody is looked up, so that neither text nor time tells which names are known.
-    async fn request_reset(self, place: ResetPlace, form: &Parameters) -> Response<AnswerBody> {
+    /// Answers before the look-up, so that neither text nor time reveals which names are known.
+    async fn request_reset(self, scope: ResetPlace, form: &Parameters) -> Response<AnswerBody> {
         let name = field(form, "username").trim().to_owned();
         if name.is_empty() {
             return see_other(&self.reset_address(Some(("wrong", "missing_username"))));
@@ -94,17 +96,17 @@ impl Browser<'_> {
         if let Err(problem) = app.admit_address(self.parts, self.visit.now) {
             return error_page(&self, PageError::too_many(seconds_of(&problem))).await;
         }
-        let Ok(place_in_line) = Arc::clone(&app.resets).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&app.resets).try_acquire_owned() else {
             return error_page(&self, PageError::BUSY).await;
         };
-        let flow = self.flow_under_way().map(|kept| format!("flow={}&", kept.id)).unwrap_or_default();
+        let flow = self.flow_under_way().map(|flow| format!("flow={}&", flow.id)).unwrap_or_default();
         let link = format!("{}?{flow}", self.visit.issuer.endpoint(chancery_signin::RESET_PATH));
-        let request = self.provider().request_reset(&self.visit, place, (link, name));
+        let request = self.provider().request_reset(&self.visit, scope, (link, name));
         let working = async move {
             if let Err(problem) = request.work().await {
                 tracing::warn!(detail = problem.detail, "a forgotten password's link could not be made");
             }
-            drop(place_in_line);
+            drop(permit);
         };
         tokio::spawn(working.in_current_span());
         see_other(&self.reset_address(Some(("step", "sent"))))
@@ -131,7 +133,7 @@ impl Browser<'_> {
         ResetLink::open(&self.app.context.master, self.visit.issuer.tenant_id()?, sealed)
     }
 
-    /// Leads from a link that is good for nothing to the page that mails another.
+    /// Redirects from an invalid link to the page that mails another.
     fn link_over(&self) -> Response<AnswerBody> {
         see_other(&self.reset_address(Some(("wrong", "link_over"))))
     }

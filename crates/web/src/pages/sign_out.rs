@@ -9,24 +9,22 @@ use http::{Response, request::Parts};
 use super::{
     Browser, Cookies, Form, Parameters, Shown, error_page,
     language::languages,
-    lead::{LONGEST_LOCATION, leave, see_other, written},
-    page, visit,
+    page,
+    redirect::{LONGEST_LOCATION, encoded_query, redirect_to_client, see_other},
+    visit,
 };
 use crate::{answer::AnswerBody, app::App, system::SystemRoute};
 
-/// The longest address that a page leads to by a header, beside its other headers.
+/// The longest address of a redirect by a header, beside the other headers.
 const LONGEST_REFRESH: usize = 2_000;
 
-/// Signs out whoever uses this browser, by a form of another page of this server's, which has proven itself and asked.
-///
-/// # Errors
-/// Those of the store.
+/// Signs out the person of this browser, by a verified form of another page of this server.
 pub async fn sign_out(app: &App, parts: &Parts, now: Timestamp) -> Result<Response<AnswerBody>, Problem> {
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
     let languages = languages(parts);
     let route = SystemRoute::EndSession;
-    let browser = Browser { app, route, parts, cookies, visit, query: Vec::new(), languages, kept: None };
+    let browser = Browser { app, route, parts, cookies, visit, query: Vec::new(), languages, flow: None };
     browser.end_confirmed().await
 }
 
@@ -44,15 +42,19 @@ impl Browser<'_> {
             return Ok(page(&self, Shown { page: stayed, ..Shown::of_page() }, SIGN_OUT).await);
         }
         let answer = self.provider().end_session(&self.visit, &self.query, is_confirmed).await?;
-        // what is confirmed was told of when it was asked
+        // a confirmed request was logged when it was first shown
         if let Some(refusal) = answer.refusal.filter(|_| !is_confirmed) {
-            self.tell(refusal.code.name(), refusal.detail).await;
+            self.log_refusal(refusal.code.name(), refusal.detail).await;
         }
         match answer.what {
-            SigningOut::Ask(asked) => {
-                let action = format!("{}?{}", self.parts.uri.path(), written(self.query.iter()));
-                Ok(page(&self, Shown { page: asked, action, csrf: expected, ..Shown::of_page() }, SIGN_OUT)
-                    .await)
+            SigningOut::Ask(confirmation) => {
+                let action = format!("{}?{}", self.parts.uri.path(), encoded_query(self.query.iter()));
+                Ok(page(
+                    &self,
+                    Shown { page: confirmation, action, csrf: expected, ..Shown::of_page() },
+                    SIGN_OUT,
+                )
+                .await)
             }
             SigningOut::Done(done) => self.leave_signed_out(done, is_post).await,
             SigningOut::Error(error) => Ok(error_page(&self, error).await),
@@ -67,9 +69,9 @@ impl Browser<'_> {
         }
     }
 
-    /// Answers who is signed out: at once by a redirect to the client app where nothing else is to be done, else by
-    /// the page that says so. Browsers hold `form-action` against redirects that follow a post, so that a post is
-    /// answered by the page, which leads on.
+    /// Answers after a sign-out: at once by a redirect to the client app where nothing else is to be done, else by
+    /// the page that says so. Browsers apply `form-action` to redirects that follow a post, so that a post is
+    /// answered by the page, which redirects.
     async fn leave_signed_out(
         mut self,
         done: SignedOut,
@@ -79,15 +81,15 @@ impl Browser<'_> {
         if done.is_last && self.visit.session.is_some() {
             self.cookies.forget_session();
         }
-        // proofs of a sign-in in progress would sign in whoever continues it
+        // proofs of a sign-in in progress would sign in the next person at this browser
         self.cookies.forget_flows();
         let done = done.by_way_of_the_provider(&self.app.context.master, &self.visit)?;
         let mut response = match done.next() {
-            Some(next) if !is_post && done.frames.is_empty() => leave(next),
+            Some(next) if !is_post && done.frames.is_empty() => redirect_to_client(next),
             _ => {
                 let sealed = done.seal(&self.app.context.master, &self.visit)?;
                 if sealed.len() > LONGEST_LOCATION {
-                    // what does not fit an address is shown at once
+                    // long context does not fit an address: it is shown at once
                     return Ok(self.show_signed_out(done).await);
                 }
                 let issuer = chancery_auth::issuer_url("", self.visit.issuer.tenant_id());
@@ -100,7 +102,7 @@ impl Browser<'_> {
 
     /// The page after the sign-out.
     pub(super) async fn signed_out(self) -> Response<AnswerBody> {
-        // an external identity provider that leads back tells it as the state
+        // an external identity provider that leads back sends it as the state
         let sealed = self.parameter("done").or_else(|| self.parameter("state")).unwrap_or_default();
         let Some(done) = SignedOut::open(&self.app.context.master, &self.visit, sealed) else {
             return error_page(&self, PageError::GONE).await;

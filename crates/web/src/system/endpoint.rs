@@ -43,7 +43,7 @@ impl SystemRoute {
                     Err(_) => Some(("temporarily_unavailable", "Too many requests came.")),
                 };
                 if let Some(refusal) = refusal {
-                    Refused::of_client(&request, refusal).tell(app, now).await;
+                    Refused::of_client(&request, refusal).report(app, now).await;
                 }
                 match answer {
                     Ok(answer) => answer,
@@ -55,7 +55,7 @@ impl SystemRoute {
                 let error = if status == 503 { "temporarily_unavailable" } else { "invalid_request" };
                 if status < 500 {
                     let refusal = (error, problem.detail.as_str());
-                    Refused::of_browser((self.path(), &issuer), &[], refusal).tell(app, now).await;
+                    Refused::of_browser((self.path(), &issuer), &[], refusal).report(app, now).await;
                 }
                 let body = json!({ "error": error, "error_description": problem.detail });
                 Ok(Answered { status, ..Answered::json(body.to_string()) })
@@ -92,7 +92,7 @@ impl SystemRoute {
         let Ok(presented) = request.presented() else { return Ok(self.call(app, request).await) };
         // a certificate alone can authenticate a client
         let has_proof = request.certificate.is_some() || !matches!(presented.proof, Proof::Bare);
-        // a certificate may be anybody's, and beside it a client app can be public
+        // any certificate is accepted, and besides it a client app can be public
         let may_be_public = matches!(presented.proof, Proof::Bare);
         let about = About::Client { id: &presented.client, has_proof, may_be_public };
         let attempt = app.proof_limiter.admit(address, about, request.now).await?;
@@ -100,7 +100,7 @@ impl SystemRoute {
             && may_be_public
             && let Err(problem) = app.device_limiter.admit_address(address, request.now)
         {
-            attempt.came_to_nothing();
+            attempt.was_inconclusive();
             return Err(seconds_of(&problem));
         }
         let answer = self.call(app, request).await;
@@ -108,7 +108,7 @@ impl SystemRoute {
             Err(error) if error.error == "invalid_client" => attempt.was_wrong(),
             Err(error) if error.is_guess => attempt.guessed_grant(),
             Ok(_) => attempt.was_right(),
-            Err(_) => attempt.came_to_nothing(),
+            Err(_) => attempt.was_inconclusive(),
         }
         Ok(answer)
     }
@@ -178,9 +178,9 @@ impl Answered {
 }
 
 impl From<Introspection> for Answered {
-    fn from(told: Introspection) -> Self {
-        let media_type = if told.is_signed { SIGNED_INTROSPECTION } else { "application/json" };
-        Self { media_type, ..Self::json(told.body) }
+    fn from(introspection: Introspection) -> Self {
+        let media_type = if introspection.is_signed { SIGNED_INTROSPECTION } else { "application/json" };
+        Self { media_type, ..Self::json(introspection.body) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The files of TLS: PEM, with or without a byte order mark, or DER. What cannot be served is refused by what is wrong with it.
+//! The files of TLS: PEM, with or without a byte order mark, or DER. A file that cannot be served is refused with the reason.
 
 use std::{fmt::Display, fs, io, path::Path};
 
@@ -9,9 +9,9 @@ use tokio_rustls::rustls::{
 
 const BEGIN: &str = "-----BEGIN ";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// How DER begins: with a sequence.
+/// The first byte of DER: a sequence.
 const SEQUENCE: u8 = 0x30;
-/// How the name of an algorithm begins: as an object identifier.
+/// The first byte of the name of an algorithm: an object identifier.
 const OBJECT: u8 = 0x06;
 
 const CLOSED: &str = "the private key is under a password, and a server starts without anybody who types one: \
@@ -24,7 +24,7 @@ pub fn wrong(path: &Path, error: &dyn Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {error}", path.display()))
 }
 
-/// What a file holds.
+/// The content of a file.
 enum Content {
     Pem(Vec<u8>),
     Der(Vec<u8>),
@@ -45,14 +45,14 @@ impl Content {
     }
 }
 
-/// What blocks a PEM text has, by their names.
+/// The labels of the blocks in a PEM text.
 fn labels(pem: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(pem);
     let labels = text.lines().filter_map(|line| line.trim().strip_prefix(BEGIN)?.strip_suffix("-----"));
     labels.map(str::to_owned).collect()
 }
 
-/// Says that a PEM text lacks what is looked for.
+/// The message for a PEM text without the required block.
 fn lacks(what: &str, pem: &[u8]) -> String {
     match labels(pem).as_slice() {
         [] => format!("there is no {what} in it, neither as PEM nor as DER"),
@@ -117,7 +117,7 @@ fn is_closed(der: &[u8]) -> bool {
     inner.first() == Some(&SEQUENCE) && inside(inner).first() == Some(&OBJECT)
 }
 
-/// What is behind the header of a value in DER.
+/// The content after the header of a value in DER.
 fn inside(der: &[u8]) -> &[u8] {
     let length = der.get(1).copied().unwrap_or_default();
     let more = if length & 0x80 == 0 { 0 } else { usize::from(length & 0x7f) };
@@ -137,7 +137,7 @@ mod tests {
     const KEY: &[u8] = include_bytes!("samples/key.pem");
     const CLOSED: &[u8] = include_bytes!("samples/closed-key.pem");
 
-    /// A folder that goes with the test.
+    /// A folder that is removed with the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn an_invalid_file_is_refused_with_the_reason() {
         let folder = Folder::new("wrong");
         let request = b"-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n";
         for (file, words) in [
@@ -198,8 +198,8 @@ mod tests {
             (b"".to_vec(), "no certificate"),
             (b"0\x03abc".to_vec(), "cannot be read"),
         ] {
-            let told = chain(folder.with(&file)).unwrap_err().to_string();
-            assert!(told.contains(words) && told.contains("file: "), "{words}: {told}");
+            let message = chain(folder.with(&file)).unwrap_err().to_string();
+            assert!(message.contains(words) && message.contains("file: "), "{words}: {message}");
         }
         let der = |pem: &[u8]| {
             let text =
@@ -216,8 +216,8 @@ mod tests {
             (utf_16(KEY), "UTF-16"),
             (b"key".to_vec(), "no private key"),
         ] {
-            let told = key(folder.with(&file)).unwrap_err().to_string();
-            assert!(told.contains(words) && told.contains("file: "), "{words}: {told}");
+            let message = key(folder.with(&file)).unwrap_err().to_string();
+            assert!(message.contains(words) && message.contains("file: "), "{words}: {message}");
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Behaviour, base64, fields, with};
 
-/// The answer at these paths; `None` at others.
+/// The response at these paths; `None` at others.
 pub fn answer(
     behaviour: &Behaviour,
     (path, query): (&str, &str),
@@ -22,11 +22,11 @@ pub fn answer(
         }
         "/me" => {
             let proof = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b"quiet"), b"access");
-            let shown = fields(query)["appsecret_proof"].clone();
-            let shown: Vec<u8> = (0..shown.len() / 2)
-                .map(|at| u8::from_str_radix(&shown[2 * at..2 * at + 2], 16).unwrap())
+            let proof_sent = fields(query)["appsecret_proof"].clone();
+            let proof_sent: Vec<u8> = (0..proof_sent.len() / 2)
+                .map(|at| u8::from_str_radix(&proof_sent[2 * at..2 * at + 2], 16).unwrap())
                 .collect();
-            assert_eq!(shown, proof.as_ref());
+            assert_eq!(proof_sent, proof.as_ref());
             assert!(fields(query)["fields"].starts_with("id,name"), "{query}");
             let profile = json!({
                 "id": "1017", "name": "Ada Lovelace", "first_name": "Ada", "last_name": "Lovelace",

@@ -1,4 +1,4 @@
-//! The acts on many rows: their operations, and whether a row is as they would make it.
+//! Batch actions: their operations, and whether a row already has the requested state.
 
 use chancery_resource::{Action, Op, RelationChange};
 use chancery_userstore::user::USER;
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// An act on many rows.
+/// A batch action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     Unlock,
@@ -28,7 +28,7 @@ pub enum Act {
     Restore,
 }
 
-/// The acts that lists offer, in their order. Restoring is offered where something was just deleted.
+/// The actions of lists, in order. Restore is offered in the view of deleted rows only.
 pub const LISTED: [Act; 8] = [
     Act::Unlock,
     Act::Deactivate,
@@ -41,7 +41,7 @@ pub const LISTED: [Act; 8] = [
 ];
 
 impl Act {
-    /// The act of this name.
+    /// The action of this name.
     pub fn named(name: &str) -> Option<Self> {
         LISTED.into_iter().chain([Self::Restore]).find(|act| act.name() == name)
     }
@@ -61,7 +61,7 @@ impl Act {
         }
     }
 
-    /// What it is called.
+    /// Its label.
     pub fn label<'a>(self, words: &'a Words, resource: &Resource) -> &'a str {
         words.page(match self {
             Self::Unlock => "unlock",
@@ -76,12 +76,12 @@ impl Act {
         })
     }
 
-    /// Whether it is about a group.
+    /// Whether it needs a group.
     pub const fn wants_group(self) -> bool {
         matches!(self, Self::AddTo | Self::TakeOut)
     }
 
-    /// Its operation, where the resource has one: of many at once, where there is such a one.
+    /// Its operation, if the resource has one; a batch operation is preferred.
     pub fn op(self, resource: &Resource) -> Option<&'static Op> {
         let named = |name: OperationName| resource.batches.iter().copied().find(|op| name.is_of(op));
         match self {
@@ -97,7 +97,7 @@ impl Act {
             Self::GiveBackPasswords => named(operation_name!("RestorePasswordBatch")),
             Self::AddTo | Self::TakeOut => {
                 let change = if self == Self::AddTo { RelationChange::Add } else { RelationChange::Remove };
-                // the set of the group, not of each row: one operation changes it whole
+                // the relation of the group, not that of each user: one operation changes it
                 let relation =
                     groups()?.shape.relations.iter().find(|one| std::ptr::eq(one.target, resource.shape))?;
                 relate::operation(groups()?, relation.name, change).filter(|_| resource.is_of(&USER))
@@ -105,16 +105,16 @@ impl Act {
         }
     }
 
-    /// Whether its operation is about one row, so that it runs for each.
+    /// Whether its operation is on a single row, so that it runs once for each.
     pub const fn is_each(self, op: &Op) -> bool {
         matches!(self, Self::Delete | Self::Restore) && !op.is_batch()
     }
 
-    /// Whether a row is so already.
+    /// Whether a row already has the requested state.
     pub fn is_done(self, row: &Value, group: &str) -> bool {
         let is = |member: &str| row[member] == json!(true);
         match self {
-            // who is only slowed by failed attempts is not locked, and unlocking helps
+            // a user who is only delayed after failed attempts is not locked, but unlocking helps
             Self::Unlock => {
                 let failed = |member: &str| row[member].as_i64().unwrap_or_default() > 0;
                 !is("isUserLocked")
@@ -126,12 +126,12 @@ impl Act {
             Self::Deactivate => !is("isUserActive"),
             Self::AddTo => is_member(row, group),
             Self::TakeOut => !is_member(row, group),
-            // the list does not tell who has a password: the operation refuses
+            // the list does not contain who has a password: the operation refuses
             Self::RemovePasswords | Self::GiveBackPasswords | Self::Delete | Self::Restore => false,
         }
     }
 
-    /// The call for these rows: one for all of them, or for the first where it is each's own.
+    /// The operation's input for these rows: for all of them, or for the first one if it runs for each.
     pub fn input(self, op: &'static Op, keys: &[&str], group: &str) -> Input {
         let states = |member: &str, value: bool| {
             json!(keys.iter().map(|key| json!({ "id": key, member: value })).collect::<Vec<_>>())
@@ -151,7 +151,7 @@ impl Act {
         input
     }
 
-    /// The act that takes it back.
+    /// The action that undoes it.
     pub const fn undo(self) -> Option<Self> {
         match self {
             Self::Activate => Some(Self::Deactivate),
@@ -161,7 +161,7 @@ impl Act {
             Self::RemovePasswords => Some(Self::GiveBackPasswords),
             Self::GiveBackPasswords => Some(Self::RemovePasswords),
             Self::Delete => Some(Self::Restore),
-            // a lock that ended is not put back as it was
+            // a lock that was removed cannot be restored
             Self::Unlock | Self::Restore => None,
         }
     }
@@ -180,7 +180,7 @@ mod tests {
     use crate::shell::directory::find;
 
     #[test]
-    fn what_is_so_already_is_seen() {
+    fn rows_in_the_requested_state_are_recognized() {
         let row = json!({
             "isUserActive": true, "isUserLocked": false, "lockedUntil": null, "memberOfGroups": [{ "id": "aa" }],
         });
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_batch_is_done_by_it() {
+    fn batch_operations_are_preferred() {
         crate::resources::fill();
         let user = find("User", true).unwrap();
         for act in LISTED {

@@ -1,25 +1,22 @@
-//! Which group rows are added to, or taken out of: asked before anything is judged.
+//! The form for the group of a batch action, before the action is validated.
 
 use chancery_resource::Problem;
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{Act, back};
+use super::{Act, list_address};
 use crate::{
-    pages::relate::found_field,
+    pages::relate::search_field,
     shell::{directory::Resource, parts::FormPage, visit::Visit},
 };
 
 /// Asks for the group.
-///
-/// # Errors
-/// The page cannot be made.
-pub fn ask(visit: &Visit<'_>, resource: &Resource, act: Act) -> Result<Response<AnswerBody>, Problem> {
+pub fn show_form(visit: &Visit<'_>, resource: &Resource, act: Act) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let heading = act.label(words, resource);
-    let back = back(visit, resource);
-    let field = found_field(visit, "group", super::groups());
+    let back = list_address(visit, resource);
+    let field = search_field(visit, "group", super::groups());
     let section = json!({ "title": "", "about": "", "fields": [field], "is_readonly": false });
     let sent = visit.form.iter().filter(|(name, _)| name != "csrf" && name != "group");
     let hidden: Vec<Value> = sent.map(|(name, value)| json!({ "name": name, "value": value })).collect();

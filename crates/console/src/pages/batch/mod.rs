@@ -1,11 +1,12 @@
-//! One act on many rows, chosen or all that match: judged first and told in numbers, then done at once, or not at all.
+//! Batch actions on selected rows, or on all rows of a filter: validated and summarized first, then run in one
+//! transaction.
 
 mod act;
 mod group;
-mod judge;
 mod plan;
 mod run;
 mod targets;
+mod validate;
 
 use chancery_resource::{Op, Problem};
 use chancery_userstore::{group::GROUP, user::USER};
@@ -20,52 +21,52 @@ use super::{
 };
 use crate::shell::{
     directory::{self, Resource},
-    proof::is_wanted,
+    reauthentication::is_required,
     visit::{Visit, nothing_here, one},
 };
 
 pub use self::act::Act;
-pub use self::judge::places_of;
+pub use self::validate::error_locations;
 
-/// The most rows of an act without a batch: each is an operation of its own.
+/// Maximum number of rows of an action without a batch operation: each row takes an operation.
 const MOST_EACH: usize = 500;
-/// More deletions at once want a fresh proof.
+/// Maximum number of deletions without reauthentication.
 const MOST_STALE: usize = 100;
-/// What the address of a list says of what it shows, which a selection hands on.
-const KEPT: [&str; 4] = ["q", "view", "of", INSIDE];
+/// The query parameters of a list that a selection retains.
+const LIST_PARAMETERS: [&str; 4] = ["q", "view", "of", INSIDE];
 
-/// What is asked for.
-struct Asked<'a> {
+/// A requested batch action.
+struct BatchRequest<'a> {
     resource: &'static Resource,
     act: Act,
     op: &'static Op,
-    /// The group that the rows are added to, or taken out of.
+    /// The group that the users join or leave.
     group: &'a str,
 }
 
-impl Asked<'_> {
-    /// The most rows at once: those of one batch.
+impl BatchRequest<'_> {
+    /// Maximum number of rows.
     fn most(&self) -> usize {
         if self.act.is_each(self.op) { MOST_EACH } else { self.op.shape.max_batch() }
     }
 
-    /// Whether so many want a proof that is not there.
+    /// Requires reauthentication for critical operations and many deletions.
     fn check_proof(&self, visit: &Visit<'_>, count: usize) -> Result<(), Problem> {
-        let wants_proof = is_wanted(self.op) || (self.act == Act::Delete && count > MOST_STALE);
+        let wants_proof = is_required(self.op) || (self.act == Act::Delete && count > MOST_STALE);
         if wants_proof { visit.fresh() } else { Ok(()) }
     }
 
-    /// The form that asks for an act on these rows, which are named in one field.
+    /// The form of an action on these rows, with their keys in one field.
     fn form(&self, visit: &Visit<'_>, act: Act, keys: &str) -> Vec<(String, String)> {
         let own = [("act", act.name()), ("group", self.group), ("ids", keys)];
         own.into_iter()
-            .chain(kept(&visit.form))
+            .chain(list_parameters(&visit.form))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }
 }
 
-/// The acts that are offered for the rows of a list.
+/// The actions that a list offers.
 pub fn offered(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
     if resource.key().is_none() {
         return Vec::new();
@@ -74,59 +75,60 @@ pub fn offered(visit: &Visit<'_>, resource: &Resource) -> Vec<Value> {
     buttons(visit, resource, listed)
 }
 
-/// The buttons of those of these acts that the person may do.
+/// The buttons of the actions that the user may run.
 pub fn buttons(visit: &Visit<'_>, resource: &Resource, acts: &[Act]) -> Vec<Value> {
-    let told = acts.iter().copied().filter(|act| visit.may(act.op(resource)).is_some()).map(|act| {
+    let buttons = acts.iter().copied().filter(|act| visit.may(act.op(resource)).is_some()).map(|act| {
         json!({ "name": act.name(), "label": act.label(visit.words, resource), "is_dangerous": act == Act::Delete })
     });
-    told.collect()
+    buttons.collect()
 }
 
-/// Whether a list shows what is in quarantine, where restoring is all that is done with many.
+/// Whether a list shows quarantined rows: restore is their only batch action.
 fn shows_deleted(resource: &Resource, parameters: &[(String, String)]) -> bool {
     deleted::has_quarantine(resource) && one(parameters, "view") == Some(deleted::VIEW)
 }
 
-/// What of the list's address goes with a selection.
-pub fn kept(parameters: &[(String, String)]) -> impl Iterator<Item = (&'static str, &str)> {
-    KEPT.into_iter().filter_map(|name| Some((name, one(parameters, name).filter(|value| !value.is_empty())?)))
+/// The query parameters that a selection retains.
+pub fn list_parameters(parameters: &[(String, String)]) -> impl Iterator<Item = (&'static str, &str)> {
+    LIST_PARAMETERS
+        .into_iter()
+        .filter_map(|name| Some((name, one(parameters, name).filter(|value| !value.is_empty())?)))
 }
 
-/// Does what was asked for, after it was judged and confirmed.
+/// Validates and summarizes an action; runs it once it is confirmed.
 ///
 /// # Errors
-/// The act is unknown, or may not be done; the operations' own.
+/// The action is unknown, or the user may not run it.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let act = Act::named(one(&visit.form, "act").unwrap_or_default()).ok_or_else(nothing_here)?;
-    let is_in_place = act == Act::Restore || !shows_deleted(resource, &visit.form);
-    let op = visit.need(act.op(resource).filter(|_| is_in_place))?;
-    // out of the group whose members are shown, where no other one is named
+    let is_applicable = act == Act::Restore || !shows_deleted(resource, &visit.form);
+    let op = visit.need(act.op(resource).filter(|_| is_applicable))?;
+    // the default is the group whose members the list shows
     let shown = one(&visit.form, "of").and_then(|of| of.strip_prefix("memberOfGroups:"));
     let shown = shown.filter(|_| act == Act::TakeOut).unwrap_or_default();
     let group = one(&visit.form, "group").unwrap_or(shown).trim();
     if act.wants_group() && group.is_empty() {
-        return group::ask(visit, resource, act);
+        return group::show_form(visit, resource, act);
     }
-    let asked = Asked { resource, act, op, group };
+    let request = BatchRequest { resource, act, op, group };
     let sure = one(&visit.form, "sure") == Some("true");
-    let done = if sure { run::run(visit, &asked).await } else { plan::show(visit, &asked).await };
+    let done = if sure { run::run(visit, &request).await } else { plan::show(visit, &request).await };
     match done {
         Err(problem) if is_of_form(&problem) => {
-            let list =
-                json!({ "href": back(visit, resource), "label": visit.words.resources(resource.name) });
+            let list = json!({ "href": list_address(visit, resource), "label": visit.words.resources(resource.name) });
             visit.refused(act.label(visit.words, resource), &problem, &list)
         }
         done => done,
     }
 }
 
-/// The operation that puts many users into a group.
-pub fn joining() -> Option<&'static Op> {
+/// The operation that adds many users to a group.
+pub fn add_members_operation() -> Option<&'static Op> {
     directory::of_shape(&USER).and_then(|users| Act::AddTo.op(users))
 }
 
-/// The form that puts these users into a group, and shows its members then: where it goes, and its fields.
-pub fn joining_form(visit: &Visit<'_>, group: &str, ids: &[String]) -> (String, Vec<Value>) {
+/// The form that adds these users to a group and then lists its members: target and fields.
+pub fn add_members_form(visit: &Visit<'_>, group: &str, ids: &[String]) -> (String, Vec<Value>) {
     let users = directory::of_shape(&USER).map_or_else(String::new, |users| visit.address(users));
     let fields = [
         ("act", Act::AddTo.name().to_owned()),
@@ -140,14 +142,15 @@ pub fn joining_form(visit: &Visit<'_>, group: &str, ids: &[String]) -> (String, 
     (format!("{users}/batch"), fields.collect())
 }
 
-/// The address of the list that the rows were chosen in.
-fn back(visit: &Visit<'_>, resource: &Resource) -> String {
+/// The URL of the list with the selection.
+fn list_address(visit: &Visit<'_>, resource: &Resource) -> String {
     let address = visit.address(resource);
-    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(kept(&visit.form)).finish();
+    let query =
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(list_parameters(&visit.form)).finish();
     if query.is_empty() { address } else { format!("{address}?{query}") }
 }
 
-/// The resource whose rows hold others by their links.
+/// The resource of groups.
 fn groups() -> Option<&'static Resource> {
     directory::of_shape(&GROUP)
 }

@@ -1,4 +1,4 @@
-//! What an act would do, in numbers, before anybody confirms it.
+//! Confirmation page of a batch action, with the numbers of affected rows.
 
 use chancery_resource::Problem;
 use chancery_web::AnswerBody;
@@ -6,12 +6,12 @@ use http::Response;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, back, groups,
-    judge::{Refused, judge},
+    BatchRequest, groups, list_address,
     targets::{self, Target},
+    validate::{Refused, validate},
 };
 use crate::{
-    pages::{form::fresh_key, look_up::Reading},
+    pages::{batch_lookup::ReadOptions, form::fresh_key},
     shell::{
         call::call,
         directory::title_of,
@@ -20,71 +20,68 @@ use crate::{
     },
 };
 
-/// The most rows that are named.
+/// Maximum number of rows that are named.
 const MOST_NAMED: usize = 5;
-/// The most refusals that are told one by one.
-const MOST_TOLD: usize = 50;
+/// Maximum number of refusals that are listed.
+const MOST_REFUSALS: usize = 50;
 
-/// Shows what an act would do, and asks whether it is to be done.
-///
-/// # Errors
-/// The operations' own.
-pub async fn show(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let found = targets::read(visit, asked).await?;
-    asked.check_proof(visit, found.wanted.len())?;
-    let (wanted, refused) = judge(visit, asked, found.wanted).await?;
+/// Shows what an action would do, and asks for confirmation.
+pub async fn show(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Response<AnswerBody>, Problem> {
+    let selection = targets::read(visit, request).await?;
+    request.check_proof(visit, selection.pending.len())?;
+    let (accepted, refused) = validate(visit, request, selection.pending).await?;
     let words = visit.words;
-    let mut facts = group(visit, asked).await?;
-    if !wanted.is_empty() {
-        facts.push(format!("{} {}: {}", wanted.len(), words.page("many_changed"), named(&wanted)));
+    let mut facts = group(visit, request).await?;
+    if !accepted.is_empty() {
+        facts.push(format!("{} {}: {}", accepted.len(), words.page("many_changed"), named(&accepted)));
     }
     for (key, count) in
-        [("many_done", found.done), ("many_gone", found.gone.len()), ("many_refused", refused.len())]
+        [("many_done", selection.done), ("many_gone", selection.gone.len()), ("many_refused", refused.len())]
     {
         if count > 0 {
             facts.push(format!("{count} {}", words.page(key)));
         }
     }
-    facts.extend(told(words, &refused));
-    let address = back(visit, asked.resource);
-    let heading = format!("{}: {}", asked.act.label(words, asked.resource), wanted.len());
-    let list = json!({ "href": address, "label": words.resources(asked.resource.name) });
-    if wanted.is_empty() {
+    facts.extend(refusal_lines(words, &refused));
+    let address = list_address(visit, request.resource);
+    let heading = format!("{}: {}", request.act.label(words, request.resource), accepted.len());
+    let list = json!({ "href": address, "label": words.resources(request.resource.name) });
+    if accepted.is_empty() {
         let content = json!({ "heading": heading, "text": words.page("many_nothing"), "facts": facts, "trace": "", "link": list });
         return visit.page(200, "message.html", &heading, &content);
     }
-    let keys: Vec<&str> = wanted.iter().map(|one| one.key.as_str()).collect();
-    let mut fields = asked.form(visit, asked.act, &targets::written(&wanted));
+    let keys: Vec<&str> = accepted.iter().map(|one| one.key.as_str()).collect();
+    let mut fields = request.form(visit, request.act, &targets::keys_with_tokens(&accepted));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
-    let several = if asked.act.is_each(asked.op) { keys.get(..1).unwrap_or(&keys) } else { &keys };
-    let api_call = call(visit, &asked.act.input(asked.op, several, asked.group));
-    let text = if asked.act.is_each(asked.op) { "many_each_text" } else { "many_once_text" };
+    let several = if request.act.is_each(request.op) { keys.get(..1).unwrap_or(&keys) } else { &keys };
+    let api_call = call(visit, &request.act.input(request.op, several, request.group));
+    let text = if request.act.is_each(request.op) { "many_each_text" } else { "many_once_text" };
     let content = json!({
         "back": list, "heading": heading, "text": words.page(text), "facts": facts, "asks": null, "errors": [],
-        "action": format!("{}/batch", visit.address(asked.resource)), "hidden": hidden(fields),
-        "confirm": { "label": heading, "is_dangerous": asked.act == super::Act::Delete },
+        "action": format!("{}/batch", visit.address(request.resource)), "hidden": hidden(fields),
+        "confirm": { "label": heading, "is_dangerous": request.act == super::Act::Delete },
         "cancel": { "href": address, "label": words.page("cancel") }, "api_call": api_call,
     });
     visit.page(200, "confirm.html", &heading, &content)
 }
 
-/// The group that the act is about.
-async fn group(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Vec<String>, Problem> {
-    let Some(groups) = groups().filter(|_| asked.act.wants_group()) else { return Ok(Vec::new()) };
-    let found = targets::rows_of(visit, groups, &[asked.group], Reading::default()).await?;
-    let name = found.values().next().map(|row| title_of(groups, row));
+/// The group of the action.
+async fn group(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Vec<String>, Problem> {
+    let Some(groups) = groups().filter(|_| request.act.wants_group()) else { return Ok(Vec::new()) };
+    let rows = targets::rows_of(visit, groups, &[request.group], ReadOptions::default()).await?;
+    let name = rows.values().next().map(|row| title_of(groups, row));
     Ok(name
         .map(|name| format!("{}: {name}", raised(&visit.words.resource(groups.name))))
         .into_iter()
         .collect())
 }
 
-/// Fields as templates take them.
+/// Hidden fields, in the form that templates expect.
 pub fn hidden(fields: Vec<(String, String)>) -> Vec<Value> {
     fields.into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
 }
 
-/// The names of the first rows, and how many more there are.
+/// The names of the first rows, and the number of the others.
 fn named(rows: &[Target]) -> String {
     let names: Vec<&str> = rows.iter().take(MOST_NAMED).map(|one| one.title.as_str()).collect();
     let more = rows.len().saturating_sub(MOST_NAMED);
@@ -92,9 +89,9 @@ fn named(rows: &[Target]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// What was refused, each with its reason.
-pub fn told(words: &Words, refused: &[Refused]) -> Vec<String> {
-    let lines = refused.iter().take(MOST_TOLD).map(|(one, reason)| format!("{}: {reason}", one.title));
-    let more = refused.len().saturating_sub(MOST_TOLD);
+/// The refused rows, each with the reason.
+pub fn refusal_lines(words: &Words, refused: &[Refused]) -> Vec<String> {
+    let lines = refused.iter().take(MOST_REFUSALS).map(|(one, reason)| format!("{}: {reason}", one.title));
+    let more = refused.len().saturating_sub(MOST_REFUSALS);
     lines.chain((more > 0).then(|| format!("+{more} {}", words.page("more_of_them")))).collect()
 }

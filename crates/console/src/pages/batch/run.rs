@@ -1,4 +1,4 @@
-//! An act on many rows, done as it was confirmed: for exactly the rows that were told.
+//! Runs a confirmed batch action on exactly the rows that the confirmation page showed.
 
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, Input};
@@ -6,10 +6,10 @@ use http::Response;
 use serde_json::json;
 
 use super::{
-    Act, Asked, back,
-    judge::{Refused, places},
-    plan::{hidden, told},
-    targets::{Target, chosen, rows_of, seen},
+    Act, BatchRequest, list_address,
+    plan::{hidden, refusal_lines},
+    targets::{Target, chosen, expected_versions, rows_of},
+    validate::{Refused, failed_elements},
 };
 use crate::{
     pages::form::fresh_key,
@@ -20,117 +20,118 @@ use crate::{
     },
 };
 
-/// The most rows whose way back is in an address; of more it is on a page.
+/// Maximum number of rows whose undo form fits in a URL; the undo of more rows is on a page.
 const MOST_IN_ADDRESS: usize = 40;
 
-/// Does it.
+/// Runs the action.
 ///
 /// # Errors
-/// Too many rows; what the operation refuses beside rows.
-pub async fn run(visit: &Visit<'_>, asked: &Asked<'_>) -> Result<Response<AnswerBody>, Problem> {
+/// There are too many rows, or the operation fails for another reason than a row.
+pub async fn run(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Response<AnswerBody>, Problem> {
     let keys = chosen(visit);
-    if keys.is_empty() || keys.len() > asked.most() {
-        let bound = visit.words.page("many_bound").replace("{n}", &asked.most().to_string());
+    if keys.is_empty() || keys.len() > request.most() {
+        let bound = visit.words.page("many_bound").replace("{n}", &request.most().to_string());
         return Err(Problem::invalid(bound));
     }
-    asked.check_proof(visit, keys.len())?;
-    if asked.act.is_each(asked.op) {
-        return run_each(visit, asked, &keys).await;
+    request.check_proof(visit, keys.len())?;
+    if request.act.is_each(request.op) {
+        return run_each(visit, request, &keys).await;
     }
-    let mut input = asked.act.input(asked.op, &keys, asked.group);
+    let mut input = request.act.input(request.op, &keys, request.group);
     input.key = one(&visit.form, "key").map(str::to_owned);
-    input.unchanged = seen(visit, asked.resource);
+    input.unchanged = expected_versions(visit, request.resource);
     let refused = match visit.perform(input).await {
-        Ok(_) => return finished(visit, asked, &keys).await,
-        Err(problem) if places(&problem).is_empty() => return Err(problem),
-        Err(problem) => places(&problem),
+        Ok(_) => return finished(visit, request, &keys).await,
+        Err(problem) if failed_elements(&problem).is_empty() => return Err(problem),
+        Err(problem) => failed_elements(&problem),
     };
     let changed: Vec<(&str, String)> =
         refused.into_iter().filter_map(|(at, detail)| Some((*keys.get(at)?, detail))).collect();
-    let refused = named(visit, asked, changed).await?;
-    changed_meanwhile(visit, asked, (&keys, &refused))
+    let refused = named(visit, request, changed).await?;
+    changed_meanwhile(visit, request, (&keys, &refused))
 }
 
 async fn run_each(
     visit: &Visit<'_>,
-    asked: &Asked<'_>,
+    request: &BatchRequest<'_>,
     keys: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
     let (mut done, mut refused) = (Vec::new(), Vec::new());
     for key in keys {
-        match visit.perform(asked.act.input(asked.op, &[key], asked.group)).await {
+        match visit.perform(request.act.input(request.op, &[key], request.group)).await {
             Ok(_) => done.push(*key),
             Err(problem) => refused.push((*key, problem.detail)),
         }
     }
     if refused.is_empty() {
-        return finished(visit, asked, &done).await;
+        return finished(visit, request, &done).await;
     }
     let words = visit.words;
-    let heading = format!("{}: {}", asked.act.label(words, asked.resource), done.len());
-    let refused = named(visit, asked, refused).await?;
+    let heading = format!("{}: {}", request.act.label(words, request.resource), done.len());
+    let refused = named(visit, request, refused).await?;
     let content = json!({
-        "heading": heading, "text": words.page("partly_done"), "facts": told(words, &refused), "trace": "",
-        "link": { "href": back(visit, asked.resource), "label": words.resources(asked.resource.name) },
+        "heading": heading, "text": words.page("partly_done"), "facts": refusal_lines(words, &refused), "trace": "",
+        "link": { "href": list_address(visit, request.resource), "label": words.resources(request.resource.name) },
     });
     visit.page(200, "message.html", &heading, &content)
 }
 
-/// What was refused, by names as far as it is still there.
+/// The refused rows by name, as far as they still exist.
 async fn named(
     visit: &Visit<'_>,
-    asked: &Asked<'_>,
+    request: &BatchRequest<'_>,
     refused: Vec<(&str, String)>,
 ) -> Result<Vec<Refused>, Problem> {
     let keys: Vec<&str> = refused.iter().map(|(key, _)| *key).collect();
-    let found = rows_of(visit, asked.resource, &keys, asked.reading()).await?;
+    let rows = rows_of(visit, request.resource, &keys, request.reading()).await?;
     let named = refused.into_iter().map(|(key, detail)| {
-        let title = found.get(key).map(|row| title_of(asked.resource, row)).filter(|title| !title.is_empty());
+        let title =
+            rows.get(key).map(|row| title_of(request.resource, row)).filter(|title| !title.is_empty());
         let title = title.unwrap_or_else(|| key.to_owned());
         (Target { key: key.to_owned(), title, token: String::new() }, detail)
     });
     Ok(named.collect())
 }
 
-/// Says what is not as it was told, so that nothing was done, and offers to judge it again.
+/// Reports rows that have changed since the confirmation page, so that nothing was done, and offers to validate again.
 fn changed_meanwhile(
     visit: &Visit<'_>,
-    asked: &Asked<'_>,
+    request: &BatchRequest<'_>,
     (keys, refused): (&[&str], &[Refused]),
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let heading = words.page("many_meanwhile");
-    let address = back(visit, asked.resource);
+    let address = list_address(visit, request.resource);
     let content = json!({
-        "back": { "href": address, "label": words.resources(asked.resource.name) }, "heading": heading,
-        "text": words.page("many_meanwhile_text"), "facts": told(words, refused), "asks": null, "errors": [],
-        "action": format!("{}/batch", visit.address(asked.resource)),
-        "hidden": hidden(asked.form(visit, asked.act, &keys.join("\n"))),
+        "back": { "href": address, "label": words.resources(request.resource.name) }, "heading": heading,
+        "text": words.page("many_meanwhile_text"), "facts": refusal_lines(words, refused), "asks": null, "errors": [],
+        "action": format!("{}/batch", visit.address(request.resource)),
+        "hidden": hidden(request.form(visit, request.act, &keys.join("\n"))),
         "confirm": { "label": words.page("many_again"), "is_dangerous": false },
         "cancel": { "href": address, "label": words.page("cancel") },
     });
     visit.page(409, "confirm.html", heading, &content)
 }
 
-/// Goes back to the list, which says that it was done and offers the way back. A way that is too long for an address is on
-/// a page of its own.
+/// Redirects to the list with a notification and an undo button. An undo form that is too long for a URL is on a page of
+/// its own.
 async fn finished(
     visit: &Visit<'_>,
-    asked: &Asked<'_>,
+    request: &BatchRequest<'_>,
     keys: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
-    let address = back(visit, asked.resource);
-    let note = if asked.act == Act::Delete { "deleted" } else { "done" };
-    let Some(undo) = way_back(visit, asked, keys).await else { return Ok(done(&address, note)) };
-    let action = format!("{}/batch", visit.address(asked.resource));
-    let mut fields = asked.form(visit, undo, &keys.join("\n"));
+    let address = list_address(visit, request.resource);
+    let note = if request.act == Act::Delete { "deleted" } else { "done" };
+    let Some(undo) = undo_act(visit, request, keys).await else { return Ok(done(&address, note)) };
+    let action = format!("{}/batch", visit.address(request.resource));
+    let mut fields = request.form(visit, undo, &keys.join("\n"));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
     if keys.len() <= MOST_IN_ADDRESS {
         return Ok(visit.done(&address, note, &Undo::of(visit, action, fields)));
     }
     let words = visit.words;
-    let heading = format!("{}: {}", asked.act.label(words, asked.resource), keys.len());
-    let list = json!({ "href": address, "label": words.resources(asked.resource.name) });
+    let heading = format!("{}: {}", request.act.label(words, request.resource), keys.len());
+    let list = json!({ "href": address, "label": words.resources(request.resource.name) });
     let content = json!({
         "back": list, "heading": heading, "text": words.page("many_finished"), "facts": [], "asks": null, "errors": [],
         "action": action, "hidden": hidden(fields), "confirm": { "label": words.page("undo"), "is_dangerous": false },
@@ -139,10 +140,10 @@ async fn finished(
     visit.page(200, "confirm.html", &heading, &content)
 }
 
-/// The act that takes this one back, where it can be: deletions where a quarantine keeps the rows, and few enough.
-async fn way_back(visit: &Visit<'_>, asked: &Asked<'_>, keys: &[&str]) -> Option<Act> {
-    let undo = asked.act.undo()?;
-    let op = visit.may(undo.op(asked.resource))?;
+/// The action that undoes this one, if possible: of deletions only with a quarantine, and up to a number of rows.
+async fn undo_act(visit: &Visit<'_>, request: &BatchRequest<'_>, keys: &[&str]) -> Option<Act> {
+    let undo = request.act.undo()?;
+    let op = visit.may(undo.op(request.resource))?;
     if undo != Act::Restore {
         return Some(undo);
     }

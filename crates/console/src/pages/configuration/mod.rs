@@ -1,5 +1,5 @@
-//! The configuration as documents: downloaded, compared with what the server has, and applied: all of it at once, or nothing.
-//! Nothing of it is kept, nothing is deleted, and no secret goes in or out.
+//! Configuration documents: download, comparison with the server, and import in one transaction. The documents are not
+//! stored, nothing is deleted, and secrets are neither imported nor exported.
 
 mod run;
 mod state;
@@ -14,37 +14,37 @@ use serde_json::{Value, json};
 use self::state::Compared;
 use super::{difference, form::is_of_form};
 use crate::shell::{
-    configured::{HERE, KINDS, is_offered},
+    configuration_kinds::{KINDS, PATH, is_offered},
     fields::plain,
     render::data,
     visit::{Visit, done, nothing_here, one},
     words::raised,
 };
 
-/// The most changes that are shown: all of them are done.
+/// Maximum number of changes that are shown; all of them are applied.
 const MOST_SHOWN: usize = 200;
 
 /// Shows the form.
 ///
 /// # Errors
-/// It is not offered.
+/// The user may not see the configuration.
 pub fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     offered(visit)?;
     page(visit, None, None)
 }
 
-/// Answers with the documents of all that the person sees, as a file.
+/// Downloads the documents of everything that the user may read.
 ///
 /// # Errors
-/// The operations' own; names that documents could not tell apart.
+/// Names that documents cannot distinguish.
 pub async fn export(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     visit.fresh()?;
     offered(visit)?;
     let (state, _) = state::read(visit).await?;
     let documents = chancery_configuration::export(&state).map_err(|problems| {
-        let told =
-            problems.into_iter().map(|problem| FieldError::new("", visit.words.refusal(&problem.detail)));
-        let errors: Vec<FieldError> = told.collect();
+        let field_errors =
+            problems.into_iter().map(|problem| FieldError::new("", visit.words.error_text(&problem.detail)));
+        let errors: Vec<FieldError> = field_errors.collect();
         let mut problem = Problem::conflict(visit.words.page("configuration_names"));
         problem.errors = errors.into();
         problem
@@ -55,10 +55,10 @@ pub async fn export(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> 
     Ok(response)
 }
 
-/// Compares what was typed, and applies it where that was asked for as it was shown.
+/// Compares the entered documents, and applies them once the shown changes are confirmed.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     offered(visit)?;
     let compared = match state::compare(visit).await {
@@ -69,16 +69,16 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     if compared.problem.is_some() || compared.plan.is_empty() {
         return page(visit, Some(&compared), compared.problem.as_ref());
     }
-    let is_confirmed = one(&visit.form, "sure") == Some(told(&compared).as_str());
+    let is_confirmed = one(&visit.form, "sure") == Some(digest(&compared).as_str());
     match run::apply(visit, &compared.plan, !is_confirmed).await {
-        Ok(()) if is_confirmed => Ok(done(HERE, "applied")),
+        Ok(()) if is_confirmed => Ok(done(PATH, "applied")),
         Ok(()) => page(visit, Some(&compared), None),
         Err(problem) if is_shown(&problem) => page(visit, Some(&compared), Some(&problem)),
         Err(problem) => Err(problem),
     }
 }
 
-/// Whether a problem stands beside the differences that it is about.
+/// Whether a problem is shown next to the differences that it is about.
 fn is_shown(problem: &Problem) -> bool {
     is_of_form(problem) || matches!(problem.kind, ProblemKind::NotFound | ProblemKind::Forbidden)
 }
@@ -87,14 +87,14 @@ fn offered(visit: &Visit<'_>) -> Result<(), Problem> {
     if is_offered(visit) { Ok(()) } else { Err(nothing_here()) }
 }
 
-/// All changes, with the kinds that they are of.
+/// All changes, each with its kind.
 fn changes(compared: &Compared) -> impl Iterator<Item = (&'static str, &Change)> {
     let kinds = KINDS.iter().zip(&compared.plan.changes);
     kinds.flat_map(|(kind, changes)| changes.iter().map(|change| (kind.name, change)))
 }
 
-/// The digest of what is shown, which is confirmed.
-fn told(compared: &Compared) -> String {
+/// The digest of the shown changes, which the user confirms.
+fn digest(compared: &Compared) -> String {
     let shown = changes(compared).map(|(kind, change)| {
         let differences = change.differences.iter();
         let differences = differences.map(|one| json!([one.member, one.before, one.after]));
@@ -112,20 +112,20 @@ fn page(
     let heading = words.page("configuration");
     let wrong = problem.map_or(&[][..], |problem| problem.errors.as_slice());
     let documents = compared.map_or(&[][..], |compared| &compared.documents);
-    let wrong: Vec<Value> = wrong.iter().map(|error| place(error, documents)).collect();
+    let wrong: Vec<Value> = wrong.iter().map(|error| error_location(error, documents)).collect();
     let more = problem.map_or(0, |problem| problem.errors.more());
     let errors: Vec<Value> =
         problem.iter().map(|problem| json!({ "text": problem.detail, "href": "#f-text" })).collect();
     let content = json!({
         "heading": heading, "errors": errors, "wrong": wrong, "more": more,
-        "text": one(&visit.form, "text").unwrap_or_default(), "export": format!("{HERE}/export"), "here": HERE,
+        "text": one(&visit.form, "text").unwrap_or_default(), "export": format!("{PATH}/export"), "here": PATH,
         "url": visit.app.token_service.public_url,
         "result": compared.filter(|compared| compared.problem.is_none()).map(|compared| result(visit, compared, problem.is_none())),
     });
     visit.page(problem.map_or(200, Problem::status), "configuration.html", heading, &content)
 }
 
-/// What would be done, as the template takes it.
+/// The template context of the comparison.
 fn result(visit: &Visit<'_>, compared: &Compared, is_good: bool) -> Value {
     let words = visit.words;
     let [new, changed, _] = compared.plan.counts();
@@ -141,7 +141,7 @@ fn result(visit: &Visit<'_>, compared: &Compared, is_good: bool) -> Value {
     let names =
         |kinds: &[&str]| kinds.iter().map(|kind| words.resources(kind)).collect::<Vec<_>>().join(", ");
     let confirm = (is_good && new + changed > 0).then(
-        || json!({ "label": format!("{}: {}", words.page("configuration_apply"), new + changed), "value": told(compared) }),
+        || json!({ "label": format!("{}: {}", words.page("configuration_apply"), new + changed), "value": digest(compared) }),
     );
     json!({
         "counts": counts, "changes": shown, "more": more, "secrets": compared.secrets.join(", "),
@@ -149,13 +149,13 @@ fn result(visit: &Visit<'_>, compared: &Compared, is_good: bool) -> Value {
     })
 }
 
-/// A change, as the template takes it.
+/// The template context of a change.
 fn shown(visit: &Visit<'_>, kind: &str, change: &Change) -> Value {
     let words = visit.words;
     let is_new = change.what == What::Create;
     let differences = change.differences.iter().filter(|one| !is_new || !one.after.is_null()).map(|one| {
-        let told = |value: &Value| if one.is_secret { hidden(value) } else { plain(value) };
-        difference::change(&words.field(&one.member), &told(&one.before), &told(&one.after))
+        let display = |value: &Value| if one.is_secret { hidden(value) } else { plain(value) };
+        difference::change(&words.field(&one.member), &display(&one.before), &display(&one.after))
     });
     json!({
         "kind": raised(&words.resource(kind)), "name": change.name, "changes": differences.collect::<Value>(),
@@ -167,8 +167,8 @@ fn hidden(value: &Value) -> String {
     if value.is_null() { String::new() } else { "•••••".to_owned() }
 }
 
-/// Where something is wrong, and what: `/3/members/name` is of the fourth document.
-fn place(error: &FieldError, documents: &[chancery_configuration::Document]) -> Value {
+/// The location of an error and its message: `/3/members/name` belongs to the fourth document.
+fn error_location(error: &FieldError, documents: &[chancery_configuration::Document]) -> Value {
     let mut parts = error.pointer.split('/').skip(1);
     let number: Option<usize> = parts.next().and_then(|part| part.parse().ok());
     let member = parts.find(|part| *part != "members").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Doing a plan, in one transaction; or judging it, in one that is rolled back.
+//! Applies a plan in one transaction, or validates it in one that is rolled back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use chancery_store::{Class, Error};
 use chancery_web::{Input, Together};
 
 use crate::shell::{
-    configured::{KINDS, list},
-    proof,
+    configuration_kinds::{KINDS, list},
+    reauthentication,
     visit::Visit,
 };
 
-/// Does what a plan says, all of it or nothing; where it is only judged, nothing.
+/// Applies all changes of a plan, or none; a dry run applies none.
 ///
 /// # Errors
-/// What is refused, by pointers that begin with the documents' numbers.
+/// The refused changes, by pointers that start with the index of the document.
 pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), Problem> {
     check_rows(plan)?;
     let calls = KINDS.iter().zip(&plan.changes).flat_map(|(kind, changes)| {
         batches(kind, changes, &BTreeMap::new()).into_iter().chain(links(changes))
     });
     let mut ops = calls.filter_map(|call| operation(call.method, &call.path)).map(|(op, _)| op);
-    if !is_dry && ops.any(proof::is_wanted) {
+    if !is_dry && ops.any(reauthentication::is_required) {
         visit.fresh()?;
     }
     let plan = plan.clone();
@@ -34,7 +34,7 @@ pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), P
     done.map_err(|(_, problem)| visit.words.problem(problem))
 }
 
-/// Refuses a plan that writes more rows than one transaction may, with those that come with new ones.
+/// Refuses a plan that writes more rows than one transaction may, including the rows that belong to new ones.
 fn check_rows(plan: &Plan) -> Result<(), Problem> {
     let each =
         |kind: &Kind, change: &Change| if change.what == What::Create { kind.shape.rows_each() } else { 1 };
@@ -54,20 +54,20 @@ fn check_rows(plan: &Plan) -> Result<(), Problem> {
 
 fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {
     let fault = |why| Problem::from(Error::Internal(why));
-    let mut made = BTreeSet::new();
+    let mut created = BTreeSet::new();
     for (index, kind) in KINDS.iter().enumerate() {
         let can_adopt = plan.can_adopt(index);
         let Some(changes) = plan.changes.get_mut(index) else { continue };
-        // what the server made by itself with rows of this plan is changed instead of made
+        // rows that the server has created along with rows of this plan are changed instead of created
         if let Some(op) = list(kind).filter(|_| can_adopt) {
             let rows = together.perform(&Input::of(op, Vec::new()))?.json();
-            adopt(kind, changes, rows, &made).map_err(fault)?;
+            adopt(kind, changes, rows, &created).map_err(fault)?;
         }
         for call in batches(kind, changes, &BTreeMap::new()) {
             send(together, changes, call, is_dry)?;
         }
         let new = changes.iter().filter(|change| change.what == What::Create);
-        made.extend(new.map(|change| change.key.clone()));
+        created.extend(new.map(|change| change.key.clone()));
     }
     for changes in &plan.changes {
         for call in links(changes) {
@@ -91,21 +91,21 @@ fn send(
     together.perform(&input).map(drop).map_err(|problem| of_documents(problem, changes, &call.of))
 }
 
-/// The operation with a method and a path, and the parameters in that.
+/// The operation of a method and a path, and the path parameters.
 fn operation(method: &str, path: &str) -> Option<(&'static Op, Vec<String>)> {
     let parameters = |op: &'static Op| {
         let pairs = || op.path.split('/').zip(path.split('/'));
-        let is_like = pairs().all(|(own, asked)| own.starts_with('{') || own == asked)
+        let is_like = pairs().all(|(own, segment)| own.starts_with('{') || own == segment)
             && op.path.matches('/').count() == path.matches('/').count();
         let filled = || pairs().filter(|(own, _)| own.starts_with('{'));
-        is_like.then(|| filled().map(|(_, asked)| asked.to_owned()).collect())
+        is_like.then(|| filled().map(|(_, segment)| segment.to_owned()).collect())
     };
     let mut of_method = SERVICE.all().filter(|op| op.method.name() == method);
     let exact = SERVICE.all().find(|op| op.method.name() == method && op.path == path);
     exact.map(|op| (op, Vec::new())).or_else(|| of_method.find_map(|op| Some((op, parameters(op)?))))
 }
 
-/// A problem about documents instead of the elements of a batch: `/3/name` becomes `/17/members/name`.
+/// Maps a batch problem to documents: `/3/name` becomes `/17/members/name`.
 fn of_documents(mut problem: Problem, changes: &[Change], of: &[usize]) -> Problem {
     let document = |at: usize| of.get(at).and_then(|at| changes.get(*at)).and_then(|change| change.document);
     for error in &mut *problem.errors {
@@ -116,7 +116,7 @@ fn of_documents(mut problem: Problem, changes: &[Change], of: &[usize]) -> Probl
         let pointer = match first.parse().ok().and_then(document) {
             Some(number) if rest.is_empty() => format!("/{number}"),
             Some(number) => format!("/{number}/members/{rest}"),
-            // links are of one row
+            // relation changes are on one row
             None => document(0).map_or_else(String::new, |number| format!("/{number}")),
         };
         error.pointer = pointer;
@@ -135,11 +135,11 @@ mod tests {
     use super::operation;
 
     #[test]
-    fn calls_are_of_operations() {
-        let found = |method, path| operation(method, path).map(|(op, path)| (op.name, path));
-        assert_eq!(found("POST", "/Tenant/batch"), Some(("CreateTenantBatch", Vec::new())));
-        let (name, path) = found("DELETE", "/ClientApp/0192/tenants").unwrap_or_default();
+    fn calls_resolve_to_operations() {
+        let resolved = |method, path| operation(method, path).map(|(op, path)| (op.name, path));
+        assert_eq!(resolved("POST", "/Tenant/batch"), Some(("CreateTenantBatch", Vec::new())));
+        let (name, path) = resolved("DELETE", "/ClientApp/0192/tenants").unwrap_or_default();
         assert!(name.contains("Tenant") && path == ["0192"], "{name} {path:?}");
-        assert_eq!(found("POST", "/Nothing/batch"), None);
+        assert_eq!(resolved("POST", "/Nothing/batch"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What the server has, what was typed, and what differs.
+//! Reads the state of the server and the entered documents, and compares them.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use serde_json::{Deserializer, Value};
 use crate::{
     pages::form::fresh_id,
     shell::{
-        configured::{KINDS, list},
+        configuration_kinds::{KINDS, list},
         visit::{Visit, one},
     },
 };
 
-/// What was typed, compared with what the server has.
+/// The entered documents, compared with the state of the server.
 #[derive(Default)]
 pub struct Compared {
     /// The documents, without secrets.
     pub documents: Vec<Document>,
-    /// What differs; nothing where something is wrong with the documents.
+    /// The changes; empty if a document is invalid.
     pub plan: Plan,
-    /// What is wrong with them, by pointers that begin with their numbers.
+    /// The errors in the documents, by pointers that start with their index.
     pub problem: Option<Problem>,
-    /// The secrets that stay as they are, since pages send none: kinds, members and names.
+    /// The secrets that stay unchanged, since pages submit none: kinds, members and names.
     pub secrets: Vec<String>,
-    /// The kinds that the person may not read.
+    /// The kinds that the user may not read.
     pub unread: Vec<&'static str>,
 }
 
-/// The rows of all kinds that the person may read, and the kinds that the person may not.
+/// The rows of all kinds that the user may read, and the other kinds.
 pub async fn read(visit: &Visit<'_>) -> Result<(State<'static>, Vec<&'static str>), Problem> {
     let (mut state, mut unread) = (State::new(&KINDS), Vec::new());
     for (index, kind) in KINDS.iter().enumerate() {
@@ -45,18 +45,18 @@ pub async fn read(visit: &Visit<'_>) -> Result<(State<'static>, Vec<&'static str
     Ok((state, unread))
 }
 
-/// Reads and compares what was typed.
+/// Reads and compares the entered documents.
 ///
 /// # Errors
-/// It is no JSON; the operations' own.
+/// The text is no JSON.
 pub async fn compare(visit: &Visit<'_>) -> Result<Compared, Problem> {
     let text = one(&visit.form, "text").unwrap_or_default();
     let wrong = |problems: Vec<chancery_configuration::Problem>| {
-        let told = |one: chancery_configuration::Problem| {
+        let field_error = |one: chancery_configuration::Problem| {
             let number = one.document.map_or_else(String::new, |number| format!("/{number}"));
-            FieldError::new(format!("{number}{}", one.pointer), visit.words.refusal(&one.detail))
+            FieldError::new(format!("{number}{}", one.pointer), visit.words.error_text(&one.detail))
         };
-        let mut problem = Problem::wrong(problems.into_iter().map(told).collect::<Vec<_>>());
+        let mut problem = Problem::wrong(problems.into_iter().map(field_error).collect::<Vec<_>>());
         visit.words.page("configuration_refused").clone_into(&mut problem.detail);
         problem
     };
@@ -78,11 +78,11 @@ pub async fn compare(visit: &Visit<'_>) -> Result<Compared, Problem> {
 
 type Read = Result<Vec<Document>, Vec<chancery_configuration::Problem>>;
 
-/// The documents of a text: arrays and single ones, one after the other, as files that were put together.
+/// The documents of a text: arrays and single documents, concatenated.
 fn documents(visit: &Visit<'_>, text: &str) -> Result<Read, Problem> {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     let mut count = 0;
-    // some editors put a mark before UTF-8
+    // some editors write a byte order mark
     let text = text.trim_start_matches('\u{feff}');
     let mut all = Deserializer::from_str(text).into_iter::<Value>();
     let mut begin = 0;
@@ -91,7 +91,7 @@ fn documents(visit: &Visit<'_>, text: &str) -> Result<Read, Problem> {
             let said = visit.words.page("configuration_no_json").replace("{line}", &error.line().to_string());
             Problem::invalid(said.replace("{column}", &error.column().to_string()))
         })?;
-        // of a member that is there twice one would be silent
+        // a duplicate member would be ignored silently
         let end = all.byte_offset();
         read_json(text.get(begin..end).unwrap_or_default().as_bytes())
             .map_err(|wrong| Problem::invalid(wrong.0))?;
@@ -99,7 +99,7 @@ fn documents(visit: &Visit<'_>, text: &str) -> Result<Read, Problem> {
         let length = json.as_array().map_or(1, Vec::len);
         match read_documents(json, count) {
             Ok(read) => documents.extend(read),
-            Err(found) => problems.extend(found),
+            Err(invalid) => problems.extend(invalid),
         }
         count += length;
     }
@@ -109,18 +109,18 @@ fn documents(visit: &Visit<'_>, text: &str) -> Result<Read, Problem> {
     Ok(if problems.is_empty() { Ok(documents) } else { Err(problems) })
 }
 
-/// Takes members that stand for secrets out of documents.
+/// Removes members that refer to secrets from documents.
 fn take_secrets(documents: &mut [Document]) -> Vec<String> {
-    let mut taken = Vec::new();
+    let mut removed = Vec::new();
     for document in documents {
         let kind = &document.kind;
         document.members.retain(|member, value| {
             let secret = secret_of(value);
-            taken.extend(secret.map(|name| format!("{kind}.{member} ({name})")));
+            removed.extend(secret.map(|name| format!("{kind}.{member} ({name})")));
             secret.is_none()
         });
     }
-    taken
+    removed
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_where_they_are() {
+    fn references_to_secrets_are_removed() {
         let members = json!({ "name": "Mail", "value": { "secret": "MAIL" } });
         let mut documents =
             [Document { kind: "Option".into(), members: members.as_object().unwrap().clone() }];

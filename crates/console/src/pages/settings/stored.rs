@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 use super::{field_of, options};
 use crate::shell::{directory::Resource, visit::Visit};
 
-/// What one option of a row is set to, where it is.
-///
-/// # Errors
-/// The operation's own.
+/// The stored value of one option of a row, if there is one.
 pub async fn value_of<T>(
     visit: &Visit<'_>,
     resource: &Resource,

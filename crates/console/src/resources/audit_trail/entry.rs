@@ -1,4 +1,4 @@
-//! One entry of an audit trail: who, what and when, the difference, and what a browser needs to prove it.
+//! An audit trail entry: actor, time, difference, and the data for verification in the browser.
 
 use chancery_resource::{Op, Problem, ProblemKind};
 use chancery_web::{AnswerBody, Input};
@@ -22,13 +22,10 @@ use crate::{
     },
 };
 
-/// The checks that a browser makes of an entry.
+/// The checks that the browser runs on an entry.
 const CHECKS: [&str; 5] = ["contents", "key", "signature", "place", "checkpoint"];
 
 /// Shows an entry.
-///
-/// # Errors
-/// The operations' own.
 pub async fn show(
     visit: &Visit<'_>,
     trail: &'static Resource,
@@ -58,10 +55,7 @@ pub async fn show(
     visit.page(200, "entry.html", &heading, &content)
 }
 
-/// What a browser needs to prove an entry: the entry, and its place in the tree; null where it is in none yet.
-///
-/// # Errors
-/// The operations' own.
+/// The data for the verification of an entry: the entry and its inclusion proof; null while it is not yet in the tree.
 pub async fn proof(
     visit: &Visit<'_>,
     trail: &'static Resource,
@@ -69,37 +63,37 @@ pub async fn proof(
 ) -> Result<Response<AnswerBody>, Problem> {
     let entry = &read(visit, trail, id).await?;
     let op = visit.need(proving(trail))?;
-    let place = match visit.perform(Input::of(op, vec![id.to_owned()])).await {
+    let inclusion = match visit.perform(Input::of(op, vec![id.to_owned()])).await {
         Ok(output) => output.json(),
         Err(problem) if problem.kind == ProblemKind::NotFound => Value::Null,
         Err(problem) => return Err(problem),
     };
-    Ok(data(&json!({ "entry": entry, "place": place })))
+    Ok(data(&json!({ "entry": entry, "place": inclusion })))
 }
 
-/// A content that an entry tells; null where there is none.
+/// A content of an entry; null if there is none.
 fn content(entry: &Value, wire: &str) -> Value {
     let text = entry[wire].as_str().unwrap_or_default();
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// Whether the contents of an entry went with a person.
+/// Whether the contents of an entry were erased with a person.
 fn is_erased(entry: &Value) -> bool {
     let is_gone = |(content, digest): (&str, &str)| entry[content].is_null() && !entry[digest].is_null();
     [("originalContent", "originalDigest"), ("currentContent", "currentDigest")].into_iter().any(is_gone)
 }
 
-/// What an entry tells besides.
+/// Further members of an entry.
 fn facts(visit: &Visit<'_>, entry: &Value) -> Vec<Value> {
     let wires = ["id", "area", "primaryKey", "user", "dataSource", "person"];
     let facts = wires.into_iter().filter(|wire| !entry[wire].is_null());
     facts.map(|wire| json!({ "label": visit.words.field(wire), "value": plain(&entry[wire]) })).collect()
 }
 
-/// The way to the item, where it may still be there.
+/// The link to the item, if it may still exist.
 fn item(visit: &Visit<'_>, resource: Option<&'static Resource>, key: &str, action: &str) -> Value {
     let resource = resource.filter(|one| visit.may(one.read).is_some() && action != "Deleted");
-    // one that is no id stands behind its owner's
+    // a key that is no id follows that of its owner
     let resource = resource.filter(|_| !key.contains('|'));
     resource.map_or(Value::Null, |resource| {
         let href = format!("{}/{}", visit.address(resource), encoded(key));
@@ -107,17 +101,17 @@ fn item(visit: &Visit<'_>, resource: Option<&'static Resource>, key: &str, actio
     })
 }
 
-/// The checks, each with what it says when it is good and when it is bad.
+/// The checks, each with its texts for success and failure.
 fn checks(visit: &Visit<'_>) -> Vec<Value> {
     let words = visit.words;
-    let told = |name: &&str| {
+    let check = |name: &&str| {
         let say = |how: &str| words.page(&format!("proof_{name}{how}")).to_owned();
         json!({ "name": name, "label": say(""), "good": say("_good"), "bad": say("_bad") })
     };
-    CHECKS.iter().map(told).collect()
+    CHECKS.iter().map(check).collect()
 }
 
-/// How the whole trail is proven without this server's own script.
+/// The commands that verify the whole trail without this server's own script.
 fn offline(visit: &Visit<'_>, trail: &Resource) -> String {
     let store = visit.store.as_deref().filter(|_| trail.is_of_store).unwrap_or("management");
     let url = &visit.app.token_service.public_url;
@@ -128,14 +122,14 @@ fn offline(visit: &Visit<'_>, trail: &Resource) -> String {
     )
 }
 
-/// The same by the interface: the entry, and its place in the tree.
+/// The same as curl commands: the entry and its inclusion proof.
 fn calls(visit: &Visit<'_>, trail: &Resource, id: &str) -> String {
     let ops = [trail.read, proving(trail)];
     let calls = ops.into_iter().flatten().map(|op| call(visit, &Input::of(op, vec![id.to_owned()])));
     calls.collect::<Vec<_>>().join("\n")
 }
 
-/// The operation that tells where an entry is in the tree.
+/// The operation that returns the inclusion proof of an entry.
 fn proving(trail: &Resource) -> Option<&'static Op> {
     trail.other(operation_name!("GetAuditTrailInclusionProof"))
 }

@@ -1,4 +1,4 @@
-//! The list of an audit trail: who, what and when, each a filter of its address.
+//! The list of an audit trail, filtered by actor, item type, action and time.
 
 use chancery_record::parse_timestamp;
 use serde_json::{Value, json};
@@ -11,9 +11,9 @@ use crate::shell::{
     words::raised,
 };
 
-/// The parameters of the filters.
+/// The query parameters of the filters.
 const FILTERS: [&str; 5] = ["who", "area", "action", "from", "to"];
-/// What can be done to an item.
+/// The actions on an item.
 const ACTIONS: [&str; 3] = ["Added", "Modified", "Deleted"];
 /// How far the numbers of entries may be ahead of their times, in ms: the clocks of several processes differ.
 const AHEAD_MS: i64 = 86_400_000;
@@ -22,23 +22,23 @@ fn given<'a>(parameters: &'a [(String, String)], name: &str) -> Option<&'a str> 
     one(parameters, name).map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// Whether the address asks for some entries of a trail.
+/// Whether the query contains a filter.
 pub fn is_filtered(visit: &Visit<'_>) -> bool {
     FILTERS.iter().any(|name| given(&visit.query, name).is_some())
 }
 
-/// The conditions of what the address asks for.
+/// The filter conditions of the query.
 pub fn conditions(parameters: &[(String, String)]) -> Vec<String> {
     let mut all = Vec::new();
     for (name, field) in [("area", "area"), ("action", "action")] {
         all.extend(given(parameters, name).map(|value| format!("{field} eq {}", json!(value))));
     }
-    // where a client app acted for a person, both ids stand there
+    // if a client app acted for a person, the entry contains both ids
     all.extend(given(parameters, "who").map(|who| {
         let (is, begins) = (json!(who), json!(format!("{who}|")));
         format!("(user eq {is} or user sw {begins})")
     }));
-    // numbers are made of times, and are what the trail is found by
+    // numbers contain the time, and are indexed
     if let Some((text, ms)) = at(parameters, "from") {
         all.push(format!("timestamp ge {text} and id ge {}", ms.saturating_mul(1000)));
     }
@@ -51,11 +51,11 @@ pub fn conditions(parameters: &[(String, String)]) -> Vec<String> {
     all
 }
 
-/// A moment that the address names, as a filter says it, and in ms since 1970. What is none is said by the operation.
+/// A timestamp of the query, as a filter literal and in ms since 1970. The operation reports an invalid one.
 fn at(parameters: &[(String, String)], name: &str) -> Option<(Value, i64)> {
-    let told = moment(given(parameters, name)?);
-    let ms = told.as_str().and_then(parse_timestamp).map_or(0, |moment| moment.0);
-    Some((told, ms))
+    let value = moment(given(parameters, name)?);
+    let ms = value.as_str().and_then(parse_timestamp).map_or(0, |moment| moment.0);
+    Some((value, ms))
 }
 
 /// The form of the filters, for a trail.
@@ -85,17 +85,17 @@ pub fn form(visit: &Visit<'_>, resource: &Resource, names: &Names) -> Value {
 fn field(visit: &Visit<'_>, (name, control): (&str, &str), shown: &str, choices: &[(&str, String)]) -> Value {
     let words = visit.words;
     let value = given(&visit.query, name).unwrap_or_default();
-    let mut told: Vec<Value> = choices
+    let mut options: Vec<Value> = choices
         .iter()
         .map(|(sent, label)| json!({ "value": sent, "label": label, "is_current": *sent == value }))
         .collect();
     if control == "choice" {
-        told.insert(0, json!({ "value": "", "label": words.page("any"), "is_current": value.is_empty() }));
+        options.insert(0, json!({ "value": "", "label": words.page("any"), "is_current": value.is_empty() }));
     }
     let search = (control == "reference").then_some("/console/find?in=ApplicationUser,ClientApp");
     json!({
         "name": name, "id": format!("f-{name}"), "label": words.page(&format!("filter_{name}")), "hint": "",
-        "control": control, "value": value, "shown": shown, "choices": told, "required": false, "disabled": false,
+        "control": control, "value": value, "shown": shown, "choices": options, "required": false, "disabled": false,
         "error": "", "max_length": null, "min": null, "max": null, "href": null, "search": search,
         "autocomplete": "off", "is_wide": false,
     })

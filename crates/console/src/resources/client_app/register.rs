@@ -1,5 +1,5 @@
-//! Registering a client app: what it is decides what is asked, and all of it is made at once. What comes after is code to
-//! paste, filled in, with the secret that is shown this once.
+//! Registration of a client app: its kind determines the form, and everything is created in one transaction. The result
+//! is example code, filled in, with the secret that is shown once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_management::{
@@ -16,7 +16,7 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::connecting::addresses;
+use super::integration::addresses;
 use crate::{
     pages::{
         choices::{is_chosen, rows},
@@ -28,14 +28,14 @@ use crate::{
         directory::{self, Resource, encoded},
         fields::{asked, plain},
         parts::FormPage,
-        proof::is_wanted,
+        reauthentication::is_required,
         visit::{Visit, done, one},
         words::raised,
     },
 };
 
-/// The kinds of client apps: name, icon, whether people sign in to it, whether browsers come back to it, whether it keeps a
-/// secret.
+/// The kinds of client apps: name, icon, whether users sign in to it, whether it has redirect URIs, whether it is
+/// confidential.
 const KINDS: [(&str, &str, bool, bool, bool); 4] = [
     ("web", "server", true, true, true),
     ("page", "app-window", true, true, false),
@@ -43,27 +43,27 @@ const KINDS: [(&str, &str, bool, bool, bool); 4] = [
     ("device", "keyboard", true, false, false),
 ];
 
-/// The ways in which a client app that keeps a secret proves itself, as forms have them.
+/// The authentication methods of a confidential client app, as forms name them.
 const BY_SECRET: &str = "secret";
 const BY_KEYS: &str = "keys";
 
 /// A kind of client app.
 #[derive(Clone, Copy)]
-struct Kind {
+struct ClientAppKind {
     name: &'static str,
     has_people: bool,
     has_return: bool,
     has_secret: bool,
 }
 
-impl Kind {
+impl ClientAppKind {
     fn find(name: &str) -> Option<Self> {
-        let found = KINDS.iter().find(|(known, ..)| *known == name)?;
-        let (name, _, has_people, has_return, has_secret) = *found;
+        let kind = KINDS.iter().find(|(known, ..)| *known == name)?;
+        let (name, _, has_people, has_return, has_secret) = *kind;
         Some(Self { name, has_people, has_return, has_secret })
     }
 
-    /// The questions how it proves itself: by a secret, which is made, or by keys of its own.
+    /// The controls for the authentication method: a generated secret, or own keys.
     fn proving(self, visit: &Visit<'_>) -> Vec<Map<String, Value>> {
         if !self.has_secret {
             return Vec::new();
@@ -83,7 +83,7 @@ impl Kind {
         vec![way, keys]
     }
 
-    /// Whether it is to prove itself by keys of its own.
+    /// Whether it authenticates with own keys.
     fn has_keys(self, visit: &Visit<'_>) -> bool {
         self.has_secret && one(&visit.form, "proves") == Some(BY_KEYS)
     }
@@ -101,10 +101,10 @@ impl Kind {
     }
 }
 
-/// The kinds to choose from, or the questions of the one that the address names; `None`: the plain form is asked for.
+/// The choice of kinds, or the form of the kind in the URL; `None` if the standard form is requested.
 ///
 /// # Errors
-/// A client app cannot be created here; what operations refuse.
+/// The user may not create a client app.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -112,7 +112,7 @@ pub async fn show(
     visit.need(resource.create)?;
     match visit.parameter("kind") {
         Some("plain") => Ok(None),
-        Some(name) => match Kind::find(name) {
+        Some(name) => match ClientAppKind::find(name) {
             Some(kind) => questions(visit, resource, kind, None).await.map(Some),
             None => Ok(None),
         },
@@ -123,7 +123,7 @@ pub async fn show(
 fn kinds(visit: &Visit<'_>, resource: &Resource) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let address = visit.address(resource);
-    let told: Vec<Value> = KINDS
+    let rendered: Vec<Value> = KINDS
         .iter()
         .map(|(name, icon, ..)| {
             json!({
@@ -134,14 +134,14 @@ fn kinds(visit: &Visit<'_>, resource: &Resource) -> Result<Response<AnswerBody>,
         .collect();
     let heading = words.page("register_title");
     let content = json!({
-        "back": { "href": address, "label": words.resources(resource.name) }, "heading": heading, "kinds": told,
+        "back": { "href": address, "label": words.resources(resource.name) }, "heading": heading, "kinds": rendered,
         "plain": { "href": format!("{address}/new?kind=plain"), "label": words.page("kind_plain") },
     });
     visit.page(200, "kinds.html", heading, &content)
 }
 
-/// What went wrong, and at which question.
-struct Wrong<'a> {
+/// An error, and the form field that caused it.
+struct QuestionError<'a> {
     wire: &'static str,
     problem: &'a Problem,
 }
@@ -149,11 +149,14 @@ struct Wrong<'a> {
 async fn questions(
     visit: &Visit<'_>,
     resource: &Resource,
-    kind: Kind,
-    wrong: Option<Wrong<'_>>,
+    kind: ClientAppKind,
+    wrong: Option<QuestionError<'_>>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let made = [(kind.has_secret, &CLIENT_APP_SECRET), (kind.has_return, &CLIENT_APP_REDIRECT_URI)];
-    if made.into_iter().any(|(is_made, shape)| is_made && creating(shape).is_some_and(is_wanted)) {
+    let created = [(kind.has_secret, &CLIENT_APP_SECRET), (kind.has_return, &CLIENT_APP_REDIRECT_URI)];
+    if created
+        .into_iter()
+        .any(|(is_created, shape)| is_created && create_operation(shape).is_some_and(is_required))
+    {
         visit.fresh()?;
     }
     let words = visit.words;
@@ -225,7 +228,7 @@ async fn questions(
         heading: heading.into(),
         sub: words.page(&format!("kind_{}_about", kind.name)).into(),
         icon: Some("app-window"),
-        errors: wrong_fields(visit, wrong.as_ref()),
+        errors: linked_errors(visit, wrong.as_ref()),
         sections,
         hidden: vec![json!({ "name": "kind", "value": kind.name }), json!({ "name": "id", "value": id })],
         bar: Some(
@@ -237,65 +240,69 @@ async fn questions(
     page.show(visit, problem.map_or(200, Problem::status))
 }
 
-/// What is wrong, with the way to the field that was typed into, which need not be called as the interface calls it.
-fn wrong_fields(visit: &Visit<'_>, wrong: Option<&Wrong<'_>>) -> Vec<Value> {
+/// The errors, with links to the form fields, whose names may differ from those of the API.
+fn linked_errors(visit: &Visit<'_>, wrong: Option<&QuestionError<'_>>) -> Vec<Value> {
     let Some(wrong) = wrong else { return Vec::new() };
-    let mut told = errors(visit, Some(wrong.problem));
+    let mut rendered = errors(visit, Some(wrong.problem));
     let href = (!wrong.wire.is_empty()).then(|| format!("#f-{}", wrong.wire));
-    for error in told.iter_mut().filter_map(Value::as_object_mut) {
+    for error in rendered.iter_mut().filter_map(Value::as_object_mut) {
         error.insert("href".to_owned(), json!(href));
     }
-    told
+    rendered
 }
 
-/// The operation that creates one of this shape.
-fn creating(shape: &Shape) -> Option<&'static Op> {
+/// The operation that creates a row of this shape.
+fn create_operation(shape: &Shape) -> Option<&'static Op> {
     directory::of_shape(shape)?.create
 }
 
-/// Makes the client app with all that belongs to it; `None`: the plain form was sent.
+/// Creates the client app with everything that belongs to it; `None` if the standard form was submitted.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
-    let Some(kind) = one(&visit.form, "kind").and_then(Kind::find) else { return Ok(None) };
+    let Some(kind) = one(&visit.form, "kind").and_then(ClientAppKind::find) else { return Ok(None) };
     let id = one(&visit.form, "id").unwrap_or_default();
-    let (inputs, places) = inputs(visit, resource, (kind, id))?;
+    let (inputs, question_names) = inputs(visit, resource, (kind, id))?;
     match visit.perform_together(inputs).await {
         Ok(outputs) => {
-            let secret = places.iter().position(|place| *place == "secret").and_then(|at| outputs.get(at));
+            let secret = question_names
+                .iter()
+                .position(|question| *question == "secret")
+                .and_then(|at| outputs.get(at));
             let secret = secret.map(chancery_web::Output::json);
-            let secret = secret.as_ref().and_then(|made| made.get("secret")).map_or_else(String::new, plain);
+            let secret =
+                secret.as_ref().and_then(|created| created.get("secret")).map_or_else(String::new, plain);
             registered(visit, resource, kind, (id, &secret)).map(Some)
         }
-        // its id is that of the form: it was sent before
+        // the form provides the id: it was submitted before
         Err((_, problem)) if is_of_form(&problem) && read(visit, resource, id).await.is_ok() => {
             Ok(Some(done(&format!("{}/{}", visit.address(resource), encoded(id)), "created")))
         }
         Err((at, problem)) if is_of_form(&problem) => {
-            let wire = places.get(at).copied().unwrap_or_default();
-            let wrong = Wrong { wire, problem: &problem };
+            let wire = question_names.get(at).copied().unwrap_or_default();
+            let wrong = QuestionError { wire, problem: &problem };
             questions(visit, resource, kind, Some(wrong)).await.map(Some)
         }
         Err((_, problem)) => Err(problem),
     }
 }
 
-/// The operations, each with the question that it follows from.
+/// The operations, each with the form field that it follows from.
 fn inputs(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (kind, id): (Kind, &str),
+    (kind, id): (ClientAppKind, &str),
 ) -> Result<(Vec<Input>, Vec<&'static str>), Problem> {
     let typed = |name: &str| one(&visit.form, name).unwrap_or_default().trim();
     let mut all = Vec::new();
-    let mut add = |place: &'static str, op: Option<&'static Op>, path: Vec<String>, body: Value| {
+    let mut add = |question: &'static str, op: Option<&'static Op>, path: Vec<String>, body: Value| {
         let mut input = Input::of(visit.need(op)?, path);
         input.body = Some(body);
-        all.push((input, place));
+        all.push((input, question));
         Ok::<_, Problem>(())
     };
     let mut app = kind.members();
@@ -309,7 +316,7 @@ fn inputs(
     }
     add("name", resource.create, Vec::new(), Value::Object(app))?;
     if kind.has_return {
-        let uris = creating(&CLIENT_APP_REDIRECT_URI);
+        let uris = create_operation(&CLIENT_APP_REDIRECT_URI);
         for (wire, purpose) in [("returns", "Login"), ("leaves", "Logout")] {
             for uri in typed(wire).lines().map(str::trim).filter(|uri| !uri.is_empty()) {
                 let body = json!({ "clientAppId": id, "uri": uri, "redirectUriType": purpose });
@@ -317,7 +324,7 @@ fn inputs(
             }
         }
     }
-    let scopes = creating(&CLIENT_APP_SCOPE);
+    let scopes = create_operation(&CLIENT_APP_SCOPE);
     for key in typed("scopes").lines().map(str::trim).filter(|key| !key.is_empty()) {
         add("scopes", scopes, Vec::new(), json!({ "clientAppId": id, "key": key }))?;
     }
@@ -327,13 +334,13 @@ fn inputs(
         let set = json!({
             "clientAppId": id, "name": visit.words.page("first_secret"), "use": "Signing", "status": "Active", member: keys,
         });
-        add("keys", creating(&CLIENT_APP_KEY_SET), Vec::new(), set)?;
+        add("keys", create_operation(&CLIENT_APP_KEY_SET), Vec::new(), set)?;
         let method = json!({ "clientAppId": id, "tokenEndpointAuthMethod": "private_key_jwt" });
-        add("keys", creating(&CLIENT_APP_AUTHENTICATION_CONFIGURATION), Vec::new(), method)?;
+        add("keys", create_operation(&CLIENT_APP_AUTHENTICATION_CONFIGURATION), Vec::new(), method)?;
     } else if kind.has_secret {
         add(
             "secret",
-            creating(&CLIENT_APP_SECRET),
+            create_operation(&CLIENT_APP_SECRET),
             Vec::new(),
             json!({ "clientAppId": id, "name": visit.words.page("first_secret") }),
         )?;
@@ -349,11 +356,11 @@ fn inputs(
     Ok(all.into_iter().unzip())
 }
 
-/// What was made: its id, its secret, where the provider is, and code.
+/// The page after the registration: id, secret, issuer, and example code.
 fn registered(
     visit: &Visit<'_>,
     resource: &Resource,
-    kind: Kind,
+    kind: ClientAppKind,
     (id, secret): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -362,7 +369,7 @@ fn registered(
     let name = one(&visit.form, "name").unwrap_or_default();
     let returns = one(&visit.form, "returns").filter(|_| kind.has_return).unwrap_or_default();
     let back = returns.lines().next().unwrap_or_default().trim();
-    // of no verifier that anybody knows: the code of a try is good for nothing
+    // nobody knows its verifier: the code of a test request cannot be redeemed
     let challenge = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
     let content = json!({
         "back": { "href": address, "label": name }, "heading": format!("{}: {name}", words.page("registered_title")),

@@ -1,5 +1,5 @@
-//! The secrets and keys of a client app in the order of time: when each was made, when it was last used, when it ends. The
-//! new one is made beside the old, which ends when nobody uses it any more.
+//! Rotation of secrets and keys of a client app: creation, last use and expiry, by time. The new credential is created
+//! before the old one, no longer in use, expires.
 
 use std::collections::HashMap;
 
@@ -21,21 +21,21 @@ use crate::{
     },
     shell::{
         directory::{self, Resource, encoded, title_of},
-        fields::{asked, plain, written},
+        fields::{asked, plain, rfc3339},
         parts::{Card, FormPage, Line},
         visit::{Visit, done, one},
     },
 };
 
-/// The two kinds: the resource, the set of a client app that has them, and the member by which one ends.
+/// The kinds of credentials: resource, relation of the client app, and expiry member.
 static KINDS: [(&Shape, &str, &str); 2] = [
     (&CLIENT_APP_SECRET, "clientAppSecrets", "expiry"),
     (&CLIENT_APP_KEY_SET, "clientAppKeySets", "validTo"),
 ];
-/// Whoever used it in these days uses it still, in ms.
+/// A credential used within this time counts as in use, in ms.
 const LATELY_MS: i64 = 7 * DAY_MS;
 const DAY_MS: i64 = 24 * 3_600_000;
-/// When one may end: the name in the form and the texts, and how long from now, in ms.
+/// The choices of an expiry: the name in the form and the texts, and the delay in ms.
 const WHEN: [(&str, i64); 4] = [("now", 0), ("day", DAY_MS), ("week", 7 * DAY_MS), ("month", 30 * DAY_MS)];
 
 /// A secret or a key set.
@@ -47,7 +47,7 @@ struct Credential {
     made_on: Option<Timestamp>,
     used_on: Option<Timestamp>,
     ends_on: Option<Timestamp>,
-    /// Of a key set: where it stands.
+    /// Status of a key set.
     status: String,
 }
 
@@ -62,12 +62,12 @@ impl Credential {
     }
 }
 
-/// The credentials of a client app that the person may see, those made last first.
+/// The credentials of a client app that the user may see, the newest first.
 async fn credentials(visit: &Visit<'_>, app: &Value, key: &str) -> Result<Vec<Credential>, Problem> {
     let uses = match Uuid::try_parse(key) {
         Ok(id) => {
-            let looking = move |tx: &mut Tx<'_>| credential_uses(tx, id);
-            visit.app.store.run("CredentialUses", Mode::Quick, None, looking).await?
+            let query = move |tx: &mut Tx<'_>| credential_uses(tx, id);
+            visit.app.store.run("CredentialUses", Mode::Quick, None, query).await?
         }
         Err(_) => HashMap::new(),
     };
@@ -92,11 +92,11 @@ async fn credentials(visit: &Visit<'_>, app: &Value, key: &str) -> Result<Vec<Cr
             })
         }));
     }
-    all.sort_by_key(|one| std::cmp::Reverse(one.made_on.map(|made| made.0)));
+    all.sort_by_key(|one| std::cmp::Reverse(one.made_on.map(|created| created.0)));
     Ok(all)
 }
 
-/// When a row was made, as ids that this server makes tell.
+/// The time of creation, from an id that this server generated.
 fn made_on(id: Uuid) -> Option<Timestamp> {
     let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
     let seconds = i64::try_from(seconds).ok()?;
@@ -108,10 +108,10 @@ fn address(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
 }
 
 fn day(moment: Timestamp) -> String {
-    written(moment).chars().take(10).collect()
+    rfc3339(moment).chars().take(10).collect()
 }
 
-/// One of them, as a line of the card: its last use is the moment.
+/// A credential as a line of a card, with its last use as timestamp.
 fn line(visit: &Visit<'_>, one: &Credential, here: &str) -> Line {
     let (words, now) = (visit.words, visit.now);
     let is_soon = one.ends_on.is_some_and(|end| end.0 - now.0 < SOON_MS);
@@ -128,9 +128,9 @@ fn line(visit: &Visit<'_>, one: &Credential, here: &str) -> Line {
         }
         None => words.page("rotation_endless").to_owned(),
     };
-    let made = one.made_on.map(|made| format!("{} {}", words.page("rotation_made"), day(made)));
+    let created = one.made_on.map(|created| format!("{} {}", words.page("rotation_made"), day(created)));
     let used = words.page(if one.used_on.is_some() { "last_used" } else { "rotation_unused" }).to_owned();
-    let parts: Vec<String> = made.into_iter().chain([end, used]).collect();
+    let parts: Vec<String> = created.into_iter().chain([end, used]).collect();
     let may_end = !one.is_over(now) && visit.may(one.resource.patch).is_some();
     Line {
         tone,
@@ -140,16 +140,13 @@ fn line(visit: &Visit<'_>, one: &Credential, here: &str) -> Line {
             one.name
         ),
         sub: parts.join(" · "),
-        iso: one.used_on.map_or_else(String::new, written),
+        iso: one.used_on.map_or_else(String::new, rfc3339),
         href: may_end.then(|| format!("{here}/{}", one.id)),
         ..Line::default()
     }
 }
 
-/// The card of a client app's page: what it proves itself by.
-///
-/// # Errors
-/// The store's own.
+/// The card with the credentials on the page of a client app.
 pub async fn card(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -168,10 +165,7 @@ pub async fn card(
     }))
 }
 
-/// Shows all of them, and how one takes the place of another.
-///
-/// # Errors
-/// The operations' own.
+/// Shows all credentials and how to rotate them.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -185,9 +179,9 @@ pub async fn show(
     let acts: Vec<Value> = KINDS
         .iter()
         .filter_map(|(shape, ..)| {
-            let made = directory::of_shape(shape).filter(|made| visit.may(made.create).is_some())?;
-            let label = format!("{}: {}", words.page("new"), words.resource(made.name));
-            Some(json!({ "label": label, "href": format!("{}/new?clientAppId={}", visit.address(made), encoded(key)) }))
+            let target = directory::of_shape(shape).filter(|target| visit.may(target.create).is_some())?;
+            let label = format!("{}: {}", words.page("new"), words.resource(target.name));
+            Some(json!({ "label": label, "href": format!("{}/new?clientAppId={}", visit.address(target), encoded(key)) }))
         })
         .collect();
     let about = if lines.is_empty() { words.page("nothing_yet") } else { "" };
@@ -205,11 +199,8 @@ pub async fn show(
     visit.page(200, "cards.html", words.page("rotation"), &content)
 }
 
-/// Asks when one ends, and says who would be cut off.
-///
-/// # Errors
-/// The operations' own.
-pub async fn ask(
+/// Shows the form for an expiry, with the consequences.
+pub async fn show_end_form(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, id): (&str, &str),
@@ -217,10 +208,7 @@ pub async fn ask(
     page(visit, resource, (key, id), None).await
 }
 
-/// Lets one end.
-///
-/// # Errors
-/// The operation's own.
+/// Sets the expiry of a credential.
 pub async fn end(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -229,13 +217,13 @@ pub async fn end(
     let app = read(visit, resource, key).await?;
     let credential = find(visit, &app, (key, id)).await?;
     let op = visit.need(credential.resource.patch)?;
-    let wanted = one(&visit.form, "when");
-    let after = WHEN.iter().find(|(name, _)| Some(*name) == wanted).map(|(_, after)| *after);
+    let choice = one(&visit.form, "when");
+    let after = WHEN.iter().find(|(name, _)| Some(*name) == choice).map(|(_, after)| *after);
     let after = after.ok_or_else(|| Problem::invalid("Say when it ends."))?;
     let row = read(visit, credential.resource, id).await?;
     let mut input = Input::of(op, vec![id.to_owned()]);
     input.body = Some(json!({
-        credential.end: written(visit.now.plus(after)), "concurrencyToken": plain(at(&row, "concurrencyToken")),
+        credential.end: rfc3339(visit.now.plus(after)), "concurrencyToken": plain(at(&row, "concurrencyToken")),
     }));
     match visit.perform(input).await {
         Ok(_) => Ok(done(&address(visit, resource, key), "saved")),
@@ -245,9 +233,10 @@ pub async fn end(
 }
 
 async fn find(visit: &Visit<'_>, app: &Value, (key, id): (&str, &str)) -> Result<Credential, Problem> {
-    let wanted = Uuid::try_parse(id).ok();
+    let wanted_id = Uuid::try_parse(id).ok();
     let mut all = credentials(visit, app, key).await?.into_iter();
-    all.find(|one| Some(one.id) == wanted).ok_or_else(|| Problem::not_found("secret or key set of this app"))
+    all.find(|one| Some(one.id) == wanted_id)
+        .ok_or_else(|| Problem::not_found("secret or key set of this app"))
 }
 
 async fn page(
@@ -267,13 +256,13 @@ async fn page(
     let others = all.iter().filter(|one| one.id != credential.id && !one.is_over(visit.now));
     let has_other = others.clone().next().is_some();
     let is_other_used = others.clone().any(|one| one.is_used_lately(visit.now));
-    // who uses this one is cut off; least so where another is in use already
-    let told = [
+    // clients with this credential are cut off, less likely if another one is in use
+    let conditions = [
         (is_used, "rotation_still_used"),
         (!has_other, "rotation_no_other"),
         (has_other && !is_other_used, "rotation_other_unused"),
     ];
-    let warnings: Vec<Line> = told
+    let warnings: Vec<Line> = conditions
         .into_iter()
         .filter(|(is_so, _)| *is_so)
         .map(|(_, text)| Line { tone: "warn", text: words.page(text).into(), ..Line::default() })

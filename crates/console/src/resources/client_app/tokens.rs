@@ -1,4 +1,4 @@
-//! What tokens of a person would tell a client app, and by what. Nothing is issued.
+//! Preview of the tokens and claims that a client app would receive for a person, with their sources. Nothing is issued.
 
 use std::collections::BTreeSet;
 
@@ -33,14 +33,14 @@ const DOCUMENTS: [(&str, &str); 3] = [
     ("accessToken", "preview_access_token"),
     ("userInfo", "preview_userinfo"),
 ];
-/// The fields that are asked for first; the others are seldom needed.
+/// The fields that are shown first; the others are rarely needed.
 const FIRST: [&str; 3] = ["platformUserId", "scope", "resources"];
 
 fn operation() -> Option<&'static Op> {
     operation!("PreviewTokens")
 }
 
-/// The button of a client app's page, for who may preview its tokens.
+/// The button of a client app's page, if the user may preview tokens.
 pub fn act(visit: &Visit<'_>, here: &str) -> Option<Value> {
     let is_offered = visit.may(operation()).is_some();
     is_offered.then(|| {
@@ -49,10 +49,7 @@ pub fn act(visit: &Visit<'_>, here: &str) -> Option<Value> {
     })
 }
 
-/// Shows the form: with all that the client app may ask for.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the form, with the largest scope that the client app may request.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -67,7 +64,7 @@ pub async fn show(
 /// Previews the tokens.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -78,24 +75,25 @@ pub async fn run(
     let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body.clone());
-    let whose = (resource, key, &app);
+    let client_app = (resource, key, &app);
     match visit.perform(input).await {
         Ok(output) => {
-            let told = output.json();
-            let names = rules_of(visit, &told).await?;
-            let outcomes = DOCUMENTS.iter().map(|document| outcome(visit, &told, *document, &names));
-            let outcomes = if at(&told, "refusal").is_null() { outcomes.collect() } else { Vec::new() };
-            let aside = DOCUMENTS.iter().filter_map(|document| withheld(visit, &told, *document)).collect();
-            page(visit, whose, &body, (refusal(visit, &told), outcomes, aside), None).await
+            let report = output.json();
+            let names = rules_of(visit, &report).await?;
+            let outcomes = DOCUMENTS.iter().map(|document| outcome(visit, &report, *document, &names));
+            let outcomes = if at(&report, "refusal").is_null() { outcomes.collect() } else { Vec::new() };
+            let sidebar =
+                DOCUMENTS.iter().filter_map(|document| withheld(visit, &report, *document)).collect();
+            page(visit, client_app, &body, (refusal_card(visit, &report), outcomes, sidebar), None).await
         }
         Err(problem) if is_of_form(&problem) || problem.kind == ProblemKind::Forbidden => {
-            page(visit, whose, &body, (Vec::new(), Vec::new(), Vec::new()), Some(&problem)).await
+            page(visit, client_app, &body, (Vec::new(), Vec::new(), Vec::new()), Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
 }
 
-/// All that a client app may ask for.
+/// The largest scope that a client app may request.
 fn scope_of(app: &Value) -> String {
     let own = app["clientAppScopes"].as_array().map(Vec::as_slice).unwrap_or_default();
     let scopes: Vec<&str> = own.iter().filter_map(|scope| scope["key"].as_str()).collect();
@@ -109,25 +107,25 @@ fn scope_of(app: &Value) -> String {
     whole_scope(&facts).to_string()
 }
 
-/// What the rules are called that made claims, as far as the person may read them.
-async fn rules_of(visit: &Visit<'_>, told: &Value) -> Result<Names, Problem> {
+/// The names of the rules that produced claims, as far as the user may read them.
+async fn rules_of(visit: &Visit<'_>, report: &Value) -> Result<Names, Problem> {
     let mut names = Names::new();
     let Some(rules) = directory::of_shape(&CLAIM_RULE) else { return Ok(names) };
     let claims =
-        DOCUMENTS.iter().filter_map(|(document, _)| at(at(told, document), "claims").as_array()).flatten();
+        DOCUMENTS.iter().filter_map(|(document, _)| at(at(report, document), "claims").as_array()).flatten();
     let ids = claims.filter_map(|claim| claim["rules"].as_array()).flatten();
     let ids: BTreeSet<String> = ids.filter_map(Value::as_str).map(str::to_owned).collect();
     reference::find(visit, rules, &ids, &mut names).await?;
     Ok(names)
 }
 
-/// Why there are no tokens.
-fn refusal(visit: &Visit<'_>, told: &Value) -> Vec<Card> {
-    let Some(detail) = at(at(told, "refusal"), "detail").as_str() else { return Vec::new() };
+/// Why no tokens would be issued.
+fn refusal_card(visit: &Visit<'_>, report: &Value) -> Vec<Card> {
+    let Some(detail) = at(at(report, "refusal"), "detail").as_str() else { return Vec::new() };
     let line = Line {
         tone: "bad",
-        text: visit.words.refusal(detail).into_owned(),
-        sub: plain(at(at(told, "refusal"), "error")),
+        text: visit.words.error_text(detail).into_owned(),
+        sub: plain(at(at(report, "refusal"), "error")),
         ..Line::default()
     };
     let title = visit.words.page("preview_none").into();
@@ -135,16 +133,18 @@ fn refusal(visit: &Visit<'_>, told: &Value) -> Vec<Card> {
 }
 
 /// The claims of a document, as a table.
-fn outcome(visit: &Visit<'_>, told: &Value, (document, title): (&str, &str), names: &Names) -> Value {
+fn outcome(visit: &Visit<'_>, report: &Value, (document, title): (&str, &str), names: &Names) -> Value {
     let words = visit.words;
-    let told = at(told, document);
-    let claims = told["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let report = at(report, document);
+    let claims = report["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rows = claims.iter().map(|claim| row(visit, claim, names));
     let columns = ["col_claim", "preview_value", "preview_from"];
     let columns: Vec<Value> =
         columns.iter().map(|key| json!({ "label": words.page(key), "sort": null })).collect();
-    let about =
-        at(at(told, "refusal"), "detail").as_str().map(|detail| words.refusal(detail)).unwrap_or_default();
+    let about = at(at(report, "refusal"), "detail")
+        .as_str()
+        .map(|detail| words.error_text(detail))
+        .unwrap_or_default();
     json!({
         "title": words.page(title), "is_titled": true, "about": about, "columns": columns,
         "rows": rows.collect::<Vec<Value>>(),
@@ -178,13 +178,13 @@ fn row(visit: &Visit<'_>, claim: &Value, names: &Names) -> Value {
     json!({ "id": "", "href": null, "avatar": null, "cells": cells })
 }
 
-/// What a document does not tell, with one line for each reason.
-fn withheld(visit: &Visit<'_>, told: &Value, (document, title): (&str, &str)) -> Option<Card> {
+/// The claims that a document omits, with one line for each reason.
+fn withheld(visit: &Visit<'_>, report: &Value, (document, title): (&str, &str)) -> Option<Card> {
     let words = visit.words;
-    let all = at(at(told, document), "withheld").as_array().filter(|all| !all.is_empty())?;
+    let all = at(at(report, document), "withheld").as_array().filter(|all| !all.is_empty())?;
     let mut lines: Vec<Line> = Vec::new();
     for one in all {
-        let (name, why) = (plain(&one["name"]), words.refusal(one["detail"].as_str()?));
+        let (name, why) = (plain(&one["name"]), words.error_text(one["detail"].as_str()?));
         match lines.iter_mut().find(|line| line.sub == why) {
             Some(line) => line.text = format!("{}, {name}", line.text),
             None => lines.push(Line { text: name, sub: why.into_owned(), ..Line::default() }),
@@ -198,15 +198,15 @@ async fn page(
     visit: &Visit<'_>,
     (resource, key, app): (&'static Resource, &str, &Value),
     values: &Value,
-    (cards, outcomes, aside): (Vec<Card>, Vec<Value>, Vec<Card>),
+    (cards, outcomes, sidebar): (Vec<Card>, Vec<Value>, Vec<Card>),
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let op = visit.need(operation())?;
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for field in fields(op) {
-        let told = asked(visit, (field, values), problem).await?;
-        if FIRST.contains(&field.wire()) { first.push(told) } else { others.push(told) }
+        let rendered = preview_field(visit, (field, values), problem).await?;
+        if FIRST.contains(&field.wire()) { first.push(rendered) } else { others.push(rendered) }
     }
     let is_open = others.iter().any(|field| field["value"] != json!("") || field["error"] != json!(""));
     let sections = [
@@ -219,14 +219,14 @@ async fn page(
     let heading = words.page("preview_tokens");
     let content = json!({
         "back": { "href": here, "label": title }, "heading": heading, "about": words.page("preview_about"),
-        "errors": errors(visit, problem), "cards": cards, "outcomes": outcomes, "aside": aside, "sections": sections,
+        "errors": errors(visit, problem), "cards": cards, "outcomes": outcomes, "aside": sidebar, "sections": sections,
         "action": format!("{here}/tokens"), "hidden": [], "submit": words.page("preview_show"), "save": null,
     });
     visit.page(status_of(problem), "trial.html", heading, &content)
 }
 
-/// A field of the form: what it names is looked for by its name.
-async fn asked(
+/// A control of the form: references are looked up by name.
+async fn preview_field(
     visit: &Visit<'_>,
     (field, values): (&'static Field, &Value),
     problem: Option<&Problem>,
@@ -237,7 +237,7 @@ async fn asked(
         _ => None,
     };
     let error = error_at(problem, wire);
-    let told = FormField {
+    let rendered = FormField {
         field,
         row: values,
         is_fixed: false,
@@ -246,13 +246,13 @@ async fn asked(
         href: None,
         search: other.map(|other| format!("/console/find?in={}", other.name)),
     }
-    .told(visit.words);
-    let told = if wire == "scope" { with(told, json!({ "control": "text" })) } else { told };
-    let (Some(other), Some(id)) = (other, values[wire].as_str()) else { return Ok(told) };
+    .render(visit.words);
+    let rendered = if wire == "scope" { with(rendered, json!({ "control": "text" })) } else { rendered };
+    let (Some(other), Some(id)) = (other, values[wire].as_str()) else { return Ok(rendered) };
     let mut names = Names::new();
     if chancery_record::parse_id(id).is_some() {
         reference::find(visit, other, &BTreeSet::from([id.to_owned()]), &mut names).await?;
     }
     let shown = names.get(id).map_or(id, |(name, _)| name.as_str());
-    Ok(with(told, json!({ "shown": shown })))
+    Ok(with(rendered, json!({ "shown": shown })))
 }

@@ -1,4 +1,4 @@
-//! Customers, their subscriptions and their tenants as a tree, opened step by step.
+//! Customers, their subscriptions and their tenants as an expandable tree.
 
 use chancery_management::{subscription::SUBSCRIPTION, tenant::TENANT};
 use chancery_resource::{Problem, Shape};
@@ -16,23 +16,23 @@ use crate::{
     },
 };
 
-/// Customers of a piece.
-const PIECE: &str = "50";
-/// The most children that are read for all parents of a level.
+/// Page size of customers.
+const PAGE_SIZE: &str = "50";
+/// Maximum number of children of a level that are read.
 const MOST: usize = 500;
-/// Parents that are asked for at once.
+/// Maximum number of parents in one filter.
 const AT_ONCE: usize = 50;
-/// The most nodes that are open.
+/// Maximum number of expanded nodes.
 const MOST_OPEN: usize = 50;
-/// What makes it a list instead.
+/// The parameters that select the list.
 const OF_LISTS: [&str; 4] = ["q", "view", "of", "cursor"];
 
-/// Whether the address asks for the tree, and not for a list.
-pub fn is_asked_for(visit: &Visit<'_>) -> bool {
+/// Whether the URL requests the tree.
+pub fn is_requested(visit: &Visit<'_>) -> bool {
     OF_LISTS.iter().all(|name| visit.parameter(name).is_none())
 }
 
-/// The rows below the nodes of one level, as far as the person may list them.
+/// The children of the nodes of one level, as far as the user may list them.
 struct Level {
     resource: &'static Resource,
     wire: &'static str,
@@ -55,8 +55,8 @@ impl Level {
             let mut input = Input::of(op, Vec::new());
             input.query.push(("filter".to_owned(), one.collect::<Vec<_>>().join(" or ")));
             input.query.push(("count".to_owned(), MOST.to_string()));
-            if let Value::Array(found) = visit.perform(input).await?.json() {
-                rows.extend(found);
+            if let Value::Array(children) = visit.perform(input).await?.json() {
+                rows.extend(children);
             }
         }
         let is_cut = rows.len() >= MOST;
@@ -67,7 +67,7 @@ impl Level {
         self.rows.iter().filter(move |row| row.get(self.wire).and_then(Value::as_str) == Some(parent))
     }
 
-    /// How many there are below a parent, in words.
+    /// The number of children of a parent, as text.
     fn counted(&self, visit: &Visit<'_>, parent: &str) -> String {
         let count = self.of(parent).count();
         let more = if self.is_cut { "+" } else { "" };
@@ -77,13 +77,13 @@ impl Level {
     }
 }
 
-/// The keys of the nodes that are open.
+/// The keys of the expanded nodes.
 fn open<'a>(visit: &'a Visit<'_>) -> Vec<&'a str> {
     let keys = visit.parameter("open").unwrap_or_default().split(',').filter(|key| !key.is_empty());
     keys.take(MOST_OPEN).collect()
 }
 
-/// This page with one node more open, or one less.
+/// The link that expands or collapses a node.
 fn toggle(visit: &Visit<'_>, key: &str, name: &str) -> Value {
     let open = open(visit);
     let is_open = open.contains(&key);
@@ -98,7 +98,7 @@ fn toggle(visit: &Visit<'_>, key: &str, name: &str) -> Value {
     })
 }
 
-/// A node: a row with what is below it.
+/// A node: a row with its children.
 fn node(
     visit: &Visit<'_>,
     (resource, row): (&Resource, &Value),
@@ -117,13 +117,10 @@ fn node(
 }
 
 /// Shows the tree.
-///
-/// # Errors
-/// The operations' own.
 pub async fn show(visit: &Visit<'_>, customers: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let Some(op) = customers.list else { return Err(Problem::not_found("list of this")) };
     let mut input = Input::of(op, Vec::new());
-    let query = [("count", PIECE), ("sortBy", "name")];
+    let query = [("count", PAGE_SIZE), ("sortBy", "name")];
     let after = visit.parameter("after").map(|after| ("cursor", after));
     input
         .query
@@ -151,7 +148,7 @@ pub async fn show(visit: &Visit<'_>, customers: &'static Resource) -> Result<Res
     visit.page(200, "tree.html", &heading, &content)
 }
 
-/// The customers with what is open below them.
+/// The customers with their expanded children.
 async fn nodes(
     visit: &Visit<'_>,
     customers: &'static Resource,

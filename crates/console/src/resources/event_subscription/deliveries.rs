@@ -1,4 +1,4 @@
-//! What came of the deliveries of an event subscription, and sending again what was missed.
+//! The deliveries of an event subscription, and their replay.
 
 use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
@@ -15,10 +15,10 @@ use crate::{
     },
 };
 
-/// The most deliveries on the page.
+/// Maximum number of deliveries on the page.
 const MOST: usize = 100;
 
-/// An operation of this resource, or of what came of its deliveries: both services have one of each name.
+/// An operation of this resource or of its deliveries: both services have operations of these names.
 fn operation(resource: &Resource, name: OperationName) -> Option<&'static Op> {
     let is_of = |op: &&Op| {
         let parents = op.shape.parents.iter().map(|parent| parent.shape);
@@ -38,7 +38,7 @@ fn again(visit: &Visit<'_>, here: &str, (name, value): (&str, &str), label: &str
     })
 }
 
-/// The card of a subscription's page: how its deliveries fare.
+/// The card with the numbers of deliveries.
 pub fn card(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)) -> Card {
     let here = address(visit, resource, key);
     let number = |wire: &str| row.get(wire).and_then(Value::as_i64).unwrap_or(0);
@@ -69,10 +69,7 @@ pub fn card(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)) 
     }
 }
 
-/// Shows what came of the last deliveries.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the last deliveries.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -117,7 +114,7 @@ pub async fn show(
     visit.page(200, "cards.html", words.page("deliveries"), &content)
 }
 
-/// One try, or several events that were delivered at once.
+/// One attempt, or several events that were delivered at once.
 fn line(visit: &Visit<'_>, row: &Value, here: Option<&str>) -> Line {
     let words = visit.words;
     let text = |wire: &str| plain(row.get(wire).unwrap_or(&Value::Null));
@@ -128,7 +125,7 @@ fn line(visit: &Visit<'_>, row: &Value, here: Option<&str>) -> Line {
     let parts: Vec<String> =
         several.into_iter().chain(status).chain([number, format!("{} ms", text("duration"))]).collect();
     let event = text("event");
-    // of several only the last is known by its id, and what the server tells of itself is no event of the feed
+    // of several events only the last id is known, and the server's own notifications are no events of the feed
     let can_be_sent = count <= 1 && !text("type").starts_with("platform.event.");
     let act = here
         .filter(|_| can_be_sent)
@@ -143,10 +140,7 @@ fn line(visit: &Visit<'_>, row: &Value, here: Option<&str>) -> Line {
     }
 }
 
-/// Sends an event again, or all that was given up.
-///
-/// # Errors
-/// The operation's own.
+/// Sends an event again, or all that were given up.
 pub async fn send_again(
     visit: &Visit<'_>,
     resource: &'static Resource,

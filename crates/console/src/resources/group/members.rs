@@ -1,4 +1,5 @@
-//! Members of a group by names or addresses, one a line: who is found, unknown or there twice is told before anything is done.
+//! Adds members to a group by login names or addresses, one a line: unknown, ambiguous and duplicate ones are reported
+//! before anything changes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 use crate::{
     pages::{
         batch,
+        batch_lookup::{ReadOptions, rows_by},
         item::read,
-        look_up::{Reading, rows_by},
     },
     resources::user::import::text,
     shell::{
@@ -24,14 +25,14 @@ use crate::{
     },
 };
 
-/// The most names that are told of each kind.
-const MOST_TOLD: usize = 20;
+/// Maximum number of listed names of each kind.
+const MOST_NAMES: usize = 20;
 
-/// Asks for names.
+/// Shows the form.
 ///
 /// # Errors
-/// It is not offered here.
-pub async fn ask(
+/// The user may not add members.
+pub async fn show_form(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
@@ -45,7 +46,7 @@ async fn page(
     key: &str,
     error: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(batch::joining())?;
+    let op = visit.need(batch::add_members_operation())?;
     visit.unbarred(resource, key, op).await?;
     let row = read(visit, resource, key).await?;
     let words = visit.words;
@@ -81,9 +82,9 @@ async fn page(
     page.show(visit, if error.is_empty() { 200 } else { 400 })
 }
 
-/// Who the lines of a form name.
+/// The users that the lines of a form name.
 #[derive(Default)]
-struct Found {
+struct Resolved {
     ids: Vec<String>,
     names: Vec<String>,
     members: Vec<String>,
@@ -92,16 +93,13 @@ struct Found {
     twice: Vec<String>,
 }
 
-/// Tells who was found, and asks whether they are to be added.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the matching users, and asks for confirmation.
 pub async fn check(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(batch::joining())?;
+    let op = visit.need(batch::add_members_operation())?;
     visit.unbarred(resource, key, op).await?;
     let typed = one(&visit.form, "names").unwrap_or_default();
     let lines: Vec<&str> = typed.lines().map(name_in).filter(|line| !line.is_empty()).collect();
@@ -109,27 +107,27 @@ pub async fn check(
         let bound = visit.words.page("members_bound").replace("{n}", &MAX_BATCH.to_string());
         return page(visit, resource, key, &bound).await;
     }
-    let found = find(visit, key, &lines).await?;
-    confirm(visit, resource, key, &found).await
+    let resolved = find(visit, key, &lines).await?;
+    confirm(visit, resource, key, &resolved).await
 }
 
-/// The name or address in a line: of `Ada Lovelace <ada@example.com>` the address.
+/// The name or address in a line: the address of `Ada Lovelace <ada@example.com>`.
 fn name_in(line: &str) -> &str {
     let line = line.trim().trim_end_matches([',', ';']).trim();
     line.rsplit_once('<').map_or(line, |(_, rest)| rest.trim_end_matches('>').trim())
 }
 
-async fn find(visit: &Visit<'_>, group: &str, lines: &[&str]) -> Result<Found, Problem> {
+async fn find(visit: &Visit<'_>, group: &str, lines: &[&str]) -> Result<Resolved, Problem> {
     let users = directory::of_shape(&USER).ok_or_else(nothing_here)?;
     let list = visit.need(users.list)?;
     let mut known: HashMap<String, Vec<Value>> = HashMap::new();
     let addresses: Vec<&str> = lines.iter().copied().filter(|line| line.contains('@')).collect();
-    let reading = Reading { is_whole: true, ..Reading::default() };
+    let reading = ReadOptions { is_whole: true, ..ReadOptions::default() };
     for (member, names) in [("loginName", lines.to_vec()), ("emailAddress", addresses)] {
         for row in rows_by(visit, (list, member), &names, reading).await? {
             let name = fold(&text(&row, member));
             let rows = known.entry(name.clone()).or_default();
-            // a login name is one person's, whoever else has it as an address
+            // a login name identifies one person, even if it is the address of another one
             let is_known =
                 |one: &Value| text(one, "id") == text(&row, "id") || fold(&text(one, "loginName")) == name;
             if !rows.iter().any(is_known) {
@@ -137,65 +135,65 @@ async fn find(visit: &Visit<'_>, group: &str, lines: &[&str]) -> Result<Found, P
             }
         }
     }
-    let (mut found, mut seen) = (Found::default(), HashSet::new());
+    let (mut resolved, mut seen) = (Resolved::default(), HashSet::new());
     for line in lines {
         match known.get(&fold(line)).map(Vec::as_slice).unwrap_or_default() {
-            [] => found.unknown.push((*line).to_owned()),
+            [] => resolved.unknown.push((*line).to_owned()),
             [one] => {
                 let id = key_of(users, one);
                 let groups = one["memberOfGroups"].as_array().map(Vec::as_slice).unwrap_or_default();
                 if !seen.insert(id.clone()) {
-                    found.twice.push((*line).to_owned());
+                    resolved.twice.push((*line).to_owned());
                 } else if groups.iter().any(|one| one["id"] == json!(group)) {
-                    found.members.push((*line).to_owned());
+                    resolved.members.push((*line).to_owned());
                 } else {
-                    found.names.push(title_of(users, one));
-                    found.ids.push(id);
+                    resolved.names.push(title_of(users, one));
+                    resolved.ids.push(id);
                 }
             }
-            _ => found.several.push((*line).to_owned()),
+            _ => resolved.several.push((*line).to_owned()),
         }
     }
-    Ok(found)
+    Ok(resolved)
 }
 
 async fn confirm(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
-    found: &Found,
+    resolved: &Resolved,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let row = read(visit, resource, key).await?;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
-    let told = [
-        ("members_found", &found.names),
-        ("members_already", &found.members),
-        ("members_unknown", &found.unknown),
-        ("members_several", &found.several),
-        ("members_twice", &found.twice),
+    let groups_of_names = [
+        ("members_found", &resolved.names),
+        ("members_already", &resolved.members),
+        ("members_unknown", &resolved.unknown),
+        ("members_several", &resolved.several),
+        ("members_twice", &resolved.twice),
     ];
-    let told = told.into_iter().filter(|(_, names)| !names.is_empty());
-    let facts: Vec<String> = told
+    let groups_of_names = groups_of_names.into_iter().filter(|(_, names)| !names.is_empty());
+    let facts: Vec<String> = groups_of_names
         .map(|(key, names)| {
-            let more = names.len().saturating_sub(MOST_TOLD);
+            let more = names.len().saturating_sub(MOST_NAMES);
             let more = if more > 0 { format!(" (+{more})") } else { String::new() };
-            let first: Vec<&str> = names.iter().take(MOST_TOLD).map(String::as_str).collect();
+            let first: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
             format!("{} {}: {}{more}", names.len(), words.page(key), first.join(", "))
         })
         .collect();
     let title = title_of(resource, &row);
     let heading = format!("{}: {title}", words.page("members_title"));
-    if found.ids.is_empty() {
+    if resolved.ids.is_empty() {
         let link = json!({ "href": format!("{here}/members"), "label": words.page("back") });
         let content = json!({ "heading": heading, "text": words.page("many_nothing"), "facts": facts, "trace": "", "link": link });
         return visit.page(200, "message.html", &heading, &content);
     }
-    let (action, hidden) = batch::joining_form(visit, key, &found.ids);
+    let (action, hidden) = batch::add_members_form(visit, key, &resolved.ids);
     let content = json!({
         "back": { "href": format!("{here}/members"), "label": title }, "heading": heading, "text": words.page("many_once_text"),
         "facts": facts, "asks": null, "errors": [], "action": action, "hidden": hidden,
-        "confirm": { "label": format!("{}: {}", words.page("add"), found.ids.len()), "is_dangerous": false },
+        "confirm": { "label": format!("{}: {}", words.page("add"), resolved.ids.len()), "is_dangerous": false },
         "cancel": { "href": here, "label": words.page("cancel") },
     });
     visit.page(200, "confirm.html", &heading, &content)

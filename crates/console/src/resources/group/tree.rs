@@ -1,4 +1,4 @@
-//! Groups within groups: a tree that is opened step by step, upwards and downwards.
+//! Nested groups as an expandable tree, upwards and downwards.
 
 use std::{future::Future, pin::Pin};
 
@@ -17,17 +17,17 @@ use crate::{
     },
 };
 
-/// The most groups of one that are shown at a time.
+/// Maximum number of shown groups of one group.
 const MOST: usize = 100;
-/// The most groups that are open, and the most levels.
+/// Maximum number of expanded groups, and of levels.
 const MOST_OPEN: usize = 30;
 const DEEPEST: usize = 30;
 
-/// What can be done with a group besides changing it: its members by names, its tree.
+/// Further actions on a group: adding members by name, its tree, and its list of members.
 pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), barrier: Option<RoleType>) -> Vec<Value> {
     let act = |key: &str, icon: &str, page: &str| json!({ "label": visit.words.page(key), "icon": icon, "href": format!("{here}/{page}"), "is_main": false, "is_dangerous": false });
     let mut acts = Vec::new();
-    if barrier.is_none() && visit.may(batch::joining()).is_some() {
+    if barrier.is_none() && visit.may(batch::add_members_operation()).is_some() {
         acts.push(act("members_title", "user-round-plus", "members"));
     }
     acts.push(act("tree", "network", "tree"));
@@ -39,17 +39,14 @@ pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), barrier: Option<RoleTy
     acts
 }
 
-/// A direction of the tree: its parameter in the address, its relation, and what is open.
+/// A direction of the tree: its query parameter, its relation, and the expanded groups.
 struct Side<'a> {
     name: &'static str,
     relation: &'static Relation,
     open: Vec<&'a str>,
 }
 
-/// Shows the groups that a group is in, and those in it.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the parents and the members of a group.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -77,23 +74,23 @@ pub async fn show(
 
 type Nodes<'a> = Pin<Box<dyn Future<Output = Result<(Vec<Value>, Option<String>), Problem>> + Send + 'a>>;
 
-/// The groups of one on a side, those that are open with theirs; where the others are, if there are too many.
+/// The related groups of a group, with those of expanded ones; and the link to the others, if there are too many.
 fn nodes<'a>(
     visit: &'a Visit<'_>,
     resource: &'static Resource,
     side: &'a Side<'_>,
     key: String,
-    (place, depth): (String, usize),
+    (parent_anchor, depth): (String, usize),
 ) -> Nodes<'a> {
     Box::pin(async move {
-        let found = relate::linked(visit, (resource, side.relation), &key, (MOST, None)).await?;
-        let (rows, next) = found.unwrap_or_default();
+        let linked = relate::linked(visit, (resource, side.relation), &key, (MOST, None)).await?;
+        let (rows, next) = linked.unwrap_or_default();
         let own = format!("{}/{}", visit.address(resource), encoded(&key));
         let more = next.map(|_| format!("{own}/relation/{}", side.relation.name));
         let mut all = Vec::with_capacity(rows.len());
         for (number, row) in rows.iter().enumerate() {
             let id = key_of(resource, row);
-            let at = format!("{place}-{number}");
+            let at = format!("{parent_anchor}-{number}");
             let is_open = side.open.contains(&id.as_str()) && depth < DEEPEST;
             let (inner, more) = if is_open {
                 nodes(visit, resource, side, id.clone(), (at.clone(), depth + 1)).await?
@@ -102,15 +99,15 @@ fn nodes<'a>(
             };
             all.push(json!({
                 "at": at, "label": title_of(resource, row), "is_open": is_open, "nodes": inner, "more": more,
-                "href": format!("{}/{}", visit.address(resource), encoded(&id)), "turn": turned(visit, side, &id, &at),
+                "href": format!("{}/{}", visit.address(resource), encoded(&id)), "turn": toggle_href(visit, side, &id, &at),
             }));
         }
         Ok((all, more))
     })
 }
 
-/// This page's address with one group opened, or closed where it is open.
-fn turned(visit: &Visit<'_>, side: &Side<'_>, id: &str, at: &str) -> String {
+/// The URL of this page with one group expanded or collapsed.
+fn toggle_href(visit: &Visit<'_>, side: &Side<'_>, id: &str, at: &str) -> String {
     let mut open: Vec<&str> = side.open.iter().copied().filter(|one| *one != id).collect();
     if open.len() == side.open.len() {
         open.push(id);

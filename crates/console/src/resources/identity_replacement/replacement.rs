@@ -1,4 +1,4 @@
-//! A replacement of an identity: both identities side by side, what was done and by whom, and whose turn it is.
+//! An identity replacement: both identities side by side, the completed steps, and the pending action.
 
 use std::collections::BTreeSet;
 
@@ -25,9 +25,6 @@ use crate::{
 };
 
 /// Shows a replacement.
-///
-/// # Errors
-/// The operations' own.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -40,21 +37,21 @@ pub async fn show(
     let person = named(&names, &row["platformUserId"]);
     let heading =
         words.page("replacement_of").replace("{name}", &plain(person.get("text").unwrap_or(&Value::Null)));
-    let turn = turn(visit, resource, (key, row)).await?;
-    let mut aside = vec![steps(visit, row, &names)];
-    aside.extend(revocation(visit, row));
-    aside.extend(history::of_item(visit, resource, (&here, row)));
+    let pending = pending_action(visit, resource, (key, row)).await?;
+    let mut sidebar = vec![steps(visit, row, &names)];
+    sidebar.extend(revocation(visit, row));
+    sidebar.extend(history::of_item(visit, resource, (&here, row)));
     let sides =
         ["current", "replacement"].map(|side| identity(visit, resource, (row, &here), (side, &names)));
     let content = json!({
         "back": { "href": address, "label": label(visit, resource) }, "heading": heading, "icon": resource.presentation.icon,
         "badge": resource.presentation.badge(row, words), "person": person, "reason": row["reason"],
-        "sides": sides, "turn": turn, "acts": acts(visit, resource, (row, &here)), "aside": aside,
+        "sides": sides, "turn": pending, "acts": acts(visit, resource, (row, &here)), "aside": sidebar,
     });
     visit.page(200, "replacement.html", &heading, &content)
 }
 
-/// The way to ask for a replacement, on the page of a platform user.
+/// The action that requests a replacement, on the page of a platform user.
 pub fn request(visit: &Visit<'_>, key: &str) -> Option<Value> {
     let own = directory::of_shape(&IDENTITY_REPLACEMENT)?;
     visit.may(own.create)?;
@@ -63,7 +60,7 @@ pub fn request(visit: &Visit<'_>, key: &str) -> Option<Value> {
     Some(json!({ "label": label, "icon": null, "href": href, "is_main": false, "is_dangerous": false }))
 }
 
-/// What everybody and everything is called that a replacement names.
+/// The names of all rows that a replacement refers to.
 async fn names(visit: &Visit<'_>, row: &Value) -> Result<Names, Problem> {
     let approved = row["approvedByActorIds"].as_array().map(Vec::as_slice).unwrap_or_default();
     let people = approved.iter().chain([&row["platformUserId"], &row["requestedByActorId"]]);
@@ -77,13 +74,13 @@ async fn names(visit: &Visit<'_>, row: &Value) -> Result<Names, Problem> {
     let subjects = all(of_store.map(|side| &side["subject"]).collect());
     let instances = all(sides().map(|side| &side["idpInstanceId"]).collect());
     let mut names = Names::new();
-    let asked: [(&Shape, _); 4] = [
+    let lookups: [(&Shape, _); 4] = [
         (&APPLICATION_USER, &people),
         (&CLIENT_APP, &people),
         (&IDP_INSTANCE, &instances),
         (&USER, &subjects),
     ];
-    for (shape, ids) in asked {
+    for (shape, ids) in lookups {
         if let Some(resource) = directory::of_shape(shape) {
             reference::find(visit, resource, ids, &mut names).await?;
         }
@@ -91,7 +88,7 @@ async fn names(visit: &Visit<'_>, row: &Value) -> Result<Names, Problem> {
     Ok(names)
 }
 
-/// What an id names, with the way there.
+/// A name with its link.
 fn named(names: &Names, id: &Value) -> Value {
     let id = plain(id);
     let (text, href) = names.get(&id).cloned().unwrap_or((id, None));
@@ -126,12 +123,12 @@ fn operation(visit: &Visit<'_>, resource: &Resource, name: OperationName) -> Opt
     visit.may(resource.other(name))
 }
 
-/// Whether it can still be decided.
+/// Whether it is still pending.
 fn is_open(row: &Value) -> bool {
     row["status"] == json!("PendingApproval") || row["status"] == json!("Approved")
 }
 
-/// Whether the person asked for it.
+/// Whether the user requested it.
 fn is_mine(visit: &Visit<'_>, row: &Value) -> bool {
     row["requestedByActorId"] == json!(visit.visitor.caller.id.to_string())
 }
@@ -141,14 +138,18 @@ fn has_approved(visit: &Visit<'_>, row: &Value) -> bool {
     row["approvedByActorIds"].as_array().is_some_and(|all| all.contains(&me))
 }
 
-/// How many must still approve.
+/// The number of missing approvals.
 fn missing(row: &Value) -> u64 {
-    let there = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
-    row["requiredApprovals"].as_u64().unwrap_or(0).saturating_sub(u64::try_from(there).unwrap_or(u64::MAX))
+    let given = row["approvedByActorIds"].as_array().map_or(0, Vec::len);
+    row["requiredApprovals"].as_u64().unwrap_or(0).saturating_sub(u64::try_from(given).unwrap_or(u64::MAX))
 }
 
-/// Whose turn it is, as a sentence.
-async fn turn(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)) -> Result<Value, Problem> {
+/// The pending action, as a sentence.
+async fn pending_action(
+    visit: &Visit<'_>,
+    resource: &Resource,
+    (key, row): (&str, &Value),
+) -> Result<Value, Problem> {
     let words = visit.words;
     let said = |key: &str, tone: &str| json!({ "text": words.page(key).replace("{n}", &missing(row).to_string()), "tone": tone });
     Ok(match row["status"].as_str().unwrap_or_default() {
@@ -166,7 +167,7 @@ async fn turn(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)
             input.dry_run = true;
             match visit.perform(input).await {
                 Ok(_) => said("turn_ready", "good"),
-                // what is in the way is said before anybody presses the button
+                // reasons against the execution are shown before the button is pressed
                 Err(problem) => json!({ "text": problem.detail, "tone": "warn" }),
             }
         }
@@ -176,16 +177,16 @@ async fn turn(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)
     })
 }
 
-/// What the person can do now, each on a page of its own.
+/// The actions of the user, each with a page of its own.
 fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Vec<Value> {
     let status = row["status"].as_str().unwrap_or_default();
     let may_approve = status == "PendingApproval" && !is_mine(visit, row) && !has_approved(visit, row);
-    let wanted = [
+    let candidates = [
         (operation_name!("Approve"), may_approve, false),
         (operation_name!("Execute"), status == "Approved", false),
         (operation_name!("Cancel"), is_open(row), true),
     ];
-    let offered = wanted.into_iter().filter(|(_, is_wanted, _)| *is_wanted);
+    let offered = candidates.into_iter().filter(|(_, is_possible, _)| *is_possible);
     offered
         .filter_map(|(name, _, is_dangerous)| Some((operation(visit, resource, name)?, is_dangerous)))
         .map(|(op, is_dangerous)| {
@@ -197,7 +198,7 @@ fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> 
         .collect()
 }
 
-/// What was done, in its order, and until when it is open.
+/// The completed steps in order, and the expiry.
 fn steps(visit: &Visit<'_>, row: &Value, names: &Names) -> Card {
     let words = visit.words;
     let who = |id: &Value| plain(named(names, id).get("text").unwrap_or(&Value::Null));
@@ -213,14 +214,14 @@ fn steps(visit: &Visit<'_>, row: &Value, names: &Names) -> Card {
         ("replacement_ended", "revocationCompletedOn", String::new()),
         ("replacement_expires", "expiresOn", String::new()),
     ];
-    let is_told = |wire: &str| match wire {
+    let is_shown = |wire: &str| match wire {
         "approvalSatisfiedOn" => true,
         "expiresOn" => is_open(row),
         wire => !row[wire].is_null(),
     };
     let lines: Vec<Line> = all
         .into_iter()
-        .filter(|(_, wire, _)| is_told(wire))
+        .filter(|(_, wire, _)| is_shown(wire))
         .map(|(key, wire, sub)| {
             let tone = if row[wire].is_null() || wire == "expiresOn" { "off" } else { "good" };
             Line {
@@ -235,7 +236,7 @@ fn steps(visit: &Visit<'_>, row: &Value, names: &Names) -> Card {
     Card { title: words.page("replacement_steps").into(), kind: "timeline", lines, ..Card::default() }
 }
 
-/// How far the sessions and tokens of the replaced identity are ended.
+/// The progress of the revocation of sessions and tokens of the replaced identity.
 fn revocation(visit: &Visit<'_>, row: &Value) -> Option<Card> {
     let words = visit.words;
     let (key, tone) = match row["status"].as_str()? {

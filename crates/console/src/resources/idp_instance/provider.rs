@@ -1,5 +1,5 @@
-//! What stands on the page of an external identity provider: the addresses to register there, its certificates that end, the last
-//! sign-ins by it, and the people who came by it. All of it is stored here: the provider is not asked.
+//! The page of an external identity provider: the addresses to register there, certificates that expire, the last
+//! sign-ins, and the users it provided. All data are stored here: the provider is not contacted.
 
 use chancery_auth::issuer_url;
 use chancery_management::{
@@ -21,19 +21,19 @@ use crate::{
     pages::{cells::SOON_MS, item::read, settings},
     shell::{
         directory::{self, Resource, encoded, key_of, title_of},
-        fields::{plain, written},
+        fields::{plain, rfc3339},
         parts::{Card, FormPage, Line},
         visit::{Visit, nothing_here},
     },
 };
 
-/// The people, tenants and certificates that are shown.
+/// Maximum number of shown users, tenants and certificates.
 const MOST: usize = 10;
-/// What of a platform user names the instance by which the person came.
+/// The field of a platform user with the identity provider of an identity.
 const CAME_BY: &str = "identities.idpInstanceId";
 
-/// The rows of a list that a filter finds, the first ones in this order.
-async fn found(
+/// The first rows of a filtered and sorted list.
+async fn list_rows(
     visit: &Visit<'_>,
     op: &'static Op,
     (filter, count): (&str, usize),
@@ -47,10 +47,7 @@ async fn found(
     Ok(visit.perform(input).await?.rows())
 }
 
-/// The addresses that the provider must know, each with a button that copies it, for who may see the instance's settings.
-///
-/// # Errors
-/// The operation's own.
+/// The addresses to register at the provider, each with a copy button, if the user may see the instance's settings.
 pub async fn addresses(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -88,20 +85,17 @@ pub async fn addresses(
     }))
 }
 
-/// The certificates that an instance works with and that end soon, for who may list them.
-///
-/// # Errors
-/// The operation's own.
+/// The certificates of an instance that expire soon, if the user may list them.
 pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Vec<Line>, Problem> {
     let has_some = row["certStores"].as_array().is_some_and(|all| !all.is_empty());
     let stores = directory::of_shape(&CERT_STORE).filter(|_| has_some && of_row(row).is_some());
     let Some((stores, op)) = stores.and_then(|stores| Some((stores, visit.may(stores.list)?))) else {
         return Ok(Vec::new());
     };
-    let soon = json!(written(visit.now.plus(SOON_MS)));
+    let soon = json!(rfc3339(visit.now.plus(SOON_MS)));
     let filter = format!("idpInstances.id eq {} and validTo lt {soon}", json!(key));
-    let ending = found(visit, op, (&filter, MOST), ("validTo", "ascending")).await?;
-    let told = ending.iter().map(|one| {
+    let ending = list_rows(visit, op, (&filter, MOST), ("validTo", "ascending")).await?;
+    let lines = ending.iter().map(|one| {
         let end = one["validTo"].as_str().and_then(parse_timestamp);
         let is_over = end.is_some_and(|end| end <= visit.now);
         let key = if is_over { "provider_cert_over" } else { "provider_cert_ends" };
@@ -113,11 +107,11 @@ pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Resu
             ..Line::default()
         }
     });
-    Ok(told.collect())
+    Ok(lines.collect())
 }
 
-/// A list about the people of an instance: its card's title, its resource, the end of the address where it is read, and the
-/// parameter by which the whole list is asked for.
+/// A list about the users of an instance: the title of its card, its resource, the last segment of its URL, and the
+/// parameter that filters the whole list.
 struct About {
     title: &'static str,
     shape: &'static Shape,
@@ -131,7 +125,7 @@ static PEOPLE: About =
     About { title: "provider_people", shape: &APPLICATION_USER, page: "people", of: CAME_BY };
 
 impl About {
-    /// Its resource, and the operation that lists it, for who may.
+    /// Its resource, and its list operation if the user may call it.
     fn list(&self, visit: &Visit<'_>) -> Option<(&'static Resource, &'static Op)> {
         let resource = directory::of_shape(self.shape)?;
         Some((resource, visit.may(resource.list)?))
@@ -148,22 +142,23 @@ impl About {
     }
 }
 
-/// The places of the last sign-ins and of the people, which come after the page: how much is read for them is not known before.
+/// Placeholders for the last sign-ins and the users, which are loaded after the page: the cost of their queries is
+/// unknown.
 pub fn later(visit: &Visit<'_>, (key, here, row): (&str, &str, &Value)) -> Vec<Card> {
     if of_row(row).is_none() {
         return Vec::new();
     }
-    let places = [&SIGN_INS, &PEOPLE].into_iter().filter_map(|about| {
+    let cards = [&SIGN_INS, &PEOPLE].into_iter().filter_map(|about| {
         let (resource, _) = about.list(visit)?;
         Some(Card { later: Some(format!("{here}/{}", about.page)), ..about.card(visit, resource, key) })
     });
-    places.collect()
+    cards.collect()
 }
 
 /// Shows the last sign-ins.
 ///
 /// # Errors
-/// The person may not list them; it is no external provider; the operations' own.
+/// The user may not list them, or it is no external provider.
 pub async fn show_sign_ins(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -172,7 +167,7 @@ pub async fn show_sign_ins(
     show(visit, resource, (key, &SIGN_INS)).await
 }
 
-/// Shows the people.
+/// Shows the users.
 ///
 /// # Errors
 /// As [`show_sign_ins`].
@@ -208,7 +203,7 @@ async fn show(
     page.show(visit, 200)
 }
 
-/// The last sign-in by an instance, and the last one that was refused.
+/// The last successful and the last refused sign-in through an instance.
 async fn sign_ins(
     visit: &Visit<'_>,
     (records, op): (&'static Resource, &'static Op),
@@ -220,7 +215,7 @@ async fn sign_ins(
         [("SignedIn", "good", "provider_last_sign_in"), ("Refused", "warn", "provider_last_refusal")]
     {
         let filter = format!("idpInstanceId eq {} and outcome eq {}", json!(key), json!(outcome));
-        let last = found(visit, op, (&filter, 1), ("id", "descending")).await?;
+        let last = list_rows(visit, op, (&filter, 1), ("id", "descending")).await?;
         lines.extend(last.iter().map(|record| Line {
             tone,
             text: words.page(text).into(),
@@ -236,15 +231,15 @@ async fn sign_ins(
     Ok(lines)
 }
 
-/// The people who came by an instance, those who came last first: their ids rise with time.
+/// The users of an instance, the newest first: ids rise with time.
 async fn people(
     visit: &Visit<'_>,
     (people, op): (&'static Resource, &'static Op),
     key: &str,
 ) -> Result<Vec<Line>, Problem> {
     let filter = format!("{CAME_BY} eq {}", json!(key));
-    let came = found(visit, op, (&filter, MOST), ("id", "descending")).await?;
-    let mut lines: Vec<Line> = came
+    let rows = list_rows(visit, op, (&filter, MOST), ("id", "descending")).await?;
+    let mut lines: Vec<Line> = rows
         .iter()
         .map(|person| Line {
             icon: Some("user-round"),

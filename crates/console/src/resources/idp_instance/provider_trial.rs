@@ -1,4 +1,4 @@
-//! Trying a provider out: what is right and wrong there, and the claims that came back. Nobody is signed in by it.
+//! Test of an identity provider: checks of its configuration, and the claims it returns. Nobody is signed in.
 
 use chancery_resource::{Op, Problem};
 use chancery_web::{AnswerBody, Input};
@@ -16,29 +16,26 @@ use crate::{
     },
 };
 
-fn beginning() -> Option<&'static Op> {
+fn start_operation() -> Option<&'static Op> {
     operation!("StartIdpInstanceTrial")
 }
 
-/// The button of an instance's page, where its kind can be tried out.
+/// The button of an instance's page, if its kind can be tested.
 pub fn act(visit: &Visit<'_>, (row, here): (&Value, &str)) -> Option<Value> {
-    let is_offered = of_row(row).is_some() && visit.may(beginning()).is_some();
+    let is_offered = of_row(row).is_some() && visit.may(start_operation()).is_some();
     is_offered.then(|| {
         let label = visit.words.page("try_it");
         json!({ "label": label, "icon": null, "href": format!("{here}/trial"), "is_main": false, "is_dangerous": false })
     })
 }
 
-/// Shows what can be done: begin, or take what the provider answered, where the address has that.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the button that starts the test, or the one that completes it if the URL contains the response of the provider.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(beginning())?;
+    visit.need(start_operation())?;
     let words = visit.words;
     let answered = visit.parameter("state").and(visit.parts.uri.query());
     let (title, about, label, fields) = match answered {
@@ -56,10 +53,7 @@ pub async fn show(
     page(visit, resource, key, (vec![card], false)).await
 }
 
-/// Begins a trial, or completes it.
-///
-/// # Errors
-/// The operations' own.
+/// Starts or completes a test.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -69,15 +63,15 @@ pub async fn run(
     let is_begun = one(&visit.form, "query").is_none();
     let (op, body) = match one(&visit.form, "query") {
         Some(query) => (operation!("CompleteIdpInstanceTrial"), Some(json!({ "query": query }))),
-        None => (beginning(), None),
+        None => (start_operation(), None),
     };
     let op = visit.need(op)?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = body;
-    let told = visit.perform(input).await?.json();
-    let mut cards = vec![checklist(visit, resource, key, &told)];
+    let report = visit.perform(input).await?.json();
+    let mut cards = vec![checklist(visit, resource, key, &report)];
     if is_begun {
-        let on = told.get("url").and_then(Value::as_str).map(|url| Line {
+        let on = report.get("url").and_then(Value::as_str).map(|url| Line {
             icon: Some("arrow-right"),
             text: words.page("provider_go").into(),
             sub: words.page("provider_go_about").into(),
@@ -95,7 +89,7 @@ pub async fn run(
             },
         );
     } else {
-        cards.push(claims(visit, &told));
+        cards.push(claims(visit, &report));
         cards.push(Card {
             title: words.page("provider_again").into(),
             kind: "lines",
@@ -103,7 +97,7 @@ pub async fn run(
             ..Card::default()
         });
     }
-    let has_passed = !is_begun && told.get("passed") == Some(&json!(true));
+    let has_passed = !is_begun && report.get("passed") == Some(&json!(true));
     page(visit, resource, key, (cards, has_passed)).await
 }
 
@@ -115,25 +109,25 @@ fn button(visit: &Visit<'_>, about: &str, label: &str, fields: &[(&str, &str)]) 
     Line { text: visit.words.page(about).into(), act: Some(act), ..Line::default() }
 }
 
-/// What was looked at, what failed first; that leads to where it is set right.
-fn checklist(visit: &Visit<'_>, resource: &'static Resource, key: &str, told: &Value) -> Card {
+/// The checks, failed ones first, with links to their remedies.
+fn checklist(visit: &Visit<'_>, resource: &'static Resource, key: &str, report: &Value) -> Card {
     let words = visit.words;
     let mut checks: Vec<&Value> =
-        told["checks"].as_array().map(|all| all.iter().collect()).unwrap_or_default();
+        report["checks"].as_array().map(|all| all.iter().collect()).unwrap_or_default();
     checks.sort_by_key(|check| check["passed"] == json!(true));
     let wrong = checks.iter().filter(|check| check["passed"] != json!(true)).count();
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let lines = checks.iter().map(|check| {
         let is_right = check["passed"] == json!(true);
-        let place = check["option"].as_str().filter(|_| !is_right).map(|option| match option {
+        let remedy = check["option"].as_str().filter(|_| !is_right).map(|option| match option {
             "certStores" => format!("{here}/relation/certStores"),
             option => format!("{here}/settings#f-{option}"),
         });
         Line {
             tone: if is_right { "good" } else { "bad" },
             text: words.page(&format!("trial_{}", plain(&check["name"]))).to_owned(),
-            sub: words.refusal(&plain(&check["detail"])).into_owned(),
-            href: place,
+            sub: words.error_text(&plain(&check["detail"])).into_owned(),
+            href: remedy,
             ..Line::default()
         }
     });
@@ -147,10 +141,10 @@ fn checklist(visit: &Visit<'_>, resource: &'static Resource, key: &str, told: &V
     }
 }
 
-/// What the provider told of who signed in there.
-fn claims(visit: &Visit<'_>, told: &Value) -> Card {
+/// The claims that the provider returned.
+fn claims(visit: &Visit<'_>, report: &Value) -> Card {
     let words = visit.words;
-    let claims = told["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let claims = report["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
     let lines = claims.iter().map(|claim| Line {
         text: format!("{} ({})", plain(&claim["type"]), plain(&claim["source"])),
         sub: plain(&claim["value"]),
@@ -166,7 +160,8 @@ fn claims(visit: &Visit<'_>, told: &Value) -> Card {
     }
 }
 
-/// The page: while the provider is being connected it is a step, and leads on once all was right.
+/// The page: while the provider is being connected it is a step of that wizard, and links to the next one once all checks
+/// have passed.
 async fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,

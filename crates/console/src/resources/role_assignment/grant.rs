@@ -1,4 +1,5 @@
-//! Giving a role: what it adds is told before it is given, and what one may give at all.
+//! Assignment of a role: its additional permissions are shown before it is assigned, and the form offers only roles that
+//! the user may assign.
 
 use chancery_management::application::{APPLICATION_GROUP, APPLICATION_USER};
 use chancery_record::Field;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     pages::{
-        form::{created, error_at, errors, fresh_key, is_of_form},
+        form::{creation_fields, error_at, errors, fresh_key, is_of_form},
         item::read,
         rights::{self, Allowed},
     },
@@ -27,28 +28,28 @@ const SECTIONS: [(&str, &[&str]); 2] = [
     ("grant_what", &["principalId", "roleType"]),
     ("col_where", &["applyToCustomerId", "applyToSubscriptionId", "applyToTenantId", "applyToIdpInstanceId"]),
 ];
-/// Where people and groups are looked for.
+/// The search URL for users and groups.
 const PRINCIPALS: &str = "/console/find?in=ApplicationUser,ApplicationGroup";
 
-/// The form of a new role.
+/// Shows the form of a new role assignment.
 ///
 /// # Errors
-/// Roles cannot be given here.
+/// The user may not assign roles.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     visit.need(resource.create)?;
     visit.fresh()?;
-    let given = created(resource)
+    let given = creation_fields(resource)
         .filter_map(|field| Some((field.wire().to_owned(), json!(visit.parameter(field.wire())?))));
     form(visit, resource, (&Value::Object(given.collect()), None)).await
 }
 
-/// Tells what a role adds, or gives it.
+/// Shows what a role adds, or assigns it.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.create)?;
-    let mut body = filled(created(resource), &visit.form);
+    let mut body = filled(creation_fields(resource), &visit.form);
     if !body.contains_key("principalType") {
         let id = body.get("principalId").and_then(Value::as_str).unwrap_or_default().to_owned();
         let is_group = principal(visit, &APPLICATION_GROUP, &id).await.is_some();
@@ -62,7 +63,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     input.body = Some(Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned).filter(|_| !is_review);
     input.dry_run = is_review;
-    // a role that is not one's own to give is mended at its place
+    // the error of a role that the user may not assign is shown in the form
     let is_mended = |problem: &Problem| {
         is_of_form(problem)
             || (problem.kind == ProblemKind::Forbidden && !problem.errors.as_slice().is_empty())
@@ -80,7 +81,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     }
 }
 
-/// The platform user or group of this id, if there is one that the person sees.
+/// The platform user or group with this id, if the user may see it.
 async fn principal(visit: &Visit<'_>, shape: &Shape, id: &str) -> Option<(&'static Resource, Value)> {
     let resource = directory::of_shape(shape)?;
     visit.may(resource.read).filter(|_| !id.is_empty())?;
@@ -96,15 +97,17 @@ async fn form(
     let id = values["principalId"].as_str().unwrap_or_default();
     let known = match principal(visit, &APPLICATION_USER, id).await {
         None => principal(visit, &APPLICATION_GROUP, id).await,
-        found => found,
+        user => user,
     };
     let who = known.map(|(resource, row)| title_of(resource, &row));
     let sections: Vec<Value> = SECTIONS
         .iter()
         .map(|(title, wires)| {
-            let own = wires.iter().filter_map(|wire| created(resource).find(|field| field.wire() == *wire));
-            let fields: Vec<Value> =
-                own.map(|field| asked(visit, resource, (field, values), problem, who.as_deref())).collect();
+            let own =
+                wires.iter().filter_map(|wire| creation_fields(resource).find(|field| field.wire() == *wire));
+            let fields: Vec<Value> = own
+                .map(|field| grant_field(visit, resource, (field, values), problem, who.as_deref()))
+                .collect();
             let about = if *title == "col_where" { words.page("grant_where") } else { "" };
             json!({ "title": words.page(title), "about": about, "fields": fields, "is_readonly": false })
         })
@@ -130,8 +133,8 @@ async fn form(
     page.show(visit, problem.map_or(200, Problem::status))
 }
 
-/// A field of the form: people and groups are looked for by name, and only roles are offered that one may give.
-fn asked(
+/// A control of the form: principals are looked up by name, and only assignable roles are offered.
+fn grant_field(
     visit: &Visit<'_>,
     resource: &Resource,
     (field, values): (&'static Field, &Value),
@@ -144,7 +147,7 @@ fn asked(
         _ if wire == "principalId" => Some(PRINCIPALS.to_owned()),
         other => other.map(|other| format!("/console/find?in={}", other.name)),
     };
-    let asked = FormField {
+    let form_field = FormField {
         field,
         row: values,
         is_fixed: false,
@@ -153,8 +156,8 @@ fn asked(
         href: None,
         search,
     };
-    let mut told = asked.told(visit.words);
-    let Some(members) = told.as_object_mut() else { return told };
+    let mut rendered = form_field.render(visit.words);
+    let Some(members) = rendered.as_object_mut() else { return rendered };
     members.insert("hint".to_owned(), json!(""));
     if let Some(who) = who.filter(|_| wire == "principalId") {
         members.insert("shown".to_owned(), json!(who));
@@ -167,30 +170,30 @@ fn asked(
             name.is_empty() || RoleType::of(name).is_some_and(|role| may_give(visit, role))
         });
     }
-    told
+    rendered
 }
 
-/// Whether the person holds a role, or one that implies it, somewhere.
+/// Whether the user holds the role, or one that implies it, in any scope.
 fn may_give(visit: &Visit<'_>, role: RoleType) -> bool {
     visit.visitor.caller.roles.iter().any(|held| held.role.implies(role))
 }
 
-/// What the person may give: the roles that are held, and where they count.
+/// The roles that the user may assign, with their scopes.
 async fn limits(visit: &Visit<'_>) -> Result<Card, Problem> {
     let words = visit.words;
     let held = &visit.visitor.caller.roles;
     let ids: Vec<(&str, String)> =
         held.iter().filter_map(|held| Some((held.scope.name(), held.scope.id()?.to_string()))).collect();
-    let names = rights::places(visit, ids.iter().map(|(kind, id)| (*kind, id.as_str()))).await?;
+    let names = rights::scope_names(visit, ids.iter().map(|(kind, id)| (*kind, id.as_str()))).await?;
     let lines: Vec<Line> = held
         .iter()
         .map(|held| {
             let id = held.scope.id().map(|id| id.to_string());
-            let place = &rights::place(visit, id.as_deref(), &names);
+            let scope = &rights::scope_of(visit, id.as_deref(), &names);
             Line {
                 text: words.choice(held.role.name()).into(),
-                sub: plain(&place["alone"]),
-                href: place["href"].as_str().map(str::to_owned),
+                sub: plain(&scope["alone"]),
+                href: scope["href"].as_str().map(str::to_owned),
                 ..Line::default()
             }
         })
@@ -204,7 +207,7 @@ async fn limits(visit: &Visit<'_>) -> Result<Card, Problem> {
     })
 }
 
-/// What the role adds to what somebody may do already.
+/// Shows what the role adds to the present permissions.
 async fn review(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -215,15 +218,16 @@ async fn review(
     let body = &Value::Object(body);
     let (kind, id) = (plain(&body["principalType"]), plain(&body["principalId"]));
     let is_group = kind == "PlatformGroup";
-    let found = principal(visit, if is_group { &APPLICATION_GROUP } else { &APPLICATION_USER }, &id).await;
-    let (who, known) = match &found {
+    let principal_row =
+        principal(visit, if is_group { &APPLICATION_GROUP } else { &APPLICATION_USER }, &id).await;
+    let (who, known) = match &principal_row {
         Some((resource, row)) => {
             (title_of(resource, row), rights::effective(visit, resource, &id).await?.unwrap_or_default())
         }
         None => (id, Value::Null),
     };
     let mut facts = vec![json!(granted(visit, body).await?)];
-    facts.push(json!(added(visit, &who, (body, &known))));
+    facts.push(json!(added_permissions(visit, &who, (body, &known))));
     if is_group {
         facts.push(json!(words.page("grant_group")));
     }
@@ -242,25 +246,22 @@ async fn review(
         "facts": facts, "asks": null, "errors": [], "action": format!("{address}/new"), "hidden": hidden,
         "confirm": { "label": words.page("grant_give"), "is_dangerous": op.method == chancery_resource::Method::Delete },
         "cancel": { "href": back, "label": words.page("cancel") },
-        "warning": crate::pages::set_by_other::before(visit, body).await?,
+        "warning": crate::pages::set_by_other::assignment_warning(visit, body).await?,
     });
     visit.page(200, "confirm.html", &heading, &content)
 }
 
-/// What an assignment allows, as a sentence.
-///
-/// # Errors
-/// The operations' own.
+/// The permissions of an assignment, as a sentence.
 pub async fn granted(visit: &Visit<'_>, body: &Value) -> Result<String, Problem> {
     let scope = rights::SCOPES.iter().find_map(|shape| {
         let wire = format!("applyTo{}Id", shape.name);
         Some((shape.name, body[wire.as_str()].as_str()?))
     });
-    let names = rights::places(visit, scope.into_iter()).await?;
+    let names = rights::scope_names(visit, scope.into_iter()).await?;
     let role = body["roleType"].as_str().unwrap_or_default();
-    let place = rights::place(visit, scope.map(|(_, id)| id), &names);
-    let told = &rights::sentence(visit, role, (&place, &[]));
-    let at = |path: &str| told.pointer(path).map(plain).unwrap_or_default();
+    let scope_value = rights::scope_of(visit, scope.map(|(_, id)| id), &names);
+    let sentence = &rights::sentence(visit, role, (&scope_value, &[]));
+    let at = |path: &str| sentence.pointer(path).map(plain).unwrap_or_default();
     Ok(format!(
         "{} {} {}, {} {}.",
         at("/does"),
@@ -271,10 +272,7 @@ pub async fn granted(visit: &Visit<'_>, body: &Value) -> Result<String, Problem>
     ))
 }
 
-/// The card of an assignment: what it allows, and the way to all that who has it may do.
-///
-/// # Errors
-/// The operations' own.
+/// The card of an assignment: its permissions, with a link to all permissions of the principal.
 pub async fn card(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
     let words = visit.words;
     let is_group = row["principalType"] == json!("PlatformGroup");
@@ -292,8 +290,8 @@ pub async fn card(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
     })
 }
 
-/// What is new of it.
-fn added(visit: &Visit<'_>, who: &str, (body, known): (&Value, &Value)) -> String {
+/// The additional permissions.
+fn added_permissions(visit: &Visit<'_>, who: &str, (body, known): (&Value, &Value)) -> String {
     let words = visit.words;
     let had = known["permissions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let role = RoleType::of(body["roleType"].as_str().unwrap_or_default());
@@ -304,5 +302,5 @@ fn added(visit: &Visit<'_>, who: &str, (body, known): (&Value, &Value)) -> Strin
     if new.is_empty() {
         return words.page("grant_adds_nothing").replace("{name}", who);
     }
-    words.page("grant_adds").replace("{name}", who).replace("{things}", &rights::things(words, &new))
+    words.page("grant_adds").replace("{name}", who).replace("{things}", &rights::resource_list(words, &new))
 }

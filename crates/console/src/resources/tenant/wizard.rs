@@ -1,4 +1,4 @@
-//! A new tenant: what it is called, how its people sign in and what is set for them, in one form.
+//! The form of a new tenant: name, sign-in methods and settings.
 
 use chancery_management::{
     idp_instance::IDP_INSTANCE, mfa_instance::MFA_INSTANCE, subscription::SUBSCRIPTION,
@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     pages::{
         choices::{is_chosen, rows},
-        form::{Use, created, error_at, errors, fresh_id, is_of_form, named, sections, status_of},
+        form::{
+            FormMode, creation_fields, error_at, errors, fresh_id, is_of_form, named, sections, status_of,
+        },
         item::read,
         reference, relate, settings,
     },
@@ -27,20 +29,20 @@ use crate::{
     },
 };
 
-/// What its people sign in by: the prefix of the switches, the resource, the tenant's relation.
+/// The sign-in methods: prefix of the switches, resource, and relation of the tenant.
 static WAYS: [(&str, &Shape, &str); 2] =
     [("instance:", &IDP_INSTANCE, "idpInstances"), ("factor:", &MFA_INSTANCE, "mfaInstances")];
 
-/// The field that names the subscription, which is filled where there is only one.
+/// The field of the subscription, which is prefilled if there is only one.
 const OF: &str = "subscriptionId";
 
-/// The form, as it is at first.
+/// Shows the empty form.
 ///
 /// # Errors
-/// A tenant cannot be created here.
+/// The user may not create a tenant.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     visit.need(resource.create)?;
-    let preset = created(resource).map(|field| {
+    let preset = creation_fields(resource).map(|field| {
         let value = match field.access.default {
             DefaultValue::Bool(is_so) => json!(is_so),
             _ => visit.parameter(field.wire()).map_or(Value::Null, |text| json!(text)),
@@ -56,27 +58,27 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     page(visit, resource, &Value::Object(preset), None).await
 }
 
-/// Makes the tenant with its providers in one transaction, and sets what was changed in another: before the first there is
-/// nothing to set.
+/// Creates the tenant with its providers in one transaction, and saves the settings in another: they do not exist before
+/// the first one.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let id = &id_of(visit);
-    let mut body = filled(created(resource), &visit.form);
+    let mut body = filled(creation_fields(resource), &visit.form);
     let values = Value::Object(body.clone());
     body.insert("id".to_owned(), json!(id));
-    let mut making = Input::of(visit.need(resource.create)?, Vec::new());
-    making.body = Some(Value::Object(body));
+    let mut creation = Input::of(visit.need(resource.create)?, Vec::new());
+    creation.body = Some(Value::Object(body));
     if one(&visit.form, "check") == Some("true") {
-        making.dry_run = true;
-        let judged = visit.perform(making).await;
-        return page(visit, resource, &values, judged.err().filter(is_of_form).as_ref()).await;
+        creation.dry_run = true;
+        let dry_run = visit.perform(creation).await;
+        return page(visit, resource, &values, dry_run.err().filter(is_of_form).as_ref()).await;
     }
     if let Some(problem) = wrong_settings(visit) {
         return page(visit, resource, &values, Some(&problem)).await;
     }
-    let mut inputs = vec![making];
+    let mut inputs = vec![creation];
     for (prefix, _, relation) in WAYS {
         let chosen = visit.form.iter().filter(|(_, value)| value == "true");
         let ids: Vec<&str> = chosen.filter_map(|(name, _)| name.strip_prefix(prefix)).collect();
@@ -100,7 +102,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
                 set => set.map(|()| done(&address, "created")),
             }
         }
-        // its id is that of the form: it was sent before
+        // the form provides the id: it was submitted before
         Err((_, problem)) if is_of_form(&problem) && read(visit, resource, id).await.is_ok() => {
             Ok(done(&address, "created"))
         }
@@ -109,12 +111,12 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     }
 }
 
-/// The id that the form was shown with.
+/// The id that the form provides.
 fn id_of(visit: &Visit<'_>) -> String {
     one(&visit.form, "id").map_or_else(fresh_id, str::to_owned)
 }
 
-/// What is wrong with the settings that were typed.
+/// The validation errors of the submitted settings.
 fn wrong_settings(visit: &Visit<'_>) -> Option<Problem> {
     let wrong = Owner::Tenant
         .entries()
@@ -132,16 +134,16 @@ async fn page(
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let fields: Vec<&Field> = created(resource).collect();
+    let fields: Vec<&Field> = creation_fields(resource).collect();
     let names = reference::names(visit, resource, (&fields, std::slice::from_ref(values))).await?;
-    let mut all = named(sections(visit, resource, (&fields, values), problem, Use::Created), &names);
+    let mut all = named(sections(visit, resource, (&fields, values), problem, FormMode::Created), &names);
     all.extend(ways(visit, resource).await?);
     all.extend(of_settings(visit, resource, problem));
     let address = visit.address(resource);
     let page = FormPage {
         back: json!({ "href": address, "label": label(visit, resource) }),
         heading: format!("{} {}", words.page("new"), words.resource(resource.name)),
-        sub: words.explained(resource.shape.about).into(),
+        sub: words.explanation(resource.shape.about).into(),
         icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
         sections: all,
@@ -155,7 +157,7 @@ async fn page(
     page.show(visit, status_of(problem))
 }
 
-/// The providers and second factors to choose from, as far as the person may add them.
+/// The providers and second factors to choose from, as far as the user may add them.
 async fn ways(visit: &Visit<'_>, resource: &Resource) -> Result<Option<Value>, Problem> {
     let words = visit.words;
     let mut switches: Vec<Map<String, Value>> = Vec::new();
@@ -176,7 +178,7 @@ async fn ways(visit: &Visit<'_>, resource: &Resource) -> Result<Option<Value>, P
     Ok((!switches.is_empty()).then_some(section))
 }
 
-/// The settings of tenants, folded unless one is wrong.
+/// The settings of tenants, collapsed unless one is invalid.
 fn of_settings(visit: &Visit<'_>, resource: &Resource, problem: Option<&Problem>) -> Option<Value> {
     if !settings::can_be_set(visit, resource) {
         return None;

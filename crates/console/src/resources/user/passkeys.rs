@@ -1,4 +1,4 @@
-//! A user's passkeys, and what is in the way of living without a password.
+//! A user's passkeys, and the obstacles to passwordless sign-in.
 
 use chancery_resource::Problem;
 use chancery_userstore::passkey::PASSKEY;
@@ -12,15 +12,12 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// A user's passkeys: how many of those that are needed there are, and what is in the way.
-///
-/// # Errors
-/// The operation's own.
+/// The card with the number of usable and required passkeys, and the obstacles.
 pub async fn card(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Option<Card>, Problem> {
     let Some(op) = visit.may(operation!("GetUserOverview")) else { return Ok(None) };
-    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let overview = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
     let words = visit.words;
-    let readiness = &told["readiness"];
+    let readiness = &overview["readiness"];
     let reasons = readiness["blockingReasons"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut lines: Vec<Line> = reasons
         .iter()

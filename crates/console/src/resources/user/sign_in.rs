@@ -1,4 +1,4 @@
-//! A user's own card: why she can or cannot sign in, each line with its remedy.
+//! The sign-in card of a user: why the user can or cannot sign in, each line with its remedy.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,13 @@ use serde_json::{Value, json};
 
 use crate::shell::{
     directory::{self, OperationName, Resource, encoded, operation, operation_name},
-    fields::{plain, written},
+    fields::{plain, rfc3339},
     parts::{Card, Line},
     visit::Visit,
     words::raised,
 };
 
-/// Why she can or cannot sign in, judged by the code that judges a sign-in.
-///
-/// # Errors
-/// The operation's own.
+/// Why the user can or cannot sign in, determined by the code of the sign-in itself.
 pub async fn sign_in(
     visit: &Visit<'_>,
     resource: &Resource,
@@ -33,14 +30,14 @@ pub async fn sign_in(
 ) -> Result<Option<Card>, Problem> {
     let op = resource.other(operation_name!("ExplainSignIn"));
     let Some(op) = visit.may(op) else { return Ok(None) };
-    let told = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
-    let can = told["canSignIn"] == json!(true);
-    let lines = told["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // what keeps nobody out is told of the first things alone; all that does not pass is told
-    let is_told =
+    let explanation = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
+    let can = explanation["canSignIn"] == json!(true);
+    let lines = explanation["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // failed checks are shown; of the passed ones only the main ones
+    let is_shown =
         |line: &&Value| line["passes"] != json!(true) || TOLD.contains(&plain(&line["check"]).as_str());
     let mut lines: Vec<Line> =
-        lines.iter().filter(is_told).map(|line| check(visit, line, (key, here))).collect();
+        lines.iter().filter(is_shown).map(|line| check(visit, line, (key, here))).collect();
     if barrier.is_some() {
         // every remedy is protected
         for line in &mut lines {
@@ -59,16 +56,16 @@ pub async fn sign_in(
     }))
 }
 
-/// What is told also where it passes.
+/// The checks that are shown even if they pass.
 const TOLD: [&str; 6] = ["Active", "ValidTo", "LockedForNow", "PasswordSet", "HasPasskey", "AccessPass"];
 
 fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
     let (words, passes) = (visit.words, line["passes"] == json!(true));
     let name = plain(&line["check"]);
-    let told = plain(&line["text"]);
-    let text = words.check(&name, passes).map_or_else(|| told.clone(), str::to_owned);
-    // who did it, and how many attempts there were
-    let details = if passes { None } else { Some(words.refusal(&told).into_owned()) };
+    let detail = plain(&line["text"]);
+    let text = words.check(&name, passes).map_or_else(|| detail.clone(), str::to_owned);
+    // the actor, and the number of attempts
+    let details = if passes { None } else { Some(words.error_text(&detail).into_owned()) };
     let sub = details.filter(|details| *details != text).unwrap_or_default();
     let until = line["until"].as_str().unwrap_or_default().to_owned();
     let (act, href) = remedy(visit, (&name, line["remedy"].as_str()), (key, here));
@@ -76,9 +73,9 @@ fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
     Line { tone, text, sub, href, act, until, ..Line::default() }
 }
 
-/// Where what is in the way is mended.
+/// How an obstacle is removed.
 enum Remedy {
-    /// By a button, which does it at once.
+    /// By a button, immediately.
     AtOnce,
     /// On the page of the operation.
     Page,
@@ -88,7 +85,7 @@ enum Remedy {
     Field,
 }
 
-/// The operations that the explanation of a sign-in names as remedies.
+/// The operations that the API names as remedies.
 const REMEDIES: [(OperationName, Remedy); 6] = [
     (operation_name!("ResetAccessFailedCount"), Remedy::AtOnce),
     (operation_name!("SetUserState"), Remedy::Page),
@@ -98,7 +95,7 @@ const REMEDIES: [(OperationName, Remedy); 6] = [
     (operation_name!("PatchUser"), Remedy::Field),
 ];
 
-/// What mends it: at once where nothing has to be said, else on a page of its own.
+/// The remedy of a check: a button if no input is needed, else a link.
 fn remedy(
     visit: &Visit<'_>,
     (check, remedy): (&str, Option<&str>),
@@ -122,8 +119,7 @@ fn remedy(
     }
 }
 
-/// What is known of a user in applications, for who may list it: who the user is there, and the ways to sign-ins,
-/// sessions, grants and second factors.
+/// Sign-in data of a user, each with the filter of its list.
 static OF_SIGN_IN: [(&Shape, &str); 4] = [
     (&SIGN_IN_RECORD, ""),
     (&SIGN_IN_SESSION, "&view=live"),
@@ -131,10 +127,7 @@ static OF_SIGN_IN: [(&Shape, &str); 4] = [
     (&SIGN_IN_FACTOR, ""),
 ];
 
-/// Who a user is in applications, and what came of sign-ins to them.
-///
-/// # Errors
-/// The operations' own.
+/// The card of a user in applications: the platform user, and links to its sign-in data.
 pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Problem> {
     let people = directory::of_shape(&APPLICATION_USER);
     let Some((people, list)) = people.and_then(|people| Some((people, visit.may(people.list)?))) else {
@@ -171,17 +164,17 @@ pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card
     }))
 }
 
-/// So many refused attempts from one address within a day are told as an attack.
+/// Number of refused attempts from one address within a day that is reported as an attack.
 const MOST_REFUSED: u64 = 10;
-/// The most records of attempts that are looked at.
+/// Maximum number of records that are read.
 const LOOKED_AT: &str = "200";
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// The address that most refused attempts of the last day came from, if they are so many.
+/// The address with the most refused attempts of the last day, if there are that many.
 async fn attack(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem> {
     let Some(op) = visit.may(operation!("GetSignInRecords")) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
-    let since = json!(written(visit.now.plus(-DAY_MS)));
+    let since = json!(rfc3339(visit.now.plus(-DAY_MS)));
     let filter = format!(
         "platformUserId eq {} and outcome eq \"Refused\" and lastAttemptOn gt {since}",
         json!(person)

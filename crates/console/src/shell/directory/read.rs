@@ -1,4 +1,4 @@
-//! Reading the resources from the operations of a service: the path of each says what it is to its resource.
+//! Builds the directory of resources from the operations of a service: the path of an operation determines its function.
 
 use chancery_resource::{Action, Method, Op, Service};
 
@@ -15,7 +15,7 @@ pub fn add(all: &mut Vec<Resource>, service: &'static Service) {
         let Some(path) = segments.next().filter(|name| !name.contains('{')) else { continue };
         let name = if path.contains('-') { op.shape.name } else { path };
         let rest: Vec<&str> = segments.collect();
-        // a list below the name of its owner's resource is what the owner has
+        // a list below the name of its owner's resource is a subresource
         if let [owner, key, below @ ..] = rest.as_slice()
             && key.starts_with('{')
             && let Some(one) = all
@@ -52,7 +52,7 @@ pub fn add(all: &mut Vec<Resource>, service: &'static Service) {
         if own(&mut one.owned, op, &rest) {
             continue;
         }
-        let place = match (op.method, rest.as_slice()) {
+        let slot = match (op.method, rest.as_slice()) {
             (Method::Get, []) if op.reply.is_list() => &mut one.list,
             (Method::Post, []) if matches!(op.action, Action::Create | Action::Custom(_)) => &mut one.create,
             (Method::Get, ["search"]) => &mut one.search,
@@ -73,14 +73,14 @@ pub fn add(all: &mut Vec<Resource>, service: &'static Service) {
             }
             _ => continue,
         };
-        place.get_or_insert(op);
+        slot.get_or_insert(op);
         if op.method == Method::Get && rest.is_empty() {
             one.shape = op.shape;
         }
     }
 }
 
-/// Adds an operation to what rows own, if it is about that.
+/// Adds an operation to the subresources, if it belongs to one.
 fn own(all: &mut Vec<Owned>, op: &'static Op, rest: &[&'static str]) -> bool {
     let Some((parent, [name, below @ ..])) = rest.split_first() else { return false };
     let is_list = op.method == Method::Get && op.reply.is_list() && below.is_empty();
@@ -99,11 +99,11 @@ fn own(all: &mut Vec<Owned>, op: &'static Op, rest: &[&'static str]) -> bool {
     };
     let Some(one) = all.get_mut(at) else { return false };
     let is_key = below.first().is_some_and(|key| key.starts_with('{'));
-    let place = match (op.method, below.len()) {
+    let slot = match (op.method, below.len()) {
         (Method::Get, 0) => &mut one.list,
         (Method::Post, 0) => &mut one.create,
         (Method::Get, 1) if is_key => &mut one.read,
-        // what changes some members is the better one
+        // PATCH is preferred to PUT
         (Method::Patch, 1) if is_key => {
             one.change = Some(op);
             return true;
@@ -116,6 +116,6 @@ fn own(all: &mut Vec<Owned>, op: &'static Op, rest: &[&'static str]) -> bool {
         }
         _ => return true,
     };
-    place.get_or_insert(op);
+    slot.get_or_insert(op);
     true
 }

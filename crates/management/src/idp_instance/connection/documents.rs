@@ -1,4 +1,4 @@
-//! What providers publish: discovery documents and keys, kept for a while, since each sign-in needs them.
+//! Cache of the documents of providers: discovery documents and keys, which each sign-in needs.
 
 use std::{sync::Arc, time::Instant};
 
@@ -6,69 +6,69 @@ use chancery_record::Timestamp;
 use chancery_resource::{AskElsewhere, ElsewhereRequest};
 use quick_cache::sync::{Cache, EntryAction, EntryResult};
 
-/// The number of addresses: two for each provider, each with the last good document and the last attempt, of 256 KiB at most.
-const KEPT: usize = 200;
-/// How long a good document is kept, in ms.
+/// The capacity in addresses: two for each provider, each with the last good document and the last attempt, of 256 KiB at most.
+const CAPACITY: usize = 200;
+/// The time to live of a good document, in ms.
 pub const KEPT_MS: i64 = 5 * 60_000;
-/// How old a discovery document may be by which a browser is sent to a provider, in ms: from a provider that is down the browser finds
+/// The maximum age of the discovery document for a redirect to a provider, in ms: from a provider that is down the browser has
 /// no way back.
 pub const REDIRECT_MAX_AGE_MS: i64 = 30_000;
-/// The same for a browser that was sent there before and did not come back, in ms.
+/// The same for a browser that was redirected there before and did not come back, in ms.
 pub const RETRY_MAX_AGE_MS: i64 = 1_000;
-/// How long a failed fetch or an invalid document is cached, in ms.
+/// The time to live of a failed fetch or an invalid document, in ms.
 const FAILED_MS: i64 = 10_000;
 
-/// A document, or why there is none.
-type Found = Result<Arc<Vec<u8>>, String>;
+/// A document, or the reason why there is none.
+type FetchedDocument = Result<Arc<Vec<u8>>, String>;
 
 /// The last attempt to read a document.
 #[derive(Clone)]
 struct Attempt {
-    found: Found,
-    /// Whether it brought a document of use.
+    result: FetchedDocument,
+    /// Whether it returned a valid document.
     is_good: bool,
     /// When it ended.
     on: Timestamp,
 }
 
-/// The documents of all providers that people sign in by.
+/// The cached documents of all providers.
 pub struct Documents {
-    /// The last document of each address that was judged to be good. It outlives attempts that fail.
+    /// The last valid document of each address. It outlives failed attempts.
     good: Cache<String, (Arc<Vec<u8>>, Timestamp)>,
-    /// The last attempt at each address. Whoever makes one holds its entry, and others wait for it.
+    /// The last attempt at each address. A running attempt locks its entry, and other requests wait for it.
     attempts: Cache<String, Attempt>,
 }
 
 impl Default for Documents {
     fn default() -> Self {
-        Self { good: Cache::new(KEPT), attempts: Cache::new(KEPT) }
+        Self { good: Cache::new(CAPACITY), attempts: Cache::new(CAPACITY) }
     }
 }
 
 impl Documents {
-    fn note(&self, url: &str, attempt: &Attempt) {
-        if let (true, Ok(document)) = (attempt.is_good, &attempt.found) {
+    fn store_if_good(&self, url: &str, attempt: &Attempt) {
+        if let (true, Ok(document)) = (attempt.is_good, &attempt.result) {
             self.good.insert(url.to_owned(), (Arc::clone(document), attempt.on));
         }
     }
 }
 
-/// Asks one provider.
+/// The HTTP client of one provider.
 #[derive(Clone)]
 pub struct Asking {
-    /// What sends requests.
+    /// Sends requests.
     pub ask: AskElsewhere,
-    /// Where documents are kept; `None` reads each anew, as a trial does.
+    /// The cache; `None` reads each document anew, as a trial does.
     pub documents: Option<Arc<Documents>>,
-    /// The age in ms up to which a good document that is kept counts, [`KEPT_MS`] at most.
+    /// The maximum age of a cached good document in ms, at most [`KEPT_MS`].
     pub max_age_ms: i64,
     /// The time.
     pub now: Timestamp,
 }
 
 impl Asking {
-    /// The document at this address, and whether it was kept: then it may have changed since. All who ask for it at the same time
-    /// share one attempt to read it. One that `is_good` denies is kept as short as it is that there was none.
+    /// The document at this address, and whether it came from the cache, where it can be stale. Simultaneous requests share one
+    /// attempt to read it. A document that `is_good` rejects has the time to live of a failed fetch.
     ///
     /// # Errors
     /// Why there is none.
@@ -78,45 +78,45 @@ impl Asking {
         is_good: impl Fn(&[u8]) -> bool + Send,
     ) -> Result<(Arc<Vec<u8>>, bool), String> {
         let Some(documents) = &self.documents else { return Ok((self.read(url).await?, false)) };
-        // whoever comes back from a provider was there: what fails since does not count, and nobody waits for it
+        // the browser returned from the provider, which was up then: later failures do not count, and no attempt is awaited
         if self.max_age_ms == KEPT_MS
             && let Some((document, on)) = documents.good.get(url)
-            && self.counts(on, KEPT_MS)
+            && self.is_fresh(on, KEPT_MS)
         {
             return Ok((document, true));
         }
         let entry = documents.attempts.entry_async(url, |_, attempt| {
-            let most = if attempt.is_good { self.max_age_ms } else { FAILED_MS };
-            if self.counts(attempt.on, most) {
-                EntryAction::Retain(attempt.found.clone())
+            let max_age_ms = if attempt.is_good { self.max_age_ms } else { FAILED_MS };
+            if self.is_fresh(attempt.on, max_age_ms) {
+                EntryAction::Retain(attempt.result.clone())
             } else {
                 EntryAction::ReplaceWithGuard
             }
         });
-        let place = match entry.await {
-            EntryResult::Retained(found) => return Ok((found?, true)),
-            EntryResult::Replaced(place, _) | EntryResult::Vacant(place) => place,
+        let guard = match entry.await {
+            EntryResult::Retained(result) => return Ok((result?, true)),
+            EntryResult::Replaced(guard, _) | EntryResult::Vacant(guard) => guard,
             EntryResult::Removed(..) | EntryResult::Timeout => {
                 return Err("the cache of provider documents is unavailable".to_owned());
             }
         };
         let began = Instant::now();
-        let found = self.read(url).await;
+        let result = self.read(url).await;
         let on = self.now.plus(i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX));
-        let is_good = found.as_ref().is_ok_and(|document| is_good(document));
-        let attempt = Attempt { found: found.clone(), is_good, on };
-        documents.note(url, &attempt);
-        // where another one was kept meanwhile, that stays
-        let _ = place.insert(attempt);
-        Ok((found?, false))
+        let is_good = result.as_ref().is_ok_and(|document| is_good(document));
+        let attempt = Attempt { result: result.clone(), is_good, on };
+        documents.store_if_good(url, &attempt);
+        // an entry that was cached meanwhile stays
+        let _ = guard.insert(attempt);
+        Ok((result?, false))
     }
 
-    /// Whether what was found then counts now, for this long. It may be a little newer than this request.
-    fn counts(&self, on: Timestamp, most: i64) -> bool {
-        (-KEPT_MS..most).contains(&self.now.0.saturating_sub(on.0))
+    /// Whether a result of this time is younger than `max_age_ms`. It may be a little newer than this request.
+    fn is_fresh(&self, on: Timestamp, max_age_ms: i64) -> bool {
+        (-KEPT_MS..max_age_ms).contains(&self.now.0.saturating_sub(on.0))
     }
 
-    /// Reads the document at this address, whether it is kept or not.
+    /// Reads the document at this address, bypassing the cache.
     ///
     /// # Errors
     /// Why there is none.
@@ -124,16 +124,16 @@ impl Asking {
         self.get(url, None).await.map(Arc::new)
     }
 
-    /// Keeps a document that was judged to be good.
-    pub(super) fn keep(&self, url: &str, body: &Arc<Vec<u8>>) {
+    /// Caches a valid document.
+    pub(super) fn cache(&self, url: &str, body: &Arc<Vec<u8>>) {
         if let Some(documents) = &self.documents {
-            let attempt = Attempt { found: Ok(Arc::clone(body)), is_good: true, on: self.now };
-            documents.note(url, &attempt);
+            let attempt = Attempt { result: Ok(Arc::clone(body)), is_good: true, on: self.now };
+            documents.store_if_good(url, &attempt);
             documents.attempts.insert(url.to_owned(), attempt);
         }
     }
 
-    /// What is at this address; it is not kept.
+    /// The body at this address, without the cache.
     ///
     /// # Errors
     /// Why there is nothing.

@@ -1,4 +1,4 @@
-//! What this server and a provider tell each other, one request after another: each answer is judged, and what cannot go on stops.
+//! The protocol exchange with a provider, request by request: each response is validated, and a fault that cannot be passed stops it.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use chancery_resource::ElsewhereRequest;
 
 use super::{Asking, Connection};
 
-/// The most parameters of an answer that are read.
-const MOST: usize = 50;
+/// The maximum number of parameters of a response that are read.
+const MAX_PARAMETERS: usize = 50;
 
-/// What cannot be asked for: a provider would only refuse it.
-const STOPPING: [&str; 6] = ["scopes", "callback", "authTime", "subjectClaim", "resources", "secret"];
+/// The checks without which a request is pointless: a provider would only refuse it.
+const BLOCKING_CHECKS: [&str; 6] = ["scopes", "callback", "authTime", "subjectClaim", "resources", "secret"];
 
-/// What was found before anybody signs in.
+/// The state before the redirect to the provider.
 pub struct Begun {
-    /// What the instance is set to.
+    /// The configuration of the instance.
     pub connection: Connection,
-    /// What the provider says of itself, if it can be worked with.
+    /// The discovery document of the provider, if it is usable.
     pub discovery: Option<Discovery>,
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<Check>,
 }
 
 impl Begun {
-    /// Whether a browser can be sent there: some faults only show what they are when it was.
+    /// Whether a browser can be redirected to the provider: some faults show only there.
     pub fn can_go_on(&self) -> bool {
-        !self.checks.iter().any(|check| !check.passed && STOPPING.contains(&check.name))
+        !self.checks.iter().any(|check| !check.passed && BLOCKING_CHECKS.contains(&check.name))
     }
 }
 
-/// Reads what the provider says of itself, and judges that by what is demanded of the sign-in.
-pub async fn begin(asking: Asking, mut connection: Connection, demands: &Demands) -> Begun {
+/// Reads the discovery document of the provider, and checks it against the demands of the sign-in.
+pub async fn begin(provider: Asking, mut connection: Connection, demands: &Demands) -> Begun {
     let mut checks = std::mem::take(&mut connection.checks);
     checks.extend(judge_request(&connection.client));
-    let (found, discovery) = discover(&asking, &connection).await;
+    let (found, discovery) = discover(&provider, &connection).await;
     checks.extend(found);
     checks.extend(
         discovery.as_ref().and_then(|discovery| judge_demands(discovery, &connection.client, demands)),
@@ -49,12 +49,12 @@ pub async fn begin(asking: Asking, mut connection: Connection, demands: &Demands
     Begun { connection, discovery, checks }
 }
 
-/// Where a provider ends its sessions.
+/// The `end_session_endpoint` of a provider.
 ///
 /// # Errors
-/// Why that is not known.
-pub async fn end_session_endpoint(asking: Asking, connection: Connection) -> Result<String, String> {
-    let (checks, discovery) = discover(&asking, &connection).await;
+/// The reason why it is unknown.
+pub async fn end_session_endpoint(provider: Asking, connection: Connection) -> Result<String, String> {
+    let (checks, discovery) = discover(&provider, &connection).await;
     let discovery = discovery.filter(|_| has_passed(&checks)).ok_or_else(|| {
         let wrong = checks.iter().filter(|check| !check.passed).map(|check| check.detail.as_str());
         wrong.collect::<Vec<_>>().join(" ")
@@ -62,7 +62,7 @@ pub async fn end_session_endpoint(asking: Asking, connection: Connection) -> Res
     discovery.end_session_endpoint.ok_or_else(|| "The provider names no end_session_endpoint.".to_owned())
 }
 
-async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
+async fn discover(provider: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
     if let Some(fixed) = &connection.fixed {
         return (vec![choose_proof(fixed, false).0], Some(fixed.clone()));
     }
@@ -80,14 +80,14 @@ async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Opti
         return (vec![check, choose_proof(&endpoints, false).0], Some(endpoints));
     }
     let address = discovery_address(&connection.client.authority);
-    let judged = |document: &[u8]| judge_discovery(document, &connection.client);
+    let validated = |document: &[u8]| judge_discovery(document, &connection.client);
     let is_good = |document: &[u8]| {
-        let (checks, discovery) = judged(document);
+        let (checks, discovery) = validated(document);
         discovery.is_some() && has_passed(&checks)
     };
-    match asking.document(&address, is_good).await {
+    match provider.document(&address, is_good).await {
         Ok((document, _)) => {
-            let (mut checks, discovery) = judged(&document);
+            let (mut checks, discovery) = validated(&document);
             checks
                 .extend(discovery.as_ref().map(|found| choose_proof(found, connection.signing.is_some()).0));
             (checks, discovery)
@@ -96,7 +96,7 @@ async fn discover(asking: &Asking, connection: &Connection) -> (Vec<Check>, Opti
     }
 }
 
-/// What only this server knows of a request, until it is asked for.
+/// The secrets of a request, which only this server knows until the redemption.
 pub struct Secrets {
     /// `nonce`
     pub nonce: String,
@@ -104,52 +104,55 @@ pub struct Secrets {
     pub verifier: String,
 }
 
-/// An answer of a provider, by way of a browser, and what it is judged by.
+/// The response of a provider by way of a browser, and the values that it is validated against.
 pub struct Returned {
     /// The parameters of the callback.
     pub parameters: Vec<(String, String)>,
     /// Nonce and verifier.
     pub secrets: Secrets,
-    /// What was demanded of the sign-in.
+    /// The demands of the sign-in.
     pub demands: Demands,
-    /// The id of the assertion, where one is made.
+    /// The id of the assertion, if one is created.
     pub assertion_id: String,
 }
 
 /// The parameters of a query.
 pub fn parameters(query: &str) -> Vec<(String, String)> {
-    form_urlencoded::parse(query.trim_start_matches('?').as_bytes()).into_owned().take(MOST).collect()
+    form_urlencoded::parse(query.trim_start_matches('?').as_bytes())
+        .into_owned()
+        .take(MAX_PARAMETERS)
+        .collect()
 }
 
-/// What came of it.
+/// The result of an exchange.
 #[derive(Default)]
 pub struct Completed {
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<Check>,
-    /// The claims that tell who signed in: of the ID token, or of what the provider has in its place.
+    /// The claims that identify the person: of the ID token, or of the provider's substitute.
     pub id_token: Option<Json>,
-    /// Who signed in, as the person's identity names it.
+    /// The subject, as in the person's identity.
     pub subject: Option<String>,
-    /// What told the claims.
+    /// The source of the claims.
     pub evidence: Option<Evidence>,
     /// The claims of the UserInfo endpoint.
     pub user_info: Option<Json>,
 }
 
 impl Completed {
-    /// Whether somebody signed in there, and all that was told is right. A linked certificate that is of no use, such as one that is
-    /// over, hinders nobody: where a key is needed and missing, another check fails.
+    /// Whether a person signed in there, and all checks passed. A linked certificate that cannot be used, such as one that is
+    /// expired, does not count: if a key is needed and missing, another check fails.
     pub fn has_passed(&self) -> bool {
         let counts = |check: &&Check| check.name != "certificates";
         self.id_token.is_some() && self.checks.iter().filter(counts).all(|check| check.passed)
     }
 }
 
-/// Redeems the code and judges all that comes back.
-pub async fn complete(asking: Asking, mut connection: Connection, returned: Returned) -> Completed {
+/// Redeems the code and validates the responses.
+pub async fn complete(provider: Asking, mut connection: Connection, returned: Returned) -> Completed {
     let mut completed = Completed { checks: std::mem::take(&mut connection.checks), ..Completed::default() };
     completed.checks.push(Check::new("state", true, "state is that of this request."));
-    let (checks, discovery) = discover(&asking, &connection).await;
+    let (checks, discovery) = discover(&provider, &connection).await;
     completed.checks.extend(checks);
     let Some(discovery) = discovery else { return completed };
     completed.checks.extend(judge_demands(&discovery, &connection.client, &returned.demands));
@@ -157,12 +160,12 @@ pub async fn complete(asking: Asking, mut connection: Connection, returned: Retu
     completed.checks.extend(checks);
     let Some(code) = code else { return completed };
     let at = (&connection, &discovery);
-    let Some(tokens) = redeem(&asking, at, &code, &returned, &mut completed.checks).await else {
+    let Some(tokens) = redeem(&provider, at, &code, &returned, &mut completed.checks).await else {
         return completed;
     };
-    let subject = identify(&asking, at, &tokens, &returned, &mut completed).await;
+    let subject = identify(&provider, at, &tokens, &returned, &mut completed).await;
     if let (Some(subject), Some(url)) = (subject, &discovery.userinfo_endpoint) {
-        let answer = asking.get(url, Some(format!("Bearer {}", tokens.access_token))).await;
+        let answer = provider.get(url, Some(format!("Bearer {}", tokens.access_token))).await;
         let (check, claims) = match answer {
             Ok(document) => judge_user_info(&document, &subject),
             Err(why) => (Check::failed("userinfo", format!("{url}: {why}.")), None),
@@ -174,19 +177,19 @@ pub async fn complete(asking: Asking, mut connection: Connection, returned: Retu
 }
 
 async fn redeem(
-    asking: &Asking,
+    provider: &Asking,
     (connection, discovery): (&Connection, &Discovery),
     code: &str,
     returned: &Returned,
     checks: &mut Vec<Check>,
 ) -> Option<Tokens> {
-    // a key proves this server to an OpenID provider alone
+    // only an OpenID provider accepts a key as proof of this server
     let signing =
         connection.signing.as_ref().filter(|_| matches!(discovery.evidence, Evidence::IdToken { .. }));
     let (_, proof) = choose_proof(discovery, signing.is_some());
-    let shown = match (signing, proof) {
+    let credential = match (signing, proof) {
         (Some(signing), Proof::PrivateKey) => {
-            let now = asking.now.0.div_euclid(1000);
+            let now = provider.now.0.div_euclid(1000);
             match signing.assertion(discovery, &connection.client, &returned.assertion_id, now) {
                 Ok(assertion) => Secret::new(assertion),
                 Err(check) => {
@@ -197,11 +200,15 @@ async fn redeem(
         }
         _ => connection.secret.clone(),
     };
-    let request =
-        token_request(discovery, &connection.client, (proof, &shown), (code, &returned.secrets.verifier));
-    let sent =
+    let request = token_request(
+        discovery,
+        &connection.client,
+        (proof, &credential),
+        (code, &returned.secrets.verifier),
+    );
+    let http_request =
         ElsewhereRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
-    let (check, tokens) = match (asking.ask)(sent).await {
+    let (check, tokens) = match (provider.ask)(http_request).await {
         Ok((status, body)) => judge_tokens(status, &body, (proof, &discovery.evidence)),
         Err(why) => (Check::failed("tokens", format!("{}: {why}.", discovery.token_endpoint)), None),
     };
@@ -209,9 +216,9 @@ async fn redeem(
     tokens
 }
 
-/// Judges what tells who signed in; the subject.
+/// Validates the evidence of who signed in; returns the subject.
 async fn identify(
-    asking: &Asking,
+    provider: &Asking,
     at: (&Connection, &Discovery),
     tokens: &Tokens,
     returned: &Returned,
@@ -220,20 +227,20 @@ async fn identify(
     let (connection, discovery) = at;
     let (checks, claims) = match (&discovery.evidence, &tokens.id_token) {
         (Evidence::IdToken { keys }, Some(id_token)) => {
-            judge(asking, at, (keys, id_token, &tokens.access_token), returned).await
+            validate_id_token(provider, at, (keys, id_token, &tokens.access_token), returned).await
         }
         (Evidence::IdToken { .. }, None) => return None,
         (Evidence::AccessToken, _) => judge_adfs_token(
             &tokens.access_token,
             &connection.client,
             connection.token_keys.as_deref().unwrap_or_default(),
-            asking.now,
+            provider.now,
         ),
         (Evidence::Profile { address }, _) => {
             let address =
                 profile_address(&connection.client, address, (&tokens.access_token, &connection.secret));
             let (check, claims) =
-                match asking.get(&address, Some(format!("Bearer {}", tokens.access_token))).await {
+                match provider.get(&address, Some(format!("Bearer {}", tokens.access_token))).await {
                     Ok(document) => judge_profile(&document, &connection.client, &discovery.issuer),
                     Err(why) => (Check::failed("profile", format!("The profile: {why}.")), None),
                 };
@@ -256,35 +263,35 @@ async fn identify(
     Some(subject)
 }
 
-/// Judges the ID token by the provider's keys; its claims. Where a key is missing that the provider may have begun to use since its keys
-/// were read, they are read once more.
-async fn judge(
-    asking: &Asking,
+/// Validates the ID token by the provider's keys; returns its claims. If a key is missing that the provider may have added since its keys
+/// were cached, they are read once more.
+async fn validate_id_token(
+    provider: &Asking,
     (connection, discovery): (&Connection, &Discovery),
     (jwks_uri, id_token, access_token): (&str, &str, &str),
     returned: &Returned,
 ) -> (Vec<Check>, Option<Json>) {
     let is_good = |(check, keys): &(Check, Vec<Jwk>)| check.passed && !keys.is_empty();
-    let found = asking.document(jwks_uri, |document| is_good(&judge_keys(document))).await;
-    let was_kept = matches!(found, Ok((_, true)));
-    let judged = |document: Result<Arc<Vec<u8>>, String>| {
+    let found = provider.document(jwks_uri, |document| is_good(&judge_keys(document))).await;
+    let was_cached = matches!(found, Ok((_, true)));
+    let validated = |document: Result<Arc<Vec<u8>>, String>| {
         let (check, keys) = match document {
             Ok(document) => judge_keys(&document),
             Err(why) => (Check::failed("keys", format!("{jwks_uri}: {why}.")), Vec::new()),
         };
-        let expected = expected((connection, discovery), access_token, returned, &keys, asking);
+        let expected = expected((connection, discovery), access_token, returned, &keys, provider);
         let (checks, claims) = judge_id_token(id_token, &expected);
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
-    let (mut checks, mut claims) = judged(found.map(|(document, _)| document));
-    if was_kept && checks.iter().any(|check| check.name == "key" && !check.passed) {
-        let anew = asking.read(jwks_uri).await;
-        if let Ok(document) = &anew
+    let (mut checks, mut claims) = validated(found.map(|(document, _)| document));
+    if was_cached && checks.iter().any(|check| check.name == "key" && !check.passed) {
+        let refreshed = provider.read(jwks_uri).await;
+        if let Ok(document) = &refreshed
             && is_good(&judge_keys(document))
         {
-            asking.keep(jwks_uri, document);
+            provider.cache(jwks_uri, document);
         }
-        (checks, claims) = judged(anew);
+        (checks, claims) = validated(refreshed);
     }
     (checks, claims)
 }
@@ -294,7 +301,7 @@ fn expected<'a>(
     access_token: &'a str,
     returned: &'a Returned,
     keys: &'a [Jwk],
-    asking: &Asking,
+    provider: &Asking,
 ) -> Expected<'a> {
     Expected {
         client: &connection.client,
@@ -304,6 +311,6 @@ fn expected<'a>(
         nonce: &returned.secrets.nonce,
         access_token,
         demands: &returned.demands,
-        now: asking.now,
+        now: provider.now,
     }
 }

@@ -1,4 +1,4 @@
-//! The connection to an external identity provider: what an instance is set to, and what this server and the provider tell each other. A trial
+//! The connection to an external identity provider: the configuration of the instance, and the protocol exchange. A trial
 //! and a sign-in use the same.
 
 mod documents;
@@ -25,32 +25,28 @@ use uuid::Uuid;
 pub use documents::{Asking, Documents, KEPT_MS, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS};
 pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, end_session_endpoint, parameters};
 
-/// What an instance is set to, as far as signing in there needs it.
+/// The configuration of an instance, as far as a sign-in needs it.
 pub struct Connection {
-    /// What this server is at the provider.
+    /// This server as a client of the provider.
     pub client: Client,
     /// `ClientSecret`
     pub secret: Secret,
     /// The key of the linked certificate that signs, if there is one.
     pub signing: Option<SigningKey>,
-    /// The keys of linked certificates that open tokens.
+    /// The keys of linked certificates that decrypt tokens.
     pub opening: Vec<OpeningKey>,
-    /// The keys of linked certificates by which AD FS signs access tokens, where such a certificate is linked: none where none of them
-    /// can be used.
+    /// The keys by which AD FS signs access tokens, if such a certificate is linked: empty if no linked certificate can be used.
     pub token_keys: Option<Vec<Jwk>>,
-    /// The endpoints, where they are the same for everybody.
+    /// The endpoints of a provider that has fixed ones.
     pub fixed: Option<Discovery>,
     /// The path of the callback.
     pub path: String,
-    /// What is wrong with options and certificates themselves.
+    /// The failed checks of options and certificates.
     pub checks: Vec<Check>,
 }
 
 impl Connection {
     /// Reads the connection of an instance of this kind.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn read(
         app: &AppContext,
         tx: &mut Tx<'_>,
@@ -103,8 +99,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// With one path for each instance, no provider gets the code of another one (mix-up, RFC 9700, section 4.4). No option is set to the
-    /// path of another instance; of those that an older release let in, the first counts.
+    /// With one path for each instance, no provider gets the code of another one (mix-up, RFC 9700, section 4.4). No option can be set to
+    /// the path of another instance; of duplicates from an older release, the first counts.
     fn check_path(&mut self, tx: &mut Tx<'_>, instance: Uuid, path: &str) -> Result<(), StoreError> {
         if path.is_empty() {
             return Ok(());
@@ -119,7 +115,7 @@ impl Connection {
         Ok(())
     }
 
-    /// This server proves itself to the provider by a secret, or by a certificate.
+    /// This server authenticates to the provider by a secret, or by a certificate.
     fn check_secret(&mut self) {
         // the token certificate of AD FS means that it is no OpenID provider
         let is_proven = self.signing.is_some() && self.token_keys.is_none();
@@ -130,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// A claim that whoever administers an organisation sets tells who somebody is within that organisation alone.
+    /// The administrator of an organisation sets this claim, so it identifies a person within that organisation alone.
     fn check_subject(&mut self) {
         if self.client.subject_claim != "sub" && self.client.tenants.is_empty() {
             let detail =
@@ -139,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Reads the linked certificates that are of use: of each type those that end last come first.
+    /// Reads the usable linked certificates; within a type, in descending order of their end.
     fn read_certificates(
         &mut self,
         master: &MasterKey,

@@ -1,7 +1,7 @@
-//! Trying a provider out: an administrator signs in there once, and is told all that is right and wrong, and the claims that
-//! came back. Nobody is signed in by it, and nothing is kept of it but that its state was used.
+//! Trial of a provider: an administrator signs in there once, and gets all checks and the claims that
+//! came back. A trial signs nobody in, and stores nothing but the use of its state.
 
-mod told;
+mod response;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_federation::{Asked, Demands, Kind, TrialState, authorization_address};
@@ -21,8 +21,8 @@ use super::{
 
 /// A trial demands nothing of the sign-in.
 static NO_DEMANDS: Demands = Demands::NONE;
-/// How long a trial may take, in ms.
-const LONGEST: i64 = 10 * 60_000;
+/// The maximum duration of a trial, in ms.
+const MAX_DURATION: i64 = 10 * 60_000;
 
 record! {
     /// What a provider answered to a trial.
@@ -33,10 +33,10 @@ record! {
 }
 
 static ANSWER: BodyForm = BodyForm::of::<IdpInstanceTrialAnswer>("IdpInstanceTrialAnswer");
-static BEGUN: JsonForm = JsonForm { name: "IdpInstanceTrial", schema: told::begun_schema };
-static COMPLETED: JsonForm = JsonForm { name: "IdpInstanceTrialOutcome", schema: told::completed_schema };
+static BEGUN: JsonForm = JsonForm { name: "IdpInstanceTrial", schema: response::begun_schema };
+static COMPLETED: JsonForm = JsonForm { name: "IdpInstanceTrialOutcome", schema: response::completed_schema };
 
-/// The operations by which a provider is tried out.
+/// The operations of a trial.
 pub static OPERATIONS: &[Op] = &[
     Op::new(
         "StartIdpInstanceTrial",
@@ -73,7 +73,7 @@ fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let connection = connection(call, tx, &instance)?;
         return Ok(Answer::after(Work::waiting(
             Purpose::Elsewhere,
-            begin(asking(call), connection, &NO_DEMANDS),
+            begin(provider_client(call), connection, &NO_DEMANDS),
         )));
     };
     let client = &begun.connection.client;
@@ -82,36 +82,37 @@ fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             let state = TrialState {
                 instance: instance.get(IdpInstance::ID)?.0,
                 actor,
-                until: Timestamp(call.context.now.0 + LONGEST),
+                until: Timestamp(call.context.now.0 + MAX_DURATION),
                 seed: random(),
                 path: begun.connection.path.clone(),
             };
             let secrets = secrets(&call.context, &state);
             let sealed = call.context.app.master.seal(TrialState::LABEL, &state.to_bytes());
-            let asked = Asked {
+            let request = Asked {
                 state: &BASE64_URL_SAFE_NO_PAD.encode(sealed),
                 nonce: &secrets.nonce,
                 verifier: &secrets.verifier,
                 demands: &Demands::default(),
             };
-            Some(authorization_address(discovery, client, asked))
+            Some(authorization_address(discovery, client, request))
         }
         _ => None,
     };
-    let told = json!({ "url": url, "callback": client.redirect_uri, "checks": told::checks(&begun.checks) });
-    call.answer.bytes.extend_from_slice(told.to_string().as_bytes());
+    let body =
+        json!({ "url": url, "callback": client.redirect_uri, "checks": response::checks(&begun.checks) });
+    call.answer.bytes.extend_from_slice(body.to_string().as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
 fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     if let Some(completed) = call.result::<Completed>() {
-        call.answer.bytes.extend_from_slice(told::completed(&completed).to_string().as_bytes());
+        call.answer.bytes.extend_from_slice(response::completed(&completed).to_string().as_bytes());
         return Ok(Answer::new(call.request.op.status));
     }
     let form: IdpInstanceTrialAnswer = read_form(call)?;
     let parameters = parameters(form.query.as_str());
-    let over = || {
+    let expired = || {
         let detail = "is of no trial of yours here that is under way: begin it anew";
         Problem::wrong_field(IdpInstanceTrialAnswer::QUERY, detail)
     };
@@ -119,16 +120,16 @@ fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
         TrialState::read(call.context.app.master.open(TrialState::LABEL, &sealed)?.expose())
     });
-    let own = |state: &TrialState| {
+    let is_own = |state: &TrialState| {
         Ok::<_, Problem>(
             state.instance == instance.get(IdpInstance::ID)?.0
                 && call.context.actor == Some(state.actor)
                 && call.context.now.0 < state.until.0,
         )
     };
-    let state = state.ok_or_else(over)?;
-    if !own(&state)? || !claim(&call.context, tx, &state)? {
-        return Err(over());
+    let state = state.ok_or_else(expired)?;
+    if !is_own(&state)? || !claim(&call.context, tx, &state)? {
+        return Err(expired());
     }
     let connection = connection(call, tx, &instance)?;
     let returned = Returned {
@@ -137,10 +138,13 @@ fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         demands: Demands::default(),
         assertion_id: Uuid::from_bytes(state.seed).to_string(),
     };
-    Ok(Answer::after(Work::waiting(Purpose::Elsewhere, complete(asking(call), connection, returned))))
+    Ok(Answer::after(Work::waiting(
+        Purpose::Elsewhere,
+        complete(provider_client(call), connection, returned),
+    )))
 }
 
-/// The connection of an instance that can be tried out.
+/// The connection of an instance; only an external provider has one.
 fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Connection, Problem> {
     let kind_name = instance.text(IdpInstance::IDP_FACTORY_TYPE).unwrap_or_default();
     let Some(kind) = Kind::named(kind_name) else {
@@ -158,18 +162,18 @@ fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Conn
     Ok(Connection::read(&call.context.app, tx, (id, kind), call.context.now)?)
 }
 
-/// Asks the provider anew for all that it publishes.
-fn asking(call: &Call) -> Asking {
+/// A provider client without a cache: a trial reads every document anew.
+fn provider_client(call: &Call) -> Asking {
     let ask = call.context.app.ask_elsewhere.clone();
     Asking { ask, documents: None, max_age_ms: 0, now: call.context.now }
 }
 
 fn secrets(context: &Context, state: &TrialState) -> Secrets {
-    let of = |purpose| BASE64_URL_SAFE_NO_PAD.encode(context.app.master.digest(purpose, &state.seed));
-    Secrets { nonce: of("idp-instance-trial-nonce"), verifier: of("idp-instance-trial-verifier") }
+    let derive = |purpose| BASE64_URL_SAFE_NO_PAD.encode(context.app.master.digest(purpose, &state.seed));
+    Secrets { nonce: derive("idp-instance-trial-nonce"), verifier: derive("idp-instance-trial-verifier") }
 }
 
-/// Uses a state up; false where it was used before.
+/// Redeems a state; false if it was redeemed before.
 fn claim(context: &Context, tx: &mut Tx<'_>, state: &TrialState) -> Result<bool, Problem> {
     let text =
         StateTable::UsedProof.insert("(digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING");

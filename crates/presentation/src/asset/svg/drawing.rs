@@ -16,7 +16,7 @@ pub(super) struct Drawing<'a> {
     open: Vec<(usize, usize)>,
 }
 
-/// Elements that are drawn together, and what they draw by reference.
+/// Elements that are drawn together, and their references.
 #[derive(Default)]
 struct Part<'a> {
     elements: u64,

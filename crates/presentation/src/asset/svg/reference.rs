@@ -1,14 +1,14 @@
-//! The references in the attributes of an SVG. Only one spelling of a name is accepted, so that what is
-//! found here is what a browser finds.
+//! The references in the attributes of an SVG. Only one spelling of a name is accepted, so that browsers find the same
+//! references.
 
-/// How often an element draws what it refers to.
+/// How often an element draws a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Once.
     Once,
-    /// As the fill or stroke of the element and of all that is inside.
+    /// As the fill or stroke of the element and of all inner ones.
     Paint,
-    /// At each corner of the element and of all that is inside.
+    /// At each corner of the element and of all inner ones.
     Marker,
 }
 

@@ -1,13 +1,13 @@
-//! What pages of customers' views may have: elements, and the attributes of each.
+//! The allowed elements and attributes in pages of customers' views.
 
-/// What the value of an attribute is.
+/// The kind of an attribute's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Means {
+pub enum AttributeKind {
     /// Any text.
     Text,
     /// One of these words, in any case.
     Word(&'static [&'static str]),
-    /// Where a link leads.
+    /// The address of a link.
     Link,
     /// A picture.
     Picture,
@@ -17,17 +17,17 @@ pub enum Means {
     Action,
     /// An address that the page itself shows in a frame.
     Frame,
-    /// How a picture is drawn: no address is in it.
+    /// The style of a picture: no address is in it.
     Drawing,
     /// The namespace of drawings.
     Namespace,
 }
 
-use Means::{Action, Drawing, File, Frame, Link, Namespace, Picture, Text, Word};
+use AttributeKind::{Action, Drawing, File, Frame, Link, Namespace, Picture, Text, Word};
 
-type Attributes = &'static [(&'static str, Means)];
+type Attributes = &'static [(&'static str, AttributeKind)];
 
-/// The attributes of all elements, beside `aria-..` and `data-..`.
+/// The attributes of all elements, besides `aria-..` and `data-..`.
 const ALL: Attributes = &[
     ("class", Text),
     ("dir", Text),
@@ -110,7 +110,7 @@ const PLAIN: [&str; 65] = [
     "wbr",
 ];
 
-/// The elements that have some.
+/// The elements with attributes of their own.
 const ELEMENTS: [(&str, Attributes); 23] = [
     ("a", &[("href", Link), ("hreflang", Text), ("rel", Text), ("target", Text)]),
     (
@@ -190,7 +190,7 @@ const ELEMENTS: [(&str, Attributes); 23] = [
     ("time", &[("datetime", Text)]),
 ];
 
-/// What `<meta>` may say by its `name`.
+/// The allowed names of `<meta>`.
 const META: [&str; 8] = [
     "application-name",
     "author",
@@ -203,7 +203,7 @@ const META: [&str; 8] = [
 ];
 
 /// The elements of a drawing.
-const DRAWN: [&str; 14] = [
+const DRAWING_ELEMENTS: [&str; 14] = [
     "circle",
     "defs",
     "ellipse",
@@ -220,8 +220,8 @@ const DRAWN: [&str; 14] = [
     "text",
 ];
 
-/// How they are drawn.
-const DRAWINGS: [&str; 54] = [
+/// The attributes of drawings.
+const DRAWING_ATTRIBUTES: [&str; 54] = [
     "clip-rule",
     "cx",
     "cy",
@@ -288,33 +288,33 @@ pub fn attributes_of(element: &str) -> Option<Attributes> {
 
 /// Whether drawings have the element.
 pub fn is_drawn(element: &str) -> bool {
-    DRAWN.contains(&element)
+    DRAWING_ELEMENTS.contains(&element)
 }
 
-/// What an attribute means; `None` for one that the element does not have.
-pub fn meaning(own: Attributes, is_drawn: bool, name: &str) -> Option<Means> {
+/// The kind of an attribute; `None` for one that the element does not have.
+pub fn kind_of(own: Attributes, is_drawn: bool, name: &str) -> Option<AttributeKind> {
     let known = own.iter().chain(ALL).find(|(known, _)| *known == name).map(|(_, means)| *means);
     let is_open = || {
         let more = name.strip_prefix("aria-").or_else(|| name.strip_prefix("data-"))?;
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        // what an authenticator is asked stands in the script's own element
+        // the options of an authenticator belong to the script's own element
         (!more.is_empty() && more.bytes().all(fits) && name != "data-options").then_some(Text)
     };
     let of_drawing = || match name {
         "xmlns" => Some(Namespace),
-        _ => DRAWINGS.contains(&name).then_some(Drawing),
+        _ => DRAWING_ATTRIBUTES.contains(&name).then_some(Drawing),
     };
     known.or_else(is_open).or_else(|| if is_drawn { of_drawing() } else { None })
 }
 
-/// The attributes of a `<meta>` or `<link>` by what its own attributes say; `None` where pages have no such element.
+/// The attributes of a `<meta>` or `<link>` by its own attributes; `None` where pages have no such element.
 pub fn attributes_of_head(element: &str, value: impl Fn(&str) -> Option<String>) -> Option<Attributes> {
     let lower = |name: &str| value(name).unwrap_or_default().trim().to_ascii_lowercase();
     match element {
         "meta" if value("charset").is_some_and(|charset| charset.eq_ignore_ascii_case("utf-8")) => {
             Some(&[("charset", Text)])
         }
-        // a page must not tell others the address that it has
+        // a page must not send its address to others
         "meta" if lower("name") == "referrer" => {
             (lower("content") == "no-referrer").then_some(&[("name", Text), ("content", Text)][..])
         }

@@ -1,8 +1,8 @@
-//! What a customer's views may show: their page is parsed as browsers do, and written anew with what pages may have.
+//! The reduction of customers' views: their page is parsed as browsers do, and serialized with the allowed content only.
 //!
-//! What is typed and proven on a page goes to this server's step alone. So forms are the page's own, scripts are this
-//! server's, and nothing leads elsewhere by itself. An address of another site is one of the page's own, or stands in
-//! the view as it is: none is put together from what the page knows.
+//! Input and proofs on a page go to this server's step alone. So forms are the page's own, scripts are this
+//! server's, and nothing redirects by itself. An address of another site is one of the page's own, or a literal in
+//! the view: none is composed from the context.
 
 mod allowed;
 mod tree;
@@ -13,28 +13,28 @@ use html5ever::{Attribute, QualName, ns};
 use serde_json::Value;
 
 use self::{
-    allowed::{Means, attributes_of, attributes_of_head, is_drawn, meaning},
+    allowed::{AttributeKind, attributes_of, attributes_of_head, is_drawn, kind_of},
     tree::{Content, DEEPEST, Tree, parse},
 };
 use super::filters::url;
 
-/// The most names of what was taken away that are kept.
-const MOST_LOST: usize = 20;
+/// The most names of removed content that are reported.
+const MOST_REPORTED: usize = 20;
 
-/// A page of a customer's views, with what pages may have.
+/// A page of a customer's views, with allowed content only.
 #[derive(Debug)]
 pub struct Reduced {
     /// The page.
     pub html: String,
-    /// What was taken away: `<script>`, or `form action`.
+    /// The removed content: `<script>`, or `form action`.
     pub lost: BTreeSet<String>,
 }
 
-/// What the page itself has.
+/// The page's own values.
 pub struct Own<'a> {
-    /// The context that its views were filled with.
+    /// The context that its views were rendered with.
     pub context: &'a Value,
-    /// The addresses of other sites that stand in the views.
+    /// The addresses of other sites in the views.
     pub addresses: &'a BTreeSet<String>,
     /// The elements of the page's scripts.
     pub scripts: &'a str,
@@ -51,7 +51,7 @@ pub fn reduce(page: &str, own: &Own<'_>) -> Option<Reduced> {
         lost: BTreeSet::new(),
     };
     writer.html.push_str("<!DOCTYPE html>\n");
-    writer.write_children(0, Place::default())?;
+    writer.write_children(0, Position::default())?;
     Some(Reduced { html: writer.html, lost: writer.lost })
 }
 
@@ -104,7 +104,7 @@ fn is_here(address: &str) -> bool {
     (is_path || address.starts_with(['#', '?'])) && !address.contains(char::is_control)
 }
 
-/// The addresses of other sites that stand in a view, up to what cannot be in one.
+/// The addresses of other sites in a view, each up to a character that no address has.
 pub fn addresses_in(source: &str) -> impl Iterator<Item = String> {
     let starts = source.match_indices("://").map(|(at, _)| at);
     starts.filter_map(|at| {
@@ -115,27 +115,27 @@ pub fn addresses_in(source: &str) -> impl Iterator<Item = String> {
         let end =
             |letter: char| letter.is_whitespace() || letter.is_control() || "\"'<>{}`\\".contains(letter);
         let (address, after) = address.split_at(address.find(end).unwrap_or(address.len()));
-        // what a tag goes on with is no address as it stands
+        // an address that the tag continues is no literal
         (!after.starts_with('{')).then(|| address.replace("&amp;", "&"))
     })
 }
 
-/// Where on a page something stands.
+/// The position of a node in a page.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Position {
     depth: usize,
     is_in_form: bool,
     is_in_drawing: bool,
 }
 
-/// What becomes of an element.
+/// The treatment of an element.
 enum Fate {
     /// It is written.
-    Kept(&'static [(&'static str, Means)]),
-    /// It is left out, and what is in it stays.
-    Opened,
-    /// It is left out with all that is in it.
-    Gone,
+    Retained(&'static [(&'static str, AttributeKind)]),
+    /// It is removed, and its content stays.
+    Unwrapped,
+    /// It is removed with all of its content.
+    Removed,
 }
 
 struct Writer<'a> {
@@ -147,13 +147,13 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn write_children(&mut self, at: usize, place: Place) -> Option<()> {
-        if place.depth > 2 * DEEPEST {
+    fn write_children(&mut self, at: usize, position: Position) -> Option<()> {
+        if position.depth > 2 * DEEPEST {
             return None;
         }
         let tree = self.tree;
         tree.children(at).try_for_each(|child| match tree.content(child) {
-            Content::Element(name, attributes) => self.write_element(child, (name, attributes), place),
+            Content::Element(name, attributes) => self.write_element(child, (name, attributes), position),
             Content::Text(text) => {
                 escape(text, &mut self.html);
                 Some(())
@@ -166,14 +166,14 @@ impl<'a> Writer<'a> {
         &mut self,
         at: usize,
         (name, attributes): (&'a QualName, &'a [Attribute]),
-        place: Place,
+        position: Position,
     ) -> Option<()> {
         let element: &str = &name.local;
-        let inside = Place { depth: place.depth + 1, ..place };
-        let own = match self.fate((name, attributes), place) {
-            Fate::Kept(own) => own,
-            Fate::Opened => return self.write_children(at, inside),
-            Fate::Gone => return Some(()),
+        let inside = Position { depth: position.depth + 1, ..position };
+        let own = match self.fate((name, attributes), position) {
+            Fate::Retained(own) => own,
+            Fate::Unwrapped => return self.write_children(at, inside),
+            Fate::Removed => return Some(()),
         };
         let is_drawing = name.ns == ns!(svg);
         self.html.push('<');
@@ -186,12 +186,12 @@ impl<'a> Writer<'a> {
             return Some(());
         }
         match element {
-            // it holds what was read as text, which its end tag alone ends
+            // it holds raw text, which its end tag alone ends
             "style" => self.write_raw(at),
             "iframe" => {}
             _ => {
-                let is_in_form = place.is_in_form || element == "form";
-                self.write_children(at, Place { is_in_form, is_in_drawing: is_drawing, ..inside })?;
+                let is_in_form = position.is_in_form || element == "form";
+                self.write_children(at, Position { is_in_form, is_in_drawing: is_drawing, ..inside })?;
             }
         }
         if element == "head" {
@@ -203,49 +203,49 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    fn fate(&mut self, (name, attributes): (&QualName, &[Attribute]), place: Place) -> Fate {
+    fn fate(&mut self, (name, attributes): (&QualName, &[Attribute]), position: Position) -> Fate {
         let element: &str = &name.local;
-        let value = |wanted: &str| {
-            let found = attributes.iter().find(|one| one.name.ns == ns!() && &*one.name.local == wanted);
-            found.map(|one| one.value.to_string())
+        let value = |attribute: &str| {
+            let value = attributes.iter().find(|one| one.name.ns == ns!() && &*one.name.local == attribute);
+            value.map(|one| one.value.to_string())
         };
         if name.ns == ns!(svg) && is_drawn(element) {
-            return Fate::Kept(&[]);
+            return Fate::Retained(&[]);
         }
-        if name.ns != ns!(html) || place.is_in_drawing {
+        if name.ns != ns!(html) || position.is_in_drawing {
             self.lose(format!("<{element}>"));
-            return Fate::Gone;
+            return Fate::Removed;
         }
         let is_own_script = || value("src").is_some_and(|src| src.contains("/signin/") && is_here(&src));
         match element {
             // the server writes those of the page itself
-            "script" if is_own_script() => Fate::Gone,
+            "script" if is_own_script() => Fate::Removed,
             "script" | "noscript" | "template" | "textarea" | "object" | "applet" | "audio" | "video" => {
                 self.lose(format!("<{element}>"));
-                Fate::Gone
+                Fate::Removed
             }
             "iframe" if !value("src").is_some_and(|src| self.own.is_frame(&src)) => {
                 self.lose("<iframe>".to_owned());
-                Fate::Gone
+                Fate::Removed
             }
             "meta" | "link" => {
-                let kept = attributes_of_head(element, value);
-                kept.map_or_else(|| self.leave_out(element), Fate::Kept)
+                let allowed = attributes_of_head(element, value);
+                allowed.map_or_else(|| self.leave_out(element), Fate::Retained)
             }
             "form" => {
                 let is_posted = value("method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
                 let is_own =
                     is_posted && !self.action.is_empty() && value("action").as_ref() == Some(&self.action);
                 // browsers open a form in a form, too
-                if is_own && !place.is_in_form {
-                    attributes_of(element).map_or(Fate::Gone, Fate::Kept)
+                if is_own && !position.is_in_form {
+                    attributes_of(element).map_or(Fate::Removed, Fate::Retained)
                 } else {
                     self.leave_out(element)
                 }
             }
-            "input" | "button" | "select" if !place.is_in_form => self.leave_out(element),
+            "input" | "button" | "select" if !position.is_in_form => self.leave_out(element),
             _ => match attributes_of(element) {
-                Some(own) => Fate::Kept(own),
+                Some(own) => Fate::Retained(own),
                 None => self.leave_out(element),
             },
         }
@@ -253,11 +253,11 @@ impl<'a> Writer<'a> {
 
     fn leave_out(&mut self, element: &str) -> Fate {
         self.lose(format!("<{element}>"));
-        Fate::Opened
+        Fate::Unwrapped
     }
 
     fn lose(&mut self, what: String) {
-        if self.lost.len() < MOST_LOST {
+        if self.lost.len() < MOST_REPORTED {
             self.lost.insert(what);
         }
     }
@@ -265,24 +265,24 @@ impl<'a> Writer<'a> {
     fn write_attribute(
         &mut self,
         (element, is_drawing): (&str, bool),
-        own: &'static [(&'static str, Means)],
+        own: &'static [(&'static str, AttributeKind)],
         attribute: &Attribute,
     ) {
         let (name, value): (&str, &str) = (&attribute.name.local, &attribute.value);
-        let fits = match meaning(own, is_drawing, name) {
+        let fits = match kind_of(own, is_drawing, name) {
             None => false,
-            Some(Means::Text) => true,
-            Some(Means::Word(words)) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
-            Some(Means::Link) => self.own.leads_to(value),
-            Some(Means::Picture) => {
+            Some(AttributeKind::Text) => true,
+            Some(AttributeKind::Word(words)) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
+            Some(AttributeKind::Link) => self.own.leads_to(value),
+            Some(AttributeKind::Picture) => {
                 is_here(value) || self.own.is_logo(value) || value.starts_with("data:image/")
             }
-            Some(Means::File) => is_here(value),
-            Some(Means::Action) => value == self.action,
-            Some(Means::Frame) => self.own.is_frame(value),
+            Some(AttributeKind::File) => is_here(value),
+            Some(AttributeKind::Action) => value == self.action,
+            Some(AttributeKind::Frame) => self.own.is_frame(value),
             // a style could be written so, too: it names no other site without one of these
-            Some(Means::Drawing) => !value.contains([':', '\\']) && !value.contains("//"),
-            Some(Means::Namespace) => value == "http://www.w3.org/2000/svg",
+            Some(AttributeKind::Drawing) => !value.contains([':', '\\']) && !value.contains("//"),
+            Some(AttributeKind::Namespace) => value == "http://www.w3.org/2000/svg",
         };
         if fits {
             self.html.push(' ');
@@ -310,7 +310,7 @@ fn is_void(element: &str) -> bool {
     matches!(element, "br" | "col" | "hr" | "img" | "input" | "link" | "meta" | "wbr")
 }
 
-/// Writes a text so that it stays one, between tags and in quotes.
+/// Escapes a text, between tags and in quotes.
 fn escape(text: &str, html: &mut String) {
     for letter in text.chars() {
         match letter {

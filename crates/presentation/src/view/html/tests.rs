@@ -1,4 +1,4 @@
-//! Tests of what customers' views may show, by parsing what came of them.
+//! Tests of the reduction of customers' views, by parsing the result.
 
 use std::collections::BTreeSet;
 
@@ -32,20 +32,20 @@ fn reduced(page: &str) -> Reduced {
     reduce(page, &Own { context: &context(), addresses: &addresses, scripts: SCRIPTS }).unwrap()
 }
 
-/// The page without what every page has.
+/// The page without the elements of every page.
 fn body(page: &str) -> String {
     let html = reduced(page).html;
     html.split_once("<body>").unwrap().1.strip_suffix("</body></html>").unwrap().to_owned()
 }
 
-/// What no page may have, found by a rule of its own: elements that run or lead on by themselves, forms that are not the
-/// page's, what asks for a password outside of them, and attributes that run.
+/// Forbidden content of a page, found by independent rules: elements that run or redirect by themselves, foreign
+/// forms, password inputs outside of them, and attributes that run.
 fn forbidden(page: &str) -> Vec<String> {
-    fn walk(tree: &Tree, at: usize, is_in_form: bool, found: &mut Vec<String>) {
+    fn walk(tree: &Tree, at: usize, is_in_form: bool, violations: &mut Vec<String>) {
         for child in tree.children(at) {
             let Content::Element(name, attributes) = tree.content(child) else { continue };
-            let value = |wanted: &str| {
-                let of = attributes.iter().find(|one| &*one.name.local == wanted);
+            let value = |attribute: &str| {
+                let of = attributes.iter().find(|one| &*one.name.local == attribute);
                 of.map(|one| one.value.to_string())
             };
             let element = &*name.local;
@@ -87,7 +87,7 @@ fn forbidden(page: &str) -> Vec<String> {
                     || name == "data-options" && element != "script"
             };
             if is_bad || attributes.iter().any(of) {
-                found.push(format!(
+                violations.push(format!(
                     "{element} {:?}",
                     attributes
                         .iter()
@@ -95,18 +95,18 @@ fn forbidden(page: &str) -> Vec<String> {
                         .collect::<Vec<_>>()
                 ));
             }
-            walk(tree, child, is_in_form || element == "form", found);
+            walk(tree, child, is_in_form || element == "form", violations);
         }
     }
-    let mut found = Vec::new();
-    walk(&parse(page).unwrap(), 0, false, &mut found);
-    found
+    let mut violations = Vec::new();
+    walk(&parse(page).unwrap(), 0, false, &mut violations);
+    violations
 }
 
 const FORM: &str = "<form method=post action=\"/signin/password?flow=1&amp;ui_locales=en\">";
 
 #[test]
-fn shipped_pages_are_what_pages_may_be() {
+fn shipped_pages_lose_nothing() {
     for name in shipped::names() {
         let content = shipped::content(name).unwrap();
         assert_eq!(check_page(name, content), Ok(()), "{name}");
@@ -117,7 +117,7 @@ fn shipped_pages_are_what_pages_may_be() {
         for (sample, context) in shipped::samples(name) {
             let page = own.render(name, &context).unwrap();
             assert_eq!(page.lost, BTreeSet::new(), "{name} {sample}");
-            // nothing that people see or fill in goes, and the page's script comes back
+            // nothing that people see or fill in is removed, and the page's script comes back
             let written = own.filled(name, &context).unwrap();
             for part in [
                 "<form",
@@ -144,7 +144,7 @@ fn shipped_pages_are_what_pages_may_be() {
 }
 
 #[test]
-fn what_leads_elsewhere_goes() {
+fn content_that_leads_to_other_sites_is_removed() {
     for (page, left, lost) in [
         ("<meta http-equiv=refresh content='0;url=https://evil.example'>x", "x", "<meta>"),
         ("<base href='https://evil.example/'>x", "x", "<base>"),
@@ -197,7 +197,7 @@ fn what_leads_elsewhere_goes() {
 }
 
 #[test]
-fn what_a_page_is_made_of_stays() {
+fn allowed_content_is_retained() {
     for page in [
         "<p class=\"a\" id=\"b\" aria-label=\"c\" data-x=\"d\">x &amp; &lt;y&gt;</p>",
         "<form method=\"post\" action=\"/signin/password?flow=1&amp;ui_locales=en\" data-passkey=\"\" hidden=\"\"><input type=\"password\" name=\"password\"></form>",
@@ -218,9 +218,9 @@ fn what_a_page_is_made_of_stays() {
     assert_eq!(html, format!("<!DOCTYPE html>\n<html><head>{head}{SCRIPTS}</head><body></body></html>"));
 }
 
-/// An address that is put together could tell what the page knows.
+/// An address that is composed could leak the context.
 #[test]
-fn addresses_of_others_stand_in_the_view_as_they_are() {
+fn addresses_of_other_sites_are_literals_of_the_view() {
     let link = |view: &str| {
         let (views, _) = Views::new(Language::English, [("Own".to_owned(), view.to_owned())]);
         views.render("Own", &json!({ "secret": "s", "link": { "url": "https://own.example/x" } })).unwrap()
@@ -242,7 +242,7 @@ fn addresses_of_others_stand_in_the_view_as_they_are() {
 }
 
 #[test]
-fn a_page_beyond_the_bounds_is_none() {
+fn a_page_beyond_the_bounds_is_refused() {
     let own = Own { context: &context(), addresses: &BTreeSet::new(), scripts: "" };
     let many = |part: &str, count: usize| part.repeat(count);
     let counted =
@@ -268,21 +268,21 @@ fn a_page_beyond_the_bounds_is_none() {
 }
 
 #[test]
-fn an_upload_tells_what_its_page_would_lose() {
+fn an_upload_is_refused_with_the_content_that_would_be_removed() {
     let refusal = check_page("SignIn", "<p>\n <META http-equiv=refresh content=1>").unwrap_err();
     assert_eq!((refusal.line, refusal.column), (2, 2), "{refusal}");
     assert!(refusal.detail.contains("<meta>"), "{refusal}");
     let refusal = check_page("Part", "<p>\n<a\n href='x:y' onclick=1>").unwrap_err();
     assert_eq!((refusal.line, refusal.detail.contains("a href")), (3, true), "{refusal}");
-    // what a view of an earlier release had is taken away in silence: the page has its own
+    // obsolete content of a view of an earlier release is removed silently: the page has its own
     let earlier = "<script src=\"/signin/passkey.js\" defer></script><form method=\"post\" action=\"{{ action | url }}\" \
         data-passkey=\"get\" data-options=\"{{ passkey }}\" hidden></form>";
     assert_eq!(check_page("SignIn", earlier), check("x"));
     assert!(check_page("SignIn", &earlier.replace("{{ passkey }}", "{}")).is_err());
 }
 
-/// Pieces from which pages are made that parsers take for something else than they seem.
-const PIECES: [&str; 74] = [
+/// Fragments of pages that parsers may read differently from their appearance.
+const FRAGMENTS: [&str; 74] = [
     "<form method=get action=/device>",
     "<form>",
     "</form>",
@@ -362,10 +362,10 @@ const PIECES: [&str; 74] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
-    /// Whatever a view writes, browsers find nothing in the page that pages must not have, and nothing more would go.
+    /// Whatever a view writes, browsers find no forbidden content in the page, and a second reduction removes nothing.
     #[test]
-    fn a_view_never_shows_what_pages_must_not_have(pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..24)) {
-        let written = pieces.concat();
+    fn a_view_never_shows_forbidden_content(fragments in proptest::collection::vec(proptest::sample::select(&FRAGMENTS[..]), 0..24)) {
+        let written = fragments.concat();
         let source = format!("{{% if true %}}{written}{{% endif %}}{{{{ odd }}}}");
         prop_assert!(check(&source).is_ok(), "{}", source);
         let (views, failures) = Views::new(Language::English, [("SignIn".to_owned(), source)]);

@@ -1,4 +1,4 @@
-//! A page as the tree that browsers make of it, within bounds: a parser's work can be the square of what it reads.
+//! A page as the tree that browsers build, within bounds: a parser's work can be the square of its input.
 
 use std::{borrow::Cow, cell::RefCell, rc::Rc};
 
@@ -15,16 +15,16 @@ pub const DEEPEST: usize = 200;
 const MOST_NODES: usize = 50_000;
 /// The most comparisons of attributes, each with the others of its tag.
 const MOST_COMPARISONS: usize = 32_000_000;
-/// How many bytes are parsed before the bounds are looked at again.
-const PIECE: usize = 512;
+/// How many bytes are parsed between checks of the bounds.
+const CHUNK: usize = 512;
 
-/// What a node is.
+/// The content of a node.
 pub enum Content {
     /// An element.
     Element(Rc<QualName>, Vec<Attribute>),
     /// Text.
     Text(String),
-    /// The document, or what no page needs.
+    /// The document, or an irrelevant node.
     Other,
 }
 
@@ -43,7 +43,7 @@ struct Node {
 pub struct Tree(Vec<Node>);
 
 impl Tree {
-    /// What the node at a position is.
+    /// The content of the node at a position.
     pub fn content(&self, at: usize) -> &Content {
         self.0.get(at).map_or(&Content::Other, |node| &node.content)
     }
@@ -60,11 +60,11 @@ pub fn parse(page: &str) -> Option<Tree> {
     let mut parser = parse_document(Builder::new(), ParseOpts::default());
     let (mut rest, mut apart, mut comparisons) = (page, 0, 0_usize);
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
-        parser.process(StrTendril::from(piece));
+        let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK));
+        parser.process(StrTendril::from(chunk));
         let state = &parser.tokenizer.sink.sink;
-        // nothing tells how many attributes an open tag has: at most as many as there are signs between them
-        let signs = piece.bytes().filter(|byte| byte.is_ascii_whitespace() || b"/\"'".contains(byte)).count();
+        // the number of attributes of an open tag is unknown: at most the number of separators in it
+        let signs = chunk.bytes().filter(|byte| byte.is_ascii_whitespace() || b"/\"'".contains(byte)).count();
         apart = if state.has_grown() { signs } else { apart + signs };
         comparisons += signs * apart;
         if state.is_too_large() || comparisons > MOST_COMPARISONS {
@@ -75,14 +75,14 @@ pub fn parse(page: &str) -> Option<Tree> {
     Some(Tree(parser.finish()))
 }
 
-/// A node as the parser knows it.
+/// A node, as the parser refers to it.
 #[derive(Clone)]
 struct Handle {
     at: usize,
     name: Rc<QualName>,
 }
 
-/// What the parser builds.
+/// The sink of the parser.
 struct Builder {
     nodes: RefCell<Vec<Node>>,
     seen: RefCell<usize>,
@@ -104,7 +104,7 @@ impl Builder {
         builder
     }
 
-    /// Whether the tree changed since this was asked last.
+    /// Whether the tree changed since the last call.
     fn has_grown(&self) -> bool {
         let changes = *self.changes.borrow();
         self.seen.replace(changes) != changes
@@ -145,7 +145,7 @@ impl Builder {
         }
     }
 
-    /// Puts a node below a parent: before a sibling, or last.
+    /// Inserts a node below a parent: before a sibling, or last.
     fn put(&self, at: usize, parent: usize, before: Option<usize>) {
         self.detach(at);
         *self.changes.borrow_mut() += 1;
@@ -166,18 +166,18 @@ impl Builder {
         });
     }
 
-    /// Puts a node, or text, which joins the text before it.
+    /// Inserts a node, or text, which joins the text before it.
     fn add(&self, child: NodeOrText<Handle>, parent: usize, before: Option<usize>) {
         let text = match child {
             NodeOrText::AppendNode(node) => return self.put(node.at, parent, before),
             NodeOrText::AppendText(text) => text,
         };
-        let beside = match before {
+        let neighbour = match before {
             Some(before) => self.with(before, |node| node.previous),
             None => self.with(parent, |node| node.last),
         };
-        let joined = beside.is_some_and(|beside| {
-            self.with(beside, |node| match &mut node.content {
+        let joined = neighbour.is_some_and(|neighbour| {
+            self.with(neighbour, |node| match &mut node.content {
                 Content::Text(known) => {
                     known.push_str(&text);
                     true
@@ -244,7 +244,7 @@ impl TreeSink for Builder {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// What is in a template is no part of the page: it hangs nowhere, and nests all the same.
+    /// The content of a template is no part of the page: it has no parent, and its nesting counts all the same.
     fn get_template_contents(&self, target: &Handle) -> Handle {
         let contents = self.handle(Content::Other);
         let depth = self.with(target.at, |node| node.depth) + 1;

@@ -1,4 +1,4 @@
-//! Which texts fit which form.
+//! Valid and invalid texts of each form.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn flags_in_any_case() {
 }
 
 #[test]
-fn what_mail_needs() {
+fn mail_options_accept_valid_text_only() {
     for (form, good, wrong) in [
         (
             Form::Sender,
@@ -72,7 +72,7 @@ fn what_mail_needs() {
 }
 
 #[test]
-fn what_passkeys_and_providers_need() {
+fn passkey_and_provider_options_accept_valid_text_only() {
     let model = "8446ccb9-ab1d-b374-750b-2367ff6f3a1f";
     let plain = model.replace('-', "");
     for (form, good, wrong) in [
@@ -188,7 +188,7 @@ fn colours_addresses_and_links() {
 
 proptest! {
     #[test]
-    fn no_text_breaks_it(text in ".{0,40}") {
+    fn no_text_panics(text in ".{0,40}") {
         let _ = (span(&text), links(&text));
     }
 
@@ -200,7 +200,7 @@ proptest! {
 }
 
 #[test]
-fn what_providers_and_authenticators_are_told() {
+fn scopes_resources_and_names_accept_valid_text_only() {
     let long = "x".repeat(201);
     for (form, good, wrong) in [
         (

@@ -1,4 +1,4 @@
-//! What came of a turn, noted in one transaction.
+//! Records the results of a poll in one transaction.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,41 +17,41 @@ use chancery_webhook::{
 use serde_json::json;
 
 use super::{
-    Deliveries, Outcome, Target,
-    flight::{Flown, Pace},
-    turn::{Advance, Plan, count_failures},
+    Deliveries, DeliveryResult, Target,
+    in_flight::{Completed, Pace},
+    poll::{Plan, ReaderCursor, count_failures},
 };
 
-/// How often what was delivered is noted, in ms: after a crash, so much comes again.
+/// How often deliveries are recorded, in ms: after a crash, this much is sent again.
 const NOTED: i64 = 1_000;
-/// The user store whose mail server sends what belongs to no other.
+/// The user store whose mail server sends notices of subscriptions without a user store.
 const FIRST_STORE: &str = "default";
-/// The status of a receiver that wants no more.
+/// The status of a receiver that is gone.
 const GONE: u16 = 410;
 
-/// What was delivered at the first try, and is not noted yet.
+/// Deliveries at the first try that are not recorded yet.
 #[derive(Default)]
 pub struct Progress {
-    /// How far the readers have come.
-    pub places: Vec<Advance>,
-    /// Where they are, noted or not.
+    /// The cursors of the readers.
+    pub cursors: Vec<ReaderCursor>,
+    /// Their current cursors, recorded or not.
     pub reached: Vec<EventCursor>,
-    /// The ends of their trails, which they follow; none where those of many trails are kept.
+    /// The tails of their trails, which they follow; none where those of many trails are read.
     pub tails: HashMap<i64, Option<Arc<Tail>>>,
-    /// How many requests are under way at once.
+    /// The concurrency of requests.
     pub pace: Pace,
     delivered: Option<Attempt>,
     noted_on: i64,
 }
 
-/// What came of a turn.
+/// The results of a poll.
 struct Settled {
     target: Target,
-    places: Vec<Advance>,
+    cursors: Vec<ReaderCursor>,
     gaps: Vec<(Waiting, EventCursor, EventCursor)>,
-    /// What was tried for the first time and failed, or waits behind that, in the order of events.
-    kept: Vec<(Waiting, Timestamp)>,
-    /// What waited and was tried.
+    /// First tries that failed, and the deliveries that wait for them, in the order of events.
+    pending: Vec<(Waiting, Timestamp)>,
+    /// Waiting deliveries that were tried.
     tried: Vec<(Waiting, WebhookOutcome)>,
     attempts: Vec<Attempt>,
     health: Health,
@@ -61,31 +61,31 @@ struct Settled {
 /// Why a subscription is disabled.
 #[derive(Clone, Copy)]
 enum End {
-    /// The receiver wants no more.
+    /// The receiver is gone.
     Gone,
     /// Nothing could be delivered since then.
     Failing(Timestamp),
 }
 
 impl Deliveries {
-    /// Notes what came of a turn; whether the subscription is disabled. What succeeded alone is noted once a second.
+    /// Records the results of a poll; returns whether the subscription is disabled. First-try deliveries alone are recorded once a second.
     pub(super) async fn settle(
         &self,
         target: Target,
         plan: Plan,
-        flown: (Flown, Flown),
+        completed: (Completed, Completed),
         progress: &mut Progress,
-    ) -> Outcome<bool> {
+    ) -> DeliveryResult<bool> {
         let now = (self.now)();
         let was = plan.health;
-        let mut settled = Settled::of(target, plan, flown, (progress, now));
+        let mut settled = Settled::of(target, plan, completed, (progress, now));
         let is_news = settled.health != was || !settled.is_progress_alone();
         // a clock that was set back is no reason to wait
         let is_noted = (0..NOTED).contains(&(now.0 - progress.noted_on)) && !self.is_stopping();
-        if !is_news && (progress.places.is_empty() || is_noted) {
+        if !is_news && (progress.cursors.is_empty() || is_noted) {
             return Ok(false);
         }
-        settled.places = std::mem::take(&mut progress.places);
+        settled.cursors = std::mem::take(&mut progress.cursors);
         settled.attempts.extend(progress.delivered.take());
         let (app, disables) = (Arc::clone(&self.app.context), settled.end.is_some());
         let noting =
@@ -100,7 +100,7 @@ impl Settled {
     fn of(
         target: Target,
         plan: Plan,
-        (due, new): (Flown, Flown),
+        (due, new): (Completed, Completed),
         (progress, now): (&mut Progress, Timestamp),
     ) -> Self {
         progress.advance(&plan, new.upto);
@@ -115,9 +115,9 @@ impl Settled {
         let failing = health.failing_since.filter(|since| now.0 - since.0 > DISABLED_AFTER).map(End::Failing);
         let mut settled = Self {
             target,
-            places: Vec::new(),
+            cursors: Vec::new(),
             gaps: plan.gaps,
-            kept: Vec::new(),
+            pending: Vec::new(),
             tried: Vec::new(),
             attempts: Vec::new(),
             health,
@@ -133,22 +133,23 @@ impl Settled {
         settled
     }
 
-    fn take_new(&mut self, items: &[Waiting], flown: Flown, progress: &mut Progress, now: Timestamp) {
-        let mut kept: Vec<(usize, Timestamp)> = flown.behind.into_iter().map(|index| (index, now)).collect();
-        for (index, outcome) in flown.tried {
+    fn take_new(&mut self, items: &[Waiting], completed: Completed, progress: &mut Progress, now: Timestamp) {
+        let mut pending: Vec<(usize, Timestamp)> =
+            completed.behind.into_iter().map(|index| (index, now)).collect();
+        for (index, outcome) in completed.tried {
             let Some(item) = items.get(index) else { continue };
-            let made = attempt(item, &outcome);
+            let new_attempt = attempt(item, &outcome);
             if outcome.is_delivered() {
-                progress.count(made);
+                progress.count(new_attempt);
                 continue;
             }
-            self.attempts.push(made);
-            kept.push((index, due_after(1, &outcome, now).unwrap_or(now)));
+            self.attempts.push(new_attempt);
+            pending.push((index, due_after(1, &outcome, now).unwrap_or(now)));
         }
-        // of a subject, what failed is before what waits behind it
-        kept.sort_unstable_by_key(|(index, _)| *index);
+        // of a subject, the failed delivery precedes those that wait for it
+        pending.sort_unstable_by_key(|(index, _)| *index);
         let failed: Vec<String> = self.attempts.iter().map(|attempt| attempt.event.clone()).collect();
-        self.kept = kept
+        self.pending = pending
             .into_iter()
             .filter_map(|(index, due)| {
                 let item = items.get(index)?;
@@ -158,22 +159,22 @@ impl Settled {
             .collect();
     }
 
-    /// Whether nothing came of the turn but events that were delivered at the first try.
+    /// Whether the poll brought only deliveries at the first try.
     const fn is_progress_alone(&self) -> bool {
-        self.gaps.is_empty() && self.kept.is_empty() && self.tried.is_empty() && self.end.is_none()
+        self.gaps.is_empty() && self.pending.is_empty() && self.tried.is_empty() && self.end.is_none()
     }
 
-    fn note(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, now: Timestamp) -> Outcome<()> {
+    fn note(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, now: Timestamp) -> DeliveryResult<()> {
         let id = self.target.id;
-        for place in self.places.iter().filter(|place| place.noted != place.reached) {
-            state::advance(tx, id, place.noted, place.reached)?;
+        for cursor in self.cursors.iter().filter(|cursor| cursor.noted != cursor.reached) {
+            state::advance(tx, id, cursor.noted, cursor.reached)?;
         }
         for (gap, noted, next) in &self.gaps {
             state::advance(tx, id, *noted, *next)?;
-            state::keep(tx, id, gap, now)?;
+            state::insert_delivery(tx, id, gap, now)?;
         }
-        for (waiting, due_on) in &self.kept {
-            state::keep(tx, id, waiting, *due_on)?;
+        for (waiting, due_on) in &self.pending {
+            state::insert_delivery(tx, id, waiting, *due_on)?;
         }
         for (item, outcome) in &self.tried {
             let tries = item.tries + 1;
@@ -190,8 +191,13 @@ impl Settled {
         self.end.map_or(Ok(()), |end| self.disable(app, tx, (end, now)))
     }
 
-    /// Sends nothing any more, and tells the contact.
-    fn disable(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, (end, now): (End, Timestamp)) -> Outcome<()> {
+    /// Disables the subscription, and notifies its contact.
+    fn disable(
+        &self,
+        app: &Arc<AppContext>,
+        tx: &mut Tx<'_>,
+        (end, now): (End, Timestamp),
+    ) -> DeliveryResult<()> {
         let Some(context) = self.target.context(app, tx, now)? else { return Ok(()) };
         let (shape, id) = (self.target.shape(), self.target.id);
         let row = load(&context, tx, shape, None, id.into())?;
@@ -210,7 +216,12 @@ impl Settled {
     }
 
     /// The context of the store whose mail server is used: its own, or for the configuration that of the first store.
-    fn mailing(&self, app: &Arc<AppContext>, tx: &mut Tx<'_>, now: Timestamp) -> Outcome<Option<Context>> {
+    fn mailing(
+        &self,
+        app: &Arc<AppContext>,
+        tx: &mut Tx<'_>,
+        now: Timestamp,
+    ) -> DeliveryResult<Option<Context>> {
         let store = self.target.store.map_or_else(|| FIRST_STORE.to_owned(), |(_, id)| id.to_string());
         let store = load_store_context(tx, &store)?;
         Ok(store.map(|store| Context::of_server(app, Scope::Store(store.scope), now)))
@@ -218,7 +229,7 @@ impl Settled {
 }
 
 impl Progress {
-    /// Moves the readers on behind what was tried or held back: the first `upto` of what was read.
+    /// Advances the readers past the deliveries that were tried or held back: the first `upto` of the new ones.
     fn advance(&mut self, plan: &Plan, upto: usize) {
         let mut before = 0;
         self.reached.clear();
@@ -227,22 +238,25 @@ impl Progress {
             let reached = match plan.new.get((before + handled).wrapping_sub(1)).filter(|_| handled > 0) {
                 _ if handled == reading.count => reading.end,
                 Some(last) => last.at,
-                None => reading.place.reached,
+                None => reading.cursor.reached,
             };
             before += reading.count;
             self.reached.push(reached);
-            self.places.retain(|place| place.noted.trail != reached.trail);
-            if reached != reading.place.noted {
-                self.places.push(Advance { noted: reading.place.noted, reached });
+            self.cursors.retain(|cursor| cursor.noted.trail != reached.trail);
+            if reached != reading.cursor.noted {
+                self.cursors.push(ReaderCursor { noted: reading.cursor.noted, reached });
             }
         }
     }
 
-    /// Counts an event that was delivered.
-    fn count(&mut self, made: Attempt) {
+    /// Counts a delivered event.
+    fn count(&mut self, attempt: Attempt) {
         let (count, duration) = self.delivered.as_ref().map_or((0, 0), |all| (all.count, all.duration));
-        self.delivered =
-            Some(Attempt { count: count + made.count, duration: duration.max(made.duration), ..made });
+        self.delivered = Some(Attempt {
+            count: count + attempt.count,
+            duration: duration.max(attempt.duration),
+            ..attempt
+        });
     }
 }
 
@@ -258,10 +272,10 @@ fn attempt(item: &Waiting, outcome: &WebhookOutcome) -> Attempt {
     }
 }
 
-/// When a delivery is tried again after so many tries; none where it is given up. A receiver can ask for later tries, and not
-/// for sooner ones: all of them would be over before it is there again.
+/// When a delivery is retried after so many tries; none where it is dropped. A receiver can request later tries, but
+/// not sooner ones: all of them would be over before it is back.
 fn due_after(tries: i64, outcome: &WebhookOutcome, now: Timestamp) -> Option<Timestamp> {
     let rest = rest_after(tries, u16::from_le_bytes(random()))?;
-    let asked = outcome.retry_after.map(|seconds| seconds * 1000);
-    Some(Timestamp(now.0 + asked.unwrap_or(0).max(rest)))
+    let requested = outcome.retry_after.map(|seconds| seconds * 1000);
+    Some(Timestamp(now.0 + requested.unwrap_or(0).max(rest)))
 }

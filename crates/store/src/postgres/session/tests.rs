@@ -1,4 +1,4 @@
-//! Which statements a session keeps, and how long it waits.
+//! The cached statements of a session, and its timeouts.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::{
     Error, Mode,
     postgres::{
         opening::SETTINGS,
-        servers::{OPENING, Servers},
+        servers::{CONNECT_TIMEOUT, Servers},
     },
 };
 
@@ -20,30 +20,30 @@ fn servers() -> Servers {
 #[test]
 fn the_least_recently_used_statement_is_evicted() {
     let servers = servers();
-    let mut session = servers.open(OPENING).unwrap();
-    let mut ask = |text: &str| {
-        let mut found = 0;
+    let mut session = servers.open(CONNECT_TIMEOUT).unwrap();
+    let mut query = |text: &str| {
+        let mut value = 0;
         let read = session.query_all(&[(text, &[])], &mut |_, row| {
-            found = row.int(0)?;
+            value = row.int(0)?;
             Ok(())
         });
         read.unwrap();
-        found
+        value
     };
     let count = "SELECT count(*) FROM pg_prepared_statements";
     let first = "SELECT (extract(epoch FROM prepare_time) * 1000000)::bigint FROM pg_prepared_statements \
                  ORDER BY prepare_time LIMIT 1";
-    let began = ask(first);
+    let began = query(first);
     for number in 0..2 * STATEMENTS.get() {
-        ask(&format!("SELECT {number}::bigint"));
-        assert_eq!(ask(first), began, "after {number} others it is the same");
+        query(&format!("SELECT {number}::bigint"));
+        assert_eq!(query(first), began, "after {number} others it is the same");
     }
-    assert_eq!(ask(count), i64::try_from(STATEMENTS.get()).unwrap());
+    assert_eq!(query(count), i64::try_from(STATEMENTS.get()).unwrap());
 }
 
 /// Section 2: an exchange may take as long as a statement and 5 seconds more.
 #[test]
-fn an_exchange_outlasts_a_statement() {
+fn the_exchange_timeout_exceeds_the_statement_timeout() {
     let rest = SETTINGS.split("statement_timeout = ").nth(1).unwrap();
     let statement = rest.split(';').next().unwrap().parse().unwrap();
     assert_eq!(EXCHANGE, Duration::from_millis(statement) + Duration::from_secs(5));
@@ -54,14 +54,14 @@ fn an_exchange_outlasts_a_statement() {
 fn an_exchange_times_out() {
     let servers = servers();
     let sleep = "SELECT 1 FROM pg_sleep(10)";
-    let mut session = servers.open(OPENING).unwrap();
+    let mut session = servers.open(CONNECT_TIMEOUT).unwrap();
     assert_eq!(session.patience, EXCHANGE);
     session.patience = Duration::from_millis(50);
     let Err(Error::Unavailable(why)) = session.query_all(&[(sleep, &[])], &mut |_, _| Ok(())) else {
         panic!("it is not waited for")
     };
     assert!(why.contains("did not answer in time") && session.is_closed(Mode::Write), "{why}");
-    let mut session = servers.open(OPENING).unwrap();
+    let mut session = servers.open(CONNECT_TIMEOUT).unwrap();
     session.begin(Mode::Long, false);
     session.queue(sleep, Vec::new()).unwrap();
     session.patience = Duration::from_millis(50);

@@ -1,6 +1,6 @@
-//! Certificates: what each signs or opens, and who takes over where it ends.
+//! The page of a certificate: its purpose, and its successor.
 
-mod keep;
+mod sealed_upload;
 mod upload;
 
 use chancery_management::cert_store::CERT_STORE;
@@ -17,20 +17,20 @@ use crate::shell::{
     visit::Visit,
 };
 
-pub use self::upload::{ask, run};
+pub use self::upload::{run, show_form};
 
-/// The most certificates that are looked at for one that takes over.
+/// Maximum number of certificates that are searched for a successor.
 const MOST: &str = "200";
-/// The types by which this server signs.
+/// The types of certificates with which this server signs.
 const SIGNING: [&str; 3] = ["Default", "OidcTokenSigning", "AuditTrailSigning"];
 
-/// Until when a certificate is valid.
+/// The end of validity.
 fn end(row: &Value) -> Option<Timestamp> {
     row["validTo"].as_str().and_then(parse_timestamp)
 }
 
-/// The certificates that take a signing certificate's place, the first first: what says so of a row.
-fn takers(row: &Value) -> Vec<Vec<(&'static str, Value)>> {
+/// The possible successors of a signing certificate, by precedence: conditions on a row.
+fn successors(row: &Value) -> Vec<Vec<(&'static str, Value)>> {
     let of = |kind: &str| ("certType", json!(kind));
     let default = vec![of("Default")];
     match row["certType"].as_str() {
@@ -50,7 +50,7 @@ fn takers(row: &Value) -> Vec<Vec<(&'static str, Value)>> {
     }
 }
 
-/// The certificates that outlive this one and can do what it does, the longest valid first.
+/// The certificates with the same purpose that are valid longer, the longest first.
 async fn outliving(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -58,7 +58,7 @@ async fn outliving(
 ) -> Result<Vec<Value>, Problem> {
     let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
     let outlive = format!("validTo gt {}", json!(plain(&row["validTo"])));
-    // others' signatures are verified without a private key
+    // signatures of others are verified without a private key
     let filter = match row["certType"].as_str() {
         Some(kind @ "AdfsOAuthTokenSigning") => format!("{outlive} and certType eq {}", json!(kind)),
         _ => format!("{outlive} and certificateHasPrivateKey eq true"),
@@ -67,14 +67,11 @@ async fn outliving(
     let query =
         [("filter", filter.as_str()), ("count", MOST), ("sortBy", "validTo"), ("sortOrder", "descending")];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let found = visit.perform(input).await?.json();
-    Ok(found.as_array().cloned().unwrap_or_default())
+    let rows = visit.perform(input).await?.json();
+    Ok(rows.as_array().cloned().unwrap_or_default())
 }
 
-/// The cards of a certificate: what it does now, and what is when it ends.
-///
-/// # Errors
-/// The operation's own.
+/// The cards of a certificate: its present use, and what happens when it expires.
 pub async fn cards(visit: &Visit<'_>, Item { resource, row, .. }: Item<'_>) -> Result<Vec<Card>, Problem> {
     let words = visit.words;
     let kind = plain(&row["certType"]);
@@ -103,7 +100,7 @@ pub async fn cards(visit: &Visit<'_>, Item { resource, row, .. }: Item<'_>) -> R
     Ok(vec![Card { title, kind: "checks", lines, ..Card::default() }])
 }
 
-/// What a certificate that signs does now, and who signs after it.
+/// The present use of a signing certificate, and its successor.
 fn signing(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -113,10 +110,10 @@ fn signing(
     let fits = |taker: &[(&str, Value)], other: &Value| {
         taker.iter().all(|(wire, value)| other.get(wire) == Some(value)) && other["id"] != row["id"]
     };
-    let levels = takers(row);
+    let levels = successors(row);
     let takes_over = |level: &Vec<(&str, Value)>| outliving.iter().find(|other| fits(level, other));
     let link = |other: &Value| format!("{}/{}", visit.address(resource), encoded(&plain(&other["id"])));
-    // of several of one level the one that is valid longest signs
+    // of several with the same precedence, the one that is valid longest signs
     if let Some(other) = levels.first().and_then(takes_over) {
         let text = format!("{} {}", title_of(resource, other), words.page("cert_signs_already"));
         return vec![line("good", &text, "", Some(&link(other)))];
@@ -133,12 +130,12 @@ fn signing(
     vec![does, after]
 }
 
-/// The identity providers that work with a certificate.
+/// The identity providers that use a certificate.
 fn providers(row: &Value) -> &[Value] {
     row["idpInstances"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Who has another certificate of the same type for when one that opens or verifies ends, and who is cut off.
+/// The successor of a certificate that decrypts or verifies, and the identity providers without one.
 fn taken_over(
     visit: &Visit<'_>,
     resource: &'static Resource,

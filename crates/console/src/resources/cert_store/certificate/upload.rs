@@ -1,4 +1,4 @@
-//! A new certificate: the file is read first, and kept when its reader has seen what is in it.
+//! Upload of a certificate: the contents of the file are shown before it is stored.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_management::subscription::SUBSCRIPTION;
@@ -8,7 +8,7 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::{SIGNING, certificates, end, keep};
+use super::{SIGNING, certificates, end, sealed_upload};
 use crate::{
     pages::form::{error_at, errors, fresh_key, is_of_form},
     shell::{
@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// The fields that are typed beside the file.
+/// The fields besides the file.
 const TYPED: [&str; 6] =
     ["name", "certType", "applyToTenantId", "applyToSubscriptionId", "subscriptionId", "description"];
-/// What is shown of a file that was read.
+/// The fields that are shown of an uploaded file.
 const READ: [&str; 7] =
     ["subject", "issuer", "validFrom", "validTo", "serialNumber", "thumbprint", "certificateHasPrivateKey"];
 
@@ -35,11 +35,11 @@ fn field(resource: &Resource, wire: &str) -> Option<&'static Field> {
     resource.shape.fields.iter().find(|field| field.wire() == wire)
 }
 
-/// The form for a file.
+/// Shows the upload form.
 ///
 /// # Errors
-/// The person may not keep certificates.
-pub fn ask(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+/// The user may not store certificates.
+pub fn show_form(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let resource = certificates()?;
     operation(visit, resource)?;
     visit.fresh()?;
@@ -60,7 +60,7 @@ fn form(
         let search = search.map(|name| format!("/console/find?in={name}"));
         let is_required = matches!(field.wire(), "name" | "certType");
         FormField { field, row: values, is_fixed: false, is_required, error: &error, href: None, search }
-            .told(words)
+            .render(words)
     });
     let typed: Vec<Value> = typed.collect();
     let address = visit.address(resource);
@@ -73,7 +73,7 @@ fn form(
         back: json!({ "href": address, "label": label(visit, resource) }),
         heading,
         icon: Some(resource.presentation.icon),
-        errors: of_file(errors(visit, problem)),
+        errors: with_file_links(errors(visit, problem)),
         sections,
         bar: Some(
             json!({ "save": words.page("cert_read"), "cancel": { "href": address, "label": words.page("cancel") }, "review": false }),
@@ -84,7 +84,7 @@ fn form(
     visit.page(problem.map_or(200, Problem::status), "certificate.html", &content.heading, &json!(content))
 }
 
-/// The file, its key and its password: what holds a secret is not filled in again.
+/// The file, its key and its password: fields with secrets are not prefilled.
 fn file_fields(visit: &Visit<'_>, problem: Option<&Problem>) -> Vec<Value> {
     let words = visit.words;
     let text = one(&visit.form, "data").unwrap_or_default();
@@ -95,7 +95,7 @@ fn file_fields(visit: &Visit<'_>, problem: Option<&Problem>) -> Vec<Value> {
     });
     let key = json!({ "hint": words.page("cert_key_hint") });
     let of = |wire: &str, control: &str| Value::Object(asked(wire, &words.field(wire), control));
-    // without script there is only the text area
+    // without scripts there is only the text area
     let choice = Value::Object(asked("file", words.page("cert_choose"), "filler"));
     let choice = with(choice, json!({ "value": "f-data" }));
     vec![
@@ -106,8 +106,8 @@ fn file_fields(visit: &Visit<'_>, problem: Option<&Problem>) -> Vec<Value> {
     ]
 }
 
-/// What is wrong with the file is told at the field that it was pasted into.
-fn of_file(errors: Vec<Value>) -> Vec<Value> {
+/// Errors of the file link to the field that it was pasted into.
+fn with_file_links(errors: Vec<Value>) -> Vec<Value> {
     let at = |error: Value| match error.get("href").and_then(Value::as_str) {
         Some("#f-certificateInput" | "#f-certificate") => with(error, json!({ "href": "#f-data" })),
         _ => error,
@@ -115,15 +115,15 @@ fn of_file(errors: Vec<Value>) -> Vec<Value> {
     errors.into_iter().map(at).collect()
 }
 
-/// Reads a file, or keeps one that was read.
+/// Reads an uploaded file, or stores a confirmed one.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let resource = certificates()?;
     let op = operation(visit, resource)?;
     if one(&visit.form, "sealed").is_some() {
-        return kept(visit, resource, op).await;
+        return save_sealed(visit, resource, op).await;
     }
     let typed = Value::Object(filled(TYPED.iter().filter_map(|wire| field(resource, wire)), &visit.form));
     let body = with(typed.clone(), json!({ "certificateInput": file(visit) }));
@@ -131,13 +131,13 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     input.body = Some(body.clone());
     input.dry_run = true;
     match visit.perform(input).await {
-        Ok(output) => shown(visit, resource, (&output.json(), body)),
+        Ok(output) => review_page(visit, resource, (&output.json(), body)),
         Err(problem) if is_of_form(&problem) => form(visit, resource, &typed, Some(&problem)),
         Err(problem) => Err(problem),
     }
 }
 
-/// The upload that the form sent.
+/// The submitted upload.
 fn file(visit: &Visit<'_>) -> Value {
     let sent = |name: &str| one(&visit.form, name).map(str::trim).filter(|text| !text.is_empty());
     let data = sent("data").unwrap_or_default();
@@ -150,7 +150,7 @@ fn file(visit: &Visit<'_>) -> Value {
     Value::Object(upload)
 }
 
-/// How a pasted file is written: PEM is text; a certificate begins with a sequence in its sequence, PKCS #12 with a number.
+/// The format of a pasted file: PEM is text; a certificate starts with a sequence in a sequence, PKCS #12 with a number.
 fn format_of(data: &str) -> &'static str {
     if data.contains("-----BEGIN ") {
         return "Pem";
@@ -162,8 +162,8 @@ fn format_of(data: &str) -> &'static str {
     if file.get(inside) == Some(&0x30) { "Der" } else { "Pkcs12" }
 }
 
-/// What is in a file, before it is kept.
-fn shown(
+/// Shows the contents of a file before it is stored.
+fn review_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (read, body): (&Value, Value),
@@ -184,7 +184,7 @@ fn shown(
     let here = format!("{}/new", visit.address(resource));
     let heading = words.page("cert_read_title");
     let hidden = [
-        json!({ "name": "sealed", "value": keep::seal(visit, body) }),
+        json!({ "name": "sealed", "value": sealed_upload::seal(visit, body) }),
         json!({ "name": "key", "value": fresh_key() }),
     ];
     let content = json!({
@@ -195,19 +195,19 @@ fn shown(
     visit.page(200, "review.html", heading, &content)
 }
 
-/// Keeps a file that was read in this session, some minutes ago at most.
-async fn kept(
+/// Stores a file that was uploaded in this session, some minutes ago at most.
+async fn save_sealed(
     visit: &Visit<'_>,
     resource: &'static Resource,
     op: &'static Op,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let body = keep::open(visit);
+    let body = sealed_upload::open(visit);
     let body = body.ok_or_else(|| Problem::conflict(visit.words.page("cert_too_late")))?;
     let mut input = Input::of(op, Vec::new());
     input.body = Some(body);
     input.key = one(&visit.form, "key").map(str::to_owned);
-    let made = visit.perform(input).await?.json();
-    let key = key_of(resource, &made);
+    let created = visit.perform(input).await?.json();
+    let key = key_of(resource, &created);
     Ok(done(&format!("{}/{}", visit.address(resource), encoded(&key)), "created"))
 }
 
@@ -218,7 +218,7 @@ mod tests {
     use super::format_of;
 
     #[test]
-    fn a_file_shows_how_it_is_written() {
+    fn the_format_of_a_certificate_file_is_detected() {
         assert_eq!(format_of("-----BEGIN CERTIFICATE-----"), "Pem");
         assert_eq!(format_of("\u{feff}-----BEGIN CERTIFICATE-----"), "Pem");
         assert_eq!(format_of("Bag Attributes\n-----BEGIN CERTIFICATE-----"), "Pem");

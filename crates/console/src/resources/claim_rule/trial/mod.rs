@@ -1,4 +1,4 @@
-//! Trying claim rules: what becomes of a sample of claims, step by step, and what a rule that is not saved would change.
+//! Evaluation of claim rules: the steps that sample claims pass, and the effect of an unsaved rule.
 
 mod draft;
 mod path;
@@ -29,8 +29,8 @@ use crate::{
     },
 };
 
-/// For whom rules are tried: the member, and the resource that it names.
-static FOR_WHOM: [(&str, &Shape); 3] =
+/// The targets of an evaluation: the member, and the resource that it refers to.
+static TARGETS: [(&str, &Shape); 3] =
     [("clientAppId", &CLIENT_APP), ("tenantId", &TENANT), ("idpInstanceId", &IDP_INSTANCE)];
 
 fn rules() -> Result<&'static Resource, Problem> {
@@ -41,39 +41,39 @@ fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
     visit.need(operation!("EvaluateClaimRules"))
 }
 
-/// Shows the form, with a sample that is made up.
+/// Shows the form, with example claims.
 ///
 /// # Errors
-/// The person may not try rules.
+/// The user may not evaluate rules.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     operation(visit)?;
     let draft = Draft::of(visit, rules()?).await?;
-    shown(visit, (draft.as_ref(), sample::MADE_UP), (Vec::new(), Vec::new()), None).await
+    page(visit, (draft.as_ref(), sample::EXAMPLE), (Vec::new(), Vec::new()), None).await
 }
 
-/// Tries the rules.
+/// Evaluates the rules.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let op = operation(visit)?;
     let draft = Draft::of(visit, rules()?).await?;
     let text = match one(&visit.form, "person").map(str::trim).filter(|id| !id.is_empty()) {
         Some(id) => sample::of_person(visit, id).await?,
-        None => one(&visit.form, "claims").unwrap_or(sample::MADE_UP).replace("\r\n", "\n"),
+        None => one(&visit.form, "claims").unwrap_or(sample::EXAMPLE).replace("\r\n", "\n"),
     };
     let given = (draft.as_ref(), text.as_str());
     let claims = match sample::read(&text) {
         Ok(claims) => claims,
         Err(key) => {
             let problem = Problem::wrong_at("/claims", visit.words.page(key));
-            return shown(visit, given, (Vec::new(), Vec::new()), Some(&problem)).await;
+            return page(visit, given, (Vec::new(), Vec::new()), Some(&problem)).await;
         }
     };
     let mut body = json!({ "claims": claims, "trace": true });
     if let Some(members) = body.as_object_mut() {
-        for (member, _) in FOR_WHOM {
-            members.extend(whom(visit, member).map(|id| (member.to_owned(), json!(id))));
+        for (member, _) in TARGETS {
+            members.extend(target_id(visit, member).map(|id| (member.to_owned(), json!(id))));
         }
         members.extend(draft.as_ref().map(|draft| ("draft".to_owned(), draft.body())));
     }
@@ -81,24 +81,24 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     input.body = Some(body);
     match visit.perform(input).await {
         Ok(output) => {
-            let told = output.json();
-            let names = Names::of(visit, &told, draft.as_ref()).await?;
-            let rows = path::rows(visit, (&claims, &told), &names);
-            shown(visit, given, (rows, vec![in_order(visit, &told, &names)]), None).await
+            let evaluation = output.json();
+            let names = Names::of(visit, &evaluation, draft.as_ref()).await?;
+            let rows = path::rows(visit, (&claims, &evaluation), &names);
+            page(visit, given, (rows, vec![rules_card(visit, &evaluation, &names)]), None).await
         }
         Err(problem) if is_of_form(&problem) => {
-            shown(visit, given, (Vec::new(), Vec::new()), Some(&of_fields(problem))).await
+            page(visit, given, (Vec::new(), Vec::new()), Some(&of_fields(problem))).await
         }
         Err(problem) => Err(problem),
     }
 }
 
-/// The id of whom rules are tried for.
-fn whom<'a>(visit: &'a Visit<'_>, member: &str) -> Option<&'a str> {
+/// The id of a target.
+fn target_id<'a>(visit: &'a Visit<'_>, member: &str) -> Option<&'a str> {
     one(&visit.form, member).map(str::trim).filter(|id| !id.is_empty())
 }
 
-/// The problem with its places in the page: the draft's fields are fields as the others.
+/// Maps the locations of a problem to the page: fields of the draft are fields of the form.
 fn of_fields(problem: Problem) -> Problem {
     let at = |pointer: &str| pointer.strip_prefix("/draft").unwrap_or(pointer).to_owned();
     let errors = problem.errors.as_slice().iter();
@@ -107,32 +107,32 @@ fn of_fields(problem: Problem) -> Problem {
     if errors.is_empty() { problem } else { Problem::wrong(errors) }
 }
 
-/// The rules that took part, as far as the person may read them.
+/// The evaluated rules, as far as the user may read them.
 struct Names {
     rules: Vec<Value>,
-    /// The id of the draft, and what was typed.
+    /// The id and the values of the draft.
     draft: Option<(String, Value)>,
 }
 
 impl Names {
-    async fn of(visit: &Visit<'_>, told: &Value, draft: Option<&Draft>) -> Result<Self, Problem> {
-        let ids = told["inForce"].as_array().map(Vec::as_slice).unwrap_or_default();
+    async fn of(visit: &Visit<'_>, evaluation: &Value, draft: Option<&Draft>) -> Result<Self, Problem> {
+        let ids = evaluation["inForce"].as_array().map(Vec::as_slice).unwrap_or_default();
         let ids: Vec<String> = ids.iter().map(plain).collect();
         let rules = reference::rows_of(visit, rules()?, &ids).await?;
         Ok(Self { rules, draft: draft.map(|draft| (draft.id().to_owned(), draft.row().clone())) })
     }
 
-    /// The draft, if this is its id.
+    /// The draft, if it has this id.
     fn draft(&self, id: &str) -> Option<&Value> {
         self.draft.as_ref().filter(|(own, _)| own == id).map(|(_, row)| row)
     }
 
-    /// A rule that is saved, if it is the person's to read.
+    /// The stored rule with this id, if the user may read it.
     fn saved(&self, id: &str) -> Option<&Value> {
         self.rules.iter().find(|row| row["id"] == json!(id)).filter(|_| self.draft(id).is_none())
     }
 
-    /// What a rule is called.
+    /// The name of a rule.
     fn name(&self, visit: &Visit<'_>, id: &str) -> String {
         match (self.draft(id), self.saved(id)) {
             (Some(draft), _) => format!("{} ({})", plain(&draft["name"]), visit.words.page("draft")),
@@ -146,9 +146,9 @@ impl Names {
     }
 }
 
-/// The rules that took part, in the order of running.
-fn in_order(visit: &Visit<'_>, told: &Value, names: &Names) -> Card {
-    let ids = told["inForce"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// The evaluated rules, in the order of execution.
+fn rules_card(visit: &Visit<'_>, evaluation: &Value, names: &Names) -> Card {
+    let ids = evaluation["inForce"].as_array().map(Vec::as_slice).unwrap_or_default();
     let lines: Vec<Line> = ids
         .iter()
         .map(|id| {
@@ -177,11 +177,11 @@ fn in_order(visit: &Visit<'_>, told: &Value, names: &Names) -> Card {
     }
 }
 
-/// Fills the page: with the outcome's rows and cards, or what was refused.
-async fn shown(
+/// Renders the page with the results, or with the problem.
+async fn page(
     visit: &Visit<'_>,
     (draft, text): (Option<&Draft>, &str),
-    (rows, aside): (Vec<Value>, Vec<Card>),
+    (rows, sidebar): (Vec<Value>, Vec<Card>),
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -203,7 +203,7 @@ async fn shown(
         "back": { "href": back, "label": label(visit, rules) }, "heading": heading, "about": words.page("try_about"),
         "errors": errors(visit, problem), "cards": [],
         "outcomes": [{ "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": rows }],
-        "aside": aside, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
+        "aside": sidebar, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
         "submit": words.page("try_it"), "save": draft.map(|draft| draft.save(visit, rules)),
     });
     visit.page(problem.map_or(200, Problem::status), "trial.html", heading, &content)
@@ -216,18 +216,18 @@ async fn sample_fields(
 ) -> Result<Vec<Value>, Problem> {
     let words = visit.words;
     let wrong = |wire: &str| json!({ "error": error_at(problem, wire) });
-    let found_in = |name: &str| json!({ "search": format!("/console/find?in={name}") });
+    let search_in = |name: &str| json!({ "search": format!("/console/find?in={name}") });
     let mut fields = Vec::new();
-    for (member, shape) in FOR_WHOM {
-        let id = whom(visit, member).unwrap_or_default();
+    for (member, shape) in TARGETS {
+        let id = target_id(visit, member).unwrap_or_default();
         let field = Value::Object(asked(member, &words.field(member), "reference"));
-        let what = json!({ "value": id, "shown": called(visit, shape, id).await?, "is_wide": false });
-        fields.push(with(with(with(field, what), found_in(shape.name)), wrong(member)));
+        let what = json!({ "value": id, "shown": title_by_id(visit, shape, id).await?, "is_wide": false });
+        fields.push(with(with(with(field, what), search_in(shape.name)), wrong(member)));
     }
     if sample::has_people(visit) {
         let field = Value::Object(asked("person", &words.field("person"), "reference"));
         let hint = json!({ "hint": words.page("person_hint"), "is_wide": false });
-        fields.push(with(with(field, found_in(USER.name)), hint));
+        fields.push(with(with(field, search_in(USER.name)), hint));
     }
     let claims = Value::Object(asked("claims", &words.field("claims"), "code"));
     let what = json!({ "value": text, "hint": words.page("claims_hint") });
@@ -235,8 +235,8 @@ async fn sample_fields(
     Ok(fields)
 }
 
-/// What the row of this id is called, as far as the person may list it.
-async fn called(visit: &Visit<'_>, shape: &Shape, id: &str) -> Result<String, Problem> {
+/// The name of the row with this id, as far as the user may list it.
+async fn title_by_id(visit: &Visit<'_>, shape: &Shape, id: &str) -> Result<String, Problem> {
     let resource = directory::of_shape(shape).filter(|_| chancery_record::parse_id(id).is_some());
     let Some(resource) = resource else { return Ok(id.to_owned()) };
     let rows = reference::rows_of(visit, resource, &[id.to_owned()]).await?;

@@ -1,4 +1,4 @@
-//! What became of each claim: the rules that it met, and where it goes.
+//! The path of each claim: the rules that applied to it, and its destination.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// A claim as steps name it.
+/// A claim: type, value and source.
 type Claim = (String, String, String);
 
 fn claim(value: &Value) -> Claim {
@@ -16,15 +16,15 @@ fn claim(value: &Value) -> Claim {
     (plain(&value["type"]), plain(&value["value"]), source.to_owned())
 }
 
-/// What became of one claim.
+/// The path of a claim.
 struct Path<'a> {
     steps: Vec<&'a Value>,
     ends: Vec<Claim>,
 }
 
-/// Follows a claim from this step on: group by group, through what rules made of it.
+/// Follows a claim from this step on, by groups of the same priority, through the claims that rules derive from it.
 fn follow(start: Claim, steps: &[Value]) -> Path<'_> {
-    let (mut told, mut ends) = (Vec::new(), vec![start]);
+    let (mut passed_steps, mut ends) = (Vec::new(), vec![start]);
     for group in steps.chunk_by(|one, next| one["priority"] == next["priority"]) {
         let mut next: Vec<Claim> = Vec::new();
         for end in ends {
@@ -37,18 +37,18 @@ fn follow(start: Claim, steps: &[Value]) -> Path<'_> {
             });
             let forwarded: Vec<Claim> = if own.is_empty() { vec![end] } else { forwarded.collect() };
             next.extend(forwarded);
-            told.extend(own);
+            passed_steps.extend(own);
         }
         next.sort();
         next.dedup();
         ends = next;
     }
-    Path { steps: told, ends }
+    Path { steps: passed_steps, ends }
 }
 
-/// The rows of the outcome: each claim of the sample, and each that a rule added.
-pub fn rows(visit: &Visit<'_>, (claims, told): (&[Value], &Value), names: &Names) -> Vec<Value> {
-    let steps = told["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// The rows of the result: each claim of the sample, and each claim that a rule added.
+pub fn rows(visit: &Visit<'_>, (claims, evaluation): (&[Value], &Value), names: &Names) -> Vec<Value> {
+    let steps = evaluation["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut starts: Vec<Claim> = Vec::new();
     for one in claims.iter().map(claim) {
         if !starts.contains(&one) {
@@ -64,10 +64,10 @@ pub fn rows(visit: &Visit<'_>, (claims, told): (&[Value], &Value), names: &Names
         path.steps.insert(0, step);
         (start, path)
     });
-    given.chain(added).map(|(start, path)| row(visit, &start, &path, (told, names))).collect()
+    given.chain(added).map(|(start, path)| row(visit, &start, &path, (evaluation, names))).collect()
 }
 
-fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, (told, names): (&Value, &Names)) -> Value {
+fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, (evaluation, names): (&Value, &Names)) -> Value {
     let words = visit.words;
     let (claim_type, value, source) = start;
     let sub =
@@ -78,17 +78,17 @@ fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, (told, names): (&Value
         Tag { text: format!("{}: {}", names.name(visit, &id), words.page(&effect)), href: names.href(&id) }
     });
     let steps = Cell { items: steps.collect(), ..Cell::of("tags", "") };
-    let cells = [Cell::of("title", claim_type).with_sub(sub), steps, goes(visit, start, path, told)];
+    let cells = [Cell::of("title", claim_type).with_sub(sub), steps, goes(visit, start, path, evaluation)];
     json!({ "id": "", "href": null, "avatar": null, "cells": cells })
 }
 
-/// Where a claim goes, and as what.
-fn goes(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, told: &Value) -> Cell {
+/// The destination of a claim, and the claims it was changed into.
+fn goes(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, evaluation: &Value) -> Cell {
     let words = visit.words;
-    let out = told["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let found: Vec<(&Claim, &Value)> =
+    let out = evaluation["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let outputs: Vec<(&Claim, &Value)> =
         path.ends.iter().filter_map(|end| Some((end, out.iter().find(|out| claim(out) == *end)?))).collect();
-    let Some((_, first)) = found.first() else {
+    let Some((_, first)) = outputs.first() else {
         return Cell::of("badge", words.page("no_token")).toned("bad");
     };
     if first["destination"] == "None" {
@@ -98,7 +98,7 @@ fn goes(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, told: &Value) -> Cell
     if first["onRequest"] == json!(true) {
         destination = format!("{destination}, {}", words.choice("OnRequest"));
     }
-    let changed: Vec<String> = found
+    let changed: Vec<String> = outputs
         .iter()
         .filter(|(end, _)| *end != start)
         .map(|((claim_type, value, _), _)| format!("{claim_type} = {value}"))
@@ -129,8 +129,8 @@ mod tests {
         let start = super::claim(&one("a"));
         let path = follow(start, &steps);
         assert_eq!(path.ends, [super::claim(&one("c"))]);
-        let told: Vec<&str> = path.steps.iter().map(|step| step["effect"].as_str().unwrap()).collect();
-        assert_eq!(told, ["Passed", "Changed", "Changed", "Dropped"]);
+        let effects: Vec<&str> = path.steps.iter().map(|step| step["effect"].as_str().unwrap()).collect();
+        assert_eq!(effects, ["Passed", "Changed", "Changed", "Dropped"]);
         assert_eq!(follow(super::claim(&one("z")), &steps).ends, [super::claim(&one("z"))]);
     }
 }

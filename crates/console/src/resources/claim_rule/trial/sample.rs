@@ -1,4 +1,4 @@
-//! The claims that rules are tried on: made up, of a person, or pasted.
+//! The claims of an evaluation: an example, those of a person, or pasted ones.
 
 use chancery_record::Field;
 use chancery_resource::Problem;
@@ -15,13 +15,12 @@ use crate::{
     },
 };
 
-/// A sample for who has none.
-pub const MADE_UP: &str = "{\n  \"email\": \"ada@example.com\",\n  \"department\": \"4711\",\n  \"role\": [\"editor\", \"admin\"]\n}";
-/// The most claims of a sample.
+/// Example claims.
+pub const EXAMPLE: &str = "{\n  \"email\": \"ada@example.com\",\n  \"department\": \"4711\",\n  \"role\": [\"editor\", \"admin\"]\n}";
+/// Maximum number of claims.
 const MOST: usize = 200;
 
-/// The claims of a text: an array of claims as the interface takes them, or an object as tokens hold it. The error is
-/// the key of a text.
+/// Parses claims: an array as the API takes it, or an object as in a token. The error is the key of a text.
 pub fn read(text: &str) -> Result<Vec<Value>, &'static str> {
     let claims = match serde_json::from_str(text) {
         Ok(Value::Array(claims)) => claims,
@@ -43,15 +42,15 @@ fn users(visit: &Visit<'_>) -> Option<&'static Resource> {
     directory::of_shape(&USER).filter(|users| visit.may(users.read).is_some())
 }
 
-/// Whether a person's claims can be taken here.
+/// Whether the user may take the claims of a person.
 pub fn has_people(visit: &Visit<'_>) -> bool {
     users(visit).is_some()
 }
 
-/// The claims that say what a person is.
+/// The claims of a person's attributes.
 ///
 /// # Errors
-/// The person may not be read.
+/// The user may not read the person.
 pub async fn of_person(visit: &Visit<'_>, id: &str) -> Result<String, Problem> {
     let users = directory::of_shape(&USER).ok_or_else(nothing_here)?;
     visit.need(users.read)?;
@@ -74,7 +73,7 @@ pub async fn of_person(visit: &Visit<'_>, id: &str) -> Result<String, Problem> {
 mod tests {
     use serde_json::json;
 
-    use super::{MADE_UP, MOST, read};
+    use super::{EXAMPLE, MOST, read};
 
     #[test]
     fn a_sample_is_read_in_both_forms() {
@@ -84,7 +83,7 @@ mod tests {
         assert!(token.contains(&json!({ "type": "address", "value": "{\"x\":1}" })), "{token:?}");
         let claims = read(r#"[{"type": "role", "value": "a", "source": "IdentityProvider"}]"#).unwrap();
         assert_eq!(claims, [json!({ "type": "role", "value": "a", "source": "IdentityProvider" })]);
-        assert_eq!(read(MADE_UP).unwrap().len(), 4);
+        assert_eq!(read(EXAMPLE).unwrap().len(), 4);
         assert_eq!(read("role=a"), Err("sample_is_no_json"));
         assert_eq!(read(&json!({ "role": vec!["a"; MOST + 1] }).to_string()), Err("sample_is_too_long"));
     }

@@ -1,14 +1,14 @@
-//! The view that is edited: where it is, and its text before it is published.
+//! The edited view: its location, and its text before it is published.
 
 use chancery_management::custom_view::CUSTOM_VIEW;
 use chancery_resource::Problem;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use super::USUAL;
+use super::DEFAULT_PAGE;
 use crate::{
     pages::{
-        form::{at, changed_by_form, fresh_key, hidden},
+        form::{at, editable_fields, fresh_key, hidden},
         history,
         item::read,
     },
@@ -19,25 +19,25 @@ use crate::{
     },
 };
 
-/// A view as it was typed, or as it is.
+/// A view with submitted or stored values.
 pub struct Draft {
-    /// The key of the view that it changes; none where it is new.
+    /// The key of the changed view; `None` for a new one.
     pub key: Option<String>,
-    /// Where it is, or is to be.
+    /// Its present or future location.
     pub location: String,
     /// Its text.
     pub content: String,
-    /// What its form holds besides.
+    /// Further hidden fields of its form.
     pub hidden: Vec<Value>,
-    /// Whether it differs from what is kept.
+    /// Whether it differs from the stored view.
     pub is_typed: bool,
 }
 
 impl Draft {
-    /// The view that the address names, or a new one, with what was typed.
+    /// The view in the URL, or a new one, with the submitted values.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The view cannot be read.
     pub async fn of(visit: &Visit<'_>, views: &'static Resource) -> Result<Self, Problem> {
         let typed = one(&visit.form, "content").map(|text| text.replace("\r\n", "\n"));
         let before = match visit.parameter("entry") {
@@ -49,10 +49,10 @@ impl Draft {
             return Self::of_new(visit, typed, before).await;
         };
         let row = read(visit, views, key).await?;
-        let kept = |name: &str| Some(json!({ "name": name, "value": one(&visit.form, name)? }));
-        let kept: Vec<Value> = ["base", "concurrencyToken"].into_iter().filter_map(kept).collect();
-        // a form that was sent says what it began with
-        let hidden = if kept.is_empty() { hidden(changed_by_form(views), &row) } else { kept };
+        let sent = |name: &str| Some(json!({ "name": name, "value": one(&visit.form, name)? }));
+        let sent: Vec<Value> = ["base", "concurrencyToken"].into_iter().filter_map(sent).collect();
+        // a submitted form contains its original values
+        let hidden = if sent.is_empty() { hidden(editable_fields(views), &row) } else { sent };
         let content =
             typed.or(before.map(|(_, content)| content)).unwrap_or_else(|| plain(at(&row, "content")));
         Ok(Self {
@@ -71,46 +71,46 @@ impl Draft {
     ) -> Result<Self, Problem> {
         let key = one(&visit.form, "key").map_or_else(fresh_key, str::to_owned);
         let hidden = vec![json!({ "name": "key", "value": key })];
-        let made =
+        let new_draft =
             |location: String, content: String| Self { key: None, location, content, hidden, is_typed: true };
         if let Some(content) = typed {
-            return Ok(made(one(&visit.form, "location").unwrap_or_default().to_owned(), content));
+            return Ok(new_draft(one(&visit.form, "location").unwrap_or_default().to_owned(), content));
         }
         if let Some((location, content)) = before {
-            return Ok(made(location, content));
+            return Ok(new_draft(location, content));
         }
-        let name = visit.parameter("template").unwrap_or(USUAL);
+        let name = visit.parameter("template").unwrap_or(DEFAULT_PAGE);
         let op = visit.need(operation!("GetViewTemplateContent"))?;
         let content = plain(&visit.perform(Input::of(op, vec![name.to_owned()])).await?.json());
-        Ok(made(format!("/views/global/{name}"), content))
+        Ok(new_draft(format!("/views/global/{name}"), content))
     }
 
-    /// The view's name, the last part of its location.
+    /// The view's name, the last segment of its location.
     pub fn name(&self) -> Option<&str> {
         self.location.rsplit('/').next().filter(|name| !name.is_empty())
     }
 }
 
-/// Where a view was before the change of an entry, and its text; of one that was made by it, as it was made.
+/// The location and the text of a view before the change of an entry; for a creation, those of the new view.
 async fn of_before(visit: &Visit<'_>, id: &str) -> Result<(String, String), Problem> {
     let trail = history::trail(false).ok_or_else(|| Problem::not_found("audit trail"))?;
     let entry = read(visit, trail, id).await?;
-    told(&entry).ok_or_else(|| Problem::not_found("version of a view in this entry"))
+    recorded_view(&entry).ok_or_else(|| Problem::not_found("version of a view in this entry"))
 }
 
-fn told(entry: &Value) -> Option<(String, String)> {
+fn recorded_view(entry: &Value) -> Option<(String, String)> {
     let content = |wire: &str| -> Option<(String, String)> {
-        let told: Value = serde_json::from_str(entry[wire].as_str()?).ok()?;
-        Some((told.get("location")?.as_str()?.to_owned(), told.get("content")?.as_str()?.to_owned()))
+        let recorded: Value = serde_json::from_str(entry[wire].as_str()?).ok()?;
+        Some((recorded.get("location")?.as_str()?.to_owned(), recorded.get("content")?.as_str()?.to_owned()))
     };
     (entry["area"] == json!(CUSTOM_VIEW.name))
         .then(|| content("originalContent").or_else(|| content("currentContent")))?
 }
 
-/// The way from an entry to the editor, with the version of before its change, for who may try views.
+/// The link from an entry to the editor with the previous version, if the user may preview views.
 pub fn version(visit: &Visit<'_>, entry: &Value) -> Option<Value> {
     let op = visit.may(operation!("PreviewView"));
-    let (location, _) = op.and_then(|_| told(entry))?;
+    let (location, _) = op.and_then(|_| recorded_view(entry))?;
     let of = if entry["action"] == json!("Deleted") {
         String::new()
     } else {

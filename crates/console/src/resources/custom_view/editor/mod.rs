@@ -1,4 +1,4 @@
-//! Pages that customers see, edited beside what becomes of them. Nothing is shown to anybody before it is published.
+//! The editor of views, with a preview. Nothing is visible to users before it is published.
 
 mod draft;
 mod frame;
@@ -25,8 +25,8 @@ pub use self::{
     frame::{of_tenant, show as frame},
 };
 
-/// What a page that is no page of its own is shown in.
-const USUAL: &str = "SignIn";
+/// The page that shows a view that is only a part of pages.
+const DEFAULT_PAGE: &str = "SignIn";
 
 fn views() -> Result<&'static Resource, Problem> {
     directory::of_shape(&CUSTOM_VIEW).ok_or_else(|| Problem::not_found("list of this"))
@@ -36,10 +36,10 @@ fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
     visit.need(operation!("PreviewView"))
 }
 
-/// Shows the editor: with a view that is there, one of before, or a shipped one to begin with.
+/// Shows the editor: with an existing view, a previous version, or a built-in one as a template.
 ///
 /// # Errors
-/// The person may not try views; there is none.
+/// The user may not preview views, or the view is unknown.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     operation(visit)?;
     let (views, words) = (views()?, visit.words);
@@ -54,7 +54,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     };
     let begin = here.is_none().then(|| {
         let pages = shipped::names().iter();
-        let current = draft.name().unwrap_or(USUAL);
+        let current = draft.name().unwrap_or(DEFAULT_PAGE);
         let choices =
             pages.map(|name| json!({ "value": name, "label": name, "is_current": *name == current }));
         with(
@@ -74,7 +74,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     Ok(with_frames(visit.page(200, "editor.html", heading, &content)?))
 }
 
-/// Where the view is, as far as that is open, and its text.
+/// The location of a new view, and the text.
 fn fields(visit: &Visit<'_>, draft: &Draft) -> Vec<Value> {
     let words = visit.words;
     let text = |name: &str, control: &str, value: &str| {
@@ -90,8 +90,8 @@ fn fields(visit: &Visit<'_>, draft: &Draft) -> Vec<Value> {
 /// The states in which the view can be shown: each a page, and a state of it.
 fn samples(words: &Words, draft: &Draft) -> Value {
     let own = shipped::names().iter().copied().find(|name| draft.name() == Some(*name));
-    // a part of pages is shown in any of them
-    let pages: Vec<&str> = own.map_or_else(usual_first, |name| vec![name]);
+    // a part of pages can be shown in any of them
+    let pages: Vec<&str> = own.map_or_else(default_page_first, |name| vec![name]);
     let choices: Vec<Value> = pages
         .into_iter()
         .flat_map(|page| shipped::samples(page).into_iter().map(move |(state, _)| (page, state)))
@@ -104,9 +104,9 @@ fn samples(words: &Words, draft: &Draft) -> Value {
     with(field, json!({ "choices": choices, "is_wide": false }))
 }
 
-fn usual_first() -> Vec<&'static str> {
-    let others = shipped::names().iter().copied().filter(|name| *name != USUAL);
-    std::iter::once(USUAL).chain(others).collect()
+fn default_page_first() -> Vec<&'static str> {
+    let others = shipped::names().iter().copied().filter(|name| *name != DEFAULT_PAGE);
+    std::iter::once(DEFAULT_PAGE).chain(others).collect()
 }
 
 fn languages(words: &Words) -> Value {

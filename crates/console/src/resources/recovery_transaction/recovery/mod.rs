@@ -1,4 +1,4 @@
-//! Recoveries: whoever lost every authenticator is let back in, asked for by one administrator and approved by another.
+//! Recovery of users who have lost all authenticators: requested by one administrator and approved by another.
 
 mod one;
 
@@ -27,24 +27,21 @@ use crate::{
 
 pub use self::one::{act, show as show_one};
 
-/// Recoveries of a piece.
-const PIECE: &str = "50";
+/// Page size.
+const PAGE_SIZE: &str = "50";
 
-/// An operation on recoveries that the person may call.
+/// An operation on recoveries, if the user may call it.
 fn allowed(visit: &Visit<'_>, name: OperationName) -> Result<&'static Op, Problem> {
     visit.need(directory::of_name(name))
 }
 
-/// The address of the recoveries of the user store.
+/// The URL of the recoveries of the user store.
 pub fn address(visit: &Visit<'_>) -> String {
     format!("/console/store/{}/recovery", encoded(visit.store.as_deref().unwrap_or_default()))
 }
 
-/// Some recoveries, the newest first, and the cursor of those after them.
-///
-/// # Errors
-/// The operation's own.
-async fn look(
+/// A page of recoveries, the newest first; the cursor of the next page, and the request as a curl command.
+async fn read_page(
     visit: &Visit<'_>,
     query: &[(&str, &str)],
 ) -> Result<(Vec<Value>, Option<String>, String), Problem> {
@@ -61,29 +58,26 @@ async fn look(
     Ok((rows, next, call))
 }
 
-/// The names of the people of recoveries, by their ids.
+/// The names of the users of recoveries, by id.
 async fn people(visit: &Visit<'_>, rows: &[Value]) -> Result<Vec<(String, String)>, Problem> {
     let Some(users) = directory::of_shape(&USER) else { return Ok(Vec::new()) };
     let mut ids: Vec<String> = rows.iter().map(|row| plain(&row["userId"])).collect();
     ids.sort();
     ids.dedup();
-    let found = rows_of(visit, users, &ids).await?;
-    Ok(found.iter().map(|user| (key_of(users, user), title_of(users, user))).collect())
+    let rows = rows_of(visit, users, &ids).await?;
+    Ok(rows.iter().map(|user| (key_of(users, user), title_of(users, user))).collect())
 }
 
-/// What the person of a recovery is called.
-fn called(people: &[(String, String)], id: &str) -> String {
+/// The name of the user of a recovery.
+fn person_name(people: &[(String, String)], id: &str) -> String {
     people.iter().find(|(known, _)| known == id).map_or_else(|| id.to_owned(), |(_, name)| name.clone())
 }
 
 /// Shows the list.
-///
-/// # Errors
-/// The operation's own.
 pub async fn list(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let cursor = visit.parameter("cursor").map(|cursor| ("cursor", cursor));
-    let query: Vec<(&str, &str)> = [("count", PIECE)].into_iter().chain(cursor).collect();
-    let (rows, next, call) = look(visit, &query).await?;
+    let query: Vec<(&str, &str)> = [("count", PAGE_SIZE)].into_iter().chain(cursor).collect();
+    let (rows, next, call) = read_page(visit, &query).await?;
     let people = people(visit, &rows).await?;
     let words = visit.words;
     let rows: Vec<Value> = rows.iter().map(|row| row_of(visit, row, &people)).collect();
@@ -108,33 +102,33 @@ fn field(visit: &Visit<'_>, wire: &str) -> Option<&'static Field> {
 }
 
 /// A member of a recovery as a cell.
-fn told(visit: &Visit<'_>, row: &Value, wire: &str) -> Cell {
+fn member_cell(visit: &Visit<'_>, row: &Value, wire: &str) -> Cell {
     field(visit, wire).map_or_else(Cell::none, |field| cell(field, &row[wire], visit.words))
 }
 
 fn row_of(visit: &Visit<'_>, row: &Value, people: &[(String, String)]) -> Value {
-    let (id, name) = (plain(&row["id"]), called(people, &plain(&row["userId"])));
+    let (id, name) = (plain(&row["id"]), person_name(people, &plain(&row["userId"])));
     let cells = [
         Cell::of("title", &name),
-        told(visit, row, "status"),
+        member_cell(visit, row, "status"),
         Cell::of("text", plain(&row["reason"])),
-        told(visit, row, "requestedOn"),
+        member_cell(visit, row, "requestedOn"),
     ];
     let avatar = json!({ "initials": initials(&name), "hue": hue(&name) });
     json!({ "id": id, "href": format!("{}/{}", address(visit), encoded(&id)), "avatar": avatar, "cells": cells })
 }
 
-/// The highest role by which a user is kept from being recovered by the person.
+/// The highest role of a user that prevents the signed-in user from recovering them.
 async fn barrier(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Problem> {
     let Some(users) = directory::of_shape(&USER) else { return Ok(None) };
     visit.barrier(users, (user, &Value::Null)).await
 }
 
-/// The form by which a recovery is asked for.
+/// Shows the form that requests a recovery.
 ///
 /// # Errors
-/// The person may not.
-pub async fn ask(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
+/// The user may not request a recovery.
+pub async fn show_form(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let op = allowed(visit, operation_name!("StartRecovery"))?;
     visit.fresh()?;
     if let Some(role) = barrier(visit, visit.parameter("user").unwrap_or_default()).await? {
@@ -163,7 +157,7 @@ fn form(
             href: None,
             search,
         }
-        .told(words)
+        .render(words)
     });
     let fields: Vec<Value> = fields.collect();
     let heading = words.page("recovery_begin");
@@ -186,10 +180,10 @@ fn form(
     page.show(visit, problem.map_or(200, Problem::status))
 }
 
-/// Asks for a recovery.
+/// Requests a recovery.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let op = allowed(visit, operation_name!("StartRecovery"))?;
     let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
@@ -198,27 +192,24 @@ pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     input.key = sent(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
         Ok(output) => {
-            let made = &output.json();
-            Ok(done(&format!("{}/{}", address(visit), encoded(&plain(&made["id"]))), "created"))
+            let created = &output.json();
+            Ok(done(&format!("{}/{}", address(visit), encoded(&plain(&created["id"]))), "created"))
         }
         Err(problem) if is_of_form(&problem) => form(visit, (op, &body), Some(&problem)),
         Err(problem) => Err(problem),
     }
 }
 
-/// A user's recoveries, for the user's page.
-///
-/// # Errors
-/// The operation's own.
+/// The card with the recoveries of a user.
 pub async fn card(visit: &Visit<'_>, user: &str, barrier: Option<RoleType>) -> Result<Option<Card>, Problem> {
     if allowed(visit, operation_name!("ListRecoveryTransactions")).is_err() {
         return Ok(None);
     }
     let filter = format!("userId eq {}", json!(user));
-    let (rows, ..) = look(visit, &[("filter", &filter), ("count", "3")]).await?;
+    let (rows, ..) = read_page(visit, &[("filter", &filter), ("count", "3")]).await?;
     let words = visit.words;
     let lines = rows.iter().map(|row| {
-        let status = told(visit, row, "status");
+        let status = member_cell(visit, row, "status");
         let href = format!("{}/{}", address(visit), encoded(&plain(&row["id"])));
         Line {
             icon: Some("rotate-ccw"),

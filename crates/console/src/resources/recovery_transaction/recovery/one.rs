@@ -1,4 +1,4 @@
-//! One recovery: what the first wrote, whose turn it is, and the access pass at its end.
+//! One recovery: the request, the steps, and the access pass at its end.
 
 use chancery_management::{application::APPLICATION_USER, client_app::CLIENT_APP};
 use chancery_resource::{Op, Problem, Shape};
@@ -7,7 +7,7 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{address, allowed, barrier, called, look, people, told};
+use super::{address, allowed, barrier, member_cell, people, person_name, read_page};
 use crate::{
     pages::{cells::full_name, form::fresh_key, reference::rows_of},
     shell::{
@@ -18,33 +18,33 @@ use crate::{
     },
 };
 
-/// What is shown of it besides its steps.
+/// The shown fields besides the steps.
 const SHOWN: [&str; 3] = ["method", "reason", "expiresOn"];
 
-/// The recovery of this id.
+/// The recovery with this id.
 async fn read(visit: &Visit<'_>, id: &str) -> Result<Value, Problem> {
     let filter = format!("id eq {}", json!(id));
-    let (rows, ..) = look(visit, &[("filter", &filter), ("count", "1")]).await?;
+    let (rows, ..) = read_page(visit, &[("filter", &filter), ("count", "1")]).await?;
     rows.into_iter().next().ok_or_else(|| Problem::not_found("recovery"))
 }
 
-/// Shows it.
+/// Shows a recovery.
 ///
 /// # Errors
-/// There is no such recovery here.
+/// There is no such recovery in this store.
 pub async fn show(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
     let row = &read(visit, id).await?;
     let words = visit.words;
-    let person = called(&people(visit, std::slice::from_ref(row)).await?, &plain(&row["userId"]));
+    let person = person_name(&people(visit, std::slice::from_ref(row)).await?, &plain(&row["userId"]));
     let heading = format!("{}: {person}", words.page("recovery_of"));
-    let status = told(visit, row, "status");
+    let status = member_cell(visit, row, "status");
     let page = FormPage {
         back: json!({ "href": address(visit), "label": words.page("recovery") }),
         heading,
         icon: Some("rotate-ccw"),
         badge: json!({ "text": status.text, "tone": status.tone }),
         sections: vec![
-            json!({ "title": words.page("recovery_wrote"), "about": "", "fields": written(visit, row, &person), "is_readonly": true }),
+            json!({ "title": words.page("recovery_wrote"), "about": "", "fields": reported_fields(visit, row, &person), "is_readonly": true }),
         ],
         aside: vec![steps(visit, row).await?],
         ..FormPage::default()
@@ -52,27 +52,29 @@ pub async fn show(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, P
     page.show(visit, 200)
 }
 
-/// What the first administrator wrote.
-fn written(visit: &Visit<'_>, row: &Value, person: &str) -> Vec<Value> {
+/// The fields that the first administrator entered.
+fn reported_fields(visit: &Visit<'_>, row: &Value, person: &str) -> Vec<Value> {
     let user = directory::of_shape(&USER).map(|users| visit.address(users));
     let href = user.map(|users| format!("{users}/{}", encoded(&plain(&row["userId"]))));
     let label = visit.words.field("person");
     let person = json!({ "name": "userId", "id": "f-userId", "label": label, "control": "shown", "shown": person, "href": href, "error": "", "hint": "", "required": false, "is_wide": false });
     let fields = SHOWN.iter().filter_map(|wire| super::field(visit, wire)).map(|field| {
         FormField { field, row, is_fixed: true, is_required: false, error: "", href: None, search: None }
-            .told(visit.words)
+            .render(visit.words)
     });
     std::iter::once(person).chain(fields).collect()
 }
 
-/// The steps from asking to an access pass: what was done by whom, and what is to be done next.
+/// The steps from the request to the access pass: the completed ones with their actors, and the next one.
 async fn steps(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
     let words = visit.words;
-    let (asked, approved) =
-        (who(visit, row, "requestedByActorId").await?, who(visit, row, "approvedByActorId").await?);
-    let mut lines = vec![line("good", words.page("recovery_asked"), &asked, &row["requestedOn"])];
-    if !approved.is_empty() {
-        lines.push(line("good", words.page("recovery_approved"), &approved, &Value::Null));
+    let (requested_by, approved_by) = (
+        actor_name(visit, row, "requestedByActorId").await?,
+        actor_name(visit, row, "approvedByActorId").await?,
+    );
+    let mut lines = vec![line("good", words.page("recovery_asked"), &requested_by, &row["requestedOn"])];
+    if !approved_by.is_empty() {
+        lines.push(line("good", words.page("recovery_approved"), &approved_by, &Value::Null));
     }
     if !row["completedOn"].is_null() {
         lines.push(line("good", words.page("recovery_completed"), "", &row["completedOn"]));
@@ -85,7 +87,7 @@ async fn steps(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
     Ok(Card { title: words.page("recovery_steps").into(), kind: "checks", lines, ..Card::default() })
 }
 
-/// What can be done next. Who asked is told whose turn it is, in the place of the button.
+/// The next actions. The administrator who requested the recovery sees who has to act, instead of a button.
 fn next(visit: &Visit<'_>, row: &Value) -> Vec<Line> {
     let is_own = row["requestedByActorId"] == json!(visit.visitor.caller.id.to_string());
     let step = |tone: &'static str, key: &str, act: Option<Value>| {
@@ -145,8 +147,8 @@ fn button(
     Some(json!({ "action": action, "label": visit.words.page(label), "fields": [key] }))
 }
 
-/// What the actor in this member is called: oneself, a person, a client app, or else the id.
-async fn who(visit: &Visit<'_>, row: &Value, wire: &str) -> Result<String, Problem> {
+/// The name of the actor in this member: the user, a person, a client app, or else the id.
+async fn actor_name(visit: &Visit<'_>, row: &Value, wire: &str) -> Result<String, Problem> {
     let Some(id) = row[wire].as_str() else { return Ok(String::new()) };
     if visit.visitor.caller.id.to_string() == id {
         return Ok(visit.words.page("yourself").to_owned());
@@ -161,16 +163,16 @@ async fn who(visit: &Visit<'_>, row: &Value, wire: &str) -> Result<String, Probl
     Ok(id.to_owned())
 }
 
-/// Does what a button says.
+/// Runs the action of a button.
 ///
 /// # Errors
-/// The operation's own: nobody approves what they asked for.
+/// The requesting administrator cannot approve.
 pub async fn act(visit: &Visit<'_>, id: &str, name: &str) -> Result<Response<AnswerBody>, Problem> {
     let op: &'static Op = match name {
         "approve" => allowed(visit, operation_name!("ApproveRecovery"))?,
         "complete" => allowed(visit, operation_name!("CompleteRecovery"))?,
         "cancel" => allowed(visit, operation_name!("CancelRecovery"))?,
-        "pass" => return pass(visit, id).await,
+        "pass" => return issue_pass(visit, id).await,
         _ => return Err(Problem::not_found("act on a recovery")),
     };
     let mut input = Input::of(op, vec![id.to_owned()]);
@@ -179,8 +181,8 @@ pub async fn act(visit: &Visit<'_>, id: &str, name: &str) -> Result<Response<Ans
     Ok(done(&format!("{}/{}", address(visit), encoded(id)), "done"))
 }
 
-/// Makes an access pass for whose recovery is completed, and shows it this once.
-async fn pass(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
+/// Issues an access pass for a completed recovery, and shows it once.
+async fn issue_pass(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Problem> {
     let op = allowed(visit, operation_name!("IssueTemporaryAccessPass"))?;
     let row = &read(visit, id).await?;
     if row["status"] != "Completed" {
@@ -189,12 +191,12 @@ async fn pass(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, Probl
     let mut input = Input::of(op, Vec::new());
     input.body = Some(json!({ "userId": row["userId"] }));
     input.key = sent(&visit.form, "key").map(str::to_owned);
-    let made = &visit.perform(input).await?.json();
+    let issued = &visit.perform(input).await?.json();
     let words = visit.words;
     let heading = words.page("pass_title");
-    let until = format!("{} {}", words.page("until"), readable(&plain(&made["expiresOn"])));
+    let until = format!("{} {}", words.page("until"), readable(&plain(&issued["expiresOn"])));
     let content = json!({
-        "heading": heading, "text": words.page("pass_text"), "facts": [plain(&made["value"]), until], "trace": "",
+        "heading": heading, "text": words.page("pass_text"), "facts": [plain(&issued["value"]), until], "trace": "",
         "link": { "href": format!("{}/{}", address(visit), encoded(id)), "label": words.page("back") },
     });
     visit.page(200, "message.html", heading, &content)

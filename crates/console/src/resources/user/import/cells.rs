@@ -1,15 +1,15 @@
-//! Cells of a file as values of fields.
+//! Conversion of cells to field values.
 
 use chancery_record::{Field, Kind};
 use serde_json::{Value, json};
 
 use crate::shell::fields::moment;
 
-/// Words for yes, and for no.
+/// Words for true, and for false.
 const YES: [&str; 6] = ["true", "yes", "ja", "wahr", "1", "x"];
 const NO: [&str; 5] = ["false", "no", "nein", "falsch", "0"];
 
-/// The value of a cell; `None` where the field cannot have it. Texts are judged by the interface.
+/// The value of a cell; `None` if it is invalid. Texts are validated by the API.
 pub fn value(field: &Field, cell: &str) -> Option<Value> {
     let folded = cell.to_lowercase();
     Some(match field.kind {
@@ -25,7 +25,7 @@ pub fn value(field: &Field, cell: &str) -> Option<Value> {
     })
 }
 
-/// A moment from a day alone, as `2027-12-31` or `31.12.2027`, or with its time.
+/// A timestamp from a date, such as `2027-12-31` or `31.12.2027`, with or without a time.
 fn whole(cell: &str) -> String {
     let parts: Vec<&str> = cell.split('.').collect();
     let day = match parts.as_slice() {

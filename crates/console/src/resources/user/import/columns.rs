@@ -1,21 +1,21 @@
-//! Which column of a file is which field: by names in either language, and on the wire.
+//! Mapping of columns to fields: by labels in either language, and by wire names.
 
 use chancery_record::{Field, Kind};
 
 use crate::shell::{directory::Resource, words::Words};
 
-/// What a column holds.
+/// The contents of a column.
 #[derive(Clone, Copy)]
 pub enum Column {
     /// Values of a field.
     Field(&'static Field),
     /// Names of groups.
     Groups,
-    /// Nothing that is imported.
+    /// Ignored.
     Unknown,
 }
 
-/// What other programs call fields.
+/// Names of fields in other programs.
 const OTHERS: [(&str, &str); 24] = [
     ("login", "loginName"),
     ("username", "loginName"),
@@ -42,10 +42,10 @@ const OTHERS: [(&str, &str); 24] = [
     ("active", "isUserActive"),
     ("aktiv", "isUserActive"),
 ];
-/// What columns of groups are called.
+/// Names of columns with groups.
 const GROUPS: [&str; 5] = ["groups", "group", "gruppen", "gruppe", "memberofgroups"];
 
-/// The fields that a file can hold: those that are set at creation and changed later.
+/// The importable fields: those that can be set at creation and changed later.
 pub fn fields(resource: &Resource) -> impl Iterator<Item = &'static Field> {
     let fits = |field: &&Field| {
         let is_value = !matches!(
@@ -57,7 +57,7 @@ pub fn fields(resource: &Resource) -> impl Iterator<Item = &'static Field> {
     resource.shape.fields.iter().filter(fits)
 }
 
-/// What a column of this heading holds.
+/// The contents of a column with this heading.
 pub fn of(resource: &Resource, heading: &str) -> Column {
     let plain = plain(heading);
     if GROUPS.contains(&plain.as_str()) {
@@ -72,7 +72,7 @@ pub fn of(resource: &Resource, heading: &str) -> Column {
     fields(resource).find(named).map_or(Column::Unknown, Column::Field)
 }
 
-/// Letters and digits alone, in one case: `E-Mail address` is `emailaddress`.
+/// Letters and digits only, in lower case: `E-Mail address` is `emailaddress`.
 fn plain(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

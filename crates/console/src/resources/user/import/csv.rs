@@ -1,18 +1,18 @@
-//! Tables as spreadsheets write them: cells between commas, semicolons or tabs, in quotes where they need them (RFC 4180).
+//! CSV as spreadsheets write it: separated by commas, semicolons or tabs, with quoted cells (RFC 4180).
 
 /// A row of a table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The line that it begins in, from 1.
+    /// Its first line, from 1.
     pub line: usize,
     /// Its cells, trimmed.
     pub cells: Vec<String>,
 }
 
-/// Reads a table; empty rows are left out. What separates cells is what the first line has most of.
+/// Parses CSV and omits empty rows. The separator is the most frequent candidate in the first line.
 ///
 /// # Errors
-/// The line in which quotes begin that do not end.
+/// The line of an opening quote without a closing one.
 pub fn read(text: &str) -> Result<Vec<Record>, usize> {
     let text = text.trim_start_matches('\u{feff}');
     let separator = separator(text.lines().next().unwrap_or_default());
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Vec<Record>, usize> {
 
 fn separator(first: &str) -> char {
     let count = |separator: &char| first.matches(*separator).count();
-    // of equals the last one is taken
+    // the last one of equally frequent candidates
     ['\t', ';', ','].into_iter().max_by_key(count).unwrap_or(',')
 }
 
@@ -54,7 +54,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Takes a letter outside of quotes.
+    /// Processes a character outside of quotes.
     fn take(&mut self, letter: char) {
         match letter {
             '\n' => self.end_record(),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_what_would_end_a_cell() {
+    fn quoted_cells_may_contain_separators() {
         let text = "a,b\n\"x, \"\"y\"\"\",\"two\nlines\"\n5'10\",z";
         assert_eq!(
             cells(text),

@@ -1,11 +1,11 @@
-//! People from a file: checked first, cell by cell, then imported at once, or not at all. Nothing of it is kept.
+//! Import of users from a file: validated cell by cell, then imported in one transaction. The file is not stored.
 
 mod cells;
 mod columns;
 mod csv;
+mod existing;
 mod plan;
 mod run;
-mod there;
 
 use std::collections::BTreeSet;
 
@@ -23,73 +23,73 @@ use crate::{
     },
 };
 
-pub use self::there::text;
+pub use self::existing::text;
 
-/// The most wrong cells that are told.
+/// Maximum number of listed errors.
 const MOST_WRONG: usize = 100;
-/// The most people that are named.
+/// Maximum number of named users.
 const MOST_NAMED: usize = 5;
 
-/// Whether people are imported here.
+/// Whether the user may import users.
 pub fn is_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
     visit.may(run::creating(resource)).is_some()
 }
 
-/// What a check found.
+/// The result of a validation.
 #[derive(Default)]
-struct Found {
+struct Checked {
     plan: Plan,
-    /// How many cells are wrong besides those that are known.
+    /// The number of errors that are not listed.
     more: usize,
 }
 
 /// Shows the form.
 ///
 /// # Errors
-/// It is not offered here.
+/// The user may not import users.
 pub fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     visit.need(run::creating(resource))?;
     page(visit, resource, None, None)
 }
 
-/// Checks what was typed, and imports it where that was asked for and nothing is wrong.
+/// Validates the file, and imports it once it is confirmed and valid.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     visit.need(run::creating(resource))?;
-    let found = match check(visit, resource).await {
-        Ok(found) => found,
+    let checked = match check(visit, resource).await {
+        Ok(checked) => checked,
         Err(problem) if is_of_form(&problem) => return page(visit, resource, None, Some(&problem)),
         Err(problem) => return Err(problem),
     };
-    // as it was told, or it is told again
-    let is_confirmed = one(&visit.form, "sure") == Some(told(&found.plan).as_str());
-    if !is_confirmed || !found.plan.wrong.is_empty() {
-        return page(visit, resource, Some(&found), None);
+    // if the numbers have changed since they were confirmed, they are shown again
+    let is_confirmed = one(&visit.form, "sure") == Some(confirmation(&checked.plan).as_str());
+    if !is_confirmed || !checked.plan.wrong.is_empty() {
+        return page(visit, resource, Some(&checked), None);
     }
-    match run::run(visit, resource, &found.plan).await {
+    match run::run(visit, resource, &checked.plan).await {
         Ok(()) => Ok(done(&visit.address(resource), "imported")),
-        Err(problem) if is_of_form(&problem) => page(visit, resource, Some(&found), Some(&problem)),
+        Err(problem) if is_of_form(&problem) => page(visit, resource, Some(&checked), Some(&problem)),
         Err(problem) => Err(problem),
     }
 }
 
-async fn check(visit: &Visit<'_>, resource: &'static Resource) -> Result<Found, Problem> {
+async fn check(visit: &Visit<'_>, resource: &'static Resource) -> Result<Checked, Problem> {
     let text = one(&visit.form, "text").unwrap_or_default();
     let table = Table::read(visit.words, resource, text)?;
     if table.group_names().len() > MOST_GROUPS {
         let bound = visit.words.page("import_groups_bound").replace("{n}", &MOST_GROUPS.to_string());
         return Err(Problem::invalid(bound));
     }
-    let there = there::find(visit, resource, &table).await?;
-    let mut plan = table.plan(visit, resource, &there);
-    let more = run::judge(visit, resource, &mut plan).await?;
-    Ok(Found { plan, more })
+    let existing = existing::find(visit, resource, &table).await?;
+    let mut plan = table.plan(visit, resource, &existing);
+    let more = run::validate(visit, resource, &mut plan).await?;
+    Ok(Checked { plan, more })
 }
 
-/// The numbers that are confirmed.
-fn told(plan: &Plan) -> String {
+/// The numbers that the user confirms.
+fn confirmation(plan: &Plan) -> String {
     let joined: usize = plan.joined.values().map(Vec::len).sum();
     format!("{}/{}/{}/{joined}", plan.new.len(), plan.changed.len(), plan.same)
 }
@@ -97,7 +97,7 @@ fn told(plan: &Plan) -> String {
 fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    found: Option<&Found>,
+    checked: Option<&Checked>,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -109,25 +109,25 @@ fn page(
     let content = json!({
         "back": { "href": address, "label": words.resources(resource.name) }, "heading": heading, "errors": errors,
         "text": one(&visit.form, "text").unwrap_or_default(), "columns": known.join(", "),
-        "result": found.map(|found| result(visit, found)), "cancel": { "href": address, "label": words.page("cancel") },
+        "result": checked.map(|checked| result(visit, checked)), "cancel": { "href": address, "label": words.page("cancel") },
     });
-    let status = match found {
-        Some(found) if !found.plan.wrong.is_empty() => 400,
+    let status = match checked {
+        Some(checked) if !checked.plan.wrong.is_empty() => 400,
         _ => problem.map_or(200, Problem::status),
     };
     visit.page(status, "import.html", heading, &content)
 }
 
-/// What was found, as the template takes it.
-fn result(visit: &Visit<'_>, found: &Found) -> Value {
-    let (words, plan) = (visit.words, &found.plan);
-    let wrong_cells = plan.wrong.len() + found.more;
+/// The template context of the result.
+fn result(visit: &Visit<'_>, checked: &Checked) -> Value {
+    let (words, plan) = (visit.words, &checked.plan);
+    let wrong_cells = plan.wrong.len() + checked.more;
     let lines: BTreeSet<usize> = plan.wrong.iter().map(|wrong| wrong.line).collect();
     let counts = [
         ("import_new", "good", plan.new.len(), names(&plan.new)),
         ("import_changed", "warn", plan.changed.len(), names(&plan.changed)),
         ("import_same", "off", plan.same, String::new()),
-        ("import_wrong", "bad", lines.len() + found.more, String::new()),
+        ("import_wrong", "bad", lines.len() + checked.more, String::new()),
     ];
     let counts: Vec<Value> = counts
         .into_iter()
@@ -144,15 +144,16 @@ fn result(visit: &Visit<'_>, found: &Found) -> Value {
     let more = wrong_cells.saturating_sub(wrong.len());
     let joined: usize = plan.joined.values().map(Vec::len).sum();
     let count = plan.new.len() + plan.changed.len();
-    let confirm = (wrong_cells == 0 && count > 0)
-        .then(|| json!({ "label": format!("{}: {count}", words.page("import")), "value": told(plan) }));
+    let confirm = (wrong_cells == 0 && count > 0).then(
+        || json!({ "label": format!("{}: {count}", words.page("import")), "value": confirmation(plan) }),
+    );
     json!({
         "counts": counts, "wrong": wrong, "more": more, "left_out": plan.left_out.join(", "), "joined": joined,
         "confirm": confirm, "is_nothing": wrong_cells == 0 && count == 0,
     })
 }
 
-/// The first of these people, and how many more there are.
+/// The first of these users, and the number of the others.
 fn names(rows: &[Planned]) -> String {
     let names: Vec<&str> = rows.iter().take(MOST_NAMED).map(|row| row.login.as_str()).collect();
     let more = rows.len().saturating_sub(MOST_NAMED);

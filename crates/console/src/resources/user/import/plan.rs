@@ -1,4 +1,4 @@
-//! What a file would do: who is new, who changes and how, who stays, and what cannot be read.
+//! The plan of an import: new, changed and unchanged users, and errors.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,66 +10,66 @@ use super::{
     cells,
     columns::{self, Column},
     csv::{self, Record},
-    there::{There, text},
+    existing::{Existing, text},
 };
 use crate::{
     pages::form::fresh_id,
     shell::{directory::Resource, visit::Visit, words::Words},
 };
 
-/// The most groups that a file names.
+/// Maximum number of groups in a file.
 pub const MOST_GROUPS: usize = 200;
 
-/// A cell that is wrong: where, and why.
-pub struct Wrong {
+/// An error in a cell.
+pub struct CellError {
     /// Its line in the file.
     pub line: usize,
     /// Its column.
     pub column: String,
-    /// What it says.
+    /// Its text.
     pub cell: String,
-    /// What is wrong with it.
+    /// The error message.
     pub what: String,
 }
 
-/// A row that does something.
+/// A row that causes a change.
 pub struct Planned {
     /// Its line in the file.
     pub line: usize,
     /// The login name.
     pub login: String,
-    /// The body of the person, where it is written.
+    /// The body of the user; `None` if only memberships change.
     pub body: Option<Map<String, Value>>,
 }
 
-/// What a file would do.
+/// The plan of an import.
 #[derive(Default)]
 pub struct Plan {
-    /// Those that are made.
+    /// New users.
     pub new: Vec<Planned>,
-    /// Those that are changed.
+    /// Changed users.
     pub changed: Vec<Planned>,
-    /// How many are as the file says.
+    /// Number of unchanged users.
     pub same: usize,
-    /// What cannot be read or done.
-    pub wrong: Vec<Wrong>,
-    /// Headings of columns that are left out.
+    /// Errors.
+    pub wrong: Vec<CellError>,
+    /// Headings of ignored columns.
     pub left_out: Vec<String>,
-    /// Who is put into which group, by ids.
+    /// The users to add to groups, by group id.
     pub joined: BTreeMap<String, Vec<String>>,
 }
 
-/// A file that was read.
+/// A parsed file.
 pub struct Table {
     columns: Vec<(String, Column)>,
     rows: Vec<Record>,
 }
 
 impl Table {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// It is no table, has no login names or a column twice, or has too many rows.
+    /// The file is no table, lacks login names, has a duplicate column, or has too many rows.
     pub fn read(words: &Words, resource: &Resource, text: &str) -> Result<Self, Problem> {
         let say = |key: &str, what: &str| Problem::invalid(words.page(key).replace("{n}", what));
         let mut rows = csv::read(text).map_err(|line| say("import_quotes", &line.to_string()))?;
@@ -105,12 +105,12 @@ impl Table {
         Ok(Self { columns, rows })
     }
 
-    /// Whether a column names groups.
+    /// Whether a column contains groups.
     pub fn has_groups(&self) -> bool {
         self.columns.iter().any(|(_, column)| matches!(column, Column::Groups))
     }
 
-    /// The cells of a row that are filled, with their columns.
+    /// The non-empty cells of a row, with their columns.
     fn cells<'a>(&'a self, row: &'a Record) -> impl Iterator<Item = (&'a str, Column, &'a str)> {
         let filled = self.columns.iter().zip(&row.cells).filter(|(_, cell)| !cell.is_empty());
         filled.map(|((heading, column), cell)| (heading.as_str(), *column, cell.as_str()))
@@ -133,8 +133,8 @@ impl Table {
         named.flat_map(|(.., cell)| cells::groups(cell)).collect()
     }
 
-    /// What the file would do to who is there.
-    pub fn plan(&self, visit: &Visit<'_>, resource: &Resource, there: &There) -> Plan {
+    /// The changes to the existing users and groups.
+    pub fn plan(&self, visit: &Visit<'_>, resource: &Resource, existing: &Existing) -> Plan {
         let mut plan = Plan::default();
         let unknown = self
             .columns
@@ -150,25 +150,31 @@ impl Table {
                 None if login.is_empty() => visit.words.page("import_no_name").to_owned(),
                 None if row.cells.len() > self.columns.len() => visit.words.page("import_wide").to_owned(),
                 None => {
-                    self.plan_row(visit.words, (resource, row), there, &mut plan);
+                    self.plan_row(visit.words, (resource, row), existing, &mut plan);
                     continue;
                 }
             };
             let column = visit.words.field("loginName");
-            plan.wrong.push(Wrong { line: row.line, column, cell: login.to_owned(), what });
+            plan.wrong.push(CellError { line: row.line, column, cell: login.to_owned(), what });
         }
         plan
     }
 
-    fn plan_row(&self, words: &Words, (resource, row): (&Resource, &Record), there: &There, plan: &mut Plan) {
-        let was = there.people.get(&fold(self.login(row)));
-        let mut wanted: Vec<(&'static Field, Value)> = Vec::new();
+    fn plan_row(
+        &self,
+        words: &Words,
+        (resource, row): (&Resource, &Record),
+        existing: &Existing,
+        plan: &mut Plan,
+    ) {
+        let was = existing.people.get(&fold(self.login(row)));
+        let mut values: Vec<(&'static Field, Value)> = Vec::new();
         let mut groups: Vec<&String> = Vec::new();
         let before = plan.wrong.len();
         for (heading, column, cell) in self.cells(row) {
             let mut refuse = |key: &str, cell: &str| {
                 let what = words.page(key).to_owned();
-                plan.wrong.push(Wrong {
+                plan.wrong.push(CellError {
                     line: row.line,
                     column: heading.to_owned(),
                     cell: cell.to_owned(),
@@ -177,12 +183,12 @@ impl Table {
             };
             match column {
                 Column::Field(field) => match cells::value(field, cell) {
-                    Some(value) => wanted.push((field, value)),
+                    Some(value) => values.push((field, value)),
                     None => refuse("import_no_value", cell),
                 },
                 Column::Groups => {
                     for name in cells::groups(cell) {
-                        match there.groups.get(&fold(name)) {
+                        match existing.groups.get(&fold(name)) {
                             Some(id) => groups.push(id),
                             None => refuse("import_no_group", name),
                         }
@@ -196,7 +202,7 @@ impl Table {
         }
         let id = was.map_or_else(fresh_id, |was| text(was, "id"));
         let joins: Vec<&String> = groups.into_iter().filter(|group| !is_member(was, group)).collect();
-        let body = body(resource, was, &wanted, &id);
+        let body = body(resource, was, &values, &id);
         let is_changed = body.is_some() || !joins.is_empty();
         for group in joins {
             let members = plan.joined.entry(group.clone()).or_default();
@@ -218,32 +224,32 @@ fn is_member(was: Option<&Value>, group: &str) -> bool {
     groups.is_some_and(|groups| groups.iter().any(|one| one["id"] == json!(group)))
 }
 
-/// The body of a person as the file wants it; `None` where that is how it is.
+/// The body of a user with the values of the file; `None` if nothing changes.
 fn body(
     resource: &Resource,
     was: Option<&Value>,
-    wanted: &[(&'static Field, Value)],
+    values: &[(&'static Field, Value)],
     id: &str,
 ) -> Option<Map<String, Value>> {
     let mut body = Map::new();
     if let Some(was) = was {
         let differs = |(field, value): &(&Field, Value)| was[field.wire()] != *value;
-        if !wanted.iter().any(differs) {
+        if !values.iter().any(differs) {
             return None;
         }
         let own = columns::fields(resource).map(|field| (field.wire().to_owned(), was[field.wire()].clone()));
         body.extend(own);
         body.insert("concurrencyToken".to_owned(), was["concurrencyToken"].clone());
-        // another address is not confirmed by what was said of the one before
+        // the confirmation belongs to the previous address
         for (address, confirmed) in
             [("emailAddress", "emailAddressConfirmed"), ("phoneNumber", "phoneNumberConfirmed")]
         {
-            if wanted.iter().any(|one| one.0.wire() == address && differs(one)) {
+            if values.iter().any(|one| one.0.wire() == address && differs(one)) {
                 body.remove(confirmed);
             }
         }
     }
-    body.extend(wanted.iter().map(|(field, value)| (field.wire().to_owned(), value.clone())));
+    body.extend(values.iter().map(|(field, value)| (field.wire().to_owned(), value.clone())));
     body.insert("id".to_owned(), json!(id));
     Some(body)
 }

@@ -1,4 +1,4 @@
-//! A plan's operations: judged by dry runs, then done in one transaction.
+//! Runs the operations of a plan: validated by dry runs, then run in one transaction.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use chancery_userstore::group::GROUP;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use super::plan::{Plan, Planned, Wrong};
+use super::plan::{CellError, Plan, Planned};
 use crate::{
-    pages::{batch::places_of, relate},
+    pages::{batch::error_locations, relate},
     shell::{
         directory::{self, Resource},
         fields::plain,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The operation that makes many.
+/// The batch operation that creates users.
 pub fn creating(resource: &Resource) -> Option<&'static Op> {
     resource.batches.iter().copied().find(|op| matches!(op.action, Action::CreateBatch))
 }
@@ -26,22 +26,22 @@ fn updating(resource: &Resource) -> Option<&'static Op> {
     resource.batches.iter().copied().find(|op| matches!(op.action, Action::ReplaceBatch))
 }
 
-/// Adds what the interface finds wrong with a plan's people; how many more there are than it names.
+/// Adds the validation errors of the API to a plan; returns the number of errors that the API does not list.
 ///
 /// # Errors
-/// What is not about rows.
-pub async fn judge(visit: &Visit<'_>, resource: &Resource, plan: &mut Plan) -> Result<usize, Problem> {
+/// A problem that is not about rows.
+pub async fn validate(visit: &Visit<'_>, resource: &Resource, plan: &mut Plan) -> Result<usize, Problem> {
     let mut more = 0;
     for (op, rows) in [(creating(resource), &plan.new), (updating(resource), &plan.changed)] {
         let Some(mut input) = writing(visit, op, rows)? else { continue };
         input.dry_run = true;
         let Err(problem) = visit.perform(input).await else { continue };
-        let found = wrong(visit, rows, &problem);
-        if found.is_empty() {
+        let errors = wrong(visit, rows, &problem);
+        if errors.is_empty() {
             return Err(problem);
         }
         more += problem.errors.more();
-        plan.wrong.extend(found);
+        plan.wrong.extend(errors);
     }
     plan.wrong.sort_by_key(|wrong| wrong.line);
     let lines: BTreeSet<usize> = plan.wrong.iter().map(|wrong| wrong.line).collect();
@@ -51,10 +51,10 @@ pub async fn judge(visit: &Visit<'_>, resource: &Resource, plan: &mut Plan) -> R
     Ok(more)
 }
 
-/// Does what a plan says, all of it or nothing.
+/// Applies all changes of a plan, or none.
 ///
 /// # Errors
-/// What is refused.
+/// A change is refused.
 pub async fn run(visit: &Visit<'_>, resource: &Resource, plan: &Plan) -> Result<(), Problem> {
     let mut inputs = Vec::new();
     inputs.extend(writing(visit, creating(resource), &plan.new)?);
@@ -69,7 +69,7 @@ pub async fn run(visit: &Visit<'_>, resource: &Resource, plan: &Plan) -> Result<
     visit.perform_together(inputs).await.map(drop).map_err(|(_, problem)| problem)
 }
 
-/// The call that writes these rows, if there are any to be written.
+/// The batch input for these rows, if there are any to write.
 fn writing(visit: &Visit<'_>, op: Option<&'static Op>, rows: &[Planned]) -> Result<Option<Input>, Problem> {
     let bodies: Vec<Value> = rows.iter().filter_map(|row| row.body.clone()).map(Value::Object).collect();
     if bodies.is_empty() {
@@ -81,14 +81,14 @@ fn writing(visit: &Visit<'_>, op: Option<&'static Op>, rows: &[Planned]) -> Resu
 }
 
 /// The cells that a problem is about.
-fn wrong(visit: &Visit<'_>, rows: &[Planned], problem: &Problem) -> Vec<Wrong> {
+fn wrong(visit: &Visit<'_>, rows: &[Planned], problem: &Problem) -> Vec<CellError> {
     let written: Vec<&Planned> = rows.iter().filter(|row| row.body.is_some()).collect();
-    let found = places_of(problem).into_iter().filter_map(|(at, member, what)| {
+    let errors = error_locations(problem).into_iter().filter_map(|(at, member, what)| {
         let row = written.get(at)?;
         let cell =
             row.body.as_ref().and_then(|body| body.get(&member)).map_or_else(|| row.login.clone(), plain);
         let column = if member.is_empty() { String::new() } else { visit.words.field(&member) };
-        Some(Wrong { line: row.line, column, cell, what })
+        Some(CellError { line: row.line, column, cell, what })
     });
-    found.collect()
+    errors.collect()
 }

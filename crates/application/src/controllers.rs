@@ -1,0 +1,234 @@
+//! Controllers: actors who created a person, a client app or a token of a directory, or gave it a credential, an identity, a role
+//! or a membership that carries one. They are read from the audit trail, and for client apps from the recorded controllers.
+
+use std::collections::HashMap;
+
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{LIST, Problem, Sql, StoreError, Tx};
+use uuid::Uuid;
+
+use crate::store_user::{StoreUser, users_of};
+
+/// The maximum number of audit entries that are read for one item, the newest first.
+const MAX_ENTRIES: usize = 1_000;
+/// The maximum number of ancestor groups of a user.
+const MAX_GROUPS: usize = 1_000;
+/// The groups that a user of a store is in, at any depth.
+const ABOVE: &str = "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM user_account s \
+    JOIN group_member m ON m.user_rid = s.rid WHERE s.store = ?1 AND s.id = ?2 \
+    UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid)";
+
+/// A controller, and the time of its action, if known.
+pub type Controller = (Uuid, Option<Timestamp>);
+
+/// The direct controllers of these principals. Actions of a principal on itself are left out.
+pub fn controllers_of(tx: &mut Tx<'_>, principals: &[Uuid]) -> Result<Vec<Controller>, Problem> {
+    let mut controllers = Vec::new();
+    for chunk in principals.chunks(LIST) {
+        of_apps(tx, chunk, &mut controllers)?;
+        of_tokens(tx, chunk, &mut controllers)?;
+        of_assignments(tx, chunk, &mut controllers)?;
+        of_replacements(tx, chunk, &mut controllers)?;
+        let users = users_of(tx, chunk)?;
+        for user in &users {
+            of_user(tx, user, &mut controllers)?;
+        }
+        controllers.retain(|(controller, _)| !users.iter().any(|user| user.id == *controller));
+    }
+    controllers.retain(|(controller, _)| !principals.contains(controller));
+    Ok(controllers)
+}
+
+fn select_in(begin: &str, ids: &[Uuid]) -> Sql {
+    let mut sql = Sql::new(begin);
+    sql.add_list(ids.iter().copied().map(Value::Id));
+    sql
+}
+
+fn of_apps(tx: &mut Tx<'_>, apps: &[Uuid], controllers: &mut Vec<Controller>) -> Result<(), StoreError> {
+    let sql = select_in("SELECT actor_id, noted_on FROM client_app_controller WHERE client_app_id IN ", apps);
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let noted = if row.is_null(1)? { None } else { Some(Timestamp(row.int(1)?)) };
+        controllers.push((row.id(0)?, noted));
+        Ok(())
+    })
+}
+
+fn of_tokens(tx: &mut Tx<'_>, tokens: &[Uuid], controllers: &mut Vec<Controller>) -> Result<(), StoreError> {
+    let sql = select_in("SELECT store, id FROM scim_token WHERE id IN ", tokens);
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.push((row.int(0)?, row.id(1)?));
+        Ok(())
+    })?;
+    for (store, token) in found {
+        entries(tx, (store, "ScimToken"), &[token], true, controllers)?;
+    }
+    Ok(())
+}
+
+/// The actors who created or changed a token of a directory of this store, even a deleted one; empty if it is no such token.
+pub fn controllers_of_token(tx: &mut Tx<'_>, store: i64, token: Uuid) -> Result<Vec<Uuid>, StoreError> {
+    let mut controllers = Vec::new();
+    entries(tx, (store, "ScimToken"), &[token], true, &mut controllers)?;
+    // the token itself is the actor when it is stopped
+    Ok(controllers
+        .into_iter()
+        .map(|(controller, _)| controller)
+        .filter(|controller| *controller != token)
+        .collect())
+}
+
+/// The direct role assignments of people.
+fn of_assignments(
+    tx: &mut Tx<'_>,
+    people: &[Uuid],
+    controllers: &mut Vec<Controller>,
+) -> Result<(), StoreError> {
+    let sql = select_in("SELECT id FROM role_assignment WHERE principal_id IN ", people);
+    let assignments = ids(tx, &sql)?;
+    entries(tx, (0, "RoleAssignment"), &assignments, true, controllers)
+}
+
+/// The replacements of identities.
+fn of_replacements(
+    tx: &mut Tx<'_>,
+    people: &[Uuid],
+    controllers: &mut Vec<Controller>,
+) -> Result<(), StoreError> {
+    let sql = select_in(
+        "SELECT r.requested_by_actor_id, a.actor_id, r.executed_on FROM identity_replacement r \
+         LEFT JOIN identity_replacement_approval a ON a.replacement_rid = r.rid \
+         WHERE r.executed_on IS NOT NULL AND r.platform_user_id IN ",
+        people,
+    );
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let executed = Some(Timestamp(row.int(2)?));
+        let actors = [row.optional_id(0)?, row.optional_id(1)?];
+        controllers.extend(actors.into_iter().flatten().map(|actor| (actor, executed)));
+        Ok(())
+    })
+}
+
+fn of_user(tx: &mut Tx<'_>, user: &StoreUser, controllers: &mut Vec<Controller>) -> Result<(), StoreError> {
+    // only the person's key decrypts whether a change was of a name or of a password: each counts
+    entries(tx, (user.store, "User"), &[user.id], true, controllers)?;
+    let passes = "SELECT created_by_actor_id, created_on FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
+        AND created_by_actor_id IS NOT NULL ORDER BY rid DESC LIMIT 1000";
+    tx.query(passes, &[user.store.into(), user.id.into()], |row| {
+        controllers.push((row.id(0)?, Some(Timestamp(row.int(1)?))));
+        Ok(())
+    })?;
+    let passkeys = Sql::new(
+        "SELECT p.id FROM user_account u JOIN passkey_credential p ON p.user_rid = u.rid WHERE u.store = ",
+    );
+    let passkeys = ids(tx, &passkeys.bind(user.store).push(" AND u.id = ").bind(user.id))?;
+    entries(tx, (user.store, "PasskeyCredential"), &passkeys, false, controllers)?;
+    of_memberships(tx, user, controllers)
+}
+
+/// The memberships that carry a role, and the roles that they carry.
+fn of_memberships(
+    tx: &mut Tx<'_>,
+    user: &StoreUser,
+    controllers: &mut Vec<Controller>,
+) -> Result<(), StoreError> {
+    let above =
+        format!("{ABOVE} SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}");
+    let groups = ids(tx, &Sql { text: above, parameters: vec![user.store.into(), user.id.into()] })?;
+    let (mut assignments, mut granted) = (Vec::new(), Vec::new());
+    for chunk in groups.chunks(LIST) {
+        let mut sql = Sql::new(
+            "SELECT r.id, i.subject FROM application_group_identity i JOIN application_group p ON p.rid = i.application_group_rid \
+             JOIN role_assignment r ON r.principal_id = p.id WHERE i.idp_instance_id = ",
+        )
+        .bind(user.instance)
+        .push(" AND i.subject IN ");
+        sql.add_list(chunk.iter().map(|group| group.to_string().into()));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            assignments.push(row.id(0)?);
+            granted.extend(Uuid::try_parse(row.text(1)?));
+            Ok(())
+        })?;
+    }
+    if assignments.is_empty() {
+        return Ok(());
+    }
+    entries(tx, (0, "RoleAssignment"), &assignments, true, controllers)?;
+    let groups = carrying(tx, user, &granted)?;
+    let linked: Vec<String> = groups.iter().chain([&user.id]).map(ToString::to_string).collect();
+    for group in &groups {
+        let text = format!(
+            "SELECT actor, timestamp, current_content FROM audit_entry WHERE store = ?1 AND primary_key = ?2 \
+             AND area = 'Group' AND action = 'Modified' AND actor IS NOT NULL AND current_content IS NOT NULL \
+             ORDER BY rid DESC LIMIT {MAX_ENTRIES}"
+        );
+        let own = group.to_string();
+        tx.query(&text, &[user.store.into(), own.as_str().into()], |row| {
+            let content = row.text(2)?;
+            if linked.iter().any(|id| *id != own && content.contains(id.as_str())) {
+                let when = Timestamp(row.int(1)?);
+                controllers.extend(actors(row.text(0)?).map(|actor| (actor, Some(when))));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The groups through which a user is a member of these groups with roles.
+fn carrying(tx: &mut Tx<'_>, user: &StoreUser, granted: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
+    let mut sql = Sql::new(format!(
+        "{ABOVE}, carrying (rid) AS (SELECT g.rid FROM user_group g WHERE g.store = ?1 AND g.id IN "
+    ));
+    sql.parameters = vec![user.store.into(), user.id.into()];
+    sql.add_list(granted.iter().copied().map(Value::Id));
+    sql.add(
+        " UNION SELECT e.child_rid FROM carrying c JOIN group_edge e ON e.parent_rid = c.rid \
+         WHERE e.child_rid IN (SELECT a.rid FROM above a)) \
+         SELECT g.id FROM carrying c JOIN user_group g ON g.rid = c.rid",
+    );
+    ids(tx, &sql)
+}
+
+/// The actors who created these items, by the audit trail, and with `with_changes` also those who changed them.
+fn entries(
+    tx: &mut Tx<'_>,
+    (store, area): (i64, &str),
+    items: &[Uuid],
+    with_changes: bool,
+    controllers: &mut Vec<Controller>,
+) -> Result<(), StoreError> {
+    let mut newest: HashMap<Uuid, Timestamp> = HashMap::new();
+    for item in items {
+        let text = format!(
+            "SELECT actor, timestamp, action FROM audit_entry WHERE store = ?1 AND primary_key = ?2 AND area = ?3 \
+             AND actor IS NOT NULL ORDER BY rid DESC LIMIT {MAX_ENTRIES}"
+        );
+        tx.query(&text, &[store.into(), item.to_string().into(), area.into()], |row| {
+            if row.text(2)? == "Added" || (with_changes && row.text(2)? == "Modified") {
+                let when = Timestamp(row.int(1)?);
+                for actor in actors(row.text(0)?) {
+                    newest.entry(actor).and_modify(|known| *known = (*known).max(when)).or_insert(when);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    controllers.extend(newest.into_iter().map(|(actor, when)| (actor, Some(when))));
+    Ok(())
+}
+
+/// The actors of an audit entry: the actor, and the actor of the exchanged token.
+fn actors(text: &str) -> impl Iterator<Item = Uuid> {
+    text.split('|').filter_map(|actor| Uuid::try_parse(actor).ok())
+}
+
+fn ids(tx: &mut Tx<'_>, sql: &Sql) -> Result<Vec<Uuid>, StoreError> {
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        found.push(row.id(0)?);
+        Ok(())
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,58 @@
+//! Quota of views for one owner: all of them are parsed together.
+
+use std::collections::BTreeMap;
+
+use chancery_presentation::location::{Kind, level_of, prefix};
+use chancery_record::Value;
+use chancery_resource::{ProposedRow, StoreError, Tx, Violation};
+
+use super::CustomView;
+use crate::{appearance::between, subscription::resolve::wrong};
+
+/// The maximum number of views of one owner.
+const MAX_VIEWS: usize = 100;
+/// The maximum size of all views of one owner, in bytes.
+const MAX_BYTES: usize = 2 << 20;
+
+const PRESENT: &str =
+    "SELECT location, OCTET_LENGTH(content) FROM custom_view WHERE location >= ?1 AND location < ?2";
+
+/// Reports rows that exceed the quota of their owner.
+pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, StoreError> {
+    let mut of_owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        if let Some((level, id)) = row.text(CustomView::LOCATION).and_then(level_of) {
+            of_owners.entry(prefix(Kind::View, level, id)).or_default().push(index);
+        }
+    }
+    let mut violations = Vec::new();
+    for (prefix, proposed) in of_owners {
+        let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
+        let bounds: [Value; 2] = between(&prefix);
+        tx.query(PRESENT, &bounds, |row| {
+            sizes.insert(row.text(0)?.to_owned(), usize::try_from(row.int(1)?).unwrap_or(usize::MAX));
+            Ok(())
+        })?;
+        for index in proposed {
+            let Some(row) = rows.get(index) else { continue };
+            let location = row.text(CustomView::LOCATION).unwrap_or_default();
+            let length = row.text(CustomView::CONTENT).unwrap_or_default().len();
+            if !location.starts_with(&prefix) {
+                continue;
+            }
+            sizes.insert(location.to_owned(), length);
+            let bytes = sizes.values().fold(0, |sum: usize, size| sum.saturating_add(*size));
+            if sizes.len() > MAX_VIEWS {
+                let detail = format!(
+                    "makes more than {MAX_VIEWS} views below {prefix}: delete some that are not used"
+                );
+                violations.push(wrong(index, CustomView::LOCATION, detail));
+            } else if bytes > MAX_BYTES {
+                let detail =
+                    format!("makes the views below {prefix} longer than 2 MiB together: make them shorter");
+                violations.push(wrong(index, CustomView::CONTENT, detail));
+            }
+        }
+    }
+    Ok(violations)
+}

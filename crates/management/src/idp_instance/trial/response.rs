@@ -1,0 +1,91 @@
+//! The responses of a trial, and their schemas.
+
+use chancery_federation::{Check, Evidence, has_passed};
+use chancery_record::Json;
+use serde_json::{Value, json};
+
+use crate::idp_instance::connection::Completed;
+
+/// The maximum number of reported claims.
+const MOST: usize = 200;
+
+/// The checks of a trial.
+pub fn checks(checks: &[Check]) -> Value {
+    let render = |check: &Check| json!({ "name": check.name, "passed": check.passed, "detail": check.detail, "option": check.option });
+    checks.iter().map(render).collect()
+}
+
+/// The result of a completed trial.
+pub fn completed(completed: &Completed) -> Value {
+    let evidence = completed.evidence.as_ref().map_or("IdToken", Evidence::name);
+    let sources = [(evidence, &completed.id_token), ("UserInfo", &completed.user_info)];
+    let sources = sources.into_iter().filter_map(|(source, claims)| Some((source, claims.as_ref()?)));
+    json!({
+        "passed": has_passed(&completed.checks),
+        "checks": checks(&completed.checks),
+        "claims": claims(sources),
+    })
+}
+
+/// Each claim with its source: text as it is, anything else as JSON.
+fn claims<'a>(sources: impl Iterator<Item = (&'static str, &'a Json)>) -> Value {
+    let members = sources.flat_map(|(source, claims)| {
+        let members = if let Json::Object(members) = claims { members.as_slice() } else { &[] };
+        members.iter().map(move |(name, value)| (source, name, value))
+    });
+    let reported = members.take(MOST).map(|(source, name, value)| {
+        let value = if let Json::Text(text) = value { text.clone() } else { value.to_serde().to_string() };
+        json!({ "type": name, "value": value, "source": source })
+    });
+    reported.collect()
+}
+
+fn checks_schema() -> Value {
+    json!({
+        "type": "array", "description": "What was looked at.",
+        "items": {
+            "type": "object", "required": ["name", "passed", "detail", "option"],
+            "properties": {
+                "name": { "type": "string", "description": "What it is called.", "examples": ["issuer"] },
+                "passed": { "type": "boolean", "description": "Whether it is right." },
+                "detail": { "type": "string", "description": "What was found." },
+                "option": { "type": ["string", "null"], "description": "The instance's option by which it is set right, or \
+                    certStores; none where that is up to the provider." },
+            },
+        },
+    })
+}
+
+/// The schema of the response to a start.
+pub fn begun_schema() -> Value {
+    json!({
+        "type": "object", "description": "A trial that begins.", "required": ["url", "callback", "checks"],
+        "properties": {
+            "url": { "type": ["string", "null"], "description": "Where to sign in within ten minutes; none where that cannot work." },
+            "callback": { "type": "string", "description": "Where the provider leads back to, which it must know." },
+            "checks": checks_schema(),
+        },
+    })
+}
+
+/// The schema of the response to a completion.
+pub fn completed_schema() -> Value {
+    json!({
+        "type": "object", "description": "What came of a trial.", "required": ["passed", "checks", "claims"],
+        "properties": {
+            "passed": { "type": "boolean", "description": "Whether all is right." },
+            "checks": checks_schema(),
+            "claims": {
+                "type": "array", "description": "What the provider told of who signed in there.",
+                "items": {
+                    "type": "object", "required": ["type", "value", "source"],
+                    "properties": {
+                        "type": { "type": "string", "description": "The claim's type.", "examples": ["sub"] },
+                        "value": { "type": "string", "description": "Its value; JSON where it is no text." },
+                        "source": { "type": "string", "enum": ["IdToken", "AccessToken", "Profile", "UserInfo"], "description": "What told it." },
+                    },
+                },
+            },
+        },
+    })
+}

@@ -41,10 +41,16 @@ async fn own(world: &World) -> Client {
 /// The directory of a new identity provider instance, and the instance's address.
 async fn of_provider(world: &World, name: &str) -> (Client, String) {
     let instance = make(world, name, "OpenIdConnect").await;
-    set_option(world, &instance, "ScimEnabled", "true").await;
+    directory_of(world, &instance).await
+}
+
+/// The directory of an identity provider instance, and the instance's address.
+pub async fn directory_of(world: &World, instance: &Json) -> (Client, String) {
+    set_option(world, instance, "ScimEnabled", "true").await;
+    let name = instance["name"].as_str().unwrap();
     let path = format!("/api/management/v2/IdpInstance/{name}/scim/token");
     world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(204);
-    let token = option(world, &instance, "ScimToken").await["value"].as_str().unwrap().to_owned();
+    let token = option(world, instance, "ScimToken").await["value"].as_str().unwrap().to_owned();
     (world.admin.with_token(&token), format!("/api/scim/v2/{name}"))
 }
 

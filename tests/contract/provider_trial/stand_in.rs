@@ -83,6 +83,12 @@ pub struct Behaviour {
     pub access_token: Option<String>,
     /// Whether no request is answered.
     pub hangs: bool,
+    /// The path at which no request is answered.
+    pub hangs_at: Option<&'static str>,
+    /// The path that leads elsewhere, by which status and to where.
+    pub redirects: Option<(&'static str, u16, String)>,
+    /// Whether a code is redeemed by any verifier.
+    pub ignores_pkce: bool,
     /// Whether each connection is closed at once.
     pub is_down: bool,
     /// Members of the profile, for providers without ID tokens.
@@ -99,6 +105,13 @@ pub struct StandIn {
     other: EcdsaKeyPair,
     behaviour: Mutex<Behaviour>,
     connections: AtomicUsize,
+    held: AtomicUsize,
+}
+
+/// Path and query of a request.
+fn path_of(head: &str) -> (&str, &str) {
+    let target = head.split(' ').nth(1).unwrap();
+    target.split_once('?').unwrap_or((target, ""))
 }
 
 fn with(mut base: Value, more: &Value) -> Value {
@@ -140,6 +153,7 @@ impl StandIn {
             other,
             behaviour: Mutex::default(),
             connections: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
         });
         let serving = Arc::clone(&provider);
         tokio::spawn(async move {
@@ -194,6 +208,11 @@ impl StandIn {
         self.connections.load(Ordering::Relaxed)
     }
 
+    /// The requests that it left without an answer.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     async fn serve(&self, mut stream: TcpStream) -> Option<()> {
         self.connections.fetch_add(1, Ordering::Relaxed);
         let (mut read, mut chunk) = (Vec::new(), [0; 8192]);
@@ -220,10 +239,19 @@ impl StandIn {
                 count => read.extend_from_slice(&chunk[..count]),
             }
         };
-        let (status, body) = self.answer(&head, &body);
+        if self.behaviour().hangs_at == Some(path_of(&head).0) {
+            self.held.fetch_add(1, Ordering::Relaxed);
+            while stream.read(&mut chunk).await.ok()? > 0 {}
+            return None;
+        }
+        let redirect = self.behaviour().redirects.clone().filter(|(path, ..)| *path == path_of(&head).0);
+        let (location, (status, body)) = match redirect {
+            Some((_, status, to)) => (format!("location: {to}\r\n"), (status, json!({}))),
+            None => (String::new(), self.answer(&head, &body)),
+        };
         let text = if let Value::String(text) = body { text } else { body.to_string() };
         let answer = format!(
-            "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
+            "HTTP/1.1 {status} X\r\n{location}connection: close\r\ncontent-length: {}\r\n\r\n{text}",
             text.len()
         );
         stream.write_all(answer.as_bytes()).await.ok()
@@ -231,8 +259,7 @@ impl StandIn {
 
     fn answer(&self, head: &str, body: &str) -> (u16, Value) {
         let behaviour = self.behaviour();
-        let path = head.split(' ').nth(1).unwrap();
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let (path, query) = path_of(head);
         if let Some(answer) = social::answer(&behaviour, (path, query), head, body) {
             return answer;
         }
@@ -261,7 +288,8 @@ impl StandIn {
             "/token" => {
                 let form = fields(body);
                 let challenge = base64(digest(&SHA256, form["code_verifier"].as_bytes()));
-                let is_bound = behaviour.asked.get("code_challenge") == Some(&challenge)
+                let is_bound = (behaviour.ignores_pkce
+                    || behaviour.asked.get("code_challenge") == Some(&challenge))
                     && behaviour.asked.get("redirect_uri") == form.get("redirect_uri")
                     && form["code"] == "the code";
                 if !self.is_client_authenticated(&behaviour, head, &form) {

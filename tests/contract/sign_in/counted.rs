@@ -13,11 +13,14 @@ use serde_json::json;
 use super::{
     BASE, Home, PASSWORD,
     browser::Browser,
-    claims, form, link, parameter,
+    claims, external, form, link, parameter,
     passkey::{show, with_passkey},
     second_factor::{ask_for, between, enrol, typed},
 };
-use crate::id;
+use crate::{
+    id,
+    provider_trial::{of_this_machine, stand_in::Behaviour},
+};
 
 /// How often a step is taken. The cheapest counts: jobs of the server commit, too.
 const TIMES: usize = 9;
@@ -280,5 +283,36 @@ on_both_engines! {
         assert!(with_one <= 2 * without + 2, "{with_one} statements with rules, {without} without");
         let tokens = home.refresh_at(&world.anonymous, token).await.is(200).json();
         assert_eq!(claims(&tokens["access_token"])["role"].as_array().unwrap().len(), 100);
+    }
+}
+
+on_both_engines! {
+    [of_this_machine]
+    /// The whole way to a provider and back is one commit, for who is known and for who becomes a platform user.
+    async fn a_sign_in_elsewhere_becomes_a_code_by_one_commit(world: World) {
+        let (home, provider, instance) = external::set_up(&world).await;
+        external::tokens(&world, &home, &provider, &[]).await;
+        let come = async || {
+            let (_, answer) = external::sign_in(&world, &home, &provider, &[]).await;
+            assert!(parameter(&answer, "code").is_some(), "{answer}");
+        };
+        let known = cost(&world, async || {}, async |()| come().await).await;
+        let rows = vec![("authorization_code", 1), ("outbox_event", 1), ("sign_in_record", 1), ("sign_in_session", 1)];
+        assert_eq!(known, (1, rows));
+        let new = AtomicUsize::new(0);
+        let prepare = async || {
+            let told = json!({ "sub": format!("new-{}", new.fetch_add(1, Ordering::Relaxed)) });
+            provider.behave(Behaviour { claims: told.clone(), user_info: told, ..Behaviour::default() });
+        };
+        let (commits, _) = cost(&world, prepare, async |()| come().await).await;
+        assert_eq!((commits, external::people(&world, &instance).await.len()), (1, 1 + TIMES));
+        // what fails there writes nothing
+        provider.behave(Behaviour { claims: json!({ "nonce": "another" }), ..Behaviour::default() });
+        let refused = cost(&world, async || {}, async |()| {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            assert!(external::has_failed(&external::come_by(&mut browser, &page, "Partner", &provider).await));
+        });
+        assert_eq!(refused.await, NOTHING);
     }
 }

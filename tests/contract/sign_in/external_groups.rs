@@ -1,0 +1,84 @@
+//! Groups of people from elsewhere, which a directory provisions.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::{Value, json};
+
+use super::{
+    Home,
+    browser::{Browser, Page},
+    change, claims,
+    external::{come_by, people, set_up},
+    parameter, relate,
+};
+use crate::{
+    id,
+    provider_trial::{
+        of_this_machine,
+        stand_in::{Behaviour, StandIn},
+    },
+    scim::directory_of,
+};
+
+/// What is shown to this person who comes back from the provider.
+async fn comes(world: &World, home: &Home, provider: &StandIn, subject: &str) -> (Browser, Page) {
+    let told = json!({ "sub": subject });
+    provider.behave(Behaviour { claims: told.clone(), user_info: told, ..Behaviour::default() });
+    let mut browser = Browser::new(world);
+    let page = browser.open(&home.request(&[])).await;
+    let page = come_by(&mut browser, &page, "Partner", provider).await;
+    (browser, page)
+}
+
+/// Outcome, reason and person of the records of the instance, the first one first.
+async fn records(world: &World, instance: &Value) -> Vec<(Value, Value, Value)> {
+    let all = world.all("SignInRecord?sortBy=id").await;
+    let theirs = all.as_array().unwrap().iter().filter(|one| one["idpInstanceId"] == instance["id"]);
+    theirs.map(|one| (one["outcome"].clone(), one["reason"].clone(), one["platformUserId"].clone())).collect()
+}
+
+on_both_engines! {
+    [of_this_machine]
+    async fn a_restricted_app_admits_members_of_a_group_from_elsewhere(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let (directory, base) = directory_of(&world, &instance).await;
+        let body = json!({ "userName": "ada@corp.example", "externalId": "ada" });
+        let ada = directory.post(&format!("{base}/Users"), body).await.is(201).json();
+        let body = json!({ "displayName": "Staff", "members": [{ "value": ada["id"] }] });
+        let group = directory.post(&format!("{base}/Groups"), body).await.is(201).json();
+        let app = format!("/ClientApp/{}", id(&home.app));
+        // somebody whom no directory knows is a person here, too
+        let (mut browser, page) = comes(&world, &home, &provider, "bob").await;
+        browser.go_on(&page).await;
+        let bob = people(&world, &instance).await.into_iter().find(|one| one["id"] != ada["id"]).unwrap();
+        change(&world, &app, json!({ "isRestricted": true, "includeGroupsClaims": true })).await;
+        relate(&world, &format!("{app}/authorizedgroups"), &[id(&group)]).await;
+
+        let (mut member, page) = comes(&world, &home, &provider, "ada").await;
+        let code = parameter(&member.go_on(&page).await, "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let told = claims(&tokens["id_token"]);
+        assert_eq!((&told["sub"], &told["groups"]), (&ada["id"], &json!(["Staff"])));
+        for (subject, left) in [("bob", Some(&bob)), ("carl", None)] {
+            let (_, page) = comes(&world, &home, &provider, subject).await;
+            assert!(page.left.is_none() && page.answer.header("refresh").is_none(), "{subject}: {}", page.html);
+            assert!(page.html.contains("You cannot sign in"), "{subject}: {}", page.html);
+            let found = records(&world, &instance).await;
+            let refused: Vec<_> = found.iter().filter(|(outcome, ..)| outcome == "Refused").collect();
+            // who is a stranger leaves none
+            assert_eq!(refused, [&(json!("Refused"), json!("NotAdmitted"), left.unwrap_or(&bob)["id"].clone())]);
+        }
+        assert_eq!(people(&world, &instance).await.len(), 2, "a stranger becomes no platform user");
+        let signed_in = |person: &Value| (json!("SignedIn"), Value::Null, person["id"].clone());
+        let found = records(&world, &instance).await;
+        assert_eq!(found.iter().filter(|(outcome, ..)| outcome == "SignedIn").cloned().collect::<Vec<_>>(), [signed_in(&bob), signed_in(&ada)]);
+
+        // who leaves the group is out at once, with the tokens that are out already
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        bearer.get("/connect/userinfo").await.expect(200);
+        let body = json!({ "displayName": "Staff", "members": [] });
+        directory.put(&format!("{base}/Groups/{}", id(&group)), body).await.expect(200);
+        bearer.get("/connect/userinfo").await.expect(401);
+        let silent = member.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("access_denied"));
+    }
+}

@@ -1,0 +1,73 @@
+//! A provider that hangs when people come back from it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chancery_testkit::on_both_engines;
+use futures_util::future::join_all;
+
+use super::{
+    PASSWORD,
+    browser::Browser,
+    external::{come_by, connect, has_failed, set_up, tokens},
+    link, parameter,
+};
+use crate::{
+    provider_trial::{
+        of_this_machine,
+        stand_in::{Behaviour, StandIn},
+    },
+    until,
+};
+
+/// More people than there are workers, and connections to the database.
+const WAITING: usize = 64;
+
+on_both_engines! {
+    [of_this_machine]
+    /// Whoever waits for a token endpoint that says nothing holds neither a connection to the database nor a worker.
+    async fn a_token_endpoint_that_hangs_holds_nobody_else_up(world: World) {
+        let (home, provider, _) = set_up(&world).await;
+        let second = StandIn::start().await;
+        connect(&world, &home, "Other", &second).await;
+        let shown = async || {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            (browser, page)
+        };
+        let mut ways = Vec::new();
+        for _ in 0..WAITING {
+            let (mut browser, page) = shown().await;
+            let there = browser.open(&link(&page, "Continue with Partner")).await.left.unwrap();
+            let back = format!("{}?{}", parameter(&there, "redirect_uri").unwrap(), provider.sign_in(&there));
+            ways.push((browser, back));
+        }
+        provider.behave(Behaviour { hangs_at: Some("/token"), ..Behaviour::default() });
+        let are_over = AtomicBool::new(false);
+        let waiting = async {
+            let pages = join_all(ways.iter_mut().map(|(browser, back)| browser.open(back))).await;
+            are_over.store(true, Ordering::Relaxed);
+            pages
+        };
+        let others = async {
+            until("all of them wait there", async || provider.held() == WAITING).await;
+            let (mut browser, page) = shown().await;
+            assert!(parameter(&browser.sign_in(&page, "ann", PASSWORD).await, "code").is_some());
+            let (mut browser, page) = shown().await;
+            let page = come_by(&mut browser, &page, "Other", &second).await;
+            assert!(parameter(&browser.go_on(&page).await, "code").is_some());
+            world.group("made meanwhile").await;
+            assert!(!are_over.load(Ordering::Relaxed), "others had to wait");
+        };
+        let (pages, ()) = tokio::join!(waiting, others);
+        for page in &pages {
+            assert!(has_failed(page) && page.left.is_none(), "{}", page.html);
+            assert!(!link(page, "Continue with Partner").is_empty());
+        }
+        // once it answers they sign in, from the page that they were led back to
+        provider.behave(Behaviour::default());
+        let (browser, _) = &mut ways[0];
+        let page = come_by(browser, &pages[0], "Partner", &provider).await;
+        assert!(parameter(&browser.go_on(&page).await, "code").is_some());
+        tokens(&world, &home, &provider, &[]).await;
+    }
+}

@@ -290,8 +290,9 @@ on_both_engines! {
             let body = json!({ "name": kind, "certType": kind, "subscriptionId": subscription, "certificateInput": input });
             let store = world.make("CertStore", body).await;
             if kind == "OidcTokenEncryption" {
-                let link = format!("{BASE}/IdpInstance/{}/certstores", id(&created));
-                world.admin.post(&link, json!({ "relatedIds": [store["id"]] })).await.expect(202);
+                // from the other side
+                let link = format!("{BASE}/CertStore/{}/idpinstances", id(&store));
+                world.admin.post(&link, json!({ "relatedIds": [created["id"]] })).await.expect(202);
             } else {
                 public = key.public_key_raw().to_vec();
                 let asserted = || Behaviour { asserted_by: Some(public.clone()), ..Behaviour::default() };

@@ -26,6 +26,7 @@ mod external_codes;
 mod external_groups;
 mod external_hangs;
 mod external_kinds;
+mod external_offered;
 mod external_options;
 mod external_page;
 mod external_preview;

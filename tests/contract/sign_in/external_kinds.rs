@@ -274,6 +274,7 @@ on_both_engines! {
             ("Facebook", "public_profile email more"),
             ("Twitter", "users.read tweet.read more"),
             ("AdfsOAuth", "openid profile email more"),
+            ("OpenIdConnect", "openid profile email more"),
         ] {
             let issuer = if kind == "Microsoft" { format!("{}/{{tenantid}}/v2.0", provider.issuer) } else { provider.issuer.clone() };
             let tid = "5b1c0b04-3a86-4a59-9a40-33c14bb3c8de";
@@ -282,15 +283,25 @@ on_both_engines! {
                 claims: json!({ "iss": issuer.replace("{tenantid}", tid), "tid": tid }),
                 ..Behaviour::default()
             });
+            let is_addressed = ["AdfsOAuth", "OpenIdConnect"].contains(&kind);
             let options: &[(&str, &str)] =
-                if kind == "AdfsOAuth" { &[("Authority", &provider.issuer), ("RequestResources", "https://api.example/")] } else { &[] };
+                if is_addressed { &[("Authority", &provider.issuer), ("RequestResources", "https://api.example/")] } else { &[] };
             let instance = connect(&world, &home, kind, options).await;
             set_option(&world, &instance, "CallbackPath", &format!("/signin-{kind}")).await;
             set_option(&world, &instance, "AdditionalScopes", "more").await;
             tried(&world, &home, &provider, &[]).await.unwrap();
             assert_eq!(provider.asked("scope"), asked, "{kind}");
-            assert_eq!((provider.asked("client_id").as_str(), provider.asked_at_all("resource")), ("us", kind == "AdfsOAuth"));
-            assert!(provider.asked("redirect_uri").ends_with(&format!("/signin-{kind}")));
+            assert_eq!(provider.asked("client_id"), "us", "{kind}");
+            assert_eq!(provider.asked_at_all("resource"), is_addressed, "{kind}");
+            if is_addressed {
+                assert_eq!(provider.asked("resource"), "https://api.example/", "{kind}");
+                set_option(&world, &instance, "Authority", "http://127.0.0.1:1").await;
+                let mut browser = Browser::new(&world);
+                let page = browser.open(&home.request(&[])).await;
+                assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await), "{kind}");
+                set_option(&world, &instance, "Authority", &provider.issuer).await;
+            }
+            assert!(provider.asked("redirect_uri").ends_with(&format!("/signin-{kind}")), "{kind}");
             set_option(&world, &instance, "ClientSecret", "another").await;
             assert!(tried(&world, &home, &provider, &[]).await.is_err(), "{kind}");
             relate(&world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[]).await;

@@ -75,8 +75,9 @@ on_both_engines! {
         }
     }
 
-    /// A certificate of type OidcTokenSigning takes the place of the secret, while it is linked and can be used.
-    async fn a_certificate_takes_the_place_of_the_secret(world: World) {
+    /// A certificate of type OidcTokenSigning takes the place of the secret, while it is linked and can be used; one of type
+    /// OidcTokenEncryption opens ID tokens.
+    async fn certificates_sign_and_open(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let path = format!("{BASE}/IdpInstance/{}", id(&instance));
         let has_error = async || world.admin.get(&path).await.is(200).json()["hasConfigurationError"] == json!(true);
@@ -98,13 +99,20 @@ on_both_engines! {
             (world.make("CertStore", body).await, key.public_key_raw().to_vec())
         };
         let link = format!("{path}/certstores");
-        let (opening, _) = signing("OidcTokenEncryption").await;
+        let (opening, opening_key) = signing("OidcTokenEncryption").await;
         world.admin.put(&link, json!({ "relatedIds": [opening["id"]] })).await.expect(202);
         assert!(has_error().await, "a key that opens proves nothing");
         let (store, key) = signing("OidcTokenSigning").await;
         world.admin.put(&link, json!({ "relatedIds": [store["id"]] })).await.expect(202);
         assert!(!has_error().await);
-        provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
+        let asserted = || Behaviour { asserted_by: Some(key.clone()), ..Behaviour::default() };
+        provider.behave(Behaviour { encrypted_to: Some(opening_key.clone()), ..asserted() });
+        let (mut browser, page) = shown().await;
+        assert!(has_failed(&come_by(&mut browser, &page, "Partner", &provider).await), "nothing opens the token");
+        world.admin.put(&link, json!({ "relatedIds": [store["id"], opening["id"]] })).await.expect(202);
+        provider.behave(Behaviour { encrypted_to: Some(opening_key), ..asserted() });
+        tokens(&world, &home, &provider, &[]).await;
+        provider.behave(asserted());
         tokens(&world, &home, &provider, &[]).await;
         // also where the option itself is gone
         let row = option(&world, &instance, "ClientSecret").await;

@@ -1,0 +1,68 @@
+//! Which external identity providers a sign-in offers, and what an instance asks of its people.
+
+use chancery_testkit::{World, on_both_engines};
+use serde_json::json;
+
+use super::{
+    Home,
+    browser::Browser,
+    change,
+    external::{come_by, connect, set_up, tokens},
+    link, relate,
+    second_factor::make_factor,
+};
+use crate::{
+    id,
+    provider_trial::{of_this_machine, stand_in::StandIn},
+};
+
+/// The names on the buttons, from top to bottom.
+async fn offered(world: &World, home: &Home) -> Vec<String> {
+    let page = Browser::new(world).open(&home.request(&[])).await;
+    let names = page.html.split("Continue with ").skip(1);
+    names.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+}
+
+on_both_engines! {
+    [of_this_machine]
+    async fn providers_are_offered_in_order_where_tenant_and_app_have_them(world: World) {
+        let (home, provider, partner) = set_up(&world).await;
+        let second = StandIn::start().await;
+        let other = connect(&world, &home, "Other", &second).await;
+        let at = |instance: &serde_json::Value, rest: &str| format!("/IdpInstance/{}{rest}", id(instance));
+        assert_eq!(offered(&world, &home).await, ["Other", "Partner"], "by name");
+        change(&world, &at(&other, ""), json!({ "position": 7 })).await;
+        change(&world, &at(&partner, ""), json!({ "position": 3 })).await;
+        assert_eq!(offered(&world, &home).await, ["Partner", "Other"], "by position");
+        for (relation, related) in [("tenants", home.tenant.as_str()), ("clientapps", id(&home.app))] {
+            relate(&world, &at(&other, &format!("/{relation}")), &[]).await;
+            assert_eq!(offered(&world, &home).await, ["Partner"], "{relation}");
+            relate(&world, &at(&other, &format!("/{relation}")), &[related]).await;
+        }
+        change(&world, &at(&other, ""), json!({ "isActive": false })).await;
+        assert_eq!(offered(&world, &home).await, ["Partner"]);
+        change(&world, &at(&partner, ""), json!({ "name": "Harbour" })).await;
+        assert_eq!(offered(&world, &home).await, ["Harbour"]);
+        // whoever chose it meanwhile is not sent there
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        relate(&world, &at(&partner, "/tenants"), &[]).await;
+        let gone = browser.open(&link(&page, "Continue with Harbour")).await;
+        assert!(gone.left.is_none(), "{:?}", gone.left);
+        assert_eq!(provider.connections(), 0);
+    }
+
+    async fn an_instance_asks_its_people_for_its_factors(world: World) {
+        let (home, provider, partner) = set_up(&world).await;
+        let factor = make_factor(&world, &home, "totp").await;
+        tokens(&world, &home, &provider, &[]).await;
+        let factors = format!("/IdpInstance/{}/mfainstances", id(&partner));
+        relate(&world, &factors, &[id(&factor)]).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = come_by(&mut browser, &page, "Partner", &provider).await;
+        assert!(page.html.contains("otpauth://totp/"), "{}", page.html);
+        relate(&world, &factors, &[]).await;
+        tokens(&world, &home, &provider, &[]).await;
+    }
+}

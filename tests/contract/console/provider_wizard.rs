@@ -15,7 +15,10 @@ use super::{
 use crate::{
     id,
     management::instance::{make, set_option},
-    provider_trial::{of_this_machine, stand_in::StandIn},
+    provider_trial::{
+        of_this_machine,
+        stand_in::{Behaviour, StandIn},
+    },
     sign_in::link,
     token::certificate,
 };
@@ -247,6 +250,53 @@ on_both_engines! {
         // a user store cannot be connected
         let store = make(&world, "Staff", "UserStore").await;
         assert_eq!(browser.open(&format!("/console/IdpInstance/{}/connect", id(&store))).await.status, 404);
+    }
+
+    /// A certificate that is there takes the place of the secret.
+    async fn a_certificate_is_linked_on_the_way(world: World) {
+        let provider = StandIn::start().await;
+        let mut browser = administrator(&world).await;
+        let (_, item) = begin(&world, &mut browser, "OpenIdConnect", "Partner").await;
+        let (connect, access) = (format!("{item}/connect"), format!("{item}/connect?step=access"));
+        let upload = async |kind: &str, until: i32| {
+            let (body, key) = certificate::body(&PKCS_ECDSA_P256_SHA256, until, &json!({ "certType": kind, "name": format!("{kind} {until}") }));
+            (world.make("CertStore", body).await, key.public_key_raw().to_vec())
+        };
+        let page = browser.open(&access).await;
+        assert!(!page.html.contains("certificate:") && page.html.contains("\"/console/CertStore\""), "{}", page.html);
+        assert!(page.html.contains(&format!("{item}/relation/certStores")), "{}", page.html);
+        let (signing, key) = upload("OidcTokenSigning", 2080).await;
+        for (kind, until) in [("OidcTokenSigning", 2024), ("AdfsOAuthTokenSigning", 2080), ("Default", 2080)] {
+            upload(kind, until).await;
+        }
+        let page = browser.open(&access).await;
+        let switch = format!("certificate:{}", id(&signing));
+        assert_eq!(page.html.matches(&format!("name=\"{switch}\"")).count(), page.html.matches("name=\"certificate:").count(), "{}", page.html);
+        assert!(page.html.contains(&switch) && !page.html.contains("AdfsOAuthTokenSigning 2080"), "{}", page.html);
+        let typed = [("Authority", provider.issuer.as_str()), ("ClientId", "us"), ("ClientSecret", "")];
+        // without it the secret is missing
+        let missing = step(&world, &mut browser, &page, &connect, &[typed[0], typed[1], typed[2], (&switch, "false")]).await;
+        assert!(missing.status == 400 && missing.html.contains("href=\"#f-ClientSecret\""), "{}: {}", missing.status, missing.html);
+        let page = browser.open(&access).await;
+        let chosen = [typed[0], typed[1], typed[2], (&switch, "false"), (&switch, "true")];
+        let trial = step(&world, &mut browser, &page, &connect, &chosen).await;
+        assert!(trial.address.ends_with("/trial"), "{}: {}", trial.address, trial.html);
+        provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
+        let trial = tried(&world, &mut browser, &item, &provider).await;
+        assert!(trial.html.contains("All is right"), "{}", trial.html);
+        // it is taken out where it was linked
+        let page = browser.open(&access).await;
+        let missing = step(&world, &mut browser, &page, &connect, &[typed[0], typed[1], typed[2], (&switch, "false")]).await;
+        assert_eq!(missing.status, 400, "{}", missing.html);
+        let read = world.admin.get(&format!("{BASE}/IdpInstance/{}", item.rsplit('/').next().unwrap())).await.is(200).json();
+        assert_eq!(read["certStores"], json!([]), "{read}");
+        // AD FS is offered the one that it signs by; Facebook none
+        let (_, adfs) = begin(&world, &mut browser, "AdfsOAuth", "Windows").await;
+        let page = browser.open(&format!("{adfs}/connect?step=access")).await;
+        assert!(page.html.contains("AdfsOAuthTokenSigning 2080") && page.html.contains(&switch), "{}", page.html);
+        let (_, facebook) = begin(&world, &mut browser, "Facebook", "Facebook").await;
+        let page = browser.open(&format!("{facebook}/connect?step=access")).await;
+        assert!(!page.html.contains("certificate:") && !page.html.contains("relation/certStores"), "{}", page.html);
     }
 
     /// An administrator of a tenant cannot connect providers, and is not offered to.

@@ -1,18 +1,32 @@
-//! The second step: what the provider gave this server, each with where it is found there. It is saved as settings are, all or none.
+//! The second step: what the provider gave this server, each with where it is found there, and the certificates that it works with. Settings
+//! are saved all or none, and certificates are linked after them.
 
-use chancery_resource::Problem;
+use chancery_management::cert_store::CERT_STORE;
+use chancery_resource::{Problem, RelationChange};
 use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::{Connecting, has_settings, page_of, step_at};
+use super::{Connecting, has_settings, links::Links, page_of, step_at};
 use crate::{
     pages::{
+        form::{errors, is_of_form},
         item::read,
+        relate,
         settings::{self, Kept, Setting, Wrong},
     },
-    shell::{parts::FormPage, render::see_other, visit::Visit},
+    shell::{
+        directory,
+        fields::written,
+        navigation::label,
+        parts::{Card, FormPage, Line},
+        render::see_other,
+        visit::Visit,
+    },
 };
+
+static CERTIFICATES: Links =
+    Links { prefix: "certificate:", shape: &CERT_STORE, relation: "certStores", takes_the_only: false };
 
 /// The settings that a provider of this kind must have.
 async fn asked_for(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting>, Problem> {
@@ -27,7 +41,7 @@ async fn asked_for(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting
 /// The operations' own.
 pub async fn show(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let all = asked_for(visit, of).await?;
-    page(visit, of, &all, Refused::Nothing)
+    page(visit, of, &all, Refused::Nothing).await
 }
 
 /// What a page says is wrong.
@@ -37,6 +51,8 @@ enum Refused<'a> {
     Nothing,
     /// One was refused.
     One(&'a Wrong),
+    /// A certificate was refused.
+    Certificate(&'a Problem),
     /// Some are missing still.
     Missing,
 }
@@ -48,7 +64,18 @@ enum Refused<'a> {
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let all = asked_for(visit, of).await?;
     if let Kept::Wrong(wrong) = settings::keep(visit, of.resource, of.key, &all).await? {
-        return page(visit, of, &all, Refused::One(&wrong));
+        return page(visit, of, &all, Refused::One(&wrong)).await;
+    }
+    let (links, _) = CERTIFICATES.changes(visit, of)?;
+    if !links.is_empty() {
+        match visit.perform_together(links).await {
+            Ok(_) => {}
+            Err((_, problem)) if is_of_form(&problem) => {
+                let all = asked_for(visit, of).await?;
+                return page(visit, of, &all, Refused::Certificate(&problem)).await;
+            }
+            Err((_, problem)) => return Err(problem),
+        }
     }
     let row = read(visit, of.resource, of.key).await?;
     if has_settings(&row) {
@@ -60,10 +87,10 @@ pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<Answ
         // what is wrong is not asked for here
         return Ok(see_other(&format!("{}/settings", of.item)));
     }
-    page(visit, &of, &all, Refused::Missing)
+    page(visit, &of, &all, Refused::Missing).await
 }
 
-fn page(
+async fn page(
     visit: &Visit<'_>,
     of: &Connecting<'_>,
     all: &[Setting],
@@ -74,14 +101,16 @@ fn page(
     let errors = match refused {
         Refused::Nothing => Vec::new(),
         Refused::One(wrong) => vec![wrong.told(visit)],
+        Refused::Certificate(problem) => errors(visit, Some(problem)),
         Refused::Missing => missing(visit, all),
     };
     let status =
         if matches!(refused, Refused::Nothing) { 200 } else { wrong.map_or(400, |wrong| wrong.status) };
+    let certificates = certificates(visit, of).await?;
     let fields = all.iter().flat_map(|setting| {
         let mut fields = settings::told(visit, setting, wrong, true);
         if let Some(first) = fields.first_mut() {
-            explain(visit, of, setting, first);
+            explain(visit, of, (setting, certificates.is_some()), first);
             // what was typed beside one that was refused is not stored yet, and not missing
             let is_of_stored = first.get("error") == Some(&json!(setting.wrong(visit)));
             if is_of_stored && !matches!(refused, Refused::Missing) {
@@ -94,9 +123,13 @@ fn page(
     let back = step_at(of.item, "address");
     let mut hidden = settings::hidden(all);
     hidden.push(json!({ "name": "step", "value": "access" }));
-    let form = FormPage {
+    let mut form = FormPage {
         errors,
-        sections: vec![json!({ "title": "", "about": "", "fields": fields, "is_readonly": false })],
+        sections: std::iter::once(
+            json!({ "title": "", "about": "", "fields": fields, "is_readonly": false }),
+        )
+        .chain(certificates)
+        .collect(),
         hidden,
         bar: Some(
             json!({ "save": words.page("go_on"), "cancel": { "href": back, "label": words.page("back") }, "review": false }),
@@ -104,7 +137,46 @@ fn page(
         is_new: true,
         ..page_of(visit, of, "access")
     };
+    form.after.extend(ways_to_certificates(visit, of));
     form.show(visit, status)
+}
+
+/// Whether certificates can be linked here.
+fn takes_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> bool {
+    let link = relate::operation(of.resource, CERTIFICATES.relation, RelationChange::Add);
+    !of.kind.certificates.is_empty() && visit.may(link).is_some()
+}
+
+/// The valid certificates that the instance can work with; none where there are none.
+async fn certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Option<Value>, Problem> {
+    if !takes_certificates(visit, of) {
+        return Ok(None);
+    }
+    let condition = format!("validTo gt {} and {}", json!(written(visit.now)), of.kind.certificates);
+    let fields = CERTIFICATES.switches(visit, of, &condition).await?.fields;
+    let section = json!({
+        "title": visit.words.field(CERTIFICATES.relation), "about": visit.words.page("connect_certificates_offered"),
+        "fields": fields, "is_readonly": false,
+    });
+    Ok((!fields.is_empty()).then_some(section))
+}
+
+/// What certificates are for, and the ways to where they are made and linked.
+fn ways_to_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Option<Card> {
+    let stores = directory::of_shape(&CERT_STORE).filter(|_| takes_certificates(visit, of))?;
+    let words = visit.words;
+    let relation = format!("{}/relation/{}", of.item, CERTIFICATES.relation);
+    let line = |text: String, href: String| Line { text, href: Some(href), ..Line::default() };
+    Some(Card {
+        title: words.field(CERTIFICATES.relation),
+        kind: "lines",
+        about: words.page(&format!("connect_certificates_{}", of.kind.name)).into(),
+        lines: vec![
+            line(label(visit, stores), visit.address(stores)),
+            line(words.page("connect_certificates_link").to_owned(), relation),
+        ],
+        ..Card::default()
+    })
 }
 
 /// What is missing, with the way to each place.
@@ -119,7 +191,12 @@ fn missing(visit: &Visit<'_>, all: &[Setting]) -> Vec<Value> {
 }
 
 /// Says where it is found at the provider, and of a secret whether there is one.
-fn explain(visit: &Visit<'_>, of: &Connecting<'_>, setting: &Setting, field: &mut Map<String, Value>) {
+fn explain(
+    visit: &Visit<'_>,
+    of: &Connecting<'_>,
+    (setting, may_be_certificate): (&Setting, bool),
+    field: &mut Map<String, Value>,
+) {
     let key = format!("find_{}_{}", of.kind.name, setting.name);
     let is_secret = field.get("control") == Some(&json!("secret"));
     // a secret that is stored stays where its field is left empty
@@ -129,7 +206,10 @@ fn explain(visit: &Visit<'_>, of: &Connecting<'_>, setting: &Setting, field: &mu
     field.extend([
         ("hint".to_owned(), json!(hint.trim_end())),
         // a certificate may stand for the secret
-        ("required".to_owned(), json!(!is_set && !setting.wrong(visit).is_empty())),
+        (
+            "required".to_owned(),
+            json!(!is_set && !(is_secret && may_be_certificate) && !setting.wrong(visit).is_empty()),
+        ),
         ("is_wide".to_owned(), json!(true)),
     ]);
 }

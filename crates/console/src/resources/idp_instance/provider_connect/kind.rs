@@ -9,18 +9,26 @@ pub struct Kind {
     pub name: &'static str,
     /// Its icon.
     pub icon: &'static str,
+    /// The condition of certificates that its instances can work with; empty where there are none.
+    pub certificates: &'static str,
     /// How many sentences say where this server is registered there.
     pub sentences: usize,
 }
 
+/// The certificates of an OpenID provider: those by whose keys this server signs, and decrypts.
+const OPENID: &str = "certificateHasPrivateKey eq true and (certType eq \"OidcTokenSigning\" or certType eq \"OidcTokenEncryption\")";
+/// The same, and those by which an AD FS signs.
+const ADFS: &str = "(certType eq \"AdfsOAuthTokenSigning\" or certificateHasPrivateKey eq true and \
+    (certType eq \"OidcTokenSigning\" or certType eq \"OidcTokenEncryption\"))";
+
 /// The kinds, in the order in which they are offered.
 pub static KINDS: [Kind; 6] = [
-    Kind { name: "OpenIdConnect", icon: "letter-o", sentences: 3 },
-    Kind { name: "Microsoft", icon: "letter-m", sentences: 4 },
-    Kind { name: "Google", icon: "letter-g", sentences: 4 },
-    Kind { name: "AdfsOAuth", icon: "letter-a", sentences: 4 },
-    Kind { name: "Facebook", icon: "letter-f", sentences: 4 },
-    Kind { name: "Twitter", icon: "letter-x", sentences: 3 },
+    Kind { name: "OpenIdConnect", icon: "letter-o", certificates: OPENID, sentences: 3 },
+    Kind { name: "Microsoft", icon: "letter-m", certificates: OPENID, sentences: 4 },
+    Kind { name: "Google", icon: "letter-g", certificates: OPENID, sentences: 4 },
+    Kind { name: "AdfsOAuth", icon: "letter-a", certificates: ADFS, sentences: 4 },
+    Kind { name: "Facebook", icon: "letter-f", certificates: "", sentences: 4 },
+    Kind { name: "Twitter", icon: "letter-x", certificates: "", sentences: 3 },
 ];
 
 impl Kind {
@@ -55,7 +63,9 @@ mod tests {
                 let found = kind.settings().map(|name| format!("find_{}_{name}", kind.name));
                 let sentences = (1..=kind.sentences).map(|number| format!("register_{}_{number}", kind.name));
                 let own = ["", "_about"].map(|end| format!("provider_{}{end}", kind.name));
-                for key in found.chain(sentences).chain(own) {
+                let certificates = format!("connect_certificates_{}", kind.name);
+                let certificates = (!kind.certificates.is_empty()).then_some(certificates);
+                for key in found.chain(sentences).chain(own).chain(certificates) {
                     assert!(words.page.contains_key(&key), "{}: {key}", words.tag);
                 }
                 let more = format!("register_{}_{}", kind.name, kind.sentences + 1);

@@ -5,6 +5,7 @@
 mod access;
 mod begin;
 mod kind;
+mod links;
 mod serve;
 
 use chancery_resource::Problem;

@@ -1,10 +1,10 @@
 // Foreign providers, each behind a proxy on this machine, and people who sign in by them.
 //
 //   CHANCERY_BASE=http://localhost:8080 CHANCERY_TOKEN=... CHANCERY_SETUP=/console/setup/... \
-//     CERTIFICATES=FOLDER PYTHON=FILE KEYCLOAK=FOLDER node check.mjs PROVIDER...
+//     CERTIFICATES=FOLDER PYTHON=FILE KEYCLOAK=FOLDER PUBLIC_PROVIDERS=ORIGIN node check.mjs PROVIDER...
 //
-// The server is new, and may call this machine (CHANCERY_PRIVATE_DESTINATIONS). The token is a SystemAdmin's. CERTIFICATES has a certificate and its key, PYTHON has oidc-provider-mock, and KEYCLOAK is a copy of
-// Keycloak that may be written to. CHROMIUM names the browser when it is not /usr/bin/chromium.
+// The server is new, and may call this machine (CHANCERY_PRIVATE_DESTINATIONS). The token is a SystemAdmin's. CERTIFICATES has a certificate and its key, and those of an AD FS, PYTHON has oidc-provider-mock, and KEYCLOAK is a copy of
+// Keycloak that may be written to, and at PUBLIC_PROVIDERS the server looks for the providers whose addresses nobody sets. CHROMIUM names the browser when it is not /usr/bin/chromium.
 
 import { readFileSync } from 'node:fs'
 import { launch } from '../browser/chromium.mjs'
@@ -12,12 +12,14 @@ import { hold, runAll } from '../browser/sign_in/cases.mjs'
 import { isFound } from './console.mjs'
 import { comeBackAtOnce, waitForNothing } from './crowd.mjs'
 import { openProxy } from './proxy.mjs'
-import { openHome } from './home.mjs'
+import { openHome, setUp } from './home.mjs'
+import { KINDS, walkKind } from './kinds.mjs'
 import * as keycloak from './keycloak.mjs'
 import * as mockServer from './oauth2_mock_server.mjs'
 import * as oidcProvider from './oidc_provider.mjs'
 import * as providerMock from './oidc_provider_mock.mjs'
 import { ada, guest } from './people.mjs'
+import * as standIns from './stand_ins.mjs'
 import { comesAgain, walk, wasNeverThere } from './walk.mjs'
 
 const { CERTIFICATES, KEYCLOAK, PYTHON } = process.env
@@ -38,7 +40,7 @@ async function walked(at) {
 /** What a check walks through: the provider, the instance that is set to it, and the proxy before it. */
 async function way(instance, proxy, provider) {
   const issuer = proxy.issuer + (provider.path ?? '')
-  await home.connect(instance, issuer, provider.options)
+  await setUp(instance, { Authority: issuer, ...provider.options })
   return { proxy, instance, provider, issuer }
 }
 
@@ -47,7 +49,7 @@ async function ofOidcProvider() {
   const [certificate, key] = ['certificate', 'key'].map((name) => readFileSync(`${CERTIFICATES}/${name}.pem`, 'utf8'))
   const server = keep(await oidcProvider.start(proxy, { secret: bySecret.callback, key: byKey.callback }, certificate))
   const first = await walked(await way(bySecret, proxy, server.bySecret))
-  await home.linkKey(byKey, { certificate, key })
+  await home.linkCertificate(byKey, 'OidcTokenSigning', { certificate, key })
   const second = await walked(await way(byKey, proxy, server.byKey))
   hold('the same subject by another instance is another person', first !== second, first)
 }
@@ -81,8 +83,22 @@ async function ofKeycloak() {
   await walked(await way(instance, proxy, server.settings))
 }
 
+async function ofKinds() {
+  const [certificate, key] = ['adfs-certificate', 'adfs-key'].map((name) => readFileSync(`${CERTIFICATES}/${name}.pem`, 'utf8'))
+  const origin = process.env.PUBLIC_PROVIDERS
+  keep(await standIns.start(origin, key))
+  for (const kind of KINDS) {
+    const instance = await home.open(`${kind.name} stand-in`, kind.name)
+    if (kind.name === 'AdfsOAuth') await home.linkCertificate(instance, 'AdfsOAuthTokenSigning', { certificate })
+    const provider = { options: { ...standIns.options, ...kind.options?.(origin) }, signIn: standIns.signIn }
+    await setUp(instance, provider.options)
+    found.push({ instance, person: kind.tells, sub: await walkKind(browser, { instance, provider, kind }) })
+  }
+}
+
 const providers = {
   'oidc-provider': ofOidcProvider, 'oauth2-mock-server': ofMockServer, 'oidc-provider-mock': ofProviderMock, keycloak: ofKeycloak,
+  kinds: ofKinds,
 }
 const names = process.argv.slice(2)
 // however this ends

@@ -25,13 +25,17 @@ export async function isFound(browser, found) {
     const page = await context.newPage()
     await comeIn(page)
     for (const { instance, person, sub } of found) {
-      await page.goto(`${base}/console/ApplicationUser?q=${encodeURIComponent(person.email)}`)
+      // of whom a provider tells neither an address nor the parts of the name, the id is shown, on the page of the instance
+      const [place, name] = person.email
+        ? [`ApplicationUser?q=${encodeURIComponent(person.email)}`, person.name]
+        : [`IdpInstance/${instance.id}/people`, sub]
+      await page.goto(`${base}/console/${place}`)
       await page.locator(`main a[href*="/console/ApplicationUser/${sub}"]`).first().click()
       const shown = await page.locator('main').innerText()
-      hold(`${instance.name}: the person is found in the console`, shown.includes(person.name) && shown.includes(person.email), shown)
+      hold(`${instance.name}: the person is found in the console`, shown.includes(name) && shown.includes(person.email), shown)
       await page.goto(`${base}/console/SignInRecord?of=platformUserId:${sub}`)
       const listed = await page.locator('main').innerText()
-      hold(`${instance.name}: with the records of signing in`, listed.includes(person.name), listed)
+      hold(`${instance.name}: with the records of signing in`, listed.includes(name), listed)
     }
   } finally {
     await context.close()

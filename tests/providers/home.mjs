@@ -68,34 +68,57 @@ export async function openHome() {
   const before = { PasskeyEnrolment: 'Off', LoginThrottlingEnabled: 'false' }
   await setOptions(before, ` and applyToIdpInstanceId eq "${home.store.id}"`)
   const person = await makePerson('ann', { firstName: 'Ann', lastName: 'Archer' })
-  const type = await named('IdpType', 'OpenIdConnect')
 
-  /** An instance of type OpenIdConnect without a provider yet, and an app for its people. */
-  const open = async (name) => {
-    const instance = await create('IdpInstance', { name, idpTypeId: type.id, subscriptionId: home.tenant.subscriptionId })
+  /** An instance of this type without a provider yet, and an app for its people. */
+  const open = async (name, type = 'OpenIdConnect') => {
+    const { id: idpTypeId } = await named('IdpType', type)
+    const instance = await create('IdpInstance', { name, idpTypeId, subscriptionId: home.tenant.subscriptionId })
     await relate(`/IdpInstance/${instance.id}/tenants`, [home.tenant.id])
     const app = await makeApp(name, site, home)
     await relate(`/IdpInstance/${instance.id}/clientapps`, [app.id])
     return { name, app, id: instance.id, callback: `${base}/external/${instance.id}/callback` }
   }
-  /** Connects it to a provider. */
-  const connect = (instance, issuer, options) =>
-    setOptions({ Authority: issuer, ...options }, ` and applyToIdpInstanceId eq "${instance.id}"`)
-  /** Lets the server prove itself at the provider by the key of this certificate. */
-  const linkKey = async (instance, { certificate, key }) => {
+  /** Links a certificate: with the key by which the server proves itself, or that of a provider. */
+  const linkCertificate = async (instance, certType, { certificate, key }) => {
     const certificateInput = { format: 'Pem', data: certificate, privateKey: key }
-    const body = { name: `Key of ${instance.name}`, certType: 'OidcTokenSigning', certificateInput }
+    const body = { name: `${certType} of ${instance.name}`, certType, certificateInput }
     const store = await create('CertStore', { ...body, subscriptionId: home.tenant.subscriptionId })
     await relate(`/IdpInstance/${instance.id}/certstores`, [store.id])
   }
-  return { person, open, connect, linkKey }
+  return { person, open, linkCertificate }
 }
+
+/** Sets options of an instance. */
+export const setUp = (instance, options) => setOptions(options, ` and applyToIdpInstanceId eq "${instance.id}"`)
 
 /** Lets the app be told what a provider tells as this claim. */
 export const passOn = (instance, claim) => create('ClaimRule', {
   name: `${claim} of ${instance.name}`, ruleType: 'Filter', ruleLevel: 'ClientAppIdpInstance', inputSource: 'IdentityProvider',
   typeEvaluationRule: `^${claim}$`, applyToIdpInstanceId: instance.id, clientApps: [{ id: instance.app.id }],
 })
+
+/** Keeps the app for whom it names, or opens it to all. */
+export const restrict = async ({ app }, isRestricted) => {
+  const { concurrencyToken } = await call('GET', `${management}/ClientApp/${app.id}`, undefined, 200)
+  await call('PATCH', `${management}/ClientApp/${app.id}`, { isRestricted, concurrencyToken }, 202)
+}
+/** Names people or groups for whom the app is: `authorizedusers` or `authorizedgroups`. */
+export const authorize = ({ app }, relation, ids) => call('PUT', `${management}/ClientApp/${app.id}/${relation}`, { relatedIds: ids }, 202)
+
+/** What a directory makes of an instance's people and groups: `make` answers the id. */
+export async function openDirectory(instance) {
+  await setUp(instance, { ScimEnabled: 'true' })
+  await call('POST', `${management}/IdpInstance/${instance.id}/scim/token`, undefined, 204)
+  const [{ value }] = await list('Option', `name eq "ScimToken" and applyToIdpInstanceId eq "${instance.id}"`)
+  const headers = { authorization: `Bearer ${value}`, 'content-type': 'application/scim+json' }
+  return async function make(of, resource) {
+    const address = `${base}/api/scim/v2/${encodeURIComponent(instance.name)}/${of}`
+    const answer = await fetch(address, { method: 'POST', headers, body: JSON.stringify(resource) })
+    const made = await answer.json()
+    if (answer.status !== 201) throw new Error(`the directory of ${instance.name} makes none of ${of}: ${JSON.stringify(made)}`)
+    return made.id
+  }
+}
 
 export const platformUser = (id) => call('GET', `${management}/ApplicationUser/${id}`, undefined, 200)
 export const records = (condition) => list('SignInRecord', condition)

@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
+import { base } from '../browser/api.mjs'
 import { PATIENCE } from '../browser/chromium.mjs'
 import { freePort, pause } from './ports.mjs'
 
@@ -9,6 +10,10 @@ const PASSWORD = 'an analytical engine'
 const REALM = '/realms/partner'
 /** The subjects that the realm gives its people. */
 const subjects = { ada: 'a1f0c0de-0000-4000-8000-000000001815', alan: 'a1f0c0de-0000-4000-8000-000000001912' }
+
+/** Its page asks whoever signs out. */
+const signOut = (page) => page.locator('#kc-logout').click()
+const asksAgain = (page) => page.locator('input#username:visible').waitFor()
 
 /** Signs somebody in at its page, which has no field for the name where it knows it. */
 async function signIn(page, person) {
@@ -44,8 +49,8 @@ export async function start(proxy, callback, folder) {
   await run(folder, ['build', '--db=dev-mem'], {})
   const settings = ['--http-enabled=true', '--http-host=127.0.0.1', `--http-port=${port}`, `--hostname=${proxy.issuer}`]
   const isThere = () => fetch(`http://127.0.0.1:${port}${REALM}`).then((answer) => answer.ok, () => false)
-  const close = await run(folder, ['start', '--optimized', '--import-realm', ...settings], { CALLBACK: callback, PASSWORD }, isThere)
+  const close = await run(folder, ['start', '--optimized', '--import-realm', ...settings], { CALLBACK: callback, GOODBYE: `${base}/signin/signedout`, PASSWORD }, isThere)
   proxy.target = port
   const options = { ClientId: 'chancery', ClientSecret: 'quiet' }
-  return { close, settings: { path: REALM, tellsAuthTime: true, options, signIn, subjects } }
+  return { close, settings: { path: REALM, tellsAuthTime: true, options, signIn, subjects, signOut, asksAgain } }
 }

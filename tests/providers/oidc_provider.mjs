@@ -4,6 +4,7 @@ import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import { Provider } from 'oidc-provider'
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
+import { base } from '../browser/api.mjs'
 import { either } from './pages.mjs'
 import { ada, alan, claimsOf } from './people.mjs'
 import { listenAnywhere } from './ports.mjs'
@@ -28,7 +29,7 @@ function withThumbprint({ crv, kty, x, y }) {
 export async function start(proxy, callbacks, certificate) {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const client = (id, method, more) => ({
-    client_id: id, client_name: 'Chancery', redirect_uris: [callbacks[id]], response_types: ['code'],
+    client_id: id, client_name: 'Chancery', redirect_uris: [callbacks[id]], post_logout_redirect_uris: [`${base}/signin/signedout`], response_types: ['code'],
     grant_types: ['authorization_code'], token_endpoint_auth_method: method, ...more,
   })
   const key = withThumbprint(createPublicKey(certificate).export({ format: 'jwk' }))
@@ -48,7 +49,7 @@ export async function start(proxy, callbacks, certificate) {
   provider.on('server_error', (_, error) => console.error(error))
   const server = createServer(provider.callback())
   proxy.target = await listenAnywhere(server)
-  const settings = { tellsAuthTime: true, signIn: signIn(proxy.issuer), cancel, makeOlder }
+  const settings = { tellsAuthTime: true, signIn: signIn(proxy.issuer), cancel, makeOlder, signOut, asksAgain }
   return {
     close: () => server.close(),
     bySecret: { ...settings, options: { ClientId: 'secret', ClientSecret: 'a secret: of % signs + others' } },
@@ -65,6 +66,10 @@ const signIn = (issuer) => async (page, person) => {
   const isLeft = await either(page.waitForURL((url) => !url.href.startsWith(issuer)).then(() => true), consent.waitFor())
   if (!isLeft) await consent.click()
 }
+
+/** Its page asks whoever signs out. */
+const signOut = (page) => page.getByRole('button', { name: 'Yes, sign me out' }).click()
+const asksAgain = (page) => page.locator('[name=login]').waitFor()
 
 const cancel = (page) => page.getByRole('link', { name: 'Cancel' }).click()
 

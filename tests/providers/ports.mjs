@@ -4,9 +4,9 @@ import { createServer } from 'node:net'
 
 export const pause = (ms) => new Promise((over) => setTimeout(over, ms))
 
-/** Serves at a free port, and answers with it. */
-export async function listenAnywhere(server) {
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
+/** Serves at this port or a free one, and answers with it. */
+export async function listenAnywhere(server, port = 0) {
+  await new Promise((listening) => server.listen(port, '127.0.0.1', listening))
   return server.address().port
 }
 

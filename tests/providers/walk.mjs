@@ -3,11 +3,11 @@
 import { base } from '../browser/api.mjs'
 import { hold } from '../browser/sign_in/cases.mjs'
 import { PASSWORD } from '../browser/sign_in/home.mjs'
-import { beginTrial, endTrial, passOn, platformUser, records } from './home.mjs'
+import { authorize, beginTrial, endTrial, openDirectory, passOn, platformUser, records, restrict, setUp } from './home.mjs'
 import { GROUPS, ada, alan } from './people.mjs'
 
 /** Somebody in front of a browser of their own, which is closed at the end. */
-async function visit(browser, run) {
+export async function visit(browser, run) {
   const context = await browser.newContext({ locale: 'en-GB' })
   try {
     await run(await context.newPage(), context)
@@ -16,11 +16,11 @@ async function visit(browser, run) {
   }
 }
 
-const failure = (page) => page.getByText('The sign-in there did not work')
+export const failure = (page) => page.getByText('The sign-in there did not work')
 const isAnswer = (app) => (url) => url.href.startsWith(`${app.callback}?`)
 
 /** From the app's request to the page of the provider. */
-async function goThere(page, { provider, instance }, person, more = {}) {
+export async function goThere(page, { provider, instance }, person, more = {}) {
   const request = await instance.app.request(more)
   await page.goto(request.address)
   provider.arrives?.(person)
@@ -36,7 +36,7 @@ async function tokens(page, { app }, request) {
 }
 
 /** From the app's request, by the provider's pages, to tokens. */
-async function signIn(page, way, person, more) {
+export async function signIn(page, way, person, more) {
   const request = await goThere(page, way, person, more)
   await way.provider.signIn(page, person)
   return tokens(page, way.instance, request)
@@ -58,7 +58,7 @@ async function silently(page, { app }) {
   return new URL(page.url()).searchParams
 }
 
-async function isTriedOut(page, { provider, instance }) {
+export async function isTriedOut(page, { provider, instance }) {
   const begun = await beginTrial(instance)
   const wrong = ({ checks }) => JSON.stringify(checks.filter((check) => !check.passed))
   if (!begun.url) throw new Error(`${instance.name}: the trial leads nowhere: ${wrong(begun)}`)
@@ -94,7 +94,7 @@ async function becomesKnown(page, way) {
   return claims.sub
 }
 
-async function signsOut(page, { instance }) {
+export async function signsOut(page, { instance }) {
   hold(`${instance.name}: by the session nobody is asked again`, (await silently(page, instance)).has('code'), page.url())
   await page.goto(instance.app.endSession())
   await page.locator('button.main').click()
@@ -170,6 +170,62 @@ async function isDown(browser, way, home, sub) {
   })
 }
 
+/** Comes to the app, by the pages of the provider. */
+const comes = (browser, way, person, run) => visit(browser, async (page) => {
+  await goThere(page, way, person)
+  await way.provider.signIn(page, person)
+  await run(page)
+})
+const isIn = ({ instance }) => (page) => page.waitForURL(isAnswer(instance.app))
+const isOut = (page) => page.getByText('You cannot sign in here').first().waitFor()
+
+/** Ada comes to an app that is for people whom it names alone. */
+export async function isRestricted(browser, way, sub) {
+  const { instance } = way
+  await restrict(instance, true)
+  await comes(browser, way, ada, isOut)
+  const refused = await records(`platformUserId eq "${sub}" and outcome eq "Refused"`)
+  hold(`${instance.name}: a restricted app is closed to whom it does not name, on record`,
+    refused.length === 1 && refused[0].reason === 'NotAdmitted' && refused[0].idpInstanceId === instance.id, JSON.stringify(refused))
+  await authorize(instance, 'authorizedusers', [sub])
+  await comes(browser, way, ada, isIn(way))
+  hold(`${instance.name}: it is open to a person whom it names`, true)
+  await authorize(instance, 'authorizedusers', [])
+  await restrict(instance, false)
+}
+
+/** The app is for a group that a directory made, with Alan in it. */
+async function isForGroup(browser, way, group) {
+  const { instance } = way
+  await restrict(instance, true)
+  await authorize(instance, 'authorizedgroups', [group])
+  await comes(browser, way, alan, isIn(way))
+  await comes(browser, way, ada, isOut)
+  hold(`${instance.name}: an app for a group is open to its members alone`, true)
+  await authorize(instance, 'authorizedgroups', [])
+  await restrict(instance, false)
+}
+
+/** Who signs out here is signed out there, too. */
+async function signsOutThere(browser, way) {
+  const { instance, provider } = way
+  if (!provider.signOut) return
+  await setUp(instance, { SignOutUpstream: 'true' })
+  await visit(browser, async (page) => {
+    await signIn(page, way, ada)
+    await page.goto(instance.app.endSession())
+    await page.locator('button.main').click()
+    await provider.signOut(page)
+    await page.waitForURL(instance.app.goodbye)
+    const after = await silently(page, instance)
+    hold(`${instance.name}: who signed out here and there comes back to the app`, after.get('error') === 'login_required', page.url())
+    await goThere(page, way, ada)
+    await provider.asksAgain(page)
+    hold(`${instance.name}: and is asked there again`, true)
+  })
+  await setUp(instance, { SignOutUpstream: 'false' })
+}
+
 /** All that is walked through at a provider; who Ada is here. */
 export async function walk(browser, way, home) {
   const { instance } = way
@@ -185,13 +241,21 @@ export async function walk(browser, way, home) {
     hold(`${instance.name}: groups of the provider are not told by themselves`, claims.groups.length === 0, JSON.stringify(claims))
   })
   await passOn(instance, 'groups')
+  const make = await openDirectory(instance)
+  const provisioned = await make('Users', {
+    userName: alan.sub, externalId: way.provider.subjects?.[alan.sub] ?? alan.sub,
+    name: { givenName: alan.firstName, familyName: alan.lastName }, emails: [{ value: alan.email, primary: true }],
+  })
   await visit(browser, async (page) => {
     const { claims } = await signIn(page, way, alan)
-    hold(`${instance.name}: somebody else there is somebody else here`, claims.sub !== sub && claims.name === alan.name, JSON.stringify(claims))
+    hold(`${instance.name}: somebody else there is whom a directory provisioned`, claims.sub === provisioned && claims.name === alan.name, JSON.stringify(claims))
     hold(`${instance.name}: a claim rule passes groups on`, claims.groups?.toSorted().join() === GROUPS.toSorted().join(), JSON.stringify(claims))
   })
   await isDemanded(browser, way)
   await isCancelled(browser, way)
+  await isRestricted(browser, way, sub)
+  await isForGroup(browser, way, await make('Groups', { displayName: 'Analysts', members: [{ value: provisioned }] }))
+  await signsOutThere(browser, way)
   await isDown(browser, way, home, sub)
   return sub
 }

@@ -85,7 +85,7 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
 }
 
 /// All public identity providers at one address.
-fn one_address(address: &str) -> Addresses {
+pub fn one_address(address: &str) -> Addresses {
     let at = || address.to_owned();
     Addresses {
         microsoft: at(),

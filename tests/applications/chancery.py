@@ -11,8 +11,8 @@ BASE = os.environ.get("CHANCERY_BASE", "").rstrip("/")
 # seconds after which a wait for what must happen is given up
 PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
 
-# The claim that a claim rule adds for every client app, which programs must read.
-RULE = {"department": "Archive"}
+# The claims that claim rules add for every client app: one that programs must read, and a group beside those of the person.
+RULES = {"department": "Archive", "groups": "by-rule"}
 
 
 class Refused(Exception):
@@ -90,18 +90,20 @@ def make_person(suffix):
     return Person(login, password, email, f"Ann Heron {suffix}", groups)
 
 
-def make_rule(suffix):
-    """A claim rule that adds the claim, for the client apps that are linked to it."""
-    (name, value), = RULE.items()
-    rule = {
-        "name": f"{name} {suffix}",
-        "ruleType": "Add",
-        "ruleLevel": "ClientApp",
-        "typeTransformationReplacement": name,
-        "valueTransformationReplacement": value,
-        "destination": "IdTokenAndAccessToken",
-    }
-    return manage("POST", "ClaimRule", rule)["id"]
+def make_rules(suffix):
+    """Claim rules that add the claims, for the client apps that are linked to them."""
+    rules = [
+        {
+            "name": f"{name} {suffix}",
+            "ruleType": "Add",
+            "ruleLevel": "ClientApp",
+            "typeTransformationReplacement": name,
+            "valueTransformationReplacement": value,
+            "destination": "IdTokenAndAccessToken",
+        }
+        for name, value in RULES.items()
+    ]
+    return [manage("POST", "ClaimRule", rule)["id"] for rule in rules]
 
 
 def make_tenant(suffix, **options):
@@ -115,7 +117,7 @@ def make_tenant(suffix, **options):
     return tenant["name"]
 
 
-def make_app(name, redirects, is_public=False, rule=None, tenant="Default"):
+def make_app(name, redirects, is_public=False, rules=(), tenant="Default"):
     """A client app as the console makes it: a name, redirect URIs, groups, and the people of the default store. Nothing else is set."""
     members = {"isPublic": True} if is_public else {}
     app = manage("POST", "ClientApp", {"name": name, "includeGroupsClaims": True, **members})
@@ -126,8 +128,8 @@ def make_app(name, redirects, is_public=False, rule=None, tenant="Default"):
             {"clientAppId": app["id"], "uri": uri, "redirectUriType": purpose},
         )
     manage("POST", f"ClientApp/{app['id']}/tenants", {"relatedIds": [first("Tenant", tenant)["id"]]})
-    if rule is not None:
-        manage("POST", f"ClientApp/{app['id']}/claimrules", {"relatedIds": [rule]})
+    if rules:
+        manage("POST", f"ClientApp/{app['id']}/claimrules", {"relatedIds": rules})
     instance = first("IdpInstance", "default")
     manage("POST", f"IdpInstance/{instance['id']}/clientapps", {"relatedIds": [app["id"]]})
     secret = None if is_public else manage("POST", "ClientAppSecret", {"clientAppId": app["id"]})["secret"]

@@ -35,11 +35,11 @@ def show_failure(program, problem):
     print("\n".join(["-- the server refused:", *about] if about else ["-- the server refused nothing of it"]))
 
 
-def check(program, rule, suffix):
+def check(program, rules, suffix):
     """Whether all of the walk holds."""
     print(f"== {program.name} {program.version()} ({program.ecosystem})", flush=True)
     try:
-        program.register(suffix, rule=rule)
+        program.register(suffix, rules=rules)
         program.start()
         program.walk()
     except Exception as problem:  # whatever it is, the other programs are still walked through
@@ -51,14 +51,14 @@ def check(program, rule, suffix):
 
 
 def main(work, suffix, *chosen):
-    from chancery import make_person, make_rule
+    from chancery import make_person, make_rules
 
-    person, rule = make_person(suffix), make_rule(suffix)
+    person, rules = make_person(suffix), make_rules(suffix)
     rows = []
     for name, tools in (one.split("=", 1) for one in chosen):
         begun = time.monotonic()
         program = BY_NAME[name](tools, Path(work) / name, person)
-        word = "passed" if check(program, rule, suffix) else "FAILED"
+        word = "passed" if check(program, rules, suffix) else "FAILED"
         rows.append((name, program.version(), program.ecosystem, word, len(program.proven), time.monotonic() - begun))
     print("program, version, ecosystem, things proven, seconds:")
     for name, version, ecosystem, word, proven, seconds in rows:

@@ -84,9 +84,9 @@ class InChromium:
         for module in (HERE / "walk.mjs", HERE.parent / "browser/chromium.mjs"):
             (folder / module.name).write_bytes(module.read_bytes())
         person = self.person
-        told = {"login": person.login, "password": person.password, "name": person.name, "groups": person.groups}
+        told = {"login": person.login, "password": person.password, "name": person.name, "groups": [*person.groups, *self.ruled_groups]}
         told |= {"site": self.site, "inside": self.inside, "outside": self.outside, "landing": self.landing or self.goodbye}
-        told |= {"claims": self.expected_claims, "endsSession": self.ends_session}
+        told |= {"claims": self.expected_claims, "ruledGroups": self.ruled_groups, "endsSession": self.ends_session}
         done = subprocess.run(
             ["node", str(folder / "walk.mjs")],
             env=os.environ | {"WALK": json.dumps(told)},

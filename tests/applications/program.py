@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from browser import Browser
-from chancery import BASE, PATIENCE, RULE, make_app
+from chancery import BASE, PATIENCE, RULES, make_app
 
 HERE = Path(__file__).parent
 # the button of the page that offers a passkey, and that of the page that asks whether to sign out
@@ -93,7 +93,7 @@ class Program:
         self.proven, self.seen = [], []
         self.running = []
         self.folder = HERE / self.name
-        self.expected_claims = RULE if self.reads_claims else {}
+        self.expect(RULES)
 
     # What programs differ in.
 
@@ -132,6 +132,11 @@ class Program:
     def expected_name(self):
         """The name that it shows by its usual settings."""
         return self.person.name
+
+    def expect(self, ruled):
+        """Expects what claim rules add: a group, and another claim where the program reads any."""
+        self.ruled_groups = [value for name, value in ruled.items() if name == "groups"]
+        self.expected_claims = {name: value for name, value in ruled.items() if name != "groups" and self.reads_claims}
 
     # What programs have in common.
 
@@ -239,7 +244,9 @@ class Program:
     def look(self, browser):
         shown = self.see(browser)
         self.prove("the name is shown", shown.name == self.expected_name(), shown)
-        self.prove("the groups arrive", sorted(shown.groups) == sorted(self.person.groups), shown)
+        self.prove("the groups arrive", sorted(shown.groups) == sorted([*self.person.groups, *self.ruled_groups]), shown)
+        for group in self.ruled_groups:
+            self.prove(f"the group {group} of a rule arrives at the program", group in shown.groups, shown)
         self.look_at_claims(shown.claims)
 
     def look_at_claims(self, claims, place="program"):

@@ -30,8 +30,6 @@ class AuthJs(LocalSignOut, Node):
 
 class BetterAuth(LocalSignOut, Node):
     name, callback = "better-auth", "/api/auth/callback/chancery"
-    # it keeps the claims that it is told to keep
-    reads_claims = False
     own_members = frozenset({"id", "createdAt", "updatedAt"})
 
 

@@ -25,7 +25,7 @@ def walk(program):
     """What a program did, by the things proven, and what it showed."""
     problem = None
     # releases that run no claim rules for tokens are upgraded, too
-    program.expected_claims = {}
+    program.expect({})
     program.asks_userinfo = True
     try:
         program.start()

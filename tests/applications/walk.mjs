@@ -2,7 +2,7 @@
 
 import { PATIENCE, launch } from './chromium.mjs'
 
-const { site, inside, outside, landing, login, password, name, groups, claims, endsSession } = JSON.parse(process.env.WALK)
+const { site, inside, outside, landing, login, password, name, groups, ruledGroups, claims, endsSession } = JSON.parse(process.env.WALK)
 
 function prove(what, holds, detail) {
   if (!holds) throw new Error(`${what}: ${JSON.stringify(detail)}`)
@@ -53,6 +53,7 @@ try {
   prove('a person signs in', isOurs(page.url()), page.url())
   prove('the name is shown', told.name === name, told)
   prove('the groups arrive', JSON.stringify(told.groups?.toSorted()) === JSON.stringify(groups.toSorted()), told)
+  for (const group of ruledGroups) prove(`the group ${group} of a rule arrives at the program`, told.groups.includes(group), told)
   for (const [claim, value] of Object.entries(claims)) {
     prove(`the claim ${claim} of a rule arrives at the program`, [told.claims[claim]].flat()[0] === value, told)
   }

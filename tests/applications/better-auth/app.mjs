@@ -10,7 +10,7 @@ const auth = betterAuth({
   baseURL: SITE,
   secret: 'a long text for the sessions of this check',
   telemetry: { enabled: false },
-  user: { additionalFields: { groups: { type: 'string[]', required: false } } },
+  user: { additionalFields: { groups: { type: 'string[]', required: false }, department: { type: 'string', required: false } } },
   plugins: [genericOAuth({
     config: [{
       providerId: 'chancery',
@@ -18,7 +18,7 @@ const auth = betterAuth({
       clientId: CLIENT_ID,
       clientSecret: CLIENT_SECRET,
       scopes: ['openid', 'profile', 'email'],
-      mapProfileToUser: ({ groups }) => ({ groups }),
+      mapProfileToUser: ({ groups, department }) => ({ groups, department }),
     }],
   })],
 })

@@ -282,7 +282,7 @@ on_both_engines! {
         let trial = step(&world, &mut browser, &page, &connect, &chosen).await;
         assert!(trial.address.ends_with("/trial"), "{}: {}", trial.address, trial.html);
         provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
-        let trial = tried(&world, &mut browser, &item, &provider).await;
+        let trial = run_trial(&world, &mut browser, &item, &provider).await;
         assert!(trial.html.contains("All is right"), "{}", trial.html);
         // it is taken out where it was linked
         let page = browser.open(&access).await;

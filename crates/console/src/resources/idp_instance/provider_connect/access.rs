@@ -17,8 +17,7 @@ use crate::{
     },
     shell::{
         directory,
-        fields::written,
-        navigation::label,
+        fields::rfc3339,
         parts::{Card, FormPage, Line},
         render::see_other,
         visit::Visit,
@@ -152,7 +151,7 @@ async fn certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Option<V
     if !takes_certificates(visit, of) {
         return Ok(None);
     }
-    let condition = format!("validTo gt {} and {}", json!(written(visit.now)), of.kind.certificates);
+    let condition = format!("validTo gt {} and {}", json!(rfc3339(visit.now)), of.kind.certificates);
     let fields = CERTIFICATES.switches(visit, of, &condition).await?.fields;
     let section = json!({
         "title": visit.words.field(CERTIFICATES.relation), "about": visit.words.page("connect_certificates_offered"),
@@ -172,7 +171,7 @@ fn ways_to_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Option<Card> 
         kind: "lines",
         about: words.page(&format!("connect_certificates_{}", of.kind.name)).into(),
         lines: vec![
-            line(label(visit, stores), visit.address(stores)),
+            line(words.page("connect_certificates_all").to_owned(), visit.address(stores)),
             line(words.page("connect_certificates_link").to_owned(), relation),
         ],
         ..Card::default()
@@ -203,13 +202,11 @@ fn explain(
     let set = visit.words.page("secret_is_set");
     let is_set = is_secret && field.get("hint") == Some(&json!(set));
     let hint = format!("{} {}", visit.words.page(&key), if is_set { set } else { "" });
+    // a certificate may stand for the secret
+    let can_be_empty = is_set || (is_secret && may_be_certificate) || setting.wrong(visit).is_empty();
     field.extend([
         ("hint".to_owned(), json!(hint.trim_end())),
-        // a certificate may stand for the secret
-        (
-            "required".to_owned(),
-            json!(!is_set && !(is_secret && may_be_certificate) && !setting.wrong(visit).is_empty()),
-        ),
+        ("required".to_owned(), json!(!can_be_empty)),
         ("is_wide".to_owned(), json!(true)),
     ]);
 }

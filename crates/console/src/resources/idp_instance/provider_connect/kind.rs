@@ -9,7 +9,7 @@ pub struct Kind {
     pub name: &'static str,
     /// Its icon.
     pub icon: &'static str,
-    /// The condition of certificates that its instances can work with; empty where there are none.
+    /// The condition of certificates that are offered; empty where the provider works with none.
     pub certificates: &'static str,
     /// How many sentences say where this server is registered there.
     pub sentences: usize,
@@ -25,7 +25,7 @@ const ADFS: &str = "(certType eq \"AdfsOAuthTokenSigning\" or certificateHasPriv
 pub static KINDS: [Kind; 6] = [
     Kind { name: "OpenIdConnect", icon: "letter-o", certificates: OPENID, sentences: 3 },
     Kind { name: "Microsoft", icon: "letter-m", certificates: OPENID, sentences: 4 },
-    Kind { name: "Google", icon: "letter-g", certificates: OPENID, sentences: 4 },
+    Kind { name: "Google", icon: "letter-g", certificates: "", sentences: 4 },
     Kind { name: "AdfsOAuth", icon: "letter-a", certificates: ADFS, sentences: 4 },
     Kind { name: "Facebook", icon: "letter-f", certificates: "", sentences: 4 },
     Kind { name: "Twitter", icon: "letter-x", certificates: "", sentences: 3 },

@@ -8,39 +8,61 @@ use crate::{
 
 /// The rules that a claim passed, by their indexes in the set: a bit for each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Path(Vec<u64>);
+pub(crate) struct Path {
+    /// Most sets have no more rules than these, so that a path is no allocation for each claim.
+    first: u128,
+    more: Vec<u128>,
+}
 
 impl Path {
+    const WORD: usize = u128::BITS as usize;
+
+    const fn empty() -> Self {
+        Self { first: 0, more: Vec::new() }
+    }
+
+    fn words(&self) -> impl Iterator<Item = u128> {
+        std::iter::once(self.first).chain(self.more.iter().copied())
+    }
+
     fn insert(&mut self, index: usize) {
-        let word = index / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
+        let bit = 1 << (index % Self::WORD);
+        let Some(word) = (index / Self::WORD).checked_sub(1) else {
+            self.first |= bit;
+            return;
+        };
+        if self.more.len() <= word {
+            self.more.resize(word + 1, 0);
         }
-        if let Some(bits) = self.0.get_mut(word) {
-            *bits |= 1 << (index % 64);
+        if let Some(bits) = self.more.get_mut(word) {
+            *bits |= bit;
         }
     }
 
     fn extend(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
+        self.first |= other.first;
+        if self.more.len() < other.more.len() {
+            self.more.resize(other.more.len(), 0);
         }
-        for (bits, more) in self.0.iter_mut().zip(&other.0) {
+        for (bits, more) in self.more.iter_mut().zip(&other.more) {
             *bits |= more;
         }
     }
 
     fn len(&self) -> usize {
-        self.0.iter().map(|bits| bits.count_ones() as usize).sum()
+        self.words().map(|bits| bits.count_ones() as usize).sum()
     }
 
     /// The indexes, ascending.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = usize> {
-        let bits = |(word, bits): (usize, &u64)| {
-            let bits = *bits;
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        let indexes = |(word, mut bits): (usize, u128)| {
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(word * Self::WORD + bit)
+            })
         };
-        self.0.iter().enumerate().flat_map(bits)
+        self.words().enumerate().flat_map(indexes)
     }
 }
 
@@ -56,7 +78,7 @@ pub(crate) struct Disposition {
 impl Disposition {
     /// The fate of a claim that no rule has looked at.
     pub(crate) const fn fresh() -> Self {
-        Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: Path(Vec::new()) }
+        Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: Path::empty() }
     }
 
     /// The fate after a rule: from group to group the narrower counts.

@@ -76,7 +76,7 @@ fn rules(types: &'static [RuleType]) -> impl Strategy<Value = Vec<Rule>> {
 }
 
 fn evaluate(rules: &[Rule], claims: &[Claim]) -> Outcome {
-    RuleSet::new(rules, &|| true).unwrap().evaluate(claims, &|| true).unwrap()
+    RuleSet::new(rules, &|| true).unwrap().evaluate(claims.to_vec(), &|| true).unwrap()
 }
 
 fn plain(outcome: &Outcome) -> Vec<Claim> {
@@ -164,9 +164,32 @@ proptest! {
                 ..rule.clone()
             })
             .collect();
-        let trace = |rules: &[Rule]| RuleSet::new(rules, &|| true).unwrap().trace(&claims, &|| true);
+        let trace = |rules: &[Rule]| RuleSet::new(rules, &|| true).unwrap().trace(claims.clone(), &|| true);
         prop_assert_eq!(trace(&rules), trace(&searched));
         prop_assert_eq!(evaluate(&rules, &claims), trace(&rules).unwrap().0);
+    }
+
+    /// What takes the place of a complete text as it is, is written without a search.
+    #[test]
+    fn a_complete_text_is_replaced_as_a_search_would_do(
+        rules in rules(RuleType::ALL),
+        claims in vec(claim(), 0..12),
+    ) {
+        let searching = |pattern: &str, replacement: &str| {
+            if pattern.is_empty() && !replacement.is_empty() { r"(?s)\A.*\z".to_owned() } else { pattern.to_owned() }
+        };
+        let searched: Vec<_> = rules
+            .iter()
+            .map(|rule| Rule {
+                type_transformation_rule: searching(&rule.type_transformation_rule, &rule.type_transformation_replacement),
+                value_transformation_rule: searching(
+                    &rule.value_transformation_rule,
+                    &rule.value_transformation_replacement,
+                ),
+                ..rule.clone()
+            })
+            .collect();
+        prop_assert_eq!(evaluate(&rules, &claims), evaluate(&searched, &claims));
     }
 
     #[test]
@@ -201,7 +224,7 @@ proptest! {
             .map(|(claim_type, value)| Claim { claim_type, value, source: Source::Platform })
             .collect();
         let Ok(rules) = RuleSet::new(&[rule], &|| true) else { return Ok(()) };
-        for one in rules.evaluate(&claims, &|| true).map_or_else(|_| Vec::new(), |outcome| outcome.claims) {
+        for one in rules.evaluate(claims, &|| true).map_or_else(|_| Vec::new(), |outcome| outcome.claims) {
             prop_assert!(one.claim_type.len().max(one.value.len()) <= MAX_TEXT_BYTES);
         }
     }

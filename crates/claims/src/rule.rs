@@ -165,6 +165,17 @@ pub(crate) struct CompiledRule {
 struct Rewriting {
     pattern: Pattern,
     replacement: String,
+    /// Whether the replacement takes the place of the complete text as it is, so that there is nothing to search.
+    is_literal: bool,
+}
+
+impl Rewriting {
+    fn rewrite(&self, text: &str, go_on: GoOn<'_>) -> Result<String, Overflow> {
+        if self.is_literal {
+            return Ok(self.replacement.clone());
+        }
+        self.pattern.rewrite(text, &self.replacement, MAX_TEXT_BYTES, go_on)
+    }
 }
 
 impl CompiledRule {
@@ -182,6 +193,12 @@ impl CompiledRule {
             }
             Pattern::compile(reading, table_bytes).map_err(|detail| (member, detail))
         };
+        let rewriting = |member, reading: &ParsedPattern, (pattern, replacement): (&str, &str), is_used| {
+            let is_literal =
+                is_used && pattern.is_empty() && !replacement.is_empty() && !replacement.contains('$');
+            let pattern = compile(member, reading, is_used)?;
+            Ok(Rewriting { pattern, replacement: replacement.to_owned(), is_literal })
+        };
         Ok(Self {
             id: rule.id,
             rule_type: rule.rule_type,
@@ -191,14 +208,18 @@ impl CompiledRule {
             input_source: rule.input_source,
             evaluated_type: compile(Member::TypeEvaluationRule, &read.evaluated_type, filters_type)?,
             evaluated_value: compile(Member::ValueEvaluationRule, &read.evaluated_value, filters_value)?,
-            rewritten_type: Rewriting {
-                pattern: compile(Member::TypeTransformationRule, &read.rewritten_type, rewrites_type)?,
-                replacement: rule.type_transformation_replacement.clone(),
-            },
-            rewritten_value: Rewriting {
-                pattern: compile(Member::ValueTransformationRule, &read.rewritten_value, rewrites_value)?,
-                replacement: rule.value_transformation_replacement.clone(),
-            },
+            rewritten_type: rewriting(
+                Member::TypeTransformationRule,
+                &read.rewritten_type,
+                (&rule.type_transformation_rule, &rule.type_transformation_replacement),
+                rewrites_type,
+            )?,
+            rewritten_value: rewriting(
+                Member::ValueTransformationRule,
+                &read.rewritten_value,
+                (&rule.value_transformation_rule, &rule.value_transformation_replacement),
+                rewrites_value,
+            )?,
         })
     }
 
@@ -255,12 +276,10 @@ impl CompiledRule {
     /// The rewritten claim; `None` where it has no type or a protected one.
     pub(crate) fn rewrite(&self, claim: &Claim, go_on: GoOn<'_>) -> Result<Option<Claim>, Exceeded> {
         let rewrite = |rewriting: &Rewriting, text: &str| {
-            rewriting.pattern.rewrite(text, &rewriting.replacement, MAX_TEXT_BYTES, go_on).map_err(
-                |overflow| match overflow {
-                    Overflow::Text => Exceeded::Rewriting(self.id),
-                    Overflow::Time => Exceeded::Time,
-                },
-            )
+            rewriting.rewrite(text, go_on).map_err(|overflow| match overflow {
+                Overflow::Text => Exceeded::Rewriting(self.id),
+                Overflow::Time => Exceeded::Time,
+            })
         };
         let claim_type = rewrite(&self.rewritten_type, &claim.claim_type)?;
         let value = rewrite(&self.rewritten_value, &claim.value)?;

@@ -85,12 +85,12 @@ impl RuleSet {
 
     /// Runs the claims through the rules, as long as `go_on` says that there is time. It is called before
     /// the first search and after some work; the work between two calls is bounded.
-    pub fn evaluate(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
+    pub fn evaluate(&self, claims: Vec<Claim>, go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
         self.run_all(claims, &mut Trace::default(), go_on)
     }
 
     /// The same, with each step of each claim.
-    pub fn trace(&self, claims: &[Claim], go_on: GoOn<'_>) -> Result<(Outcome, Vec<Step>), Exceeded> {
+    pub fn trace(&self, claims: Vec<Claim>, go_on: GoOn<'_>) -> Result<(Outcome, Vec<Step>), Exceeded> {
         let mut trace = Trace::of_all();
         let outcome = self.run_all(claims, &mut trace, go_on)?;
         Ok((outcome, trace.into_steps()))
@@ -101,16 +101,17 @@ impl RuleSet {
         self.ids.iter().copied()
     }
 
-    fn run_all(&self, claims: &[Claim], trace: &mut Trace, go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
+    fn run_all(&self, claims: Vec<Claim>, trace: &mut Trace, go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
         // bounds the input, even where most of the claims are equal
         if claims.len() > crate::MAX_CLAIMS {
             return Err(Exceeded::Claims);
         }
         let mut pool = Pool::default();
         let mut seen = HashSet::with_capacity(claims.len());
-        for claim in claims.iter().filter(|claim| seen.insert(*claim)) {
+        let is_first: Vec<bool> = claims.iter().map(|claim| seen.insert(claim)).collect();
+        for (claim, _) in claims.into_iter().zip(is_first).filter(|(_, is_first)| *is_first) {
             let number = pool.number();
-            pool.keep(number, claim.clone(), Disposition::fresh())?;
+            pool.keep(number, claim, Disposition::fresh())?;
         }
         let mut current = pool.into_claims()?;
         for group in &self.groups {

@@ -60,7 +60,7 @@ fn ada() -> Vec<Claim> {
 }
 
 fn outcome(rules: &[Rule], claims: &[Claim]) -> Outcome {
-    RuleSet::new(rules, &|| true).unwrap().evaluate(claims, &|| true).unwrap()
+    RuleSet::new(rules, &|| true).unwrap().evaluate(claims.to_vec(), &|| true).unwrap()
 }
 
 /// `type=value`, in order.
@@ -280,8 +280,9 @@ fn every_bad_member_is_reported_with_its_rule() {
 
 #[test]
 fn there_is_an_end_to_claims_and_their_texts() {
-    let evaluate =
-        |rules: &[Rule], claims: &[Claim]| RuleSet::new(rules, &|| true).unwrap().evaluate(claims, &|| true);
+    let evaluate = |rules: &[Rule], claims: &[Claim]| {
+        RuleSet::new(rules, &|| true).unwrap().evaluate(claims.to_vec(), &|| true)
+    };
     let many: Vec<_> = (0..MAX_CLAIMS).map(|number| claim("n", &number.to_string())).collect();
     assert_eq!(evaluate(&[], &many).unwrap().claims.len(), MAX_CLAIMS);
     assert_eq!(evaluate(&[adding(1, "one", "more")], &many), Err(Exceeded::Claims));
@@ -319,10 +320,10 @@ fn a_rule_set_has_an_end() {
     let in_time = || asked.replace(asked.get() + 1) < 2;
     assert_eq!(RuleSet::new(&few, &in_time).unwrap_err(), RuleSetError::Time);
     assert_eq!(asked.get(), 3);
-    assert_eq!(set.evaluate(&[claim("name", "ada")], &|| false), Err(Exceeded::Time));
+    assert_eq!(set.evaluate(vec![claim("name", "ada")], &|| false), Err(Exceeded::Time));
     let long = Claim { value: "a".repeat(60_000), ..claim("name", "") };
     let judged = RuleSet::new(&[Rule { filter_target: Target::ClaimValue, ..heavy(1) }], &|| true).unwrap();
-    assert_eq!(judged.evaluate(&[long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
+    assert_eq!(judged.evaluate(vec![long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
 }
 
 /// A6: rules that are found by a text, without a search, take time, too.
@@ -338,9 +339,9 @@ fn the_clock_is_looked_at_while_rules_are_looked_up() {
     let set = RuleSet::new(&rules, &|| true).unwrap();
     let looks = Cell::new(0);
     let go_on = |most: u32| looks.replace(looks.get() + 1) < most;
-    assert_eq!(set.evaluate(&claims[1..], &|| go_on(10_000)).unwrap().claims.len(), MAX_CLAIMS);
+    assert_eq!(set.evaluate(claims[1..].to_vec(), &|| go_on(10_000)).unwrap().claims.len(), MAX_CLAIMS);
     assert!(looks.replace(0) > 400);
-    assert_eq!(set.evaluate(&claims, &|| go_on(100)), Err(Exceeded::Time));
+    assert_eq!(set.evaluate(claims, &|| go_on(100)), Err(Exceeded::Time));
     assert_eq!(looks.get(), 101);
 }
 
@@ -355,7 +356,7 @@ fn the_rules_that_claims_pass_are_bounded() {
         };
         let evaluate = |rules: u128| {
             let rules: Vec<_> = (1..=rules).map(filter).collect();
-            RuleSet::new(&rules, &|| true).unwrap().evaluate(&claims, &|| true)
+            RuleSet::new(&rules, &|| true).unwrap().evaluate(claims.clone(), &|| true)
         };
         assert_eq!(evaluate(20).unwrap().claims[0].path.len(), 20);
         assert_eq!(evaluate(21), Err(Exceeded::Paths));
@@ -375,7 +376,7 @@ fn groups_weigh() {
 
 /// The steps of claims: `rule type=value effect`.
 fn steps(rules: &[Rule], claims: &[Claim]) -> Vec<String> {
-    let (_, steps) = RuleSet::new(rules, &|| true).unwrap().trace(claims, &|| true).unwrap();
+    let (_, steps) = RuleSet::new(rules, &|| true).unwrap().trace(claims.to_vec(), &|| true).unwrap();
     let told = steps.into_iter().map(|step| {
         let effect = match step.effect {
             Effect::Passed => "passed".to_owned(),
@@ -419,6 +420,6 @@ fn steps_have_a_bound() {
         (0..=crate::MAX_STEPS / 2).map(|number| claim("role", &number.to_string())).collect();
     let rules = [rule(1, RuleType::Filter), Rule { priority: 1, ..rule(2, RuleType::Filter) }];
     let set = RuleSet::new(&rules, &|| true).unwrap();
-    assert_eq!(set.trace(&claims, &|| true), Err(Exceeded::Steps));
-    assert!(set.evaluate(&claims, &|| true).is_ok());
+    assert_eq!(set.trace(claims.clone(), &|| true), Err(Exceeded::Steps));
+    assert!(set.evaluate(claims, &|| true).is_ok());
 }

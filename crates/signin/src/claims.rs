@@ -7,6 +7,8 @@ mod requested;
 mod rules;
 mod told;
 
+use std::{mem, sync::Arc};
+
 use chancery_management::claim_rule::{Unusable, run};
 use chancery_oauth::GROUPS;
 use chancery_record::Timestamp;
@@ -65,10 +67,10 @@ pub struct Pending {
 impl Pending {
     /// The work that runs the rules: what is released after them, or why they cannot run.
     pub fn work(self) -> Work<Result<ReleasedClaims, Unusable>> {
-        let Self { rules, facts, asked, .. } = self;
+        let Self { rules, mut facts, asked, .. } = self;
         Work::new(Purpose::Claims, move || {
             let set = rules.compile()?;
-            let evaluation = run(&set, &facts.claims, false)?;
+            let evaluation = run(&set, mem::take(&mut facts.claims), false)?;
             tell(&evaluation.outcome.claims, &facts, &asked)
         })
     }
@@ -143,17 +145,17 @@ pub fn told(
     tx: &mut Tx<'_>,
     application: &Application,
     (granted, scope): (&Granted, &str),
-    (user, told): (&Admitted, Option<&ReleasedClaims>),
-) -> Result<ReleasedClaims, Problem> {
+    (user, told): (&Admitted, Option<&Arc<ReleasedClaims>>),
+) -> Result<Arc<ReleasedClaims>, Problem> {
     if let Some(told) = told {
-        return Ok(told.clone());
+        return Ok(Arc::clone(told));
     }
     if rules_of(tx, application, granted)?.is_some() {
         return Err(StoreError::Internal("claim rules did not run".into()).into());
     }
     let asked = Asked::new(application, (granted, scope), Issue::Tokens);
     let known = plain(tx, application, &asked, (granted, user))?;
-    Ok(known.unwrap_or_default())
+    Ok(Arc::new(known.unwrap_or_default()))
 }
 
 /// What the UserInfo endpoint tells, or what rules are to run on; `None` if the user does not exist any more.

@@ -130,7 +130,7 @@ fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&ReleasedClaims>),
+    (shown, told): (&Shown, Option<&Arc<ReleasedClaims>>),
 ) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));

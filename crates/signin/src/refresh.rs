@@ -131,7 +131,7 @@ fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&ReleasedClaims>),
+    (shown, told): (&Shown, Option<&Arc<ReleasedClaims>>),
 ) -> Result<Result<Making<Option<Tokens>>, OAuthError>, Problem> {
     let (master, now) = (&context.master, shown.now);
     let not_good = || Ok(Err(invalid_grant(NOT_GOOD)));

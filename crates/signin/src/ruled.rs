@@ -78,7 +78,10 @@ impl Provider<'_> {
         self,
         name: &'static str,
         now: Timestamp,
-        making: impl Fn(&mut Tx<'_>, Option<&ReleasedClaims>) -> Result<Result<Making<T>, OAuthError>, Problem>
+        making: impl Fn(
+            &mut Tx<'_>,
+            Option<&Arc<ReleasedClaims>>,
+        ) -> Result<Result<Making<T>, OAuthError>, Problem>
         + Send
         + Sync
         + 'static,
@@ -90,7 +93,7 @@ impl Provider<'_> {
             Making::Done(done) => return Ok(done),
             Making::Rules(pending) => pending,
         };
-        let told = self.tell(*pending, now).await?;
+        let told = Arc::new(self.tell(*pending, now).await?);
         let made = self.store.run(name, Mode::Write, None, move |tx| making(tx, Some(&told))).await??;
         match made {
             Making::Done(done) => Ok(done),

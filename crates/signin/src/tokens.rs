@@ -1,5 +1,7 @@
 //! The tokens that a client app gets of a person.
 
+use std::sync::Arc;
+
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{Claims, ClientApp, Confirmation, EndpointRequest, ID_TOKEN, OAuthError, TokenGrant};
 use chancery_oauth::{OPENID, half_hash};
@@ -44,7 +46,7 @@ pub struct Tokens {
     /// Whom the access token is for.
     pub aud: Vec<String>,
     /// What they tell of the person.
-    pub told: ReleasedClaims,
+    pub told: Arc<ReleasedClaims>,
     /// `nonce` of the authorization request.
     pub nonce: Option<String>,
     /// The refresh token that comes along.
@@ -114,7 +116,7 @@ impl Provider<'_> {
             let sid = granted.session.map(|session| self.session_for(session, app.id));
             let about = IdToken {
                 granted: &granted,
-                person: told.id_token,
+                person: Arc::unwrap_or_clone(told).id_token,
                 nonce,
                 sid,
                 token: &token,

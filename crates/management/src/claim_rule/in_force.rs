@@ -115,7 +115,7 @@ pub fn compiled(key: &[u8]) -> Option<Arc<RuleSet>> {
 ///
 /// # Errors
 /// A bound of the claims is exceeded, or the time.
-pub fn run(set: &RuleSet, claims: &[Claim], traces: bool) -> Result<Evaluation, Unusable> {
+pub fn run(set: &RuleSet, claims: Vec<Claim>, traces: bool) -> Result<Evaluation, Unusable> {
     let evaluated = within_time(|go_on| {
         if traces {
             set.trace(claims, go_on).map(|(outcome, steps)| (outcome, Some(steps)))

@@ -14,7 +14,7 @@ use super::{
     facts::{self, Facts, Wanted},
     rules::Rules,
     rules_of,
-    told::{Asked, Ground, Issue, Place, ReleasedClaims, Withheld, release, tell, untouched},
+    told::{Asked, Ground, Issue, Place, ReleasedClaims, TypeOfClaim, Withheld, release, tell, untouched},
 };
 use crate::{application::Application, granted::Granted, person::Admitted};
 
@@ -71,7 +71,7 @@ impl Preview {
     pub fn tell(&self) -> Result<Previewed, Unusable> {
         let Self { facts, rules, tokens: asked, userinfo } = self;
         let claims = match rules {
-            Some(rules) => run(&*rules.compile()?, &facts.claims, false)?.outcome.claims,
+            Some(rules) => run(&*rules.compile()?, facts.claims.clone(), false)?.outcome.claims,
             None => untouched(facts),
         };
         let tokens = tell(&claims, facts, asked)?;
@@ -96,7 +96,7 @@ fn reasons(place: Place, (claims, facts): (&[OutClaim], &Facts), asked: &Asked, 
     let mut grounds: HashSet<&str> = HashSet::new();
     for claim in claims {
         let name = claim.claim_type.as_str();
-        let why = match release(place, claim, facts, asked) {
+        let why = match release(place, (claim, TypeOfClaim::of(name)), facts, asked) {
             Ok(_) if !told.contains(name) => Withheld::NoRoom,
             Ok(ground) => {
                 let Some((by, rules)) = reasons.told.get_mut(name) else { continue };

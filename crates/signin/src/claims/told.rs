@@ -133,9 +133,13 @@ impl Asked {
         self.includes_groups && is_place
     }
 
-    /// By what a claim is told in this place, given that its destination is there, or why it is not.
-    fn judge(&self, place: Place, claim: &OutClaim, facts: &Facts) -> Result<Ground, Withheld> {
-        let scope = scope_of(&claim.claim_type);
+    /// By what a claim of this scope is told in this place, given that its destination is there, or why it is not.
+    fn judge(
+        &self,
+        place: Place,
+        (claim, scope): (&OutClaim, Option<&'static str>),
+        facts: &Facts,
+    ) -> Result<Ground, Withheld> {
         let is_entry = scope.is_none() && facts.has_entry(claim);
         let Some(word) = scope.or_else(|| is_entry.then_some(ENTRIES)) else {
             return self.judge_other(place, claim);
@@ -219,9 +223,28 @@ pub enum Withheld {
     Protected,
 }
 
-/// By what a claim that the rules forwarded is told in a place, or why it is not.
-pub fn release(place: Place, claim: &OutClaim, facts: &Facts, asked: &Asked) -> Result<Ground, Withheld> {
-    if is_protected(&claim.claim_type) {
+/// What the type of a claim decides. A person may have hundreds of groups, so it is looked up once for claims that follow each other.
+#[derive(Clone, Copy)]
+pub struct TypeOfClaim {
+    is_protected: bool,
+    scope: Option<&'static str>,
+}
+
+impl TypeOfClaim {
+    /// What this type decides.
+    pub fn of(claim_type: &str) -> Self {
+        Self { is_protected: is_protected(claim_type), scope: scope_of(claim_type) }
+    }
+}
+
+/// By what a claim of this type, which the rules forwarded, is told in a place, or why it is not.
+pub fn release(
+    place: Place,
+    (claim, of_type): (&OutClaim, TypeOfClaim),
+    facts: &Facts,
+    asked: &Asked,
+) -> Result<Ground, Withheld> {
+    if of_type.is_protected {
         return Err(Withheld::Protected);
     }
     if place == Place::AccessToken && claim.path.is_empty() {
@@ -230,7 +253,7 @@ pub fn release(place: Place, claim: &OutClaim, facts: &Facts, asked: &Asked) -> 
     if !place.is_reached(claim.destination) {
         return Err(Withheld::Elsewhere);
     }
-    asked.judge(place, claim, facts)
+    asked.judge(place, (claim, of_type.scope), facts)
 }
 
 /// The claims as they are where there are no rules: those of the platform's table, and entries. What else a provider told, or a
@@ -276,9 +299,23 @@ fn tell_in(
     facts: &Facts,
     asked: &Asked,
 ) -> Result<Map<String, Value>, Unusable> {
-    let told = claims.iter().filter(|claim| release(place, claim, facts, asked).is_ok());
-    let (groups, others): (Vec<_>, Vec<_>) = told.partition(|claim| claim.claim_type == GROUPS);
-    let (entries, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|claim| facts.has_entry(claim));
+    let (mut groups, mut entries, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for of_type in claims.chunk_by(|one, next| one.claim_type == next.claim_type) {
+        let Some(name) = of_type.first().map(|claim| claim.claim_type.as_str()) else { continue };
+        let known = TypeOfClaim::of(name);
+        for claim in of_type {
+            if release(place, (claim, known), facts, asked).is_err() {
+                continue;
+            }
+            if name == GROUPS {
+                groups.push(claim);
+            } else if facts.has_entry(claim) {
+                entries.push(claim);
+            } else {
+                others.push(claim);
+            }
+        }
+    }
     let size = |claim: &&OutClaim| claim.claim_type.len() + json_of(claim).to_string().len();
     let ruled: usize = others.iter().filter(|claim| !claim.path.is_empty()).map(size).sum();
     let Some(room) = place.bound().checked_sub(ruled) else {

@@ -38,7 +38,7 @@ impl Provider<'_> {
                 .into_iter()
                 .map(|(claim_type, value)| Claim { claim_type, value, source: Source::IdentityProvider })
                 .collect();
-            let forwarded = run(&*rules.compile()?, &claims, false)?.outcome.claims;
+            let forwarded = run(&*rules.compile()?, claims, false)?.outcome.claims;
             Ok(forwarded.into_iter().map(|claim| (claim.claim_type, claim.value)).collect())
         });
         Ok(self.pool.run(Some(tenant), work).await?.map(|claims| identity.profile(&claims)))

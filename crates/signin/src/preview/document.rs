@@ -73,7 +73,7 @@ impl Ready {
             granted: granted.clone(),
             scope: granted.scope.clone(),
             aud: self.aud,
-            told: previewed.tokens,
+            told: previewed.tokens.into(),
             nonce: None,
             refresh_token: None,
             lifetimes: self.lifetimes,

@@ -222,6 +222,61 @@ on_both_engines! {
         assert_eq!(values(&after, "name"), ["", "", ""], "a rule that rewrites forwards nothing else");
     }
 
+    /// Each member of a rule alone changes what tokens tell.
+    async fn each_member_of_a_rule_decides(world: World) {
+        let home = Home::with(&world, json!({ "includeGroupsClaims": true })).await;
+        for name in ["app-editor", "app-reader", "staff"] {
+            let group = world.group(name).await;
+            let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
+            world.admin.post(&groups, json!({ "relatedIds": [group["id"]] })).await.expect(202);
+        }
+        let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
+        let refreshed = async || {
+            let token = first["refresh_token"].as_str().unwrap();
+            claims(&home.refresh_at(&world.anonymous, token).await.is(200).json()["id_token"])
+        };
+        let rule = |members: &Value| {
+            let mut body = json!({
+                "name": "roles", "ruleType": "Transform", "ruleLevel": "Subscription", "filterTarget": "ClaimTypeAndValue",
+                "typeEvaluationRule": "^groups$", "valueEvaluationRule": "^app-", "transformTarget": "ClaimTypeAndValue",
+                "typeTransformationReplacement": "roles", "valueTransformationRule": "^app-(.*)$",
+                "valueTransformationReplacement": "$1",
+            });
+            body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            body
+        };
+        let (both, all) = (json!(["editor", "reader"]), json!(["app-editor", "app-reader", "staff"]));
+        for (members, claim, expected, groups) in [
+            (json!({}), "roles", both.clone(), json!([])),
+            (json!({ "typeEvaluationRule": "^nothing$" }), "roles", json!(null), json!([])),
+            (json!({ "valueEvaluationRule": "^app-e" }), "roles", json!("editor"), json!([])),
+            (json!({ "filterTarget": "ClaimType" }), "roles", json!(["editor", "reader", "staff"]), json!([])),
+            (json!({ "transformTarget": "ClaimType" }), "roles", json!(["app-editor", "app-reader"]), json!([])),
+            (json!({ "transformTarget": "ClaimValue" }), "roles", json!(null), both.clone()),
+            (json!({ "typeTransformationReplacement": "duties" }), "duties", both.clone(), json!([])),
+            (json!({ "typeTransformationRule": "oup" }), "grroless", both.clone(), json!([])),
+            (json!({ "valueTransformationRule": "^(app)-.*$" }), "roles", json!("app"), json!([])),
+            (json!({ "valueTransformationReplacement": "x-$1" }), "roles", json!(["x-editor", "x-reader"]), json!([])),
+            (json!({ "ruleType": "Filter" }), "roles", json!(null), json!(["app-editor", "app-reader"])),
+            (json!({ "ruleType": "Remove" }), "roles", json!(null), json!(["staff"])),
+            (json!({ "ruleType": "Add" }), "roles", json!("$1"), all.clone()),
+            (json!({ "inputSource": "IdentityProvider" }), "roles", json!(null), all.clone()),
+        ] {
+            let made = world.make("ClaimRule", rule(&members)).await;
+            let told = refreshed().await;
+            assert_eq!((&told[claim], &told["groups"]), (&expected, &groups), "{members}");
+            world.admin.delete(&format!("{BASE}/ClaimRule/{}", id(&made))).await.expect(204);
+        }
+        // roles are removed where they were made before
+        let remove = json!({ "name": "none", "ruleType": "Remove", "ruleLevel": "Subscription", "priority": 1, "typeEvaluationRule": "^roles$" });
+        world.make("ClaimRule", remove).await;
+        for (priority, expected) in [(0, json!(null)), (2, both)] {
+            let made = world.make("ClaimRule", rule(&json!({ "priority": priority }))).await;
+            assert_eq!(refreshed().await["roles"], expected, "{priority}");
+            world.admin.delete(&format!("{BASE}/ClaimRule/{}", id(&made))).await.expect(204);
+        }
+    }
+
     /// The meaning of these is the protocol's.
     async fn rules_make_no_claims_of_the_protocol(world: World) {
         let home = Home::new(&world).await;

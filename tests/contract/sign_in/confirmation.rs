@@ -27,7 +27,9 @@ on_both_engines! {
         let home = unconfirmed(&world).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("Confirm your email address") && page.html.contains("a…@example.com"), "{}", page.html);
-        let text = sink.wait_for(1).await[0].text();
+        let mail = &sink.wait_for(1).await[0];
+        assert_eq!(mail.from, "noreply@example.com");
+        let text = mail.text();
         let code = text.split_whitespace().find(|word| word.len() == 6 && word.bytes().all(|byte| byte.is_ascii_digit())).unwrap();
         let wrong = browser.submit(&page, &[("code", "1234567")]).await;
         assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);

@@ -139,6 +139,24 @@ on_both_engines! {
         assert_eq!(parameter(&refused, "error").as_deref(), Some("consent_required"));
         let person = world.all("ApplicationUser").await[0]["id"].clone();
         let body = json!({ "clientAppId": home.app["id"], "platformUserId": person, "scope": "openid email ledger.read" });
+        // one for another app, for another person, or for less counts for nothing
+        world.user("bob").await;
+        world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+        let people = world.all("ApplicationUser").await;
+        let bob = people.as_array().unwrap().iter().find(|one| one["id"] != person).unwrap();
+        let other = world.make("ClientApp", json!({ "name": "Other", "accessGrantConsent": "External" })).await;
+        world.make("ClientAppScope", json!({ "clientAppId": other["id"], "key": "ledger.read", "name": "Read" })).await;
+        for (member, value) in
+            [("clientAppId", other["id"].clone()), ("platformUserId", bob["id"].clone()), ("scope", json!("openid email"))]
+        {
+            let mut body = body.clone();
+            body[member] = value;
+            let made = world.admin.post(&format!("{BASE}/SignInConsent"), body).await.is(201).json();
+            let page = browser.open(&home.request(&[SCOPE])).await;
+            let left = browser.sign_in(&page, "ann", PASSWORD).await;
+            assert_eq!(parameter(&left, "error").as_deref(), Some("consent_required"), "{member}");
+            world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&made))).await.expect(204);
+        }
         let consent = world.admin.post(&format!("{BASE}/SignInConsent"), body.clone()).await.is(201).json();
         assert_eq!((&consent["source"], consent["givenOn"].is_string()), (&json!("Administrator"), true));
         world.admin.post(&format!("{BASE}/SignInConsent"), body).await.expect(409);

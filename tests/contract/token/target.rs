@@ -7,6 +7,10 @@ use super::{app, ask, read, refused, secret, token};
 
 on_both_engines! {
     async fn scopes_are_limited_to_the_client_apps_own(world: World) {
+        let owner = app(&world, "owner", json!({})).await;
+        world.make("ClientAppScope", json!({ "clientAppId": owner["id"], "key": "other" })).await;
+        let answer = ask(&world, &owner, &secret(&world, &owner).await, &[("scope", "other")]).await.is(200);
+        assert_eq!(answer.json()["scope"], "other");
         for (filtered, requested, granted) in [
             (false, "read write", Some("read write")),
             (false, "write other", Some("write")),

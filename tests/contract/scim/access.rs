@@ -83,7 +83,7 @@ on_both_engines! {
         let row = world.admin.get(&path).await.is(200).json();
         assert_eq!((&row["token"], &row["hint"]), (&json!(null), &created["token"].as_str().unwrap()[..12].into()));
         assert_eq!(row["rights"], json!(["Read", "WriteUsers", "WriteGroups", "Delete"]));
-        assert_eq!(row["name"], made["name"]);
+        assert_eq!(row["name"], created["name"]);
         let trail = world.admin.get(&world.path("/CustomAuditTrail?count=5&sortOrder=descending")).await.is(200);
         assert!(!String::from_utf8_lossy(&trail.bytes).contains(created["token"].as_str().unwrap()));
         client.get(&at("/Users")).await.expect(200);

@@ -88,7 +88,7 @@ on_both_engines! {
             ("firstName\nAda", "No column is called Login name"),
             ("loginName,Benutzername\na,b", "Two columns are one field: Benutzername"),
             ("loginName\n\"a", "begin in line 2 do not end"),
-            (&format!("loginName\n{many}"), "At most 10000 people"),
+            (&format!("loginName\n{many}"), "At most 10000 users"),
         ] {
             let response = send(&world, &mut browser, text, "").await;
             assert!(response.status == 400 && response.html.contains(said), "{said}: {}", &response.html[..response.html.len().min(9_000)]);

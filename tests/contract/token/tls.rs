@@ -61,8 +61,7 @@ async fn clients_authenticate_by_certificates() {
     let database = Database::create(Engine::Sqlite);
     let folder = database.folder();
     let server_key = KeyPair::generate().unwrap();
-    let server =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&server_key).unwrap();
+    let server = CertificateParams::new(vec!["localhost".into()]).unwrap().self_signed(&server_key).unwrap();
     CertificateFiles::write(&folder, "server", &server, &server_key);
     let mut authority = CertificateParams::new(vec![]).unwrap();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

@@ -89,6 +89,7 @@ mod trace;
 mod user;
 mod v1;
 mod webhook;
+mod words;
 mod wire;
 
 use chancery_testkit::Client;

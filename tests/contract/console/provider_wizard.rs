@@ -178,7 +178,7 @@ on_both_engines! {
         let answer = theirs.go_on(&page).await;
         assert!(answer.starts_with(BACK) && answer.contains("code="), "{answer}");
 
-        // and accepted by the provider
+        // the console shows the user on the page of the provider
         let shown = browser.open(&item).await;
         assert!(plain(&shown.html).contains(&redirect) && !shown.html.contains("Continue to connect"), "{}", shown.html);
         let people = browser.open(&format!("{item}/people")).await;

@@ -1,5 +1,5 @@
-//! The second step: what the provider gave this server, each with where it is found there, and the certificates that it works with. Settings
-//! are saved all or none, and certificates are linked after them.
+//! The second step: the values from the provider, each with a hint where it is found there, and the certificates.
+//! Settings are saved all or none, and certificates are linked after them.
 
 use chancery_management::cert_store::CERT_STORE;
 use chancery_resource::{Problem, RelationChange};
@@ -27,39 +27,36 @@ use crate::{
 static CERTIFICATES: Links =
     Links { prefix: "certificate:", shape: &CERT_STORE, relation: "certStores", takes_the_only: false };
 
-/// The settings that a provider of this kind must have.
+/// The mandatory settings of a provider of this kind.
 async fn asked_for(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting>, Problem> {
     let mut all = settings::settings(visit, of.resource, of.key, of.row).await?;
     all.retain(|setting| of.kind.settings().any(|name| name == setting.name));
     Ok(all)
 }
 
-/// Asks for them.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the form.
 pub async fn show(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let all = asked_for(visit, of).await?;
     page(visit, of, &all, Refused::Nothing).await
 }
 
-/// What a page says is wrong.
+/// The error that the page shows.
 #[derive(Clone, Copy)]
 enum Refused<'a> {
-    /// Nothing: what is missing was not asked for yet.
+    /// None: missing values were not requested yet.
     Nothing,
-    /// One was refused.
+    /// A setting was refused.
     One(&'a Wrong),
     /// A certificate was refused.
     Certificate(&'a Problem),
-    /// Some are missing still.
+    /// Settings are missing.
     Missing,
 }
 
-/// Saves what was typed. With all that is needed the trial comes next.
+/// Saves the values. Once all mandatory settings are valid, the trial follows.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Errors that the form cannot show.
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let all = asked_for(visit, of).await?;
     if let Kept::Wrong(wrong) = settings::keep(visit, of.resource, of.key, &all).await? {
@@ -83,7 +80,7 @@ pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<Answ
     let of = Connecting { row: &row, ..*of };
     let all = asked_for(visit, &of).await?;
     if all.iter().all(|setting| setting.wrong(visit).is_empty()) {
-        // what is wrong is not asked for here
+        // the form does not contain the invalid setting
         return Ok(see_other(&format!("{}/settings", of.item)));
     }
     page(visit, &of, &all, Refused::Missing).await
@@ -110,7 +107,7 @@ async fn page(
         let mut fields = settings::told(visit, setting, wrong, true);
         if let Some(first) = fields.first_mut() {
             explain(visit, of, (setting, certificates.is_some()), first);
-            // what was typed beside one that was refused is not stored yet, and not missing
+            // values that were submitted with a refused one are not stored yet, but not missing
             let is_of_stored = first.get("error") == Some(&json!(setting.wrong(visit)));
             if is_of_stored && !matches!(refused, Refused::Missing) {
                 first.insert("error".to_owned(), json!(""));
@@ -146,7 +143,7 @@ fn takes_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> bool {
     !of.kind.certificates.is_empty() && visit.may(link).is_some()
 }
 
-/// The valid certificates that the instance can work with; none where there are none.
+/// The section of the certificates that the instance can use and that have not expired; `None` if there are none.
 async fn certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Option<Value>, Problem> {
     if !takes_certificates(visit, of) {
         return Ok(None);
@@ -160,7 +157,7 @@ async fn certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Option<V
     Ok((!fields.is_empty()).then_some(section))
 }
 
-/// What certificates are for, and the ways to where they are made and linked.
+/// The card that explains the use of certificates, with links to the pages that create and link them.
 fn ways_to_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Option<Card> {
     let stores = directory::of_shape(&CERT_STORE).filter(|_| takes_certificates(visit, of))?;
     let words = visit.words;
@@ -178,7 +175,7 @@ fn ways_to_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Option<Card> 
     })
 }
 
-/// What is missing, with the way to each place.
+/// The missing settings, with links to their fields.
 fn missing(visit: &Visit<'_>, all: &[Setting]) -> Vec<Value> {
     let wrong = all.iter().filter(|setting| !setting.wrong(visit).is_empty());
     wrong
@@ -189,7 +186,7 @@ fn missing(visit: &Visit<'_>, all: &[Setting]) -> Vec<Value> {
         .collect()
 }
 
-/// Says where it is found at the provider, and of a secret whether there is one.
+/// Sets the hint of a field: where the value is found at the provider, and whether a secret is set.
 fn explain(
     visit: &Visit<'_>,
     of: &Connecting<'_>,
@@ -198,11 +195,11 @@ fn explain(
 ) {
     let key = format!("find_{}_{}", of.kind.name, setting.name);
     let is_secret = field.get("control") == Some(&json!("secret"));
-    // a secret that is stored stays where its field is left empty
+    // an empty field keeps a stored secret
     let set = visit.words.page("secret_is_set");
     let is_set = is_secret && field.get("hint") == Some(&json!(set));
     let hint = format!("{} {}", visit.words.page(&key), if is_set { set } else { "" });
-    // a certificate may stand for the secret
+    // a certificate may replace the secret
     let can_be_empty = is_set || (is_secret && may_be_certificate) || setting.wrong(visit).is_empty();
     field.extend([
         ("hint".to_owned(), json!(hint.trim_end())),

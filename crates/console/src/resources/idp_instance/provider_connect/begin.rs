@@ -1,5 +1,5 @@
-//! The gallery of kinds of providers, and the first form: what the provider is called. It makes the instance, which is not active, so that
-//! the address to register there is known.
+//! The gallery of kinds of providers, and the first form, for the name. It creates the instance, which is not active, so
+//! that the address to register at the provider is known.
 
 use chancery_management::{idp_type::IDP_TYPE, subscription::SUBSCRIPTION};
 use chancery_resource::Problem;
@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// The most types that are looked at.
+/// Maximum number of types that are read.
 const MOST: &str = "200";
 
-/// The id of the type whose instances are of a kind; none where no active type is.
+/// The id of the active type of a kind, if there is one.
 fn type_of(types: &[Value], kind: &Kind) -> Option<String> {
     types.iter().find(|one| one["factoryType"] == json!(kind.name)).map(|one| plain(&one["id"]))
 }
@@ -46,10 +46,10 @@ async fn types(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
     Ok(visit.perform(input).await?.rows())
 }
 
-/// Shows the kinds, or asks what a provider of the kind that the address names is called.
+/// Shows the kinds, or the form of the kind in the URL.
 ///
 /// # Errors
-/// An identity provider cannot be created here; what operations refuse.
+/// The user may not create an identity provider.
 pub async fn gallery(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -95,7 +95,7 @@ async fn question(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let own = words.page.get(&format!("provider_{}", kind.name)).map_or("", String::as_str);
-    // of OpenID providers there are many, and none of them is called so
+    // no OpenID provider has the name of this kind
     let suggested = if kind.name == "OpenIdConnect" { "" } else { own };
     let mut name = asked("name", &words.field("name"), "text");
     name.extend(
@@ -138,10 +138,10 @@ async fn question(
     page.show(visit, status_of(problem))
 }
 
-/// Makes the instance, which is not active, and goes on to the address to register there.
+/// Creates the instance, which is not active, and redirects to the first step.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Errors that the form cannot show.
 pub async fn make(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.create)?;
     let active = types(visit).await?;
@@ -160,7 +160,7 @@ pub async fn make(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let on = format!("{}/connect?step=address", item(visit, resource, &id));
     match visit.perform(input).await {
         Ok(_) => Ok(see_other(&on)),
-        // its id is that of the form: it was sent before
+        // the id is that of the form: a repeated submission
         Err(problem) if is_of_form(&problem) && read(visit, resource, &id).await.is_ok() => {
             Ok(see_other(&on))
         }

@@ -9,15 +9,15 @@ pub struct Kind {
     pub name: &'static str,
     /// Its icon.
     pub icon: &'static str,
-    /// The condition of certificates that are offered; empty where the provider works with none.
+    /// The filter of the offered certificates; empty if the provider uses none.
     pub certificates: &'static str,
-    /// How many sentences say where this server is registered there.
+    /// Number of sentences that explain how to register this server there.
     pub sentences: usize,
 }
 
-/// The certificates of an OpenID provider: those by whose keys this server signs, and decrypts.
+/// The certificates for an OpenID provider: those whose keys sign and decrypt here.
 const OPENID: &str = "certificateHasPrivateKey eq true and (certType eq \"OidcTokenSigning\" or certType eq \"OidcTokenEncryption\")";
-/// The same, and those by which an AD FS signs.
+/// The same, and those whose keys sign tokens of AD FS.
 const ADFS: &str = "(certType eq \"AdfsOAuthTokenSigning\" or certificateHasPrivateKey eq true and \
     (certType eq \"OidcTokenSigning\" or certType eq \"OidcTokenEncryption\"))";
 
@@ -54,7 +54,7 @@ mod tests {
     use super::KINDS;
     use crate::shell::words::Words;
 
-    /// The page of each kind asks for all that its instances must have, and says where it is found.
+    /// The texts of each kind say where its mandatory settings are found.
     #[test]
     fn each_kind_says_where_its_mandatory_settings_are() {
         for kind in &KINDS {

@@ -1,4 +1,4 @@
-//! Switches by which a form links an instance with other rows of its subscription.
+//! Switches of a form that link an identity provider with other rows of its subscription.
 
 use chancery_resource::{CONSOLE, Problem, ROOT, RelationChange, Shape};
 use chancery_web::Input;
@@ -14,34 +14,31 @@ use crate::{
     },
 };
 
-/// The most that is offered.
+/// Maximum number of offered rows.
 const MOST: usize = 20;
 
-/// What can be chosen.
+/// A relation whose rows a form offers.
 pub struct Links {
-    /// What the names of the switches begin with.
+    /// Prefix of the names of the switches.
     pub prefix: &'static str,
-    /// The resource.
+    /// The related resource.
     pub shape: &'static Shape,
     /// The relation.
     pub relation: &'static str,
-    /// Whether the only one that can be chosen is chosen.
+    /// Whether a single offered row is preselected.
     pub takes_the_only: bool,
 }
 
-/// The switches, and whether there are no more than these.
+/// The switches of a relation.
 pub struct Switches {
-    /// The switches, those on that are linked already.
+    /// The switches; those of linked rows are on.
     pub fields: Vec<Map<String, Value>>,
-    /// Whether they are all.
+    /// Whether there are no further rows.
     pub are_all: bool,
 }
 
 impl Links {
-    /// The switches of the rows that meet this condition, if there is one.
-    ///
-    /// # Errors
-    /// The operation's own.
+    /// The switches of the rows that match a filter; an empty one matches all.
     pub async fn switches(
         &self,
         visit: &Visit<'_>,
@@ -76,20 +73,20 @@ impl Links {
         Ok(Switches { fields: fields.collect(), are_all })
     }
 
-    /// The ids of what the instance is linked with.
+    /// The ids of the linked rows.
     fn linked(&self, of: &Connecting<'_>) -> Vec<String> {
         let rows = of.row[self.relation].as_array().map(Vec::as_slice).unwrap_or_default();
         rows.iter().map(|row| plain(&row["id"])).collect()
     }
 
-    /// What a form changes, and whether something is linked then.
+    /// The operations that link and unlink rows as the form says, and whether any row is linked after them.
     ///
     /// # Errors
-    /// The person may not link it.
+    /// The user may not change the relation.
     pub fn changes(&self, visit: &Visit<'_>, of: &Connecting<'_>) -> Result<(Vec<Input>, bool), Problem> {
         let linked = self.linked(of);
         let (mut add, mut remove) = (Vec::new(), Vec::new());
-        // a switch sends `false` before itself, so that all that was offered is in the form
+        // a switch sends `false` before its own value, so the form contains all offered rows
         let mut offered: Vec<&str> =
             visit.form.iter().filter_map(|(name, _)| name.strip_prefix(self.prefix)).collect();
         offered.dedup();

@@ -1,6 +1,6 @@
-//! Connecting an external identity provider, step by step: its kind and its name, the address to register there, what is entered of
-//! it, the trial, and who uses it. Until the last step it is not active, so nobody can sign in by it. How far somebody came is not
-//! stored: the data show it.
+//! The wizard that connects an external identity provider: kind and name, the address to register there, the values from
+//! the provider, the trial, and the tenants and client apps. Until the last step it is not active, so nobody can sign in
+//! through it. The progress is not stored but derived from the data.
 
 mod access;
 mod begin;
@@ -32,7 +32,7 @@ pub use self::{
 /// The steps in their order, by their names in addresses. In the texts each follows `connect_`.
 const STEPS: [&str; 4] = ["address", "access", "trial", "serve"];
 
-/// The page of the gallery and the way to it, for who may connect a provider.
+/// The link to the gallery, if the user may connect a provider.
 pub fn way(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
     let is_offered =
         visit.may(resource.create).is_some() && visit.may(operation!("StartIdpInstanceTrial")).is_some();
@@ -41,19 +41,19 @@ pub fn way(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
     })
 }
 
-/// Whether an instance has all settings that it must have, each readable.
+/// Whether all mandatory settings are set, and all are valid.
 fn has_settings(row: &Value) -> bool {
     row["hasConfigurationError"] != json!(true)
 }
 
-/// Whether a provider was begun to be connected and is not used yet: it is not active, and lacks a setting, a tenant or a client app.
+/// Whether the wizard is unfinished: the provider is not active, and lacks a setting, a tenant or a client app.
 pub fn is_unfinished(row: &Value) -> bool {
     let is_empty = |set: &str| row[set].as_array().is_none_or(Vec::is_empty);
     let lacks = !has_settings(row) || is_empty("tenants") || is_empty("clientApps");
     of_row(row).is_some() && row["isActive"] == json!(false) && lacks
 }
 
-/// The button of an instance's page that leads on, while it is not connected.
+/// The button of an instance's page that continues an unfinished wizard.
 pub fn act(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Option<Value> {
     let is_offered = way(visit, resource).is_some() && is_unfinished(row);
     is_offered.then(|| {
@@ -67,10 +67,10 @@ fn step_at(item: &str, step: &str) -> String {
     if step == "trial" { format!("{item}/trial") } else { format!("{item}/connect?step={step}") }
 }
 
-/// Shows the step that the address names, or the first that is open. A provider that is connected has its own page.
+/// Shows the step in the URL, or the first open one. Redirects to the page of a provider that is connected.
 ///
 /// # Errors
-/// The person may not change it; it is no external provider; the operations' own.
+/// The user may not change it, or it is no external provider.
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -89,10 +89,10 @@ pub async fn show(
     }
 }
 
-/// Takes the step whose form was sent.
+/// Executes the step whose form was submitted.
 ///
 /// # Errors
-/// As [`show`], and what has no place in the form.
+/// As [`show`], and errors that the form cannot show.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -117,7 +117,7 @@ struct Connecting<'a> {
     item: &'a str,
 }
 
-/// The instance, for who may change it, and the address of its own page.
+/// The instance and the address of its page, if the user may change it.
 async fn opened(
     visit: &Visit<'_>,
     resource: &'static Resource,
@@ -127,7 +127,7 @@ async fn opened(
     Ok((read(visit, resource, key).await?, item(visit, resource, key)))
 }
 
-/// The provider that is being connected; `None` where that is done.
+/// The provider that is being connected; `None` if that is done.
 fn connecting<'a>(
     resource: &'static Resource,
     key: &'a str,
@@ -141,7 +141,7 @@ fn item(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
     format!("{}/{}", visit.address(resource), encoded(key))
 }
 
-/// A page of a step, with what all of them have.
+/// The common parts of the page of a step.
 fn page_of(visit: &Visit<'_>, of: &Connecting<'_>, step: &'static str) -> FormPage {
     let words = visit.words;
     let title = title_of(of.resource, of.row);
@@ -156,7 +156,7 @@ fn page_of(visit: &Visit<'_>, of: &Connecting<'_>, step: &'static str) -> FormPa
     }
 }
 
-/// All steps, and which of them are done as far as the data show.
+/// The card of all steps: which are done, according to the data.
 pub fn progress(visit: &Visit<'_>, (row, item): (&Value, &str), current: &str) -> Card {
     let words = visit.words;
     let is_set = has_settings(row);
@@ -179,7 +179,7 @@ pub fn progress(visit: &Visit<'_>, (row, item): (&Value, &str), current: &str) -
     }
 }
 
-/// The first step: the address to register there, and where that is done.
+/// The first step: the address to register at the provider, and how.
 async fn address(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let addresses = provider::addresses(visit, of.resource, (of.key, of.row)).await?;

@@ -1,5 +1,5 @@
-//! The last step: the tenants and client apps whose sign-in offers the provider, and whether people whom nobody knows may come by it.
-//! With it the provider becomes active, in one transaction.
+//! The last step: the tenants and client apps whose sign-in offers the provider, and whether unknown people may sign in
+//! through it. Then the provider is activated, in the same transaction.
 
 use chancery_management::{client_app::CLIENT_APP, tenant::TENANT};
 use chancery_resource::Problem;
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// What can be chosen, and the condition of rows that can be.
+/// A relation of the form, and the filter of the offered rows.
 struct Way {
     links: Links,
     condition: &'static str,
@@ -38,10 +38,7 @@ static WAYS: [Way; 2] = [
 ];
 const CREATES: &str = "autoCreatePlatformUser";
 
-/// Asks who uses it.
-///
-/// # Errors
-/// The operations' own.
+/// Shows the form.
 pub async fn show(
     visit: &Visit<'_>,
     of: &Connecting<'_>,
@@ -91,10 +88,10 @@ async fn choices(visit: &Visit<'_>, of: &Connecting<'_>, way: &Way) -> Result<Va
     )
 }
 
-/// Links it and makes it active, all or nothing.
+/// Links the selected rows and activates the provider, in one transaction.
 ///
 /// # Errors
-/// What has no place in the form.
+/// Errors that the form cannot show.
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let mut patch = Input::of(visit.need(of.resource.patch)?, vec![of.key.to_owned()]);
     patch.body = Some(json!({

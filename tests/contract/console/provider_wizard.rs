@@ -252,7 +252,7 @@ on_both_engines! {
         assert_eq!(browser.open(&format!("/console/IdpInstance/{}/connect", id(&store))).await.status, 404);
     }
 
-    /// A certificate that is there takes the place of the secret.
+    /// A linked certificate replaces the client secret.
     async fn a_certificate_is_linked_on_the_way(world: World) {
         let provider = StandIn::start().await;
         let mut browser = administrator(&world).await;
@@ -274,7 +274,7 @@ on_both_engines! {
         assert_eq!(page.html.matches(&format!("name=\"{switch}\"")).count(), page.html.matches("name=\"certificate:").count(), "{}", page.html);
         assert!(page.html.contains(&switch) && !page.html.contains("AdfsOAuthTokenSigning 2080"), "{}", page.html);
         let typed = [("Authority", provider.issuer.as_str()), ("ClientId", "us"), ("ClientSecret", "")];
-        // without it the secret is missing
+        // without a certificate the secret is missing
         let missing = step(&world, &mut browser, &page, &connect, &[typed[0], typed[1], typed[2], (&switch, "false")]).await;
         assert!(missing.status == 400 && missing.html.contains("href=\"#f-ClientSecret\""), "{}: {}", missing.status, missing.html);
         let page = browser.open(&access).await;
@@ -284,13 +284,13 @@ on_both_engines! {
         provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
         let trial = run_trial(&world, &mut browser, &item, &provider).await;
         assert!(trial.html.contains("All is right"), "{}", trial.html);
-        // it is taken out where it was linked
+        // the same form unlinks it
         let page = browser.open(&access).await;
         let missing = step(&world, &mut browser, &page, &connect, &[typed[0], typed[1], typed[2], (&switch, "false")]).await;
         assert_eq!(missing.status, 400, "{}", missing.html);
         let read = world.admin.get(&format!("{BASE}/IdpInstance/{}", item.rsplit('/').next().unwrap())).await.is(200).json();
         assert_eq!(read["certStores"], json!([]), "{read}");
-        // AD FS is offered the one that it signs by; Facebook none
+        // AD FS offers its token-signing certificate, Facebook none
         let (_, adfs) = begin(&world, &mut browser, "AdfsOAuth", "Windows").await;
         let page = browser.open(&format!("{adfs}/connect?step=access")).await;
         assert!(page.html.contains("AdfsOAuthTokenSigning 2080") && page.html.contains(&switch), "{}", page.html);

@@ -50,7 +50,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let output = visit.perform(input).await?;
     let mut rows = output.rows();
     if is_of_deleted(visit, resource) {
-        // rows do not contain that they are in quarantine
+        // rows have no member for the quarantine
         for row in rows.iter_mut().filter_map(Value::as_object_mut) {
             row.insert("isDeleted".to_owned(), json!(true));
         }

@@ -56,7 +56,7 @@ enum Refused<'a> {
 /// Saves the values. Once all mandatory settings are valid, the trial follows.
 ///
 /// # Errors
-/// Errors that the form cannot show.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let all = asked_for(visit, of).await?;
     if let Kept::Wrong(wrong) = settings::keep(visit, of.resource, of.key, &all).await? {

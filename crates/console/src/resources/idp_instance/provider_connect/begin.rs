@@ -141,7 +141,7 @@ async fn question(
 /// Creates the instance, which is not active, and redirects to the first step.
 ///
 /// # Errors
-/// Errors that the form cannot show.
+/// Any problem that the form cannot display.
 pub async fn make(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.need(resource.create)?;
     let active = types(visit).await?;

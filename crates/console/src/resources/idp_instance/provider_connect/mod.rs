@@ -92,7 +92,7 @@ pub async fn show(
 /// Executes the step whose form was submitted.
 ///
 /// # Errors
-/// As [`show`], and errors that the form cannot show.
+/// As [`show`], and any problem that the form cannot display.
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,

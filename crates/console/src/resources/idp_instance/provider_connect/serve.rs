@@ -91,7 +91,7 @@ async fn choices(visit: &Visit<'_>, of: &Connecting<'_>, way: &Way) -> Result<Va
 /// Links the selected rows and activates the provider, in one transaction.
 ///
 /// # Errors
-/// Errors that the form cannot show.
+/// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let mut patch = Input::of(visit.need(of.resource.patch)?, vec![of.key.to_owned()]);
     patch.body = Some(json!({

@@ -89,8 +89,8 @@ mod trace;
 mod user;
 mod v1;
 mod webhook;
-mod words;
 mod wire;
+mod words;
 
 use chancery_testkit::Client;
 use serde_json::Value;

@@ -44,7 +44,8 @@ impl RoleCarriers {
     }
 
     /// Reads the carriers; `None` if there are too many. Also `None` if an unknown role is assigned, such as one of a newer
-    /// release that runs in parallel: then each transaction looks up the roles of its people, and only people with that role are refused.
+    /// release that runs in parallel: then each transaction looks up the roles of its people. It is refused for people with that
+    /// role, and if a group has it, for all people of the group's store.
     fn read(tx: &mut Tx<'_>) -> Result<Option<Self>, StoreError> {
         let count =
             format!("SELECT COUNT(*) FROM (SELECT 1 FROM role_assignment LIMIT {}) r", MAX_ASSIGNMENTS + 1);

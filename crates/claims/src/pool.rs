@@ -9,7 +9,7 @@ use crate::{
 /// The rules that a claim passed, by their indexes in the set: a bit for each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path {
-    /// Most sets have no more rules than these, so that a path is no allocation for each claim.
+    /// The first 128 rules. Most sets have no more, so that a path needs no allocation.
     first: u128,
     more: Vec<u128>,
 }

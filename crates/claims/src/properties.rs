@@ -169,7 +169,7 @@ proptest! {
         prop_assert_eq!(evaluate(&rules, &claims), trace(&rules).unwrap().0);
     }
 
-    /// What takes the place of a complete text as it is, is written without a search.
+    /// A replacement of the complete text gives the same without the search.
     #[test]
     fn a_complete_text_is_replaced_as_a_search_would_do(
         rules in rules(RuleType::ALL),

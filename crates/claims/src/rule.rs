@@ -165,7 +165,7 @@ pub(crate) struct CompiledRule {
 struct Rewriting {
     pattern: Pattern,
     replacement: String,
-    /// Whether the replacement takes the place of the complete text as it is, so that there is nothing to search.
+    /// Whether the replacement is the complete new text, so that no search is needed.
     is_literal: bool,
 }
 

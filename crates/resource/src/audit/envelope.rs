@@ -141,17 +141,17 @@ impl VisibleIds {
 
     /// Removes the actor, and linked ids, where the caller may not see them.
     pub fn hide(&self, data: &mut Map<String, Json>) {
-        if let (Some(visible_ids), Some(actor_id)) = (&self.actors, actor(data))
-            && !visible_ids.contains(&actor_id)
+        if let (Some(actors), Some(actor_id)) = (&self.actors, actor(data))
+            && !actors.contains(&actor_id)
         {
             data.insert("actor".to_owned(), Json::Null);
         }
-        let Some(visible_ids) = &self.linked else { return };
+        let Some(linked) = &self.linked else { return };
         let mut is_complete = true;
         for side in SIDES {
             let Some(Json::Array(listed)) = data.get_mut(side) else { continue };
             let count = listed.len();
-            listed.retain(|id| parsed(id).is_some_and(|id| visible_ids.contains(&id)));
+            listed.retain(|id| parsed(id).is_some_and(|id| linked.contains(&id)));
             is_complete &= listed.len() == count;
         }
         if !is_complete {

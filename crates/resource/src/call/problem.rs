@@ -271,7 +271,7 @@ impl From<store::Error> for Problem {
                  not be found out. With an Idempotency-Key, send the same request with the same key \
                  again: it is made once. Without one, read the item first.",
             ),
-            // a runner does the work and runs the operation again, so nobody sees it
+            // never answered: the work is done, and the operation runs again
             store::Error::Suspended | store::Error::Internal(_) => Self::new(
                 ProblemKind::Internal,
                 "Nothing was changed. The server's log has the reason under this traceId.",

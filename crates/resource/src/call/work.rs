@@ -4,8 +4,9 @@
 //! work is done in a bounded pool, and the operation is called again in a new transaction, where
 //! [`Call::result`](crate::Call::result) returns the result of the work.
 //!
-//! A rule of the standard pattern that needs work requests it with [`Writer::need`](crate::Writer::need): its transaction is
-//! rolled back, and runs again with the result. Sign-in pages await the pool themselves.
+//! A rule of the standard pattern that needs work requests it with [`Writer::need`](crate::Writer::need): the
+//! operation ends before it writes anything, and runs again with the result. Sign-in pages await the pool
+//! themselves.
 //!
 //! An operation that is too large for a single transaction does a chunk, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once, without the pool.
@@ -151,7 +152,7 @@ impl fmt::Debug for Piece {
 }
 
 impl Steps {
-    /// The newest result of this type; `None` while the work that has it is not done.
+    /// The newest result of this type; `None` until work with such a result is done.
     pub fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.results.iter().rev().find_map(|result| Arc::clone(result).downcast().ok())
     }

@@ -129,8 +129,9 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that this returns rolls the
-    /// transaction back, and the operation runs again with the result. Rules run before anything is written, so nothing is lost.
+    /// Requests work that a rule needs before it can decide, outside of any transaction. The problem that this
+    /// returns ends the operation, which runs again with the result. Rules run before anything is written, so it
+    /// does not matter whether the transaction commits.
     #[must_use]
     pub fn need<T: Send + Sync + 'static>(self, work: Work<T>) -> Problem {
         self.steps.needed.set(Some(work.stored()));

@@ -223,7 +223,7 @@ pub enum Withheld {
     Protected,
 }
 
-/// What the type of a claim decides. A person may have hundreds of groups, so it is looked up once for claims that follow each other.
+/// The properties of a claim's type. A person can have hundreds of groups, so consecutive claims of one type share one lookup.
 #[derive(Clone, Copy)]
 pub struct TypeOfClaim {
     is_protected: bool,
@@ -231,7 +231,7 @@ pub struct TypeOfClaim {
 }
 
 impl TypeOfClaim {
-    /// What this type decides.
+    /// The properties of this type.
     pub fn of(claim_type: &str) -> Self {
         Self { is_protected: is_protected(claim_type), scope: scope_of(claim_type) }
     }

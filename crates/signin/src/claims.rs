@@ -65,7 +65,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The work that runs the rules: what is released after them, or why they cannot run.
+    /// The work that runs the rules. Its result: the claims to release, or why the rules cannot run.
     pub fn work(self) -> Work<Result<ReleasedClaims, Unusable>> {
         let Self { rules, mut facts, asked, .. } = self;
         Work::new(Purpose::Claims, move || {

@@ -31,7 +31,7 @@ const LONGEST: usize = 64 << 10;
 /// How long what an authenticator was asked is remembered once it was answered, in ms: as long as a flow lasts.
 const SPENT_MS: i64 = 30 * 60_000;
 
-/// The work of verifying what an authenticator answered.
+/// The verification of an authenticator's response.
 enum Verifying {
     /// A registration.
     Made(Work<Made>),
@@ -39,14 +39,14 @@ enum Verifying {
     Proved(Work<Proved>),
 }
 
-/// The page once more.
+/// The page again, with an error.
 fn refused(kept: KeptFlow, page: &'static str) -> (Outcome, Judged) {
     (kept.again(page, "passkey_wrong", ""), Judged::Wrong)
 }
 
 impl Provider<'_> {
-    /// Verifies what an authenticator answered outside of transactions, and decides: on the page of a password, of a second factor, or
-    /// on the one that makes a passkey.
+    /// Verifies an authenticator's response outside of transactions, and decides: on the page for a password, for a second factor, or
+    /// for a new passkey.
     ///
     /// # Errors
     /// The database fails, or the queue for passkeys is full.

@@ -19,7 +19,7 @@ const LONGEST_SUBJECT: usize = 255;
 const SECOND_FACTOR: [&str; 4] =
     ["mfa", "phr", "phrh", "http://schemas.openid.net/pape/policies/2007/06/multi-factor"];
 
-/// Who signed in at a provider, by its tokens, which were validated.
+/// The identity of a person at a provider, from its validated tokens.
 #[derive(Clone)]
 pub struct ProviderIdentity {
     /// Who vouches for the person.
@@ -66,8 +66,9 @@ impl ProviderIdentity {
         Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept })
     }
 
-    /// The fields of the platform user by these types and values of claims, which claim rules may have changed. What a field does not
-    /// hold is left out. So is an address that the provider did not send: otherwise rule authors could have codes sent to themselves.
+    /// The fields of the platform user, from these types and values of claims, which claim rules may have changed. Values that a field
+    /// does not accept are left out. So is an address that the provider did not send: otherwise rule authors could have codes sent to
+    /// themselves.
     pub fn profile(&self, claims: &[(String, String)]) -> ExternalProfile {
         let value =
             |name: &str| claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.clone());

@@ -14,9 +14,9 @@ use crate::provider::Provider;
 type Ruled = Result<Vec<(String, String)>, Unusable>;
 
 impl Provider<'_> {
-    /// The fields of the platform user by what the rules of the subscription forward of the provider's claims. Rules of a tenant do not
-    /// count: tenants share the platform user, so a TenantAdmin could set what client apps of others trust. Destinations apply to
-    /// tokens only. The inner error: the rules cannot run.
+    /// The fields of the platform user, from the provider's claims after the rules of the instance's subscription. Rules of a tenant
+    /// are not applied: tenants share the platform user, so a TenantAdmin could set fields that client apps of other tenants trust.
+    /// Destinations apply to tokens only. The inner error: the rules cannot run.
     ///
     /// # Errors
     /// Those of the store.

@@ -121,9 +121,6 @@ pub enum Reset {
 }
 
 /// Sets the new password by the result of the work.
-///
-/// # Errors
-/// The result has another type.
 pub fn end(
     context: &mut Context,
     tx: &mut Tx<'_>,

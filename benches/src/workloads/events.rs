@@ -1,7 +1,7 @@
 //! Events: what webhooks cost the writers, how far readers lag behind a change, how fast a feed is read and a backlog
 //! delivered, and what hanging receivers take from the others (`8-events.md`, section 8).
 //!
-//! A lag counts from when the request that made the change began; the number of its event tells that time.
+//! A lag is measured from the beginning of the request that made the change: the number of its event is that time.
 
 pub mod positions;
 pub mod stored;
@@ -41,11 +41,11 @@ pub const LAG_TWO_PROCESSES: &str = "events behind a change, 1,000 changes a sec
 pub const FEED: &str = "feed, pieces of 1,000";
 /// A backlog that is delivered to one receiver.
 pub const BACKLOG_ONE: &str = "webhooks, backlog to 1 receiver";
-/// A backlog that is delivered to many.
+/// A backlog that is delivered to many receivers.
 pub const BACKLOG_MANY: &str = "webhooks, backlog to 50 receivers";
 /// Streams, while something changes all the time.
 pub const STREAMS: &str = "500 event streams, 100 changes a second";
-/// The same while some of them hang.
+/// The same backlog while some of these receivers hang.
 pub const BACKLOG_HANGING: &str = "webhooks, backlog to 50 receivers of whom 10 hang";
 
 const STORE: &str = "/api/userstore/v2/default/administration";
@@ -174,7 +174,7 @@ fn text<'a>(item: &'a Value, member: &str) -> &'a str {
     item.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The cursor after all that was answered so far.
+/// The cursor after the newest event of the feed.
 async fn now(target: &Target) -> Result<String> {
     Ok(text(&call(target, "GET", "/Event?after=now", &Value::Null, 200).await?, "next").to_owned())
 }
@@ -217,7 +217,7 @@ async fn receivers(count: usize, hanging: usize) -> Result<Vec<Receiver>> {
     Ok(receivers_made)
 }
 
-/// Creates this many users, of which nobody was notified; returns the cursor before them.
+/// Creates users in this many batches while no webhook exists; returns the cursor before them.
 async fn create_backlog(target: &Target, batches: usize) -> Result<String> {
     let before = now(target).await?;
     for _ in 0..batches {
@@ -365,7 +365,7 @@ async fn read_feed_after(target: &Target, after: &str) -> Result<u64> {
     }
 }
 
-/// Delivers a backlog to receivers, of whom the first ones hang: events a second to those that do not.
+/// Delivers a backlog to receivers, the first of which hang: events a second to the others.
 async fn deliver_backlog(
     target: &Target,
     (total, hanging): (usize, usize),

@@ -34,8 +34,8 @@ async fn run_statements(bench: &Bench, engine: Engine, statements: &[String]) ->
     }
 }
 
-/// Creates while somebody else holds the lease for assigning positions, on PostgreSQL only: on the embedded engine no
-/// other process could hold it.
+/// Creates users while another process holds the lease for assigning positions. PostgreSQL only: the embedded engine
+/// has one process.
 pub async fn without_positions(
     bench: &Bench,
     target: &Target,

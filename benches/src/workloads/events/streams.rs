@@ -51,7 +51,7 @@ pub async fn measure(target: &Target, time: Duration) -> Result<Figures> {
     let (begin, used) = (Instant::now(), target.usage().server);
     let changes = change(target, time).await?;
     let changes_made_in = begin.elapsed();
-    wait_for(&delivered, changes * STREAMS as u64, "events told").await?;
+    wait_for(&delivered, changes * STREAMS as u64, "events delivered").await?;
     let delivered_in = begin.elapsed();
     let used = target.usage().server.saturating_sub(used).as_secs_f64();
     let after = process::memory(target.process).resident;

@@ -27,11 +27,11 @@ pub const ADD_ONE: [(u64, &str); 4] = [
 ];
 /// Adding many members at once.
 pub const ADD_MANY: &str = "SCIM, add 100 to 10,000 members";
-/// Replacing all members, of whom few are different.
+/// Replacing the list of members by one that differs in a few.
 pub const REPLACE: &str = "SCIM, replace 10,000 members, 10 of them others";
-/// Many clients, each of which adds and removes its own user.
+/// Many clients; each adds and removes its own user.
 pub const CONCURRENT: &str = "SCIM, 32 clients, each its own user, one group of 10,000";
-/// The same at a group without other members, all of which the answers contain.
+/// The same with a group that has no other members: each answer contains all members.
 pub const CONCURRENT_EMPTY: &str = "SCIM, 32 clients, each its own user, one empty group";
 
 const PATCH: &str = "urn:ietf:params:scim:api:messages:2.0:PatchOp";

@@ -70,7 +70,7 @@ pub async fn run(bench: &mut Bench, seeds: &Seeds) -> Result<()> {
     Ok(())
 }
 
-/// Creates groups and rules if they are wanted, and checks the claims of tokens.
+/// Creates groups and rules if required, and checks the claims of tokens.
 async fn prepare(group: &ServerGroup, has_rules: bool) -> Result<()> {
     for site in &group.sites {
         site.include_groups().await?;

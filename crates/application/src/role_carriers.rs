@@ -80,7 +80,7 @@ impl RoleCarriers {
         if let Some(role) = unknown {
             tracing::error!(
                 role,
-                "a role that this release does not know is assigned: whoever has it cannot be written"
+                "an unknown role is assigned, perhaps by a newer release: people and groups that have it cannot be changed"
             );
             return Ok(None);
         }

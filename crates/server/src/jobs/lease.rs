@@ -42,7 +42,8 @@ pub struct Leases {
     /// The public URLs of other processes that were seen last.
     others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
-    /// Held while a heartbeat is written, and while the leases are released.
+    /// Locked during the transaction of a heartbeat and during the release: a heartbeat after the release would
+    /// register this process again.
     heartbeat: Arc<tokio::sync::Mutex<()>>,
     /// The era of the installation that this process serves.
     era: Option<String>,
@@ -172,10 +173,10 @@ impl Leases {
     /// issuer of their tokens would differ from this one's. Returns the URLs in the warning.
     pub async fn send_heartbeat(&self) -> Result<BTreeSet<String>, Error> {
         let (now, holder, public_url) = (self.database_time(), self.holder, self.public_url.clone());
-        // held until the transaction has ended, even where the job that waits for it is stopped before
-        let writing = Arc::clone(&self.heartbeat).lock_owned().await;
+        // the transaction owns the lock: it goes on when this future is dropped
+        let guard = Arc::clone(&self.heartbeat).lock_owned().await;
         let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
-            let _until_it_has_ended = &writing;
+            let _guard = &guard;
             let (version, schema) = (VERSION, Value::Int(schema_version()));
             let url = public_url.as_str().into();
             tx.queue(
@@ -244,8 +245,8 @@ impl Leases {
         }
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let holder = self.holder;
-        // a heartbeat that is still being written would register this process again
-        let _none_is_written = timeout(PERIOD, self.heartbeat.lock()).await;
+        // waits for a heartbeat in progress
+        let _guard = timeout(PERIOD, self.heartbeat.lock()).await;
         let released = self.store.run("ReleaseLeases", Mode::Write, None, move |tx| {
             tx.queue(
                 &StateTable::JobLease.update("SET until = 0 WHERE holder = ?1"),

@@ -30,7 +30,7 @@ const MOST_STORES: usize = 50;
 pub enum AskedStore<'a> {
     /// The path names it.
     Named(&'a str),
-    /// The last or first viewed user store.
+    /// The path names none: the user store that was viewed last, or the default one.
     Kept(&'a str),
 }
 

@@ -203,7 +203,7 @@ async fn check(engine: Engine, processes: usize) {
     stop.send_replace(true);
     let reports = work.join_all().await;
     assert!(
-        reports.iter().any(|reports| reports.subjects.iter().any(|subject| subject.lost.is_some())),
+        reports.iter().any(|report| report.subjects.iter().any(|subject| subject.lost.is_some())),
         "a kill hit nobody"
     );
 

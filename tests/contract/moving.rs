@@ -307,8 +307,9 @@ async fn an_older_master_key_is_needed_no_longer(engine: Engine) {
     let both = fs::read(database.folder().join("master.key")).unwrap();
     let mut server = Process::start(&database, &[]).await;
     let log = server.log.clone();
-    let text_of = || async { fs::read_to_string(&log).unwrap().contains("need the first master key alone") };
-    until("everything is encrypted again", text_of).await;
+    let is_logged =
+        || async { fs::read_to_string(&log).unwrap().contains("need the first master key alone") };
+    until("everything is encrypted again", is_logged).await;
     let metrics = server.admin.get("/metrics").await.is(200);
     let metrics = String::from_utf8_lossy(&metrics.bytes);
     let figure = |name: &str| {

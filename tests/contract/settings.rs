@@ -200,7 +200,7 @@ async fn a_key_that_others_can_read_is_not_read_again() {
     );
     open_to_others(&key);
     assert!(server.signal("HUP"));
-    let text_of_stderr = async {
+    let logged = async {
         loop {
             let log = std::fs::read_to_string(&server.log).unwrap();
             if log.contains("what was before stays") {
@@ -209,6 +209,6 @@ async fn a_key_that_others_can_read_is_not_read_again() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let log = tokio::time::timeout(PATIENCE, text_of_stderr).await.expect("a line about the key");
+    let log = tokio::time::timeout(PATIENCE, logged).await.expect("a line about the key");
     assert!(log.contains("users other than its owner"), "{log}");
 }

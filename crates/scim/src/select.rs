@@ -67,9 +67,8 @@ impl Selection {
 
     /// Whether a response has this part of an attribute that it includes.
     fn includes_part(&self, schema: &Schema, attribute: &Attribute, part: &Attribute) -> bool {
-        let is_named = self
-            .targets(schema, attribute)
-            .any(|path| path.part.is_some_and(|named| named.name == part.name));
+        let is_named =
+            self.paths(schema, attribute).any(|path| path.part.is_some_and(|named| named.name == part.name));
         match part.returned {
             Returned::Always => true,
             Returned::Never => false,
@@ -79,7 +78,7 @@ impl Selection {
         }
     }
 
-    fn targets<'a>(
+    fn paths<'a>(
         &'a self,
         schema: &'a Schema,
         attribute: &'a Attribute,
@@ -95,11 +94,11 @@ impl Selection {
     fn names_whole(&self, schema: &Schema, attribute: &Attribute) -> bool {
         let has_schema =
             self.names.iter().any(|named| matches!(named, Named::Schema(one) if one.urn == schema.urn));
-        has_schema || self.targets(schema, attribute).any(|path| path.part.is_none())
+        has_schema || self.paths(schema, attribute).any(|path| path.part.is_none())
     }
 
     fn names_some(&self, schema: &Schema, attribute: &Attribute) -> bool {
-        self.names_whole(schema, attribute) || self.targets(schema, attribute).next().is_some()
+        self.names_whole(schema, attribute) || self.paths(schema, attribute).next().is_some()
     }
 
     /// Removes from a resource what is not selected.

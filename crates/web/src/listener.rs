@@ -188,7 +188,7 @@ where
         };
         let Some(slot) = self.connections.admit(peer.ip()) else { return };
         let _ = tcp.set_nodelay(true);
-        let guest = AcceptedConnection {
+        let connection = AcceptedConnection {
             connections: Arc::clone(&self.connections),
             builder: self.builder.clone(),
             address: peer.ip(),
@@ -196,8 +196,8 @@ where
             slot,
         };
         match &self.listener.tls {
-            None => tokio::spawn(guest.serve(tcp, None)),
-            Some(tls) => tokio::spawn(guest.handshake(Arc::clone(tls), tcp)),
+            None => tokio::spawn(connection.serve(tcp, None)),
+            Some(tls) => tokio::spawn(connection.handshake(Arc::clone(tls), tcp)),
         };
     }
 }
@@ -225,8 +225,8 @@ where
 {
     async fn handshake(self, tls: Arc<Tls>, tcp: TcpStream) {
         let settings = tls.current();
-        let Some(handshake_done) = self.slot.activity.in_time(settings.accept(tcp)).await else { return };
-        match handshake_done {
+        let Some(handshake) = self.slot.activity.in_time(settings.accept(tcp)).await else { return };
+        match handshake {
             Ok((stream, certificate)) => {
                 self.slot.activity.handshake_done();
                 self.serve(stream, certificate).await;

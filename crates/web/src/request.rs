@@ -308,8 +308,8 @@ mod tests {
                 let text = format!("{:.digits$}", f64::from(*weight) / 1000.0);
                 format!("{blank}{range}{blank};{blank}q={text}{blank}")
             }).collect();
-            for (texts, (_, weight, ..)) in texts.iter().zip(&ranges) {
-                prop_assert_eq!(super::weight(texts.split(';').skip(1)), *weight);
+            for (text, (_, weight, ..)) in texts.iter().zip(&ranges) {
+                prop_assert_eq!(super::weight(text.split(';').skip(1)), *weight);
             }
             let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::try_from(texts.join(",")).unwrap())]);
             let by = |name: &str| ranges.iter().filter(|(range, ..)| range.eq_ignore_ascii_case(name)).map(|(_, weight, ..)| *weight).max();

@@ -31,15 +31,15 @@ const INTERVALS: u32 = 10;
 
 /// Counts sessions.
 pub fn job(app: &Arc<App>) -> Job {
-    let (app, rests) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
+    let (app, checks) = (Arc::clone(app), Arc::new(AtomicU32::new(0)));
     Job::new("count", INTERVAL, move || {
         let (app, is_due) =
-            (Arc::clone(&app), rests.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVALS));
-        let rests = Arc::clone(&rests);
+            (Arc::clone(&app), checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(INTERVALS));
+        let checks = Arc::clone(&checks);
         async move {
             let counted = if is_due { count(&app).await } else { Ok(()) };
             if counted.is_err() {
-                rests.store(0, Ordering::Relaxed);
+                checks.store(0, Ordering::Relaxed);
             }
             counted
         }

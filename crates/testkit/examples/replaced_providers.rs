@@ -1,5 +1,5 @@
-//! The server for checks from outside, which finds the identity providers whose addresses are the same for everybody at the one address
-//! that the variable `PUBLIC_PROVIDERS` names. No setting of the program `chancery` does that.
+//! A server for checks from outside. It expects the identity providers with fixed public addresses, such as Google, at the address
+//! in the variable `PUBLIC_PROVIDERS`. The program `chancery` has no such setting.
 
 use std::{
     env,

@@ -85,7 +85,7 @@ pub struct Behaviour {
     pub hangs: bool,
     /// The path at which no request is answered.
     pub hangs_at: Option<&'static str>,
-    /// The path that leads elsewhere, by which status and to where.
+    /// A path that redirects, with its status and target.
     pub redirects: Option<(&'static str, u16, String)>,
     /// Whether a code is redeemed by any verifier.
     pub ignores_pkce: bool,
@@ -208,7 +208,7 @@ impl StandIn {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// The requests that it left without an answer.
+    /// The number of requests that it left without an answer.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }

@@ -222,7 +222,7 @@ on_both_engines! {
         assert_eq!(values(&after, "name"), ["", "", ""], "a rule that rewrites forwards nothing else");
     }
 
-    /// Each member of a rule alone changes what tokens tell.
+    /// Each member of a rule affects the claims of tokens by itself.
     async fn each_member_of_a_rule_decides(world: World) {
         let home = Home::with(&world, json!({ "includeGroupsClaims": true })).await;
         for name in ["app-editor", "app-reader", "staff"] {

@@ -139,7 +139,7 @@ on_both_engines! {
         assert_eq!(parameter(&refused, "error").as_deref(), Some("consent_required"));
         let person = world.all("ApplicationUser").await[0]["id"].clone();
         let body = json!({ "clientAppId": home.app["id"], "platformUserId": person, "scope": "openid email ledger.read" });
-        // one for another app, for another person, or for less counts for nothing
+        // a consent for another app, another person or fewer scopes has no effect
         world.user("bob").await;
         world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
         let people = world.all("ApplicationUser").await;

@@ -288,7 +288,7 @@ on_both_engines! {
 
 on_both_engines! {
     [of_this_machine]
-    /// The whole way to a provider and back is one commit, for who is known and for who becomes a platform user.
+    /// A sign-in at a provider takes one commit, both of a known person and of one who becomes a platform user.
     async fn a_sign_in_elsewhere_becomes_a_code_by_one_commit(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         external::tokens(&world, &home, &provider, &[]).await;
@@ -306,7 +306,7 @@ on_both_engines! {
         };
         let (commits, _) = cost(&world, prepare, async |()| come().await).await;
         assert_eq!((commits, external::people(&world, &instance).await.len()), (1, 1 + TIMES));
-        // what fails there writes nothing
+        // a sign-in that fails there writes nothing
         provider.behave(Behaviour { claims: json!({ "nonce": "another" }), ..Behaviour::default() });
         let refused = cost(&world, async || {}, async |()| {
             let mut browser = Browser::new(&world);

@@ -1,4 +1,4 @@
-//! Attacks on a sign-in elsewhere: codes that are not of one's own flow, and providers that lead the server on.
+//! Attacks on a sign-in at a provider: codes that were issued in another flow, and redirects of the server's requests.
 
 use chancery_testkit::on_both_engines;
 
@@ -15,8 +15,8 @@ use crate::provider_trial::{
 
 on_both_engines! {
     [of_this_machine]
-    /// Code injection (RFC 9700, section 4.5): a code of somebody else's flow brings nobody in, neither at a provider that binds it by PKCE
-    /// nor at one that does not, where its ID token has the other flow's nonce.
+    /// Code injection (RFC 9700, section 4.5): a code that was issued in another flow signs nobody in. A provider with PKCE refuses it;
+    /// one without it issues an ID token with the nonce of the other flow, which the server refuses.
     async fn a_code_of_another_flow_is_refused(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let go = async || {
@@ -29,7 +29,7 @@ on_both_engines! {
             provider.behave(Behaviour { ignores_pkce, ..Behaviour::default() });
             let ((mut attacker, own), (mut victim, theirs)) = (go().await, go().await);
             let back = parameter(&own, "redirect_uri").unwrap();
-            // the code that is good now is that of whom the provider saw last
+            // the stand-in redeems its code for the last authorization request: the victim's
             let (injected, right) = (provider.sign_in(&own), provider.sign_in(&theirs));
             let before = provider.connections();
             let page = attacker.open(&format!("{back}?{injected}")).await;
@@ -38,13 +38,13 @@ on_both_engines! {
             assert_eq!(people(&world, &instance).await.len(), count);
             let silent = attacker.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
             assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
-            // in the flow that it is of it signs in
+            // the code of the victim's own flow signs in
             let page = victim.open(&format!("{back}?{right}")).await;
             assert!(parameter(&victim.go_on(&page).await, "code").is_some());
         }
     }
 
-    /// Whoever answers at a provider's addresses leads the server nowhere else: not even to where it may go by itself.
+    /// A redirect from an endpoint of the provider is not followed, even to an address that the server may call.
     async fn no_redirect_of_a_provider_is_followed(world: World) {
         let home = Home::new(&world).await;
         let inner = StandIn::start().await;
@@ -68,7 +68,7 @@ on_both_engines! {
             }
         }
         assert_eq!(inner.connections(), 0);
-        // what is there would have been taken from the provider itself
+        // without the redirect the same responses sign in
         let provider = StandIn::start().await;
         connect(&world, &home, "Upright", &provider).await;
         let mut browser = Browser::new(&world);

@@ -1,4 +1,4 @@
-//! Groups of people from elsewhere, which a directory provisions.
+//! Groups of people of an external identity provider, which a directory provisions.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::{
     scim::directory_of,
 };
 
-/// What is shown to this person who comes back from the provider.
+/// Signs in with this subject at the provider; returns the page after the callback.
 async fn comes(world: &World, home: &Home, provider: &StandIn, subject: &str) -> (Browser, Page) {
     let told = json!({ "sub": subject });
     provider.behave(Behaviour { claims: told.clone(), user_info: told, ..Behaviour::default() });
@@ -29,7 +29,7 @@ async fn comes(world: &World, home: &Home, provider: &StandIn, subject: &str) ->
     (browser, page)
 }
 
-/// Outcome, reason and person of the records of the instance, the first one first.
+/// Outcome, reason and person of the sign-in records of the instance, oldest first.
 async fn records(world: &World, instance: &Value) -> Vec<(Value, Value, Value)> {
     let all = world.all("SignInRecord?sortBy=id").await;
     let theirs = all.as_array().unwrap().iter().filter(|one| one["idpInstanceId"] == instance["id"]);
@@ -46,7 +46,7 @@ on_both_engines! {
         let body = json!({ "displayName": "Staff", "members": [{ "value": ada["id"] }] });
         let group = directory.post(&format!("{base}/Groups"), body).await.is(201).json();
         let app = format!("/ClientApp/{}", id(&home.app));
-        // somebody whom no directory knows is a person here, too
+        // a person whom no directory provisioned
         let (mut browser, page) = comes(&world, &home, &provider, "bob").await;
         browser.go_on(&page).await;
         let bob = people(&world, &instance).await.into_iter().find(|one| one["id"] != ada["id"]).unwrap();
@@ -64,7 +64,7 @@ on_both_engines! {
             assert!(page.html.contains("You cannot sign in"), "{subject}: {}", page.html);
             let found = records(&world, &instance).await;
             let refused: Vec<_> = found.iter().filter(|(outcome, ..)| outcome == "Refused").collect();
-            // who is a stranger leaves none
+            // an unknown person leaves no record
             assert_eq!(refused, [&(json!("Refused"), json!("NotAdmitted"), left.unwrap_or(&bob)["id"].clone())]);
         }
         assert_eq!(people(&world, &instance).await.len(), 2, "a stranger becomes no platform user");
@@ -72,7 +72,7 @@ on_both_engines! {
         let found = records(&world, &instance).await;
         assert_eq!(found.iter().filter(|(outcome, ..)| outcome == "SignedIn").cloned().collect::<Vec<_>>(), [signed_in(&bob), signed_in(&ada)]);
 
-        // who leaves the group is out at once, with the tokens that are out already
+        // removal from the group also invalidates issued tokens at once
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
         bearer.get("/connect/userinfo").await.expect(200);
         let body = json!({ "displayName": "Staff", "members": [] });

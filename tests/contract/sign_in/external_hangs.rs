@@ -24,7 +24,7 @@ const WAITING: usize = 64;
 
 on_both_engines! {
     [of_this_machine]
-    /// Whoever waits for a token endpoint that says nothing holds neither a connection to the database nor a worker.
+    /// Sign-ins that wait for a token endpoint without an answer hold neither a connection to the database nor a worker.
     async fn a_token_endpoint_that_hangs_holds_nobody_else_up(world: World) {
         let (home, provider, _) = set_up(&world).await;
         let second = StandIn::start().await;
@@ -63,7 +63,7 @@ on_both_engines! {
             assert!(has_failed(page) && page.left.is_none(), "{}", page.html);
             assert!(!link(page, "Continue with Partner").is_empty());
         }
-        // once it answers they sign in, from the page that they were led back to
+        // once the endpoint answers, they can sign in from the page with the error
         provider.behave(Behaviour::default());
         let (browser, _) = &mut ways[0];
         let page = come_by(browser, &pages[0], "Partner", &provider).await;

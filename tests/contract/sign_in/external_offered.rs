@@ -1,4 +1,4 @@
-//! Which external identity providers a sign-in offers, and what an instance asks of its people.
+//! Which external identity providers a sign-in page offers, and the second factors that an instance requires.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -43,7 +43,7 @@ on_both_engines! {
         assert_eq!(offered(&world, &home).await, ["Partner"]);
         change(&world, &at(&partner, ""), json!({ "name": "Harbour" })).await;
         assert_eq!(offered(&world, &home).await, ["Harbour"]);
-        // whoever chose it meanwhile is not sent there
+        // a button of an older page no longer leads there
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         relate(&world, &at(&partner, "/tenants"), &[]).await;

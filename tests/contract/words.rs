@@ -1,4 +1,4 @@
-//! The code uses the standard terms of the field. Words that stood in their place before are counted in each crate, and do not return.
+//! The code uses the standard terms of the field. Words that were used instead are counted in each crate: a count may only fall.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -26,7 +26,8 @@ const AVOIDED: [&str; 20] = [
     "pieces",
     "whoever",
 ];
-/// How many of them each crate has at most: names that other crates still use, and words in their ordinary sense.
+/// The exact count of each crate. A crate without a line has none. What is left are names that other crates use, and words in their
+/// ordinary sense.
 const ALLOWED: &str = include_str!("words.txt");
 
 #[test]
@@ -51,7 +52,7 @@ fn avoided_words_do_not_return_to_code_and_comments() {
     }
 }
 
-/// The avoided words in the code and comments of a folder, without literals.
+/// The avoided words in the code and comments of a folder, without literals. Lines within a literal of several lines count as code.
 fn count_in(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let counts = entries.map(|path| {

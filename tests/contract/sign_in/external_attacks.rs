@@ -15,8 +15,8 @@ use crate::provider_trial::{
 
 on_both_engines! {
     [of_this_machine]
-    /// Code injection (RFC 9700, section 4.5): a code that was issued in another flow signs nobody in. A provider with PKCE refuses it;
-    /// one without it issues an ID token with the nonce of the other flow, which the server refuses.
+    /// Code injection (RFC 9700, section 4.5): a code that was issued in another flow is refused: by a provider with PKCE;
+    /// without PKCE the ID token has the nonce of the other flow, and the server refuses that.
     async fn a_code_of_another_flow_is_refused(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let go = async || {

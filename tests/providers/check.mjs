@@ -1,10 +1,12 @@
-// Foreign providers, each behind a proxy on this machine, and people who sign in by them.
+// Checks sign-ins at foreign providers, each behind a proxy on this machine.
 //
 //   CHANCERY_BASE=http://localhost:8080 CHANCERY_TOKEN=... CHANCERY_SETUP=/console/setup/... \
 //     CERTIFICATES=FOLDER PYTHON=FILE KEYCLOAK=FOLDER PUBLIC_PROVIDERS=ORIGIN node check.mjs PROVIDER...
 //
-// The server is new, and may call this machine (CHANCERY_PRIVATE_DESTINATIONS). The token is a SystemAdmin's. CERTIFICATES has a certificate and its key, and those of an AD FS, PYTHON has oidc-provider-mock, and KEYCLOAK is a copy of
-// Keycloak that may be written to, and at PUBLIC_PROVIDERS the server looks for the providers whose addresses nobody sets. CHROMIUM names the browser when it is not /usr/bin/chromium.
+// The server is new and may call this machine (CHANCERY_PRIVATE_DESTINATIONS). The token is a SystemAdmin's. CERTIFICATES is a folder
+// with a certificate and its key, and those of an AD FS. PYTHON is a Python with oidc-provider-mock, KEYCLOAK a writable copy of
+// Keycloak. PUBLIC_PROVIDERS is the origin at which the server expects the providers with fixed addresses, such as Google. CHROMIUM
+// is the browser if it is not /usr/bin/chromium.
 
 import { readFileSync } from 'node:fs'
 import { launch } from '../browser/chromium.mjs'
@@ -27,17 +29,17 @@ const browser = await launch()
 const home = await openHome()
 const started = []
 const found = []
-/** What is closed in the end. */
+/** Adds a server that is closed at the end. */
 const keep = (server) => started.push(server) && server
 
-/** Walks through a provider; who Ada is here. */
+/** Runs the checks of a provider; returns Ada's subject at the server. */
 async function walked(at) {
   const sub = await walk(browser, at, home)
   found.push({ instance: at.instance, person: ada, sub })
   return sub
 }
 
-/** What a check walks through: the provider, the instance that is set to it, and the proxy before it. */
+/** What a check needs: the provider, the instance with its settings, and the proxy in front of it. */
 async function way(instance, proxy, provider) {
   const issuer = proxy.issuer + (provider.path ?? '')
   await setUp(instance, { Authority: issuer, ...provider.options })
@@ -63,7 +65,7 @@ async function ofMockServer() {
   await server.takeNewKey()
   await comesAgain(browser, at, 'a key that is new there is found', sub)
   await comeBackAtOnce({ instance, server }, 64)
-  // nobody has asked at this one before
+  // its discovery document is not cached yet
   const silent = await way(await home.open('silent'), await openProxy(), server.settings)
   await waitForNothing(silent, [instance, silent.instance], 20, home.person)
   const gone = await way(await home.open('gone'), await openProxy(), server.settings)
@@ -101,10 +103,10 @@ const providers = {
   kinds: ofKinds,
 }
 const names = process.argv.slice(2)
-// however this ends
+// also after an error
 process.on('exit', () => started.forEach((server) => server.close()))
 await runAll(names.map((name) => [name, providers[name]]))
 await isFound(browser, found)
 await browser.close()
-// proxies and answers that are waited for no longer hold nobody up
+// open proxies and pending responses would keep the process alive
 process.exit()

@@ -1,4 +1,4 @@
-// The administrators' side: somebody who came from elsewhere is found in the console, with what they did.
+// The administrators' view: people of external providers and their sign-ins are found in the console.
 
 import { base } from '../browser/api.mjs'
 import { hold } from '../browser/sign_in/cases.mjs'
@@ -6,7 +6,7 @@ import { PASSWORD } from '../browser/sign_in/home.mjs'
 
 const ADMINISTRATOR = { firstName: 'Margaret', lastName: 'Hamilton', emailAddress: 'mh@example.com', loginName: 'margaret' }
 
-/** The first administrator comes in by the link of the first start. */
+/** Signs the first administrator in by the setup link. */
 async function comeIn(page) {
   await page.goto(base + process.env.CHANCERY_SETUP)
   const typed = { ...ADMINISTRATOR, password: PASSWORD, repeated: PASSWORD }
@@ -18,14 +18,14 @@ async function comeIn(page) {
   await page.waitForURL(`${base}/console/welcome`)
 }
 
-/** A person is found by their address, among those who have the same one elsewhere, and their sign-ins are listed. */
+/** Finds each person by their address, among people of other instances with the same one, and lists their sign-ins. */
 export async function isFound(browser, found) {
   const context = await browser.newContext({ locale: 'en-GB' })
   try {
     const page = await context.newPage()
     await comeIn(page)
     for (const { instance, person, sub } of found) {
-      // of whom a provider tells neither an address nor the parts of the name, the id is shown, on the page of the instance
+      // without an address and the parts of a name from the provider, the page of the instance shows the id
       const [place, name] = person.email
         ? [`ApplicationUser?q=${encodeURIComponent(person.email)}`, person.name]
         : [`IdpInstance/${instance.id}/people`, sub]

@@ -8,7 +8,7 @@ import { pause } from './ports.mjs'
 
 const unescaped = (text) => text.replaceAll('&amp;', '&').replaceAll('&#x2f;', '/')
 
-/** Somebody with cookies for each host. */
+/** A client with the cookies of each host. */
 class Visitor {
   jars = new Map()
 
@@ -27,7 +27,7 @@ class Visitor {
     return answer
   }
 
-  /** A page, or the address that begins so and was led to. */
+  /** Opens a page and follows redirects; stops at an address with this prefix and returns it. */
   async open(address, until, body) {
     const answer = await this.send(address, body)
     const next = answer.headers.get('location') ?? answer.headers.get('refresh')?.split('url=')[1]
@@ -38,7 +38,7 @@ class Visitor {
   }
 }
 
-/** Where the button of this name leads to. */
+/** The target of the button of this name. */
 function link(page, name) {
   const links = [...page.html.matchAll(/<a class="button" href="([^"]*)">(.*?)<\/a>/gs)]
   const found = links.find(([, , inside]) => inside.replace(/<[^>]*>/g, '') === `Continue with ${name}`)
@@ -73,7 +73,7 @@ async function probe(over) {
   return times
 }
 
-/** As many people come back from the provider at once. */
+/** This many people come back from the provider at once. */
 export async function comeBackAtOnce({ instance, server }, number) {
   const { app, name } = instance
   const ways = await Promise.all(Array.from({ length: number }, async (_, index) => {
@@ -106,7 +106,7 @@ export async function comeBackAtOnce({ instance, server }, number) {
   hold(`${name}: each of them is the right person`, subjects.size === number && isRight, JSON.stringify(told[0]))
 }
 
-/** As many people wait for a provider that says nothing; others sign in. */
+/** This many people wait for a provider that does not respond; others sign in meanwhile. */
 export async function waitForNothing({ proxy, instance }, others, number, person) {
   const pages = await Promise.all(others.map(passwordPage))
   const clicks = await Promise.all(Array.from({ length: number }, async () => {

@@ -1,4 +1,4 @@
-// What the checks make at the server: client apps, instances, and the person of the user store.
+// What the checks create at the server: client apps, instances, and a person of the user store.
 
 import * as openid from 'openid-client'
 import { base, call, setOptions } from '../browser/api.mjs'
@@ -12,13 +12,13 @@ const named = async (resource, name) => (await list(resource, `name eq "${name}"
 const create = (resource, body) => call('POST', `${management}/${resource}`, body, 201)
 const relate = (path, ids) => call('POST', `${management}${path}`, { relatedIds: ids }, 202)
 
-/** A client app, by openid-client: what it gets is judged by that. */
+/** A client app: openid-client validates all responses. */
 class App {
   constructor(config, id, site) {
     Object.assign(this, { config, id, site, callback: `${site.origin}/callback`, goodbye: `${site.origin}/bye` })
   }
 
-  /** An authorization request with these parameters besides the usual ones, and what its answer must show. */
+  /** An authorization request with these additional parameters, and the values that its response must have. */
   async request(more = {}) {
     const verifier = openid.randomPKCECodeVerifier()
     const [state, nonce] = [openid.randomState(), openid.randomNonce()]
@@ -27,7 +27,7 @@ class App {
       code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256', ...more,
     })
     const expected = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
-    // auth_time is looked at
+    // openid-client checks auth_time
     if (more.max_age) expected.maxAge = Number(more.max_age)
     return { address: url.href, expected }
   }
@@ -64,7 +64,7 @@ async function makeApp(name, site, home) {
 export async function openHome() {
   const site = await serve((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>The app</title>'))
   const home = { run: Date.now().toString(36), tenant: await named('Tenant', 'Default'), store: await named('IdpInstance', 'default') }
-  // nobody clicks through an offer of a passkey, and what types here is faster than people are
+  // no offer of a passkey, and no delays between attempts
   const before = { PasskeyEnrolment: 'Off', LoginThrottlingEnabled: 'false' }
   await setOptions(before, ` and applyToIdpInstanceId eq "${home.store.id}"`)
   const person = await makePerson('ann', { firstName: 'Ann', lastName: 'Archer' })
@@ -78,7 +78,7 @@ export async function openHome() {
     await relate(`/IdpInstance/${instance.id}/clientapps`, [app.id])
     return { name, app, id: instance.id, callback: `${base}/external/${instance.id}/callback` }
   }
-  /** Links a certificate: with the key by which the server proves itself, or that of a provider. */
+  /** Links a certificate: of the server, with its key, or of a provider. */
   const linkCertificate = async (instance, certType, { certificate, key }) => {
     const certificateInput = { format: 'Pem', data: certificate, privateKey: key }
     const body = { name: `${certType} of ${instance.name}`, certType, certificateInput }
@@ -91,21 +91,21 @@ export async function openHome() {
 /** Sets options of an instance. */
 export const setUp = (instance, options) => setOptions(options, ` and applyToIdpInstanceId eq "${instance.id}"`)
 
-/** Lets the app be told what a provider tells as this claim. */
+/** Passes this claim of the provider on to the app. */
 export const passOn = (instance, claim) => create('ClaimRule', {
   name: `${claim} of ${instance.name}`, ruleType: 'Filter', ruleLevel: 'ClientAppIdpInstance', inputSource: 'IdentityProvider',
   typeEvaluationRule: `^${claim}$`, applyToIdpInstanceId: instance.id, clientApps: [{ id: instance.app.id }],
 })
 
-/** Keeps the app for whom it names, or opens it to all. */
+/** Restricts the app to authorized users and groups, or opens it to all. */
 export const restrict = async ({ app }, isRestricted) => {
   const { concurrencyToken } = await call('GET', `${management}/ClientApp/${app.id}`, undefined, 200)
   await call('PATCH', `${management}/ClientApp/${app.id}`, { isRestricted, concurrencyToken }, 202)
 }
-/** Names people or groups for whom the app is: `authorizedusers` or `authorizedgroups`. */
+/** Replaces the `authorizedusers` or `authorizedgroups` of the app. */
 export const authorize = ({ app }, relation, ids) => call('PUT', `${management}/ClientApp/${app.id}/${relation}`, { relatedIds: ids }, 202)
 
-/** What a directory makes of an instance's people and groups: `make` answers the id. */
+/** Provisions people and groups of an instance by SCIM: returns a function that creates a resource and returns its id. */
 export async function openDirectory(instance) {
   await setUp(instance, { ScimEnabled: 'true' })
   await call('POST', `${management}/IdpInstance/${instance.id}/scim/token`, undefined, 204)

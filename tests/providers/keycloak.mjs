@@ -11,7 +11,7 @@ const REALM = '/realms/partner'
 /** The subjects that the realm gives its people. */
 const subjects = { ada: 'a1f0c0de-0000-4000-8000-000000001815', alan: 'a1f0c0de-0000-4000-8000-000000001912' }
 
-/** Its page asks whoever signs out. */
+/** Confirms the sign-out on its page. */
 const signOut = (page) => page.locator('#kc-logout').click()
 const asksAgain = (page) => page.locator('input#username:visible').waitFor()
 

@@ -1,4 +1,4 @@
-// The kinds of providers beside OpenID Connect, by stand-ins: who signs in there, and what becomes of them here.
+// The types of providers other than OpenID Connect, as stand-ins: sign-ins there, and their results here.
 
 import { hold } from '../browser/sign_in/cases.mjs'
 import { platformUser, records } from './home.mjs'
@@ -6,7 +6,7 @@ import { ada } from './people.mjs'
 import { adfsOptions } from './stand_ins.mjs'
 import { failure, goThere, isRestricted, isTriedOut, signIn, signsOut, visit } from './walk.mjs'
 
-/** Each kind, what its instances must be set to, and what it tells of Ada. */
+/** Each type, the options of its instances, and what it reports about Ada. */
 export const KINDS = [
   { name: 'Google', tells: ada },
   { name: 'Microsoft', tells: ada, tellsTime: true },
@@ -15,7 +15,7 @@ export const KINDS = [
   { name: 'AdfsOAuth', tells: ada, options: adfsOptions },
 ]
 
-/** Signs Ada in the first time; who she is from then on. */
+/** Signs Ada in for the first time; returns her subject at the server. */
 async function becomesKnown(page, way) {
   const { instance, kind: { tells } } = way
   const { claims } = await signIn(page, way, ada)
@@ -31,7 +31,7 @@ async function becomesKnown(page, way) {
   return claims.sub
 }
 
-/** All that is walked through at a kind of provider; who Ada is here. */
+/** Runs all checks of a type of provider; returns Ada's subject at the server. */
 export async function walkKind(browser, way) {
   const { instance, kind } = way
   let sub

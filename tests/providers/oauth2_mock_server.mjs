@@ -1,4 +1,4 @@
-// oauth2-mock-server (npm). It has no pages: whoever comes is signed in. Who that is, is what `login_hint` names, or who arrived last.
+// oauth2-mock-server (npm). It has no pages: it signs in the person in `login_hint`, or else the last one of `arrives`.
 
 import { createServer } from 'node:http'
 import { Events, OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server'
@@ -30,7 +30,7 @@ export async function start(proxy, find) {
     service.on(Events.BeforeUserinfo, (told, request) => (told.body = { sub: subjectOf(request) }))
   }
 
-  /** Its token endpoint takes any proof of a client, and its document says none. */
+  /** Adds to its discovery document the client authentication, which it does not list. Its token endpoint accepts any. */
   const showDocument = async (response) => {
     const document = await (await fetch(`http://127.0.0.1:${proxy.target}/document`)).json()
     document.token_endpoint_auth_methods_supported = ['client_secret_basic']

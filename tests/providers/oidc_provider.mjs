@@ -67,7 +67,7 @@ const signIn = (issuer) => async (page, person) => {
   if (!isLeft) await consent.click()
 }
 
-/** Its page asks whoever signs out. */
+/** Confirms the sign-out on its page. */
 const signOut = (page) => page.getByRole('button', { name: 'Yes, sign me out' }).click()
 const asksAgain = (page) => page.locator('[name=login]').waitFor()
 

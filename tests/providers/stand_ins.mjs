@@ -1,5 +1,5 @@
-// Stand-ins for Google, Microsoft, Facebook, Twitter and an AD FS, all at one address: each with a page that asks who somebody is, and as
-// strict about codes, secrets and proofs as the original. What they answer is described by the originals' own documentation.
+// Stand-ins for Google, Microsoft, Facebook, Twitter and an AD FS, all at one address: each with a sign-in page, and as strict about
+// codes, secrets and proofs as the original. Their responses follow the documentation of the originals.
 
 import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -10,7 +10,7 @@ const people = new Map([ada, alan].map((person) => [person.sub, person]))
 const ORGANISATION = '5b1c0b04-3a86-4a59-9a40-33c14bb3c8de'
 const RESOURCE = 'https://id.example/'
 export const options = { ClientId: 'chancery', ClientSecret: 'quiet' }
-/** What an AD FS must be set to. */
+/** The options of an instance for the AD FS. */
 export const adfsOptions = (origin) => ({ Authority: `${origin}/adfs`, RequestResources: RESOURCE })
 
 const base64 = (value) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
@@ -23,13 +23,13 @@ function signed(header, claims, key) {
 const PAGE = `<!doctype html><html lang="en"><title>Who are you?</title>
 <form method="post"><label>Account <input name="account"></label><button>Continue</button></form>`
 
-/** Signs somebody in at the page. */
+/** Signs a person in on the page. */
 export async function signIn(page, person) {
   await page.getByLabel('Account').fill(person.sub)
   await page.getByRole('button', { name: 'Continue', exact: true }).click()
 }
 
-/** Whether the client proves itself by its secret, in the place that this kind takes it. */
+/** Whether the client authenticates by its secret: in the form, or else in the header. */
 function isProven({ headers }, form, isPosted) {
   const { ClientId, ClientSecret } = options
   if (isPosted) return form.get('client_id') === ClientId && form.get('client_secret') === ClientSecret
@@ -59,7 +59,7 @@ export async function start(origin, adfsKey) {
   }
 
   const pages = ['/google/authorize', '/microsoft/authorize', '/dialog/oauth', '/i/oauth2/authorize', '/adfs/oauth2/authorize']
-  /** The token endpoints: whether the secret is in the form, and what is in the answer. */
+  /** The token endpoints: whether the secret is in the form, and the members of the response. */
   const redeeming = {
     '/google/token': [false, idToken(origin)],
     '/microsoft/token': [false, idToken(`${origin}/${ORGANISATION}/v2.0`, { tid: ORGANISATION })],
@@ -101,7 +101,7 @@ export async function start(origin, adfsKey) {
     return told ? [200, told] : [404, { error: 'nothing is here' }]
   }
 
-  /** Leads back whoever said on a page who they are. */
+  /** Redirects a person who signed in on a page back to the server. */
   function leadBack(response, asked, person) {
     const code = randomBytes(16).toString('hex')
     codes.set(code, { asked, person })

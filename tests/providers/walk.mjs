@@ -1,4 +1,4 @@
-// What people do at a foreign provider and at this server, in a browser.
+// Sign-ins at a foreign provider and at this server, in a browser.
 
 import { base } from '../browser/api.mjs'
 import { hold } from '../browser/sign_in/cases.mjs'
@@ -6,7 +6,7 @@ import { PASSWORD } from '../browser/sign_in/home.mjs'
 import { authorize, beginTrial, endTrial, openDirectory, passOn, platformUser, records, restrict, setUp } from './home.mjs'
 import { GROUPS, ada, alan } from './people.mjs'
 
-/** Somebody in front of a browser of their own, which is closed at the end. */
+/** Runs this in a new browser session, which is closed at the end. */
 export async function visit(browser, run) {
   const context = await browser.newContext({ locale: 'en-GB' })
   try {
@@ -28,7 +28,7 @@ export async function goThere(page, { provider, instance }, person, more = {}) {
   return request
 }
 
-/** The tokens for the answer that the page of the app was opened with. */
+/** The tokens for the response that the app's page got. */
 async function tokens(page, { app }, request) {
   await page.waitForURL(isAnswer(app))
   const told = await app.redeem(page.url(), request)
@@ -51,7 +51,7 @@ async function signInByPassword(page, { app }, person, request) {
   return (await app.redeem(page.url(), request)).claims()
 }
 
-/** What the app is told without a page. */
+/** The response to the app without a page. */
 async function silently(page, { app }) {
   const request = await app.request({ prompt: 'none' })
   await page.goto(request.address)
@@ -71,7 +71,7 @@ export async function isTriedOut(page, { provider, instance }) {
   hold(`${instance.name}: the trial passes`, told.passed && wrong(begun) === '[]', wrong(begun) + wrong(told))
 }
 
-/** Signs Ada in the first time; who she is from then on. */
+/** Signs Ada in for the first time; returns her subject at the server. */
 async function becomesKnown(page, way) {
   const { instance, issuer, provider } = way
   const { told, claims } = await signIn(page, way, ada)
@@ -103,7 +103,7 @@ export async function signsOut(page, { instance }) {
   hold(`${instance.name}: who signed out is known no longer`, after.get('error') === 'login_required', page.url())
 }
 
-/** The app demands a new sign-in, or one that is not too old. */
+/** The app requires a new sign-in, or one that is not too old. */
 async function isDemanded(browser, way) {
   const { instance, provider } = way
   await visit(browser, async (page, context) => {
@@ -135,7 +135,7 @@ async function isDemanded(browser, way) {
   })
 }
 
-/** The person changes their mind at the provider. */
+/** The person cancels at the provider. */
 async function isCancelled(browser, way) {
   const { instance, provider } = way
   if (!provider.cancel) return
@@ -170,7 +170,7 @@ async function isDown(browser, way, home, sub) {
   })
 }
 
-/** Comes to the app, by the pages of the provider. */
+/** Opens the app and signs in on the pages of the provider. */
 const comes = (browser, way, person, run) => visit(browser, async (page) => {
   await goThere(page, way, person)
   await way.provider.signIn(page, person)
@@ -179,7 +179,7 @@ const comes = (browser, way, person, run) => visit(browser, async (page) => {
 const isIn = ({ instance }) => (page) => page.waitForURL(isAnswer(instance.app))
 const isOut = (page) => page.getByText('You cannot sign in here').first().waitFor()
 
-/** Ada comes to an app that is for people whom it names alone. */
+/** Ada signs in at a restricted app, before and after she is authorized. */
 export async function isRestricted(browser, way, sub) {
   const { instance } = way
   await restrict(instance, true)
@@ -194,7 +194,7 @@ export async function isRestricted(browser, way, sub) {
   await restrict(instance, false)
 }
 
-/** The app is for a group that a directory made, with Alan in it. */
+/** The app is restricted to a provisioned group with Alan as a member. */
 async function isForGroup(browser, way, group) {
   const { instance } = way
   await restrict(instance, true)
@@ -206,7 +206,7 @@ async function isForGroup(browser, way, group) {
   await restrict(instance, false)
 }
 
-/** Who signs out here is signed out there, too. */
+/** A sign-out here also signs out at the provider. */
 async function signsOutThere(browser, way) {
   const { instance, provider } = way
   if (!provider.signOut) return
@@ -226,7 +226,7 @@ async function signsOutThere(browser, way) {
   await setUp(instance, { SignOutUpstream: 'false' })
 }
 
-/** All that is walked through at a provider; who Ada is here. */
+/** Runs all checks of a provider; returns Ada's subject at the server. */
 export async function walk(browser, way, home) {
   const { instance } = way
   let sub
@@ -260,7 +260,7 @@ export async function walk(browser, way, home) {
   return sub
 }
 
-/** A provider that was never there leads back. */
+/** A provider that was never reachable: the error leads back to the sign-in page. */
 export async function wasNeverThere(browser, way, home) {
   await visit(browser, async (page) => {
     const request = await goThere(page, way, ada)

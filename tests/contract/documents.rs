@@ -41,9 +41,9 @@ fn about_roles() -> String {
         format!("| {} | {} | {implied_by} | {permits} |\n", line.role.name(), given_at.join(", "))
     });
     "# Roles\n\n\
-        A role is given at something, and covers that and what is below it. Whoever has it may do there what it is the\n\
-        lowest role for, and what the roles are that it implies. Nobody gives a role that they do not have and that none\n\
-        of theirs implies. This file is made from the table in `crates/resource/src/declare/role.rs` and held by a test.\n\n\
+        A role is given at something, and covers that and everything below it. Its holder may call there the operations\n\
+        for which it, or a role that it implies, is the lowest role. A caller can give only roles that the caller has, or\n\
+        that a role of the caller implies. A test makes this file from the table in `crates/resource/src/declare/role.rs`.\n\n\
         | Role | Given at | Implied by | Lowest role for |\n|---|---|---|---|\n"
         .to_owned()
         + &lines.collect::<String>()

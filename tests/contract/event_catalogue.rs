@@ -97,8 +97,8 @@ fn the_rows_are_in_order_and_whole() {
 fn page() -> String {
     let mut page = String::from(
         "# The catalogue of events\n\nMade from `spec/events.tsv` by `tests/contract/event_catalogue.rs`; do not edit. \
-         [events.md](events.md) tells how events are read.\n\nEvery event has `id`, `actor` and `scope` in its `data`; what \
-         ends in `?` may be missing. Where no operation is named a job causes it, or somebody who signs in.\n\n\
+         [events.md](events.md) describes how to read events.\n\nEvery event has `id`, `actor` and `scope` in its `data`; \
+         members that end in `?` may be missing. An event without an operation is caused by a job or by a sign-in.\n\n\
          | Type | Resource | Caused by | More in `data` | Audited | Signal |\n|---|---|---|---|---|---|\n",
     );
     let rows = event_rows();

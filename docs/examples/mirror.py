@@ -3,9 +3,9 @@
 
     CHANCERY_BASE=http://127.0.0.1:8080 CHANCERY_TOKEN=... mirror.py users.json [--once] [--store default]
 
-It may be killed at any time: the file is replaced as a whole, with the cursor up to which it is true. Some events
-are read twice then, and none is missed. Where the cursor's history was changed or pruned (410), it takes a full list
-and goes on from there.
+It can be killed at any time: the file is replaced atomically, together with the cursor that its state corresponds to. Then
+some events are read twice, and none is missed. If the history of the cursor was changed or pruned (410), it reads a full
+list and continues from there.
 """
 
 import argparse
@@ -17,8 +17,8 @@ import urllib.parse
 import urllib.request
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("file", help="where the users are kept, with the cursor")
-parser.add_argument("--once", action="store_true", help="end when all is read, instead of waiting for more")
+parser.add_argument("file", help="the file with the users and the cursor")
+parser.add_argument("--once", action="store_true", help="end after the last event instead of waiting for more")
 parser.add_argument("--store", default="default", help="the user store")
 options = parser.parse_args()
 base = os.environ["CHANCERY_BASE"]
@@ -33,8 +33,8 @@ def get(address):
         return json.load(answer), answer.headers
 
 
-def keep(state):
-    """Replaces the file: whoever reads it finds the old state or the new one."""
+def save(state):
+    """Replaces the file atomically: a reader gets the old state or the new one."""
     with open(options.file + ".new", "w") as file:
         json.dump(state, file)
         file.flush()
@@ -43,7 +43,7 @@ def keep(state):
 
 
 def full_list():
-    """All users, and the cursor behind which something may have changed meanwhile: that of the first page."""
+    """All users, and the cursor of the first page: users may have changed after it."""
     users, cursor, address = {}, None, f"{path}/User?count=1000"
     while address:
         page, headers = get(address)
@@ -55,18 +55,18 @@ def full_list():
 
 
 def follow(state):
-    """The state behind the next events; whether there was any."""
+    """The state after the next events, and whether more may follow."""
     query = {"after": state["cursor"], "count": 1000, "type": "platform.userstore.user.*"}
     query["wait"] = 0 if options.once else 30
-    told, _ = get(f"{path}/Event?{urllib.parse.urlencode(query)}")
-    for subject in {event["subject"] for event in told["items"]}:
+    answer, _ = get(f"{path}/Event?{urllib.parse.urlencode(query)}")
+    for subject in {event["subject"] for event in answer["items"]}:
         try:
             state["users"][subject], _ = get(f"{path}/User/{subject}")
         except urllib.error.HTTPError as refusal:
             if refusal.code != 404:
                 raise
             state["users"].pop(subject, None)
-    return {**state, "cursor": told["next"]}, bool(told["items"]) or told["hasMore"]
+    return {**state, "cursor": answer["next"]}, bool(answer["items"]) or answer["hasMore"]
 
 
 try:
@@ -74,14 +74,14 @@ try:
         state = json.load(file)
 except FileNotFoundError:
     state = full_list()
-    keep(state)
+    save(state)
 while True:
     try:
-        state, goes_on = follow(state)
+        state, has_more = follow(state)
     except urllib.error.HTTPError as refusal:
         if refusal.code != 410:
             raise
-        state, goes_on = full_list(), True
-    keep(state)
-    if options.once and not goes_on:
+        state, has_more = full_list(), True
+    save(state)
+    if options.once and not has_more:
         break

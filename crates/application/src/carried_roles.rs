@@ -30,9 +30,11 @@ pub fn counting_of_users(
     users: &[Uuid],
 ) -> Result<Vec<CarriedRole>, Problem> {
     let has_none = matches!(&context.authority, Authority::Roles(held) if held.is_empty());
-    find(context, tx, users, |(role, granted_for)| {
-        let carried = CarriedRole { row: Uuid::nil(), role: *role, granted_for: *granted_for };
-        has_none || context.authority.is_below(&carried)
+    find(context, tx, users, |granted| {
+        granted.is_none_or(|(role, granted_for)| {
+            let carried = CarriedRole { row: Uuid::nil(), role, granted_for };
+            has_none || context.authority.is_below(&carried)
+        })
     })
 }
 
@@ -92,7 +94,7 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
     tx.query_all(&statements, &mut |index, row| {
         let person = row.id(0)?;
         if index == 0 {
-            carry(person, &[read_granted(row)?], &mut found);
+            carry(person, &[read_granted(row)?], &mut found)?;
         } else if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
             stores.entry(row.id(1)?).or_default().entry(other_id).or_default().push(person);
         }
@@ -111,10 +113,7 @@ pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> 
     let of_app = "SELECT a.id, r.role_type, y.customer_id, y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
         FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
         JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1";
-    tx.query(of_app, &[actor.into()], |row| {
-        carry(actor, &[read_granted(row)?], &mut carried);
-        Ok(())
-    })?;
+    tx.query(of_app, &[actor.into()], |row| carry(actor, &[read_granted(row)?], &mut carried))?;
     let held = carried.into_iter().filter_map(|CarriedRole { role, granted_for, .. }| {
         let scope = role.scope(|kind| match kind {
             ScopeKind::Customer => granted_for.customer,
@@ -189,7 +188,7 @@ fn roles_of_identities(
         // the subject of a user of a store is the user's id
         let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
         // a person with identities in several other stores matches several times
-        carry(id, carriers.of_person(row.id(1)?), found);
+        carry(id, carriers.of_person(row.id(1)?), found)?;
         if !row.is_null(2)?
             && let Ok(other_id) = Uuid::try_parse(row.text(3)?)
         {
@@ -234,7 +233,7 @@ fn direct_roles(
         // the subject of a user of a store is the user's id
         let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
         match index {
-            0 => carry(id, &[read_granted(row)?], found),
+            0 => carry(id, &[read_granted(row)?], found)?,
             1 => {
                 if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
                     other_identities.entry(row.id(1)?).or_default().entry(other_id).or_default().push(id);
@@ -294,9 +293,7 @@ fn through_groups(
     .push(" AND s.id IN ");
     sql.add_list(users.into_iter().map(Value::Id));
     granted_above(tx, sql, groups, |user, granted| {
-        for id in rows.get(&user).into_iter().flatten() {
-            carry(*id, granted, found);
-        }
+        rows.get(&user).into_iter().flatten().try_for_each(|id| carry(*id, granted, found))
     })
 }
 
@@ -332,7 +329,7 @@ fn granted_above(
     tx: &mut Tx<'_>,
     begin: Sql,
     groups: &RoleGroups,
-    mut each: impl FnMut(Uuid, &[Granted]),
+    mut each: impl FnMut(Uuid, &[Granted]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let mut sql = begin.push(
         " UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) \
@@ -340,30 +337,38 @@ fn granted_above(
     );
     sql.add_list(groups.keys().copied().map(Value::Id));
     tx.query(&sql.text, &sql.parameters, |row| {
-        if let Some(granted) = groups.get(&row.id(1)?) {
-            each(row.id(0)?, granted);
-        }
-        Ok(())
+        groups.get(&row.id(1)?).map_or(Ok(()), |granted| each(row.id(0)?, granted))
     })
 }
 
-fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>) {
-    found.extend(granted.iter().map(|(role, granted_for)| CarriedRole {
-        row,
-        role: *role,
-        granted_for: *granted_for,
-    }));
+/// Adds roles to those that a row carries.
+///
+/// # Errors
+/// One of them is unknown.
+fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>) -> Result<(), StoreError> {
+    for granted in granted {
+        let (role, granted_for) = known(*granted)?;
+        found.push(CarriedRole { row, role, granted_for });
+    }
+    Ok(())
 }
 
-/// Reads the columns of [`ROLE`], which follow the first.
+/// The role of an assignment.
+///
+/// # Errors
+/// It is unknown, such as one of a newer release: what it permits is unknown too.
+pub(super) fn known(granted: Granted) -> Result<(RoleType, Lineage), StoreError> {
+    granted.ok_or_else(|| StoreError::Internal("a role of no known type was assigned".into()))
+}
+
+/// Reads the columns of [`ROLE`], which follow the first; `None` if the role is unknown.
 pub(super) fn read_granted(row: &chancery_resource::Row<'_>) -> Result<Granted, StoreError> {
-    let unknown = || StoreError::Internal("a role of no known type was assigned".into());
-    let role = RoleType::of(row.text(1)?).ok_or_else(unknown)?;
+    let Some(role) = RoleType::of(row.text(1)?) else { return Ok(None) };
     let granted_for = Lineage {
         customer: row.optional_id(2)?,
         subscription: row.optional_id(3)?,
         tenant: row.optional_id(4)?,
         instance: row.optional_id(5)?,
     };
-    Ok((role, granted_for))
+    Ok(Some((role, granted_for)))
 }

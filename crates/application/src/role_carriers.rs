@@ -9,8 +9,9 @@ use uuid::Uuid;
 
 use crate::carried_roles::{LINEAGE, ROLE, read_granted};
 
-/// A role with the lineage of its target.
-pub type Granted = (RoleType, Lineage);
+/// A role with the lineage of its target; `None` if the role is unknown, such as one of a newer release that runs in
+/// parallel. Only carriers of that role are refused.
+pub type Granted = Option<(RoleType, Lineage)>;
 /// Groups of a store that were granted roles.
 pub type RoleGroups = HashMap<Uuid, Vec<Granted>>;
 
@@ -43,9 +44,7 @@ impl RoleCarriers {
         Ok(known.as_ref().clone())
     }
 
-    /// Reads the carriers; `None` if there are too many. Also `None` if an unknown role is assigned, such as one of a newer
-    /// release that runs in parallel: then each transaction looks up the roles of its people. It is refused for people with that
-    /// role, and if a group has it, for all people of the group's store.
+    /// Reads the carriers; `None` if there are too many.
     fn read(tx: &mut Tx<'_>) -> Result<Option<Self>, StoreError> {
         let count =
             format!("SELECT COUNT(*) FROM (SELECT 1 FROM role_assignment LIMIT {}) r", MAX_ASSIGNMENTS + 1);
@@ -62,13 +61,15 @@ impl RoleCarriers {
              CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' \
              AND p.id = r.principal_id AND i.application_group_rid = p.rid"
         );
-        let (mut carriers, mut unknown) = (Self::default(), None);
+        let mut carriers = Self::default();
         tx.query_all(&[(&people, &[]), (&groups, &[])], &mut |index, row| {
-            if RoleType::of(row.text(1)?).is_none() {
-                unknown = Some(row.text(1)?.to_owned());
-                return Ok(());
-            }
             let (id, granted) = (row.id(0)?, read_granted(row)?);
+            if granted.is_none() {
+                tracing::error!(
+                    role = row.text(1)?,
+                    "an unknown role is assigned, perhaps by a newer release: requests that concern its carriers fail"
+                );
+            }
             if index == 0 {
                 carriers.people.entry(id).or_default().push(granted);
             // the subject of a group of a store is the group's id
@@ -77,13 +78,6 @@ impl RoleCarriers {
             }
             Ok(())
         })?;
-        if let Some(role) = unknown {
-            tracing::error!(
-                role,
-                "an unknown role is assigned, perhaps by a newer release: people and groups that have it cannot be changed"
-            );
-            return Ok(None);
-        }
         Ok(Some(carriers))
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 use chancery_record::{Timestamp, Value, choice_types};
 use chancery_resource::{
     Authority, CarriedRole, Context, LIST, Lineage, Problem, Role, RoleType, Sql, StoreError, Tx,
-    role_condition, visible,
+    other_role_condition, role_condition, visible,
 };
 use uuid::Uuid;
 
@@ -177,7 +177,7 @@ impl SetterCache {
 /// `ApplicationDataReader` come last, since that role is often assigned to everyone.
 fn people(tx: &mut Tx<'_>, query: CredentialQuery) -> Result<(Vec<Uuid>, bool), StoreError> {
     let is_reader = |line: &Role| line.role == RoleType::ApplicationDataReader;
-    let counts = |line: &Role| line.role != RoleType::UserAdmin;
+    let is_user_admin = |line: &Role| line.role == RoleType::UserAdmin;
     let mut list = PeopleList::default();
     match query {
         CredentialQuery::Person(person) => list.add(person),
@@ -186,7 +186,11 @@ fn people(tx: &mut Tx<'_>, query: CredentialQuery) -> Result<(Vec<Uuid>, bool), 
             members(tx, &mut sql, &mut list)?;
         }
         CredentialQuery::All => {
-            holders(tx, &role_condition("r.role_type", |line| counts(line) && !is_reader(line)), &mut list)?;
+            holders(
+                tx,
+                &other_role_condition("r.role_type", |line| is_user_admin(line) || is_reader(line)),
+                &mut list,
+            )?;
             holders(tx, &role_condition("r.role_type", is_reader), &mut list)?;
         }
     }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use chancery_record::Value;
 use chancery_resource::{
-    CarriedRole, Context, LIST, Lineage, Problem, RoleType, Sql, StoreError, Tx, role_condition,
+    CarriedRole, Context, LIST, Lineage, Problem, RoleType, Sql, StoreError, Tx, other_role_condition,
 };
 use uuid::Uuid;
 
-use crate::carried_roles::{LINEAGE, ROLE, read_granted};
+use crate::carried_roles::{LINEAGE, ROLE, known, read_granted};
 
 /// The maximum number of members of groups with roles for which other identities are read. Beyond it, all count as signing in anywhere.
 const MAX_MEMBERS: usize = 10_000;
@@ -88,7 +88,7 @@ fn find(
     setting_instances: SettingInstances,
     ids: &[Uuid],
 ) -> Result<Vec<CarriedRole>, Problem> {
-    let roles = role_condition("r.role_type", |line| context.authority.can_be_below(line.role));
+    let roles = other_role_condition("r.role_type", |line| !context.authority.can_be_below(line.role));
     // CROSS JOIN: SQLite begins with the assignments
     let people = with_setting_instances(setting_instances, ids).push(&format!(
         "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_user u CROSS JOIN place p {LINEAGE} \
@@ -114,7 +114,7 @@ fn find(
     ];
     let (mut found, mut other_groups) = (Vec::new(), HashMap::<Uuid, Vec<RoleGroup>>::new());
     tx.query_all(&statements, &mut |index, row| {
-        let (role, granted_for) = read_granted(row)?;
+        let (role, granted_for) = known(read_granted(row)?)?;
         let row_id = if index < 2 { Some(row.id(0)?) } else { Uuid::try_parse(row.text(0)?).ok() };
         let Some(id) = row_id else { return Ok(()) };
         let carried = CarriedRole { row: id, role, granted_for };

@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use crate::custom_asset::content_path;
 use chancery_presentation::{
     asset,
     language::Language,
@@ -158,9 +157,9 @@ fn put(
     }
 }
 
-/// The URL of a logo: a location is that of an asset.
+/// The URL of a logo. A path is that of an asset, already percent-encoded: the option's value is a URL reference (RFC 3986).
 fn logo(value: &str) -> String {
-    if value.starts_with('/') { content_path(value) } else { value.to_owned() }
+    if value.starts_with('/') { format!("/content{value}") } else { value.to_owned() }
 }
 
 /// The views of these owners by location and by name, views of nearer owners last: of the installation, the

@@ -4,7 +4,7 @@ use chancery_application::{roles_of_groups, roles_of_people, roles_of_users};
 use chancery_record::Value;
 use chancery_resource::{
     Call, CarriedRole, Context, Problem, ProblemKind, Provisioner, Relation, Sql, StoreError, StoredRow, Tx,
-    load_by, role_condition, select_key,
+    load_by, other_role_condition, select_key,
 };
 use chancery_scim::Target;
 use uuid::Uuid;
@@ -155,7 +155,7 @@ fn permits_anything(carried: &[CarriedRole]) -> bool {
 }
 
 fn is_assigned(tx: &mut Tx<'_>, principal: Uuid) -> Result<bool, StoreError> {
-    let administers = role_condition("r.role_type", |role| !role.permits.is_empty());
+    let administers = other_role_condition("r.role_type", |role| role.permits.is_empty());
     let text = format!("SELECT 1 FROM role_assignment r WHERE r.principal_id = ?1 AND {administers} LIMIT 1");
     Ok(tx.one(&text, &[principal.into()], |_| Ok(()))?.is_some())
 }

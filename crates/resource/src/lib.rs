@@ -58,7 +58,7 @@ pub use declare::query::{QueryForm, QueryParameter};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
 pub use declare::relation::{Guard, LinkTable, Listed, NestedFields, NewLinks, Relation};
-pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, role_condition};
+pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, other_role_condition, role_condition};
 pub use declare::rules::{
     FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation, Writer,
 };

@@ -157,6 +157,39 @@ on_both_engines! {
         assert_eq!(change(&store_admin, &path(&ada)).await, 202);
     }
 
+    /// A role of a newer release: what it permits is unknown, so nobody may change its carriers.
+    async fn an_unknown_role_protects_its_carriers_alone(world: World) {
+        let store_admin = store_admin(&world).await;
+        let (ada, bob) = (person(&world, "ada", Some(("AuditTrailReader", json!({})))).await, person(&world, "bob", None).await);
+        let dora = person(&world, "dora", None).await;
+        let top = group(&world, "top", Some(("AuditTrailReader", json!({})))).await;
+        let members = world.path(&format!("/Group/{}/users", id(&top)));
+        world.admin.put(&members, json!({ "relatedIds": [dora["id"]] })).await.expect(202);
+        let text = "UPDATE role_assignment SET role_type = 'Emperor' WHERE role_type = 'AuditTrailReader'";
+        world.sql(vec![(text, vec![])]).await;
+        // another change of roles, so that the cached carriers are read again
+        let platform_bob = platform_user(&world, &bob).await;
+        assign(&world, "PlatformUser", &platform_bob, ("AuditTrailReader", json!({}))).await;
+        for assignment in assignments(&world, &platform_bob).await {
+            world.admin.delete(&format!("{MANAGEMENT}/RoleAssignment/{assignment}")).await.expect(204);
+        }
+        let [ada, bob, dora] = [&ada, &bob, &dora].map(|user| world.path(&format!("/User/{}", id(user))));
+        assert_eq!(change(&store_admin, &bob).await, 202);
+        assert_eq!((change(&store_admin, &ada).await, change(&store_admin, &dora).await), (500, 500));
+        // the same if each transaction looks up the roles of its people
+        let more: Vec<Value> = (0..MORE_THAN_CACHED).map(|number| json!({ "loginName": format!("u{number}") })).collect();
+        world.admin.post(&world.path("/User/batch"), json!(more)).await.expect(200);
+        world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+        let all = world.all("ApplicationUser?count=1000").await;
+        let principals: Vec<Value> = all.as_array().unwrap().iter().filter(|row| row["id"] != platform_bob["id"]).map(|row| {
+            json!({ "principalType": "PlatformUser", "principalId": row["id"], "roleType": "AuditTrailReader" })
+        }).collect();
+        assert!(principals.len() >= MORE_THAN_CACHED, "{}", principals.len());
+        world.admin.post(&format!("{MANAGEMENT}/RoleAssignment/batch"), json!(principals)).await.expect(200);
+        assert_eq!(change(&store_admin, &bob).await, 202);
+        assert_eq!((change(&store_admin, &ada).await, change(&store_admin, &dora).await), (500, 500));
+    }
+
     /// A reset that races with a grant is refused unless it came first.
     async fn no_change_succeeds_after_a_grant(world: World) {
         let store_admin = store_admin(&world).await;

@@ -139,6 +139,9 @@ on_both_engines! {
         // an asset's location is a logo, too
         tenant_option(&world, &home, "BrandLogo", "/assets/global/logo.png").await;
         assert!(shown(&world, &home).await.contains("src=\"/content/assets/global/logo.png\""));
+        // its path is percent-encoded already
+        tenant_option(&world, &home, "BrandLogo", "/assets/global/our%20logo.png").await;
+        assert!(shown(&world, &home).await.contains("src=\"/content/assets/global/our%20logo.png\""));
         // a host that would add to the policy is not named in it
         tenant_option(&world, &home, "BrandLogo", "https://a;script-src/logo").await;
         let page = Browser::new(&world).open(&home.request(&[])).await;

@@ -4,19 +4,22 @@
 use std::sync::LazyLock;
 
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Context, Problem, Role, Scope, ScopeKind, Sql, Tx, role_condition};
+use chancery_resource::{
+    Context, Problem, Role, Scope, ScopeKind, Sql, Tx, other_role_condition, role_condition,
+};
 
 use super::ClientAppId;
 use crate::subscription::resolve;
 
-/// The condition that a role `r` is given at the system.
+/// The condition that a role `r` is given at the system, or unknown.
 static COVERS_ALL: LazyLock<String> = LazyLock::new(|| {
     let is_always = |line: &Role| line.given_at == [ScopeKind::System];
     let can_be = |line: &Role| line.given_at.contains(&ScopeKind::System) && !is_always(line);
     let nowhere = "r.apply_to_tenant_id IS NULL AND r.apply_to_idp_instance_id IS NULL";
     let (always, sometimes) =
         (role_condition("r.role_type", is_always), role_condition("r.role_type", can_be));
-    format!("{always} OR ({sometimes} AND {nowhere})")
+    let unknown = other_role_condition("r.role_type", |_| true);
+    format!("{always} OR ({sometimes} AND {nowhere}) OR {unknown}")
 });
 
 /// The condition that a role `r` is given at the customer of its client app.

@@ -229,3 +229,9 @@ pub fn role_condition(column: &str, matches: impl Fn(&Role) -> bool) -> String {
         ROLES.iter().filter(|role| matches(role)).map(|role| format!("'{}'", role.role.name())).collect();
     if names.is_empty() { "FALSE".to_owned() } else { format!("{column} IN ({})", names.join(", ")) }
 }
+
+/// The condition that a column holds no role that matches the predicate. An unknown role, such as one of a newer release,
+/// matches none: rules that protect the carriers of roles select by this.
+pub fn other_role_condition(column: &str, matches: impl Fn(&Role) -> bool) -> String {
+    format!("NOT ({})", role_condition(column, matches))
+}

@@ -118,7 +118,7 @@ impl Leases {
             if round % RENEWALS_PER_HEARTBEAT == 0
                 && let Err(error) = self.send_heartbeat().await
             {
-                tracing::warn!(%error, "this process could not give a sign of life");
+                tracing::warn!(%error, "the heartbeat of this process failed");
             }
             round = round.wrapping_add(1);
             sleep(PERIOD).await;
@@ -245,18 +245,21 @@ impl Leases {
         }
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let holder = self.holder;
-        // waits for a heartbeat in progress
-        let _guard = timeout(PERIOD, self.heartbeat.lock()).await;
-        let released = self.store.run("ReleaseLeases", Mode::Write, None, move |tx| {
-            tx.queue(
-                &StateTable::JobLease.update("SET until = 0 WHERE holder = ?1"),
-                vec![Value::Id(holder)],
-            )?;
-            tx.queue(&StateTable::Process.delete("WHERE id = ?1"), vec![Value::Id(holder)])
-        });
+        let released = async {
+            // waits for a heartbeat in progress
+            let _guard = self.heartbeat.lock().await;
+            let release = self.store.run("ReleaseLeases", Mode::Write, None, move |tx| {
+                tx.queue(
+                    &StateTable::JobLease.update("SET until = 0 WHERE holder = ?1"),
+                    vec![Value::Id(holder)],
+                )?;
+                tx.queue(&StateTable::Process.delete("WHERE id = ?1"), vec![Value::Id(holder)])
+            });
+            release.await
+        };
         let released: Result<Result<(), Error>, _> = timeout(PERIOD, released).await;
         if !matches!(released, Ok(Ok(()))) {
-            tracing::warn!("the leases of this process end by themselves");
+            tracing::warn!("the leases of this process were not released: they expire");
         }
     }
 }

@@ -7,7 +7,11 @@ use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Map, Value, json};
 
-use super::{Connecting, has_settings, links::Links, page_of, step_at};
+use super::{
+    Connecting, has_settings,
+    links::{Links, Switches},
+    page_of, step_at,
+};
 use crate::{
     pages::{
         form::{errors, is_of_form},
@@ -100,8 +104,12 @@ async fn page(
         Refused::Certificate(problem) => errors(visit, Some(problem)),
         Refused::Missing => missing(visit, all),
     };
-    let status =
-        if matches!(refused, Refused::Nothing) { 200 } else { wrong.map_or(400, |wrong| wrong.status) };
+    let status = match refused {
+        Refused::Nothing => 200,
+        Refused::One(wrong) => wrong.status,
+        Refused::Certificate(problem) => problem.status(),
+        Refused::Missing => 400,
+    };
     let certificates = certificates(visit, of).await?;
     let fields = all.iter().flat_map(|setting| {
         let mut fields = settings::told(visit, setting, wrong, true);
@@ -143,15 +151,18 @@ fn takes_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> bool {
     !of.kind.certificates.is_empty() && visit.may(link).is_some()
 }
 
-/// The section of the certificates that the instance can use and that have not expired; `None` if there are none.
+/// The section of the certificates that the instance can use and that are valid now; `None` if there are none.
 async fn certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Option<Value>, Problem> {
     if !takes_certificates(visit, of) {
         return Ok(None);
     }
-    let condition = format!("validTo gt {} and {}", json!(rfc3339(visit.now)), of.kind.certificates);
-    let fields = CERTIFICATES.switches(visit, of, &condition).await?.fields;
+    let (words, now) = (visit.words, json!(rfc3339(visit.now)));
+    let condition = format!("validFrom le {now} and validTo gt {now} and {}", of.kind.certificates);
+    let Switches { fields, are_all } = CERTIFICATES.switches(visit, of, &condition).await?;
+    let more = if are_all { "" } else { words.page("connect_more") };
+    let about = format!("{} {more}", words.page("connect_certificates_offered"));
     let section = json!({
-        "title": visit.words.field(CERTIFICATES.relation), "about": visit.words.page("connect_certificates_offered"),
+        "title": words.field(CERTIFICATES.relation), "about": about.trim_end(),
         "fields": fields, "is_readonly": false,
     });
     Ok((!fields.is_empty()).then_some(section))
@@ -200,7 +211,7 @@ fn explain(
     let is_set = is_secret && field.get("hint") == Some(&json!(set));
     let hint = format!("{} {}", visit.words.page(&key), if is_set { set } else { "" });
     // a certificate may replace the secret
-    let can_be_empty = is_set || (is_secret && may_be_certificate) || setting.wrong(visit).is_empty();
+    let can_be_empty = is_secret && (is_set || may_be_certificate || setting.wrong(visit).is_empty());
     field.extend([
         ("hint".to_owned(), json!(hint.trim_end())),
         ("required".to_owned(), json!(!can_be_empty)),

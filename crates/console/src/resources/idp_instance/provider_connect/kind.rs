@@ -17,14 +17,15 @@ pub struct Kind {
 
 /// The certificates for an OpenID provider: those whose keys sign and decrypt here.
 const OPENID: &str = "certificateHasPrivateKey eq true and (certType eq \"OidcTokenSigning\" or certType eq \"OidcTokenEncryption\")";
+/// The certificates whose keys sign here.
+const SIGNING: &str = "certificateHasPrivateKey eq true and certType eq \"OidcTokenSigning\"";
 /// The same, and those whose keys sign tokens of AD FS.
-const ADFS: &str = "(certType eq \"AdfsOAuthTokenSigning\" or certificateHasPrivateKey eq true and \
-    (certType eq \"OidcTokenSigning\" or certType eq \"OidcTokenEncryption\"))";
+const ADFS: &str = "(certType eq \"AdfsOAuthTokenSigning\" or certificateHasPrivateKey eq true and certType eq \"OidcTokenSigning\")";
 
 /// The kinds, in the order in which they are offered.
 pub static KINDS: [Kind; 6] = [
     Kind { name: "OpenIdConnect", icon: "letter-o", certificates: OPENID, sentences: 3 },
-    Kind { name: "Microsoft", icon: "letter-m", certificates: OPENID, sentences: 4 },
+    Kind { name: "Microsoft", icon: "letter-m", certificates: SIGNING, sentences: 4 },
     Kind { name: "Google", icon: "letter-g", certificates: "", sentences: 4 },
     Kind { name: "AdfsOAuth", icon: "letter-a", certificates: ADFS, sentences: 4 },
     Kind { name: "Facebook", icon: "letter-f", certificates: "", sentences: 4 },

@@ -57,7 +57,8 @@ impl Links {
             let listed = visit.perform(input).await?.rows();
             rows = listed.iter().map(|row| (key_of(other, row), title_of(other, row))).collect();
             // people from elsewhere have no rights at the platform's own apps
-            rows.retain(|(id, name)| *id != CONSOLE.to_string() && name.to_lowercase() != ROOT);
+            let is_own = |id: &str, name: &str| id == CONSOLE.to_string() || name.to_lowercase() == ROOT;
+            rows.retain(|(id, name)| self.relation != "clientApps" || !is_own(id, name));
         }
         let are_all = rows.len() <= MOST;
         rows.truncate(MOST);

@@ -1,6 +1,9 @@
 //! Client authentication (RFC 6749, section 2.3), by the one method that is configured for the client app.
 
-use std::{sync::LazyLock, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use aws_lc_rs::{
     encoding::{AsDer as _, PublicKeyX509Der},
@@ -57,25 +60,16 @@ pub async fn authenticate(
     request: &EndpointRequest,
     (resources, scopes): (Vec<String>, bool),
 ) -> Result<AuthenticatedClient, OAuthError> {
-    let PresentedCredential { client, proof } = request.presented()?;
+    let presented = request.presented()?;
     let now = request.now;
     let query = ClientQuery { tenant: request.issuer.tenant_id(), resources, scopes };
-    let digest = match &proof {
-        Proof::Basic(secret) | Proof::Post(secret) => {
-            Some(Secret::new(token_service.master.secret_digest(secret.expose())))
-        }
-        _ => None,
-    };
-    if let Some(digest) = &digest
-        && let Some((cached, epoch)) = token_service.authenticated_clients.get(&client, digest, query.tenant)
-        && has_secret(Some(cached.as_ref()), &proof, digest, now)
+    let digest = secret_digest(token_service, &presented.proof);
+    if let Some((cached, epoch)) = cached_by_secret(token_service, (request, &presented), digest.as_ref())
         && let Some(app) = refresh(store, (cached.as_ref(), epoch), query.clone()).await?
     {
-        if let Some(secret) = cached.secrets.first() {
-            token_service.uses.note(app.id, secret.id, now);
-        }
         return Ok(AuthenticatedClient { app, used: None, epoch });
     }
+    let PresentedCredential { client, proof } = presented;
     let tenant = query.tenant;
     let (app, epoch) = find(store, &client, query, now).await?;
     let method = app.as_ref().map(|app| app.configuration.method);
@@ -121,6 +115,45 @@ pub async fn authenticate(
         }
         _ => Err(INVALID_CLIENT),
     }
+}
+
+/// The client app whose secret a request presents, if it authenticated by that secret before, with the epoch that was read
+/// before it. It is current only while that is the epoch.
+///
+/// # Errors
+/// A malformed request.
+pub fn cached_client(
+    token_service: &TokenService,
+    request: &EndpointRequest,
+) -> Result<Option<(Arc<ClientApp>, i64)>, OAuthError> {
+    let presented = request.presented()?;
+    let digest = secret_digest(token_service, &presented.proof);
+    Ok(cached_by_secret(token_service, (request, &presented), digest.as_ref()))
+}
+
+fn secret_digest(token_service: &TokenService, proof: &Proof) -> Option<Secret> {
+    match proof {
+        Proof::Basic(secret) | Proof::Post(secret) => {
+            Some(Secret::new(token_service.master.secret_digest(secret.expose())))
+        }
+        _ => None,
+    }
+}
+
+fn cached_by_secret(
+    token_service: &TokenService,
+    (request, presented): (&EndpointRequest, &PresentedCredential),
+    digest: Option<&Secret>,
+) -> Option<(Arc<ClientApp>, i64)> {
+    let (tenant, now) = (request.issuer.tenant_id(), request.now);
+    let (cached, epoch) = token_service.authenticated_clients.get(&presented.client, digest?, tenant)?;
+    if !has_secret(Some(cached.as_ref()), &presented.proof, digest?, now) {
+        return None;
+    }
+    if let Some(secret) = cached.secrets.first() {
+        token_service.uses.note(cached.id, secret.id, now);
+    }
+    Some((cached, epoch))
 }
 
 /// Whether a secret is one of the client app's, and was presented by the configured method.

@@ -6,13 +6,13 @@ use chancery_oauth::{Use, check_use};
 use chancery_record::Value;
 use chancery_store::{Error, Mode, StateTable, Store, Tx};
 use serde_json::{Value as Json, json};
-use uuid::Uuid;
 
 use crate::{
-    Claims, ClientApp, OAuthError, Rights, TokenService,
-    authenticate::{AuthenticatedClient, authenticate},
+    Caller, Claims, ClientApp, OAuthError, Rights, SecurityContext, TokenService,
+    authenticate::{AuthenticatedClient, authenticate, cached_client},
     error::{INVALID_CLIENT, invalid},
     presented::EndpointRequest,
+    rights_lookup::{Standing, standing},
     token_service::OpenedToken,
 };
 
@@ -65,6 +65,9 @@ pub async fn introspect(
     request: &EndpointRequest,
 ) -> Result<Introspection, OAuthError> {
     request.check_single()?;
+    if let Some(response) = introspect_by_cached_client(store, token_service, rights, request).await? {
+        return Ok(response);
+    }
     let AuthenticatedClient { app, used, .. } =
         authenticate(store, token_service, request, (Vec::new(), false)).await?;
     if app.is_public {
@@ -77,88 +80,84 @@ pub async fn introspect(
     {
         return Err(INVALID_CLIENT);
     }
-    let claims_shown = claims_for(store, (token_service, rights), (request, &app), token).await?;
-    Introspection::new(store, token_service, (request, &app), claims_shown).await
+    let (context, standing) =
+        rights.load_introspected(store, token_service, (token, app.id), request.now).await?;
+    respond(store, token_service, (request, &app), (context, standing)).await
 }
 
-/// The claims of a token that a client app gets.
-async fn claims_for(
+/// Introspects a token for a client app whose secret was verified before: the rights are read with the epoch, which proves that
+/// the cached client app is still current. `None`: it is not, or an error has to be reported by the current one.
+async fn introspect_by_cached_client(
     store: &Store,
-    (token_service, rights): (&TokenService, &Rights),
+    token_service: &TokenService,
+    rights: &Rights,
+    request: &EndpointRequest,
+) -> Result<Option<Introspection>, OAuthError> {
+    let Some((app, epoch)) = cached_client(token_service, request)? else { return Ok(None) };
+    let is_served = !app.is_public && check_use(&app.unserved, Use::Introspection).is_ok();
+    let Some(token) = request.one("token").filter(|_| is_served) else { return Ok(None) };
+    let recalled = rights.recall(Some(token), None).filter(|context| context.epoch == epoch);
+    let (context, standing) = match recalled {
+        Some(context) => match recalled_standing(store, &context, &app).await {
+            Ok(standing) => (context, standing),
+            Err(Error::Stale) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        },
+        None => rights.load_introspected(store, token_service, (token, app.id), request.now).await?,
+    };
+    if context.epoch != epoch {
+        return Ok(None);
+    }
+    Ok(Some(respond(store, token_service, (request, &app), (context, standing)).await?))
+}
+
+/// The standing of a client app towards a cached token, read at the epoch of both.
+async fn recalled_standing(
+    store: &Store,
+    context: &SecurityContext,
+    app: &ClientApp,
+) -> Result<Standing, Error> {
+    match &context.claims {
+        Some(claims) if claims.client_id != app.id => {
+            standing(store, (app.id, claims.aud.clone()), context.epoch).await
+        }
+        _ if store.epoch().await? == context.epoch => Ok(Standing::default()),
+        _ => Err(Error::Stale),
+    }
+}
+
+/// The response to a client app: the claims of an active token that the client app may know.
+async fn respond(
+    store: &Store,
+    token_service: &TokenService,
     (request, app): (&EndpointRequest, &ClientApp),
-    token: &str,
-) -> Result<Json, OAuthError> {
-    let inactive = json!({ "active": false });
-    let context = rights.load(store, token_service, Some(token), None, request.now).await?;
+    (context, standing): (SecurityContext, Standing),
+) -> Result<Introspection, OAuthError> {
     let is_valid = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let claims = context.claims.filter(is_valid);
     let caller = context.caller.filter(|caller| caller.enabled);
-    let (Some(claims), Some(caller)) = (claims, caller) else { return Ok(inactive) };
-    let (requester, holder) = (app.id, caller.subscription);
-    let may_know = claims.client_id == requester || {
-        let audience = claims.aud.clone();
-        let is_neighbour = app.subscription == holder;
-        store
-            .run("MayIntrospect", Mode::Quick, None, move |tx| {
-                Ok::<_, Error>(
-                    (is_neighbour && owns_one(tx, requester, &audience)?) || administers_all(tx, requester)?,
-                )
-            })
-            .await?
+    let known = claims.zip(caller).filter(|(claims, caller)| {
+        claims.client_id == app.id
+            || standing.is_system_admin
+            || (standing.owns_resource && caller.subscription == app.subscription)
+    });
+    let body = match known {
+        Some((claims, caller)) => active(&claims, &caller)?,
+        None => json!({ "active": false }),
     };
-    if !may_know {
-        return Ok(inactive);
-    }
-    let mut body = serde_json::to_value(claims.as_ref())
+    Introspection::new(store, token_service, (request, app), body).await
+}
+
+/// The claims of an active token, with the login name of its person (RFC 7662, section 2.2).
+fn active(claims: &Claims, caller: &Caller) -> Result<Json, OAuthError> {
+    let mut body = serde_json::to_value(claims)
         .map_err(|_| OAuthError::new(500, "server_error", "The token cannot be shown."))?;
-    let person = claims.gid.map(|_| claims.sub);
-    let username = match person {
-        Some(person) => {
-            store.run("ReadUsername", Mode::Quick, None, move |tx| username_of(tx, person)).await?
-        }
-        None => None,
-    };
     if let Some(members) = body.as_object_mut() {
-        members.extend(username.map(|name| ("username".to_owned(), json!(name))));
+        members.extend(caller.login_name.iter().map(|name| ("username".to_owned(), json!(name))));
         members.insert("active".into(), json!(true));
         members.insert("token_type".into(), json!(claims.token_type()));
     }
     Ok(body)
-}
-
-/// The login name of a person (RFC 7662, section 2.2), by the oldest of the identities in user stores.
-fn username_of(tx: &mut Tx<'_>, person: Uuid) -> Result<Option<String>, Error> {
-    let text = "SELECT o.rid, i.subject FROM application_user u \
-        JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity \
-        JOIN idp_instance o ON o.id = i.idp_instance_id \
-        WHERE u.id = ?1 AND i.lifecycle_status = 'Active' ORDER BY i.rid LIMIT 1";
-    let identity = tx.one(text, &[person.into()], |row| Ok((row.int(0)?, row.text(1)?.to_owned())))?;
-    let Some((store, Ok(user))) = identity.map(|(store, subject)| (store, Uuid::try_parse(&subject))) else {
-        return Ok(None);
-    };
-    let text = "SELECT login_name FROM user_account WHERE store = ?1 AND id = ?2";
-    tx.one(text, &[store.into(), user.into()], |row| Ok(row.text(0)?.to_owned()))
-}
-
-fn owns_one(tx: &mut Tx<'_>, client: Uuid, audience: &[String]) -> Result<bool, Error> {
-    let names: Vec<String> = (2..2 + audience.len()).map(|number| format!("?{number}")).collect();
-    if names.is_empty() {
-        return Ok(false);
-    }
-    let text = format!(
-        "SELECT 1 FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
-         JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id \
-         WHERE r.client_app_id = ?1 AND r.key IN ({}) LIMIT 1",
-        names.join(", ")
-    );
-    let mut parameters = vec![Value::Id(client)];
-    parameters.extend(audience.iter().map(|name| Value::Text(name.clone())));
-    Ok(tx.one(&text, &parameters, |_| Ok(()))?.is_some())
-}
-
-fn administers_all(tx: &mut Tx<'_>, client: Uuid) -> Result<bool, Error> {
-    let text = "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin'";
-    Ok(tx.one(text, &[Value::Id(client)], |_| Ok(()))?.is_some())
 }
 
 /// Revokes a token that was issued to the client, by whichever issuer, and the tokens exchanged for it. This
@@ -187,7 +186,7 @@ pub async fn revoke(
     if claims.client_id != app.id {
         return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
     }
-    let reference = match token_service.open(store, token, request.now).await? {
+    let reference = match token_service.open(store, token, (true, request.now)).await? {
         Some(OpenedToken::Reference(digest)) => Some(digest),
         _ => None,
     };

@@ -124,6 +124,7 @@ mod tests {
             enabled: true,
             needs_nonce: false,
             subscription: id(2),
+            login_name: None,
             roles: vec![role],
         };
         decide(permit, &caller, Some(&store_context))

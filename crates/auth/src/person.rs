@@ -11,34 +11,22 @@ use crate::{Caller, Claims, client::serves};
 /// The most groups whose roles are read.
 const MAX_GROUPS: usize = 10_000;
 
-/// The SQL condition that an instance is one of the client app's `a` and of the tenant's `t`.
+/// The SQL condition that an instance is active, and one of the client app's `a` and of the tenant's `t`.
 fn has_instance(instance: &str) -> String {
     format!(
         "EXISTS (SELECT 1 FROM idp_instance i JOIN idp_instance_client_app m ON m.idp_instance_rid = i.rid \
-         JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid WHERE i.id = {instance} \
+         JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid WHERE i.id = {instance} AND i.is_active \
          AND m.client_app_rid = a.rid AND n.tenant_rid = t.rid)"
     )
 }
 
-/// The sign-in behind a grant or session, and the person's identities and roles.
-struct SignIn {
-    enabled: bool,
-    needs_nonce: bool,
-    holder_subscription: Uuid,
-    /// The instance by which the person signed in.
-    instance: Uuid,
-    /// Instances, each with the person's subject there.
-    identities: Vec<(Uuid, Uuid)>,
-    roles: Vec<HeldRole>,
-}
+/// A statement with its parameters.
+pub type Statement = (String, Vec<Value>);
 
-/// The caller of a person's token; `None`: its grant has ended, or the person may not sign in now.
-///
-/// Restrictions of the client app to some people are not checked here: they apply when a token is issued.
-pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Option<Caller>, Error> {
-    let Some(grant) = claims.gid else { return Ok(None) };
+/// The statement for the grant of a person's token; `None`: the token has none.
+pub fn grant_statement(claims: &Claims) -> Option<Statement> {
     // an exchanged token is another client app's than the grant: both have to be enabled
-    let about = format!(
+    let text = format!(
         "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {} AND {}, \
          c.require_dpop_nonce, h.subscription_id, g.idp_instance_id \
          FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
@@ -48,8 +36,142 @@ pub fn look_up(tx: &mut Tx<'_>, claims: &Claims, now: Timestamp) -> Result<Optio
         serves("a", Some("g.tenant_id")),
         has_instance("g.idp_instance_id")
     );
-    let key = [Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)];
-    caller_of(tx, (&about, &key), (claims.sub, claims.client_id), claims.has_rights(), now)
+    Some((text, vec![Value::Id(claims.gid?), Value::Id(claims.sub), Value::Id(claims.client_id)]))
+}
+
+/// The statement for a session at the console.
+fn session_statement((person, session): (Uuid, Uuid), console: Uuid) -> Statement {
+    let text = format!(
+        "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {} AND {}, \
+         FALSE, a.subscription_id, s.idp_instance_id \
+         FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
+         JOIN subscription y ON y.id = t.subscription_id \
+         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
+        serves("a", Some("s.tenant_id")),
+        has_instance("s.idp_instance_id")
+    );
+    (text, vec![Value::Id(session), Value::Id(person), Value::Id(console)])
+}
+
+/// The statements for a person's sign-in, identities and, with rights, roles. They do not depend on each other:
+/// [`PersonRows::read`] takes their rows.
+pub fn person_statements(sign_in: Statement, person: Uuid, has_rights: bool) -> Vec<Statement> {
+    let identities = "SELECT i.idp_instance_id, i.subject, i.is_user_store_identity, u.is_active, \
+        COALESCE(u.user_name, u.email_address, i.subject) FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
+        WHERE u.id = ?1 AND u.hidden_on IS NULL ORDER BY i.rid";
+    let mut statements = vec![sign_in, (identities.to_owned(), vec![Value::Id(person)])];
+    if has_rights {
+        let roles = format!(
+            "SELECT {ROLE} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser'"
+        );
+        statements.push((roles, vec![Value::Id(person)]));
+    }
+    statements
+}
+
+/// The sign-in behind a grant or session.
+struct SignIn {
+    enabled: bool,
+    needs_nonce: bool,
+    holder_subscription: Uuid,
+    /// The instance by which the person signed in.
+    instance: Uuid,
+}
+
+/// An active identity of a person.
+enum Identity {
+    /// A user of a user store.
+    User(Uuid),
+    /// A subject at an external identity provider: whether the platform user is active, and the login name.
+    External(bool, String),
+}
+
+/// The rows of a person: sign-in, identities and roles.
+#[derive(Default)]
+pub struct PersonRows {
+    sign_in: Option<SignIn>,
+    /// By the instance, the oldest first.
+    identities: Vec<(Uuid, Identity)>,
+    roles: Vec<HeldRole>,
+}
+
+impl PersonRows {
+    /// Takes a row of the statement at this index of [`person_statements`].
+    pub fn read(&mut self, index: usize, row: &Row<'_>) -> Result<(), Error> {
+        match index {
+            0 => {
+                self.sign_in = Some(SignIn {
+                    enabled: row.bool(0)?,
+                    needs_nonce: !row.is_null(1)? && row.bool(1)?,
+                    holder_subscription: row.id(2)?,
+                    instance: row.id(3)?,
+                });
+            }
+            1 if row.bool(2)? => {
+                // the subject of a user of a store is the user's id
+                if let Ok(user) = Uuid::try_parse(row.text(1)?) {
+                    self.identities.push((row.id(0)?, Identity::User(user)));
+                }
+            }
+            1 => {
+                let identity = Identity::External(row.bool(3)?, row.text(4)?.to_owned());
+                self.identities.push((row.id(0)?, identity));
+            }
+            _ => self.roles.push(read_role(row)?),
+        }
+        Ok(())
+    }
+
+    /// The person as a caller; `None`: there is no such sign-in, or the person may not sign in now. Somebody of an external
+    /// identity provider has no rights, and is no caller where rights count.
+    ///
+    /// Restrictions of the client app to some people are not checked here: they apply when a token is issued.
+    pub fn caller(
+        self,
+        tx: &mut Tx<'_>,
+        (person, holder): (Uuid, Uuid),
+        has_rights: bool,
+        now: Timestamp,
+    ) -> Result<Option<Caller>, Error> {
+        let Some(sign_in) = self.sign_in else { return Ok(None) };
+        let own = self.identities.iter().find(|(instance, _)| *instance == sign_in.instance);
+        let mut roles = self.roles;
+        let login_name = match own {
+            None => return Ok(None),
+            Some((_, Identity::External(is_active, login_name))) => {
+                if !is_active || has_rights {
+                    return Ok(None);
+                }
+                login_name.clone()
+            }
+            Some((instance, Identity::User(user))) => {
+                let users = self.identities.iter().filter_map(|(instance, identity)| match identity {
+                    Identity::User(user) if has_rights => Some((*instance, *user)),
+                    _ => None,
+                });
+                let users: Vec<(Uuid, Uuid)> = users.collect();
+                let Some(StoreUser { login_name, groups }) = read_user(tx, (*instance, *user), &users, now)?
+                else {
+                    return Ok(None);
+                };
+                for ((instance, _), groups) in users.iter().zip(&groups) {
+                    read_roles_of_groups(tx, *instance, groups, &mut roles)?;
+                }
+                login_name
+            }
+        };
+        Ok(Some(Caller {
+            id: person,
+            holder,
+            is_person: true,
+            enabled: sign_in.enabled,
+            needs_nonce: sign_in.needs_nonce,
+            subscription: sign_in.holder_subscription,
+            login_name: Some(login_name),
+            roles,
+        }))
+    }
 }
 
 /// The caller of a console session; `None`: the person may not sign in now, or nobody may sign in to the console there.
@@ -59,94 +181,17 @@ pub fn in_session(
     console: Uuid,
     now: Timestamp,
 ) -> Result<Option<Caller>, Error> {
-    let about = format!(
-        "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {} AND {}, \
-         FALSE, a.subscription_id, s.idp_instance_id \
-         FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
-         JOIN subscription y ON y.id = t.subscription_id \
-         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
-        serves("a", Some("s.tenant_id")),
-        has_instance("s.idp_instance_id")
-    );
-    let key = [Value::Id(session), Value::Id(person), Value::Id(console)];
-    caller_of(tx, (&about, &key), (person, console), true, now)
-}
-
-/// The caller, by the statement for the person's sign-in.
-fn caller_of(
-    tx: &mut Tx<'_>,
-    about: (&str, &[Value]),
-    (person, holder): (Uuid, Uuid),
-    has_rights: bool,
-    now: Timestamp,
-) -> Result<Option<Caller>, Error> {
-    let Some(mut sign_in) = read_sign_in(tx, about, person, has_rights)? else { return Ok(None) };
-    let own = sign_in.identities.iter().find(|(instance, _)| *instance == sign_in.instance);
-    let Some((instance, subject)) = own.copied() else { return Ok(None) };
-    if !may_sign_in(tx, (instance, subject), now)? {
-        return Ok(None);
-    }
-    if has_rights {
-        for (instance, subject) in &sign_in.identities {
-            let groups = groups_of(tx, *instance, *subject)?;
-            read_roles_of_groups(tx, *instance, &groups, &mut sign_in.roles)?;
-        }
-    }
-    Ok(Some(Caller {
-        id: person,
-        holder,
-        is_person: true,
-        enabled: sign_in.enabled,
-        needs_nonce: sign_in.needs_nonce,
-        subscription: sign_in.holder_subscription,
-        roles: sign_in.roles,
-    }))
+    let statements = person_statements(session_statement((person, session), console), person, true);
+    let statements: Vec<(&str, &[Value])> =
+        statements.iter().map(|(text, parameters)| (text.as_str(), parameters.as_slice())).collect();
+    let mut rows = PersonRows::default();
+    tx.query_all(&statements, &mut |index, row| rows.read(index, row))?;
+    rows.caller(tx, (person, console), true, now)
 }
 
 /// The columns of a role assignment.
 const ROLE: &str = "r.role_type, r.apply_to_customer_id, r.apply_to_subscription_id, r.apply_to_tenant_id, \
     r.apply_to_idp_instance_id";
-
-fn read_sign_in(
-    tx: &mut Tx<'_>,
-    (about, key): (&str, &[Value]),
-    person: Uuid,
-    has_rights: bool,
-) -> Result<Option<SignIn>, Error> {
-    let identities = "SELECT i.idp_instance_id, i.subject FROM application_user u \
-        JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
-        WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.is_user_store_identity ORDER BY i.rid";
-    let roles = format!(
-        "SELECT {ROLE} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser'"
-    );
-    let person = [Value::Id(person)];
-    let statements = [(about, key), (identities, &person[..]), (roles.as_str(), &person[..])];
-    let statements = if has_rights { &statements[..] } else { &statements[..2] };
-    let (mut sign_in, mut identities_found, mut roles_held) = (None, Vec::new(), Vec::new());
-    tx.query_all(statements, &mut |index, row| {
-        match index {
-            0 => {
-                sign_in = Some(SignIn {
-                    enabled: row.bool(0)?,
-                    needs_nonce: !row.is_null(1)? && row.bool(1)?,
-                    holder_subscription: row.id(2)?,
-                    instance: row.id(3)?,
-                    identities: Vec::new(),
-                    roles: Vec::new(),
-                });
-            }
-            1 => identities_found.extend(
-                Uuid::try_parse(row.text(1)?)
-                    .ok()
-                    .map(|subject| Ok::<_, Error>((row.id(0)?, subject)))
-                    .transpose()?,
-            ),
-            _ => roles_held.push(read_role(row)?),
-        }
-        Ok(())
-    })?;
-    Ok(sign_in.map(|sign_in| SignIn { identities: identities_found, roles: roles_held, ..sign_in }))
-}
 
 fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
     let unknown = || Error::Internal("a person has a role of no known type, or given at nothing".into());
@@ -163,33 +208,55 @@ fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
     Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
 }
 
+/// A user of a store who may sign in now, by login name: the columns of `user_account s`.
+const USER: &str = "SELECT s.login_name FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
+    WHERE o.id = ?1 AND o.is_active AND s.quarantined_on IS NULL AND s.is_user_active \
+    AND NOT (s.is_user_lock_enabled AND s.is_user_locked) AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) \
+    AND (s.user_valid_to IS NULL OR s.user_valid_to > ?3)";
+
 /// Whether a user of a store may sign in now.
 pub fn may_sign_in(
     tx: &mut Tx<'_>,
     (instance, subject): (Uuid, Uuid),
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let text = "SELECT 1 FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
-        WHERE o.id = ?1 AND o.is_active AND s.quarantined_on IS NULL AND s.is_user_active \
-        AND NOT (s.is_user_lock_enabled AND s.is_user_locked) AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) \
-        AND (s.user_valid_to IS NULL OR s.user_valid_to > ?3)";
-    Ok(tx.one(text, &[instance.into(), subject.into(), now.0.into()], |_| Ok(()))?.is_some())
+    Ok(read_user(tx, (instance, subject), &[], now)?.is_some())
 }
 
-/// The groups of a store that one of its users is in, at any depth.
-fn groups_of(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Vec<Uuid>, Error> {
-    let text = format!(
+/// A user of a store who may sign in now.
+struct StoreUser {
+    login_name: String,
+    /// The groups of each of some users, at any depth.
+    groups: Vec<Vec<Uuid>>,
+}
+
+/// The login name of a user of a store, and the groups that each of some users is in, at any depth. `None`: the first may not
+/// sign in now.
+fn read_user(
+    tx: &mut Tx<'_>,
+    (instance, user): (Uuid, Uuid),
+    users: &[(Uuid, Uuid)],
+    now: Timestamp,
+) -> Result<Option<StoreUser>, Error> {
+    let groups_text = format!(
         "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM idp_instance o \
          JOIN user_account s ON s.store = o.rid AND s.id = ?2 JOIN group_member m ON m.user_rid = s.rid \
          WHERE o.id = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
          SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
     );
-    let mut groups = Vec::new();
-    tx.query(&text, &[instance.into(), user.into()], |row| {
-        groups.push(row.id(0)?);
+    let key = [Value::Id(instance), Value::Id(user), Value::Int(now.0)];
+    let keys: Vec<[Value; 2]> = users.iter().map(|(at, user)| [Value::Id(*at), Value::Id(*user)]).collect();
+    let mut statements: Vec<(&str, &[Value])> = vec![(USER, &key)];
+    statements.extend(keys.iter().map(|key| (groups_text.as_str(), &key[..])));
+    let (mut login_name, mut groups) = (None, vec![Vec::new(); users.len()]);
+    tx.query_all(&statements, &mut |index, row| {
+        match index.checked_sub(1).and_then(|index| groups.get_mut(index)) {
+            None => login_name = Some(row.text(0)?.to_owned()),
+            Some(groups) => groups.push(row.id(0)?),
+        }
         Ok(())
     })?;
-    Ok(groups)
+    Ok(login_name.map(|login_name| StoreUser { login_name, groups }))
 }
 
 fn read_roles_of_groups(

@@ -1,18 +1,14 @@
 //! The rights of callers: looked up in the database, cached until the security epoch advances.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use chancery_record::{Timestamp, Value, fold, parse_id};
-use chancery_resource::settings::{Options, UserStoreOption};
-use chancery_resource::{HeldRole, Lineage, RoleType, ScopeKind, Sql, StoreScope};
-use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
+use chancery_record::{Timestamp, fold};
+use chancery_resource::{HeldRole, StoreScope};
+use chancery_store::{Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::{Claims, TokenService, client::serves, person, token_service::OpenedToken};
+use crate::{Claims, RightsLookup, TokenService, rights_lookup::Standing, token_service::OpenedToken};
 
 /// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
 const CACHED: usize = 10_000;
@@ -34,6 +30,8 @@ pub struct Caller {
     pub needs_nonce: bool,
     /// The holder's subscription.
     pub subscription: Uuid,
+    /// The login name of a person.
+    pub login_name: Option<String>,
     /// The roles of the client app or person whose rights these are.
     pub roles: Vec<HeldRole>,
 }
@@ -79,7 +77,8 @@ impl Default for EpochCache {
 #[derive(Clone)]
 struct CachedToken {
     claims: Arc<Claims>,
-    caller: Arc<Caller>,
+    /// `None`: the token of a person, which is looked up each time, since ending a grant advances no epoch.
+    caller: Option<Arc<Caller>>,
 }
 
 /// The security context of a request: the token, its caller, the store that the path names, and the epoch.
@@ -107,8 +106,17 @@ impl Rights {
             Some(name) => Some(cache.stores.get(&fold(name))?),
             None => None,
         };
-        let (claims, caller) = cached.map(|cached| (cached.claims, cached.caller)).unzip();
+        let (claims, caller) = match cached {
+            Some(cached) => (Some(cached.claims), Some(cached.caller?)),
+            None => (None, None),
+        };
         Some(SecurityContext { epoch: cache.epoch, claims, caller, store })
+    }
+
+    /// The claims of a cached token, whose signature was verified at this epoch.
+    fn verified_claims(&self, token: &str) -> Option<OpenedToken> {
+        let cache = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Some(OpenedToken::Signed(cache.tokens.get(token)?.claims, Some(cache.epoch)))
     }
 
     /// Clears the cache, if it is of this epoch, which is over.
@@ -128,15 +136,45 @@ impl Rights {
         name: Option<&str>,
         now: Timestamp,
     ) -> Result<SecurityContext, Error> {
-        for _ in 0..STALE {
-            let lookup = RightsLookup::new(store, token_service, token, name, now).await?;
-            let context = store.run("LoadRights", Mode::Quick, None, move |tx| lookup.look_up(tx)).await;
-            match context {
+        Ok(self.load_for(store, token_service, (token, name), None, now).await?.0)
+    }
+
+    /// The same, of a token that a client app introspects, and whether that client app owns a resource that the token is for,
+    /// or administers everything.
+    pub async fn load_introspected(
+        &self,
+        store: &Store,
+        token_service: &TokenService,
+        (token, client): (&str, Uuid),
+        now: Timestamp,
+    ) -> Result<(SecurityContext, Standing), Error> {
+        self.load_for(store, token_service, (Some(token), None), Some(client), now).await
+    }
+
+    async fn load_for(
+        &self,
+        store: &Store,
+        token_service: &TokenService,
+        (token, name): (Option<&str>, Option<&str>),
+        introspecting: Option<Uuid>,
+        now: Timestamp,
+    ) -> Result<(SecurityContext, Standing), Error> {
+        for attempt in 0..STALE {
+            let verified = token.filter(|_| attempt == 0).and_then(|token| self.verified_claims(token));
+            let opened = match (token, verified) {
+                (_, Some(verified)) => Some(verified),
+                // the epoch of cached certificates is checked with the rights
+                (Some(token), None) => token_service.open(store, token, (attempt > 0, now)).await?,
+                (None, None) => None,
+            };
+            let lookup = RightsLookup { token: opened, name: name.map(str::to_owned), now };
+            let looking = move |tx: &mut Tx<'_>| lookup.look_up_for(tx, introspecting);
+            match store.run("LoadRights", Mode::Quick, None, looking).await {
                 Err(Error::Stale) => {}
                 Err(error) => return Err(error),
-                Ok(context) => {
+                Ok((context, standing)) => {
                     self.remember(&context, token, name);
-                    return Ok(context);
+                    return Ok((context, standing));
                 }
             }
         }
@@ -154,19 +192,24 @@ impl Rights {
         if cache.epoch != context.epoch {
             return;
         }
-        // an invalid token or an unknown name is not cached: their number is unlimited. Nor is a person's token: ending a
-        // grant advances no epoch
+        // an invalid token or an unknown name is not cached: their number is unlimited. Nor is a person's reference token:
+        // whether it is stored is looked up each time
         if let (Some(token), Some(claims), Some(caller)) = (token, &context.claims, &context.caller)
-            && !caller.is_person
+            && (!caller.is_person || is_signed(token))
         {
-            let cached = CachedToken { claims: Arc::clone(claims), caller: Arc::clone(caller) };
-            cache.tokens.insert(token.to_owned(), cached);
+            let caller = (!caller.is_person).then(|| Arc::clone(caller));
+            cache.tokens.insert(token.to_owned(), CachedToken { claims: Arc::clone(claims), caller });
         }
         if let (Some(name), Some(store)) = (name, &context.store) {
             // one entry for the store, in whichever case its name is written
             cache.stores.insert(fold(name), Arc::clone(store));
         }
     }
+}
+
+/// Whether a token is a JWT; else it is a reference.
+fn is_signed(token: &str) -> bool {
+    token.contains('.')
 }
 
 impl EpochCache {
@@ -176,255 +219,6 @@ impl EpochCache {
         self.tokens.clear();
         self.stores.clear();
     }
-}
-
-/// An opened token and the name of a store, by which rights are looked up.
-pub struct RightsLookup {
-    token: Option<OpenedToken>,
-    name: Option<String>,
-    now: Timestamp,
-}
-
-impl RightsLookup {
-    /// Opens a token, if there is one. An invalid one has no caller.
-    pub async fn new(
-        store: &Store,
-        token_service: &TokenService,
-        token: Option<&str>,
-        name: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Self, Error> {
-        let token = match token {
-            Some(token) => token_service.open(store, token, now).await?,
-            None => None,
-        };
-        Ok(Self { token, name: name.map(str::to_owned), now })
-    }
-
-    /// Looks up the rights in one exchange with the database, or in two for a reference token, whose claims
-    /// must be found first.
-    ///
-    /// # Errors
-    /// [`Error::Stale`]: the signature was verified with a key of another epoch. Errors of the store.
-    pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<SecurityContext, Error> {
-        let signed = match &self.token {
-            Some(OpenedToken::Signed(claims, _)) => Some((**claims).clone()),
-            _ => None,
-        };
-        let mut result = LookupResult::default();
-        self.look_up_independent(tx, signed.as_ref(), &mut result)?;
-        if matches!(self.token, Some(OpenedToken::Signed(_, Some(since))) if since != result.epoch) {
-            return Err(Error::Stale);
-        }
-        if let (None, Some(claims)) = (&signed, result.claims.take()) {
-            look_up_claims(tx, &claims, &mut result)?;
-            result.claims = Some(claims);
-        }
-        let claims = signed.or(result.claims).filter(|_| !result.is_revoked).map(Arc::new);
-        if let Some(claims) = claims.as_ref().filter(|claims| claims.gid.is_some()) {
-            result.caller = person::look_up(tx, claims, self.now)?;
-        }
-        let caller = result.caller.filter(|_| claims.is_some()).map(Arc::new);
-        let store = result.store.map(|mut store| {
-            store.scope.options = Arc::new(Options::<UserStoreOption>::new(result.options));
-            Arc::new(store)
-        });
-        Ok(SecurityContext { epoch: result.epoch, claims, caller, store })
-    }
-
-    /// Runs the statements that do not depend on each other.
-    fn look_up_independent(
-        &self,
-        tx: &mut Tx<'_>,
-        signed: Option<&Claims>,
-        result: &mut LookupResult,
-    ) -> Result<(), Error> {
-        // the epoch is read first, so that what follows is no older
-        let mut queries = Queries::default();
-        queries.push(EPOCH.to_owned(), Vec::new(), |result, row| {
-            result.epoch = row.int(0)?;
-            Ok(())
-        });
-        if let Some(OpenedToken::Reference(digest)) = &self.token {
-            let text = "SELECT claims FROM reference_token WHERE digest = ?1".to_owned();
-            queries.push(text, vec![Value::Bytes(digest.clone())], |result, row| {
-                let broken = |_| Error::Internal("a kept token cannot be read".into());
-                result.claims = Some(serde_json::from_str(row.text(0)?).map_err(broken)?);
-                Ok(())
-            });
-        }
-        if let Some(claims) = signed {
-            query_token(&mut queries, claims);
-        }
-        if let Some(name) = &self.name {
-            query_store(&mut queries, name);
-        }
-        queries.run(tx, result)
-    }
-}
-
-/// The result of the statements.
-#[derive(Default)]
-struct LookupResult {
-    epoch: i64,
-    claims: Option<Claims>,
-    is_revoked: bool,
-    caller: Option<Caller>,
-    store: Option<StoreContext>,
-    options: HashMap<String, String>,
-}
-
-/// Handles a row of a statement.
-type RowHandler<'a> = Box<dyn Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a>;
-
-/// Statements for one round trip, each with its row handler.
-#[derive(Default)]
-struct Queries<'a>(Vec<(String, Vec<Value>, RowHandler<'a>)>);
-
-impl<'a> Queries<'a> {
-    fn push(
-        &mut self,
-        text: String,
-        parameters: Vec<Value>,
-        on_row: impl Fn(&mut LookupResult, &Row<'_>) -> Result<(), Error> + 'a,
-    ) {
-        self.0.push((text, parameters, Box::new(on_row)));
-    }
-
-    fn run(&self, tx: &mut Tx<'_>, result: &mut LookupResult) -> Result<(), Error> {
-        let statements: Vec<_> =
-            self.0.iter().map(|(text, parameters, _)| (text.as_str(), parameters.as_slice())).collect();
-        tx.query_all(&statements, &mut |index, row| match self.0.get(index) {
-            Some((.., on_row)) => on_row(result, row),
-            None => Ok(()),
-        })
-    }
-}
-
-/// Looks up the rights of a reference token by its stored claims.
-fn look_up_claims(tx: &mut Tx<'_>, claims: &Claims, result: &mut LookupResult) -> Result<(), Error> {
-    let mut queries = Queries::default();
-    query_token(&mut queries, claims);
-    queries.run(tx, result)
-}
-
-/// Adds the statements that find whether a token was revoked, and its caller.
-fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
-    let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
-    sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
-    queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |result, _| {
-        result.is_revoked = true;
-        Ok(())
-    });
-    // a person may have the id of a client app: the person's token must not carry its rights
-    if claims.gid.is_none() {
-        query_caller(queries, claims);
-    }
-}
-
-/// Adds the statement that finds a token's caller, enabled while both the client app that the token was
-/// issued to and the one whose rights it carries may use tokens.
-fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
-    let client = claims.sub;
-    let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
-    parameters.extend(claims.tid.map(Value::Id));
-    let tenant = claims.tid.map(|_| "?3");
-    let text = format!(
-        "SELECT a.enabled, a.allow_client_credential_login, a.subscription_id, s.customer_id, \
-         r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, \
-         g.enabled, c.require_dpop_nonce, g.subscription_id, {} AND {} \
-         FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
-         JOIN client_app g ON g.id = ?2 \
-         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
-         LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1",
-        serves("a", tenant),
-        serves("g", tenant)
-    );
-    queries.push(text, parameters, move |result, row| {
-        let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
-        let needs_nonce = !row.is_null(8)? && row.bool(8)?;
-        let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
-        let caller = result.caller.get_or_insert_with(|| Caller {
-            id: client,
-            holder: claims.client_id,
-            is_person: false,
-            enabled,
-            needs_nonce,
-            subscription: holder,
-            roles: Vec::new(),
-        });
-        if row.is_null(4)? {
-            return Ok(());
-        }
-        let name = row.text(4)?;
-        let unknown =
-            |what: &str| Error::Internal(format!("a client app has a role {name:?}, which is {what}"));
-        let role = RoleType::of(name).ok_or_else(|| unknown("none"))?;
-        let (tenant, instance) = (row.optional_id(5)?, row.optional_id(6)?);
-        let scope = role.scope(|kind| match kind {
-            ScopeKind::Customer => Some(customer),
-            ScopeKind::Subscription => Some(subscription),
-            ScopeKind::Tenant => tenant,
-            ScopeKind::IdpInstance | ScopeKind::UserStore => instance,
-            ScopeKind::System | ScopeKind::Nothing => None,
-        });
-        let scope = scope.ok_or_else(|| unknown("given at nothing"))?;
-        caller.roles.push(HeldRole { role, scope });
-        Ok(())
-    });
-}
-
-/// A user store by its id or its name, with its options. The value of a secret option stays encrypted.
-pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<StoreContext>, Error> {
-    // only persons' tokens need the time
-    let lookup = RightsLookup { token: None, name: Some(name.to_owned()), now: Timestamp(0) };
-    Ok(lookup.look_up(tx)?.store.map(Arc::unwrap_or_clone))
-}
-
-/// Adds the statements that find a user store by its id or its name, and its options.
-fn query_store(queries: &mut Queries<'_>, name: &str) {
-    let (condition, key) = match parse_id(name) {
-        Some(id) => ("i.id = ?1 AND i.store_name_key IS NOT NULL", Value::Id(id)),
-        None => ("i.store_name_key = ?1", Value::Text(fold(name))),
-    };
-    let text = format!(
-        "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active, \
-         (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds'), \
-         (SELECT t.id FROM tenant_idp_instance l JOIN tenant t ON t.rid = l.tenant_rid WHERE l.idp_instance_rid = i.rid \
-         AND NOT EXISTS (SELECT 1 FROM tenant_idp_instance o WHERE o.idp_instance_rid = i.rid \
-         AND o.tenant_rid <> l.tenant_rid)) FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
-    );
-    queries.push(text, vec![key.clone()], |result, row| {
-        let (id, subscription, customer) = (row.id(1)?, row.id(3)?, row.id(4)?);
-        let lineage = Lineage {
-            customer: Some(customer),
-            subscription: Some(subscription),
-            tenant: row.optional_id(7)?,
-            instance: Some(id),
-        };
-        result.store = Some(StoreContext {
-            scope: StoreScope {
-                number: row.int(0)?,
-                id,
-                lineage,
-                name: row.text(2)?.to_owned(),
-                options: Arc::new(Options::<UserStoreOption>::new(HashMap::new())),
-                metadata: if row.is_null(6)? { None } else { Some(row.int(6)?) },
-            },
-            subscription,
-            customer,
-            is_active: row.bool(5)?,
-        });
-        Ok(())
-    });
-    let text = format!(
-        "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
-         WHERE {condition}"
-    );
-    queries.push(text, vec![key], |result, row| {
-        result.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
-        Ok(())
-    });
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use chancery_scim::digest_of;
 use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
-use crate::rights::load_store_context;
+use crate::rights_lookup::load_store_context;
 
 /// The caller of a token, valid or not.
 #[derive(Clone, Debug)]

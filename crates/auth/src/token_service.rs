@@ -65,7 +65,7 @@ pub struct IdTokenHint {
 pub enum OpenedToken {
     /// A JWT whose signature is verified. If a certificate's key signed it: the epoch at which that key was
     /// valid.
-    Signed(Box<Claims>, Option<i64>),
+    Signed(Arc<Claims>, Option<i64>),
     /// The digest of a possible reference token.
     Reference(Vec<u8>),
 }
@@ -221,12 +221,13 @@ impl TokenService {
         self.master.digest("reference-token", token.as_bytes())
     }
 
-    /// Opens a token as far as possible without the database. `None`: this installation did not issue it.
+    /// Opens a token as far as possible without the database. `None`: this installation did not issue it. Unless the
+    /// certificates have to be current, cached ones are tried first: whoever uses the token compares their epoch.
     pub(crate) async fn open(
         &self,
         store: &Store,
         token: &str,
-        now: Timestamp,
+        (is_current, now): (bool, Timestamp),
     ) -> Result<Option<OpenedToken>, Error> {
         let Some(unverified) = UnverifiedToken::read(token) else {
             let is_reference = token.len() == REFERENCE_LENGTH && !token.contains('.');
@@ -240,14 +241,21 @@ impl TokenService {
             let claims = unverified.verified(key, Algorithm::Es256);
             return Ok(claims.filter(is_valid).map(|claims| OpenedToken::Signed(claims.into(), None)));
         }
-        let certificates = self.certificates(store).await?;
-        let mut named = certificates.named(kid, now);
-        let claims = named.find_map(|one| {
-            let claims: Claims = unverified.verified(&one.public, one.algorithm)?;
-            one.may_sign_at(claims.issuing_tenant()).then_some(claims)
-        });
-        let claims = claims.filter(is_valid);
-        Ok(claims.map(|claims| OpenedToken::Signed(claims.into(), Some(certificates.epoch))))
+        let open_by = |certificates: &Certificates| {
+            let claims = certificates.named(kid, now).find_map(|one| {
+                let claims: Claims = unverified.verified(&one.public, one.algorithm)?;
+                one.may_sign_at(claims.issuing_tenant()).then_some(claims)
+            });
+            let claims = claims.filter(is_valid)?;
+            Some(OpenedToken::Signed(claims.into(), Some(certificates.epoch)))
+        };
+        if !is_current {
+            let cached = Arc::clone(&self.certificates.read().unwrap_or_else(PoisonError::into_inner));
+            if let Some(opened) = open_by(&cached) {
+                return Ok(Some(opened));
+            }
+        }
+        Ok(open_by(self.certificates(store).await?.as_ref()))
     }
 
     fn is_issued(&self, claims: &Claims) -> bool {

@@ -8,12 +8,13 @@ use std::sync::{
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 use futures_util::future::join_all;
-use serde_json::json;
+use http::Method;
+use serde_json::{Value, json};
 
 use super::{
     app, ask,
     assertion::{claims, key_set, present},
-    configure, secret,
+    configure, form, secret,
     signer::Signer,
 };
 use crate::{id, until};
@@ -99,6 +100,28 @@ on_both_engines! {
         let value = secret(&world, &referring).await;
         let request = || async { ask(&world, &referring, &value, &[]).await.expect(200) };
         assert_eq!(cost(&world, nothing, request).await, (5, 2), "the epoch, and the token");
+    }
+
+    async fn introspection_of_a_client_app_s_token_takes_one_round_trip(world: World) {
+        if world.engine == Engine::Sqlite {
+            return;
+        }
+        let own = app(&world, "own", json!({})).await;
+        let value = secret(&world, &own).await;
+        let token = ask(&world, &own, &value, &[]).await.is(200).json()["access_token"].as_str().unwrap().to_owned();
+        let introspect = async |app: &Value, secret: &str, token: &str| {
+            let body = form(&[("token", token), ("client_id", id(app)), ("client_secret", secret)]);
+            let headers = [("content-type", "application/x-www-form-urlencoded")];
+            world.anonymous.send(Method::POST, "/connect/introspect", &headers, body).await.is(200).json()["active"] == json!(true)
+        };
+        let request = || async { assert!(introspect(&own, &value, &token).await) };
+        assert_eq!(cost(&world, nothing, request).await, (1, 1), "the epoch: client app and token are cached");
+        let forget = || async { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
+        assert_eq!(cost(&world, forget, request).await, (3, 1), "the epoch, what revokes the token, its caller");
+        let other = app(&world, "other", json!({})).await;
+        let other_secret = secret(&world, &other).await;
+        let request = || async { assert!(!introspect(&other, &other_secret, &token).await) };
+        assert_eq!(cost(&world, nothing, request).await, (2, 1), "the epoch, and whether it is a SystemAdmin");
     }
 
     /// Concurrent reads of the epoch share one query, which begins after all of them.

@@ -1,0 +1,63 @@
+//! The round trips to PostgreSQL of requests about people who signed in.
+
+use chancery_testkit::{Engine, World, on_both_engines};
+use http::Method;
+
+use super::{CALLBACK, Home, form, parameter};
+use crate::id;
+
+/// How often a request is sent. Each connection prepares its statements once; the cheapest request counts.
+const TIMES: usize = 8;
+
+fn two_connections(_: &std::path::Path) -> Vec<String> {
+    ["--database-connections", "2"].map(str::to_owned).to_vec()
+}
+
+/// The statements and round trips of the cheapest of some requests, each after a preparation that is not counted.
+async fn cost<T>(world: &World, prepare: impl AsyncFn() -> T, request: impl AsyncFn(T)) -> (u64, u64) {
+    let mut cheapest = (u64::MAX, u64::MAX);
+    for _ in 0..TIMES {
+        let prepared = prepare().await;
+        let before = world.app.store.figures();
+        request(prepared).await;
+        let after = world.app.store.figures();
+        let cost = (after.statements - before.statements, after.round_trips - before.round_trips);
+        cheapest = (cheapest.0.min(cost.0), cheapest.1.min(cost.1));
+    }
+    cheapest
+}
+
+on_both_engines! {
+    [two_connections]
+
+    async fn requests_of_client_apps_take_few_round_trips(world: World) {
+        if world.engine == Engine::Sqlite {
+            return;
+        }
+        let home = Home::new(&world).await;
+        let (browser, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let token = tokens["access_token"].as_str().unwrap();
+        let fields = [("token", token), ("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
+        let body = form(fields.into_iter()).into_bytes();
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        let introspect = async |()| {
+            world.anonymous.send(Method::POST, "/connect/introspect", &headers, body.clone()).await.expect(200);
+        };
+        let introspection = cost(&world, async || (), introspect).await;
+        let person = world.anonymous.with_token(token);
+        let userinfo = cost(&world, async || (), async |()| person.get("/connect/userinfo").await.expect(200)).await;
+        let browser = tokio::sync::Mutex::new(browser);
+        let request = home.request(&[]);
+        let code = cost(&world, async || (), async |()| {
+            assert!(browser.lock().await.open(&request).await.left.unwrap().starts_with(CALLBACK));
+        }).await;
+        let new_code = async || parameter(&browser.lock().await.open(&request).await.left.unwrap(), "code").unwrap();
+        let redeem = cost(&world, new_code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
+        assert_eq!(
+            [("introspection", introspection), ("userinfo", userinfo), ("code", code), ("redeem", redeem)],
+            // the epoch, what revokes the token, the grant, the identities; then the user
+            [("introspection", (5, 2)), ("userinfo", (11, 7)), ("code", (10, 7)), ("redeem", (16, 10))],
+        );
+    }
+}

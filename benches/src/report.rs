@@ -242,7 +242,6 @@ fn sign_in_aims() -> Vec<Aim> {
     for (engine, bound) in [("sqlite", 0.85), ("postgres", 0.7)] {
         let name = sign_in::password::NAME;
         aims.push(aim(name, engine, "rate / hash alone", "rate", Peer("hash alone"), AtLeast(bound)));
-        aims.push(aim(name, engine, "rate / hash on all processors", "rate", Peer("hash on all"), None));
         aims.push(aim(name, engine, "rate / oidc-provider", "rate", Peer(other), None));
     }
     for name in

@@ -61,16 +61,12 @@ async fn hash_rate(bench: &Bench, threads: usize) -> Result<f64> {
     rate_alone(threads, bench.time, verify_once).await
 }
 
-/// Runs on each server in turn. The bare hash runs before each round, on as many processors as the server hashes on,
-/// and on all.
+/// Runs on each server in turn. The bare hash runs before each round, on all processors, as in the server.
 pub async fn run(bench: &mut Bench, groups: &[ServerGroup]) -> Result<()> {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let lanes = processors.saturating_sub(1).max(1);
     for round in 0..bench.rounds {
-        for (threads, name) in [(lanes, "hash alone"), (processors, "hash on all")] {
-            let rate = hash_rate(bench, threads).await?;
-            bench.record(NAME, name, round, figures([("rate", rate), ("threads", threads as f64)]));
-        }
+        let rate = hash_rate(bench, processors).await?;
+        bench.record(NAME, "hash alone", round, figures([("rate", rate), ("threads", processors as f64)]));
         for group in groups {
             let create_visitor = async |site: Arc<Site>, slot: Slot| {
                 let request = site.usual.code_request("openid");

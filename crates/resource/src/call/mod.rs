@@ -5,6 +5,7 @@ pub mod app_context;
 pub mod context;
 pub mod digest;
 pub mod fair_shares;
+mod hash_threads;
 pub mod metadata;
 pub mod outbound;
 pub mod pool;

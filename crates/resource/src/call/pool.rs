@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{
     fair_shares::{BoundedCounter, FairShares, WAITING_OF_ONE},
+    hash_threads::HashThreads,
     work::{Purpose, Task, Work},
 };
 
@@ -27,6 +28,7 @@ pub struct Pool {
     tenants: FairShares<Uuid>,
     /// For all other callers: none fills a queue.
     shares: FairShares<(Purpose, Uuid)>,
+    hash_threads: HashThreads,
 }
 
 /// The queue of a purpose.
@@ -40,8 +42,10 @@ impl Default for Pool {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let queues = Purpose::ALL.map(|purpose| {
             let slots = match purpose {
+                // its threads yield to all others
+                Purpose::Password => processors,
                 // fewer slots than processors, so that other requests can run
-                Purpose::Password | Purpose::Claims => processors.saturating_sub(1).max(1),
+                Purpose::Claims => processors.saturating_sub(1).max(1),
                 Purpose::Elsewhere => OUTBOUND_SLOTS,
                 // waiting for an event takes no processor
                 Purpose::Event => WAITING,
@@ -50,7 +54,13 @@ impl Default for Pool {
             WorkQueue { slots: Arc::new(Semaphore::new(slots)), waiting: BoundedCounter::default() }
         });
         let tenants = FairShares::of(1).with_waiting(WAITING / 2);
-        Self { queues, serial: FairShares::of(1), tenants, shares: FairShares::of(WAITING_OF_ONE) }
+        Self {
+            queues,
+            serial: FairShares::of(1),
+            tenants,
+            shares: FairShares::of(WAITING_OF_ONE),
+            hash_threads: HashThreads::new(processors),
+        }
     }
 }
 
@@ -97,7 +107,7 @@ impl Pool {
         let slot = Arc::clone(&queue.slots).acquire_owned().await.map_err(|_| Error::Busy)?;
         // the work keeps its slot even when its caller is gone
         let span = Span::current();
-        let working = tokio::task::spawn_blocking(move || {
+        let working = move || {
             let _logging = span.enter();
             let began = Instant::now();
             let result = compute();
@@ -105,8 +115,12 @@ impl Pool {
             tracing::debug!(purpose = purpose.name(), seconds, "worked between transactions");
             drop((counted, share, slot));
             result
-        });
-        working.await.map_err(|_| Error::Internal("work between two transactions broke".into()))
+        };
+        if purpose == Purpose::Password {
+            return self.hash_threads.run(working).await;
+        }
+        let done = tokio::task::spawn_blocking(working).await;
+        done.map_err(|_| Error::Internal("work between two transactions broke".into()))
     }
 }
 

@@ -29,6 +29,8 @@ use crate::start::cause_of;
 
 /// The interval between checks for subscriptions that became active.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The interval while no subscription is active, and this process commits nothing.
+const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 /// The most requests under way of a process.
 const AT_ONCE: usize = 256;
 
@@ -54,7 +56,7 @@ pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Jo
     let store = app.store.with(Class::Background);
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let deliveries = Arc::new(Deliveries { app: Arc::clone(app), permission, store, now, permits });
-    Job::new(NAME, INTERVAL, move || Arc::clone(&deliveries).run()).exclusive().finished()
+    Job::new(NAME, INTERVAL, move || Arc::clone(&deliveries).run()).idle(IDLE_INTERVAL).exclusive().finished()
 }
 
 const NAME: &str = "delivering";

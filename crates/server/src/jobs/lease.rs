@@ -3,7 +3,10 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -42,9 +45,11 @@ pub struct Leases {
     /// The public URLs of other processes that were seen last.
     others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
-    /// Locked during the transaction of a heartbeat and during the release: a heartbeat after the release would
-    /// register this process again.
-    heartbeat: Arc<tokio::sync::Mutex<()>>,
+    /// The commits that renewed leases and sent heartbeats.
+    commits: AtomicU64,
+    /// Locked during each transaction that registers this process or its leases, and during the release: a transaction after the
+    /// release would register them again.
+    registration: Arc<tokio::sync::Mutex<()>>,
     /// The era of the installation that this process serves.
     era: Option<String>,
     /// Why this program cannot serve the database any more.
@@ -62,7 +67,8 @@ impl Leases {
             public_url: public_url.to_owned(),
             others: Mutex::default(),
             held: Mutex::default(),
-            heartbeat: Arc::default(),
+            commits: AtomicU64::new(0),
+            registration: Arc::default(),
             era: None,
             outdated: watch::Sender::new(None),
         }
@@ -87,6 +93,11 @@ impl Leases {
     /// Whether the database is embedded: it has one process, which holds every lease.
     fn is_only_process(&self) -> bool {
         self.store.engine() == "sqlite"
+    }
+
+    /// The number of commits that renewed leases and sent heartbeats.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     fn until(&self, name: &str) -> Option<Instant> {
@@ -133,6 +144,10 @@ impl Leases {
     /// Renews this process's leases, and takes those that have expired or were never held.
     pub async fn renew_once(&self, names: &[&'static str]) -> Result<(), Error> {
         let (began, now, holder) = (Instant::now(), self.database_time(), self.holder);
+        if names.iter().all(|name| self.holds(name)) && self.extend(names, now).await? {
+            self.hold(names.iter().copied(), began);
+            return Ok(());
+        }
         let read = self.store.run("ReadLeases", Mode::Quick, None, move |tx| {
             let mut taken = Vec::new();
             tx.query("SELECT name, holder, until FROM job_lease", &[], |row| {
@@ -149,7 +164,9 @@ impl Leases {
         if missing.is_empty() {
             return Ok(());
         }
+        let guard = Arc::clone(&self.registration).lock_owned().await;
         let taken = self.store.run("TakeLeases", Mode::Write, None, move |tx| {
+            let _guard = &guard;
             let text = StateTable::JobLease.insert(
                 "(holder, until, name) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET holder = ?1, until = ?2 \
                  WHERE job_lease.holder = ?1 OR job_lease.until < ?4",
@@ -164,9 +181,29 @@ impl Leases {
             Ok::<_, Error>(taken)
         });
         let taken = taken.await?;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.extend(taken.into_iter().map(|name| (name, began + HELD)));
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.hold(taken.into_iter(), began);
         Ok(())
+    }
+
+    /// Extends all leases of this process by one statement. Whether it still had all of these.
+    async fn extend(&self, names: &[&'static str], now: i64) -> Result<bool, Error> {
+        let (holder, count) = (self.holder, names.len() as u64);
+        let guard = Arc::clone(&self.registration).lock_owned().await;
+        let extended = self.store.run("ExtendLeases", Mode::Write, None, move |tx| {
+            let _guard = &guard;
+            let text = StateTable::JobLease.update("SET until = ?2 WHERE holder = ?1");
+            let rows = tx.execute(&text, &[Value::Id(holder), Value::Int(now + LEASE)])?;
+            Ok::<_, Error>(rows == count)
+        });
+        let has_all = extended.await?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        Ok(has_all)
+    }
+
+    fn hold(&self, names: impl Iterator<Item = &'static str>, began: Instant) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.extend(names.map(|name| (name, began + HELD)));
     }
 
     /// Sends a heartbeat, and warns when other serving processes have other public URLs than before: the
@@ -174,7 +211,7 @@ impl Leases {
     pub async fn send_heartbeat(&self) -> Result<BTreeSet<String>, Error> {
         let (now, holder, public_url) = (self.database_time(), self.holder, self.public_url.clone());
         // the transaction owns the lock: it goes on when this future is dropped
-        let guard = Arc::clone(&self.heartbeat).lock_owned().await;
+        let guard = Arc::clone(&self.registration).lock_owned().await;
         let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
             let _guard = &guard;
             let (version, schema) = (VERSION, Value::Int(schema_version()));
@@ -189,6 +226,7 @@ impl Leases {
             tx.queue(&StateTable::Process.delete("WHERE seen_on < ?1"), vec![Value::Int(now - REMEMBERED)])
         });
         sign.await?;
+        self.commits.fetch_add(1, Ordering::Relaxed);
         let floor =
             self.store.run("ReadFloor", Mode::Quick, None, |tx| tx.one(READ_FLOOR, &[], |row| row.int(0)));
         if let Some(why) = refusal_below(floor.await?.unwrap_or(0)) {
@@ -246,8 +284,8 @@ impl Leases {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let holder = self.holder;
         let released = async {
-            // waits for a heartbeat in progress
-            let _guard = self.heartbeat.lock().await;
+            // waits for a registration in progress
+            let _guard = self.registration.lock().await;
             let release = self.store.run("ReleaseLeases", Mode::Write, None, move |tx| {
                 tx.queue(
                     &StateTable::JobLease.update("SET until = 0 WHERE holder = ?1"),

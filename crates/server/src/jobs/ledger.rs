@@ -43,6 +43,8 @@ pub static FIGURES: [Figure; 3] = [
 
 /// The interval between checks for new entries.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The interval while this process commits nothing.
+const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 /// Entries appended in one transaction, so that others do not wait.
 const BATCH: usize = 1000;
 /// Transactions for one tree before the next tree is processed.
@@ -55,7 +57,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move { grow_trees(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
     };
-    Job::new("growing", INTERVAL, work).exclusive()
+    Job::new("growing", INTERVAL, work).idle(IDLE_INTERVAL).exclusive()
 }
 
 /// Loads the current signing certificates, in each process: another one may be appending the leaves.
@@ -68,7 +70,7 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
             learn_certificates(&app, &store, now()).await.map_err(|error| error.to_string())
         }
     };
-    Job::new("certify", INTERVAL, work)
+    Job::new("certify", INTERVAL, work).idle(IDLE_INTERVAL)
 }
 
 /// Loads the current signing certificates.

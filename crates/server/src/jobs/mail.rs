@@ -14,6 +14,8 @@ use super::{Job, bounded};
 
 /// The interval between checks of the outbox.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The interval while this process commits nothing: mails that are tried again wait so long.
+const IDLE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The settings of the mail job.
 #[derive(Clone, Debug)]
@@ -44,7 +46,7 @@ pub fn job(
             Ok(())
         }
     };
-    Job::new("mail", INTERVAL, work).finished()
+    Job::new("mail", INTERVAL, work).idle(IDLE_INTERVAL).finished()
 }
 
 /// Sends some of the mails that are due.

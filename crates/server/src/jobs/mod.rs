@@ -25,7 +25,10 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use chancery_record::Timestamp;
 use chancery_store::{Store, report_panic};
 use chancery_web::{App, trace};
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
 use tracing::Instrument as _;
 
 use self::mail::MailSettings;
@@ -83,6 +86,8 @@ pub struct Job {
     pub name: &'static str,
     /// The interval before each run.
     pub rest: Duration,
+    /// The longest interval while this process commits nothing, so that there is probably nothing to do.
+    pub idle: Duration,
     /// Whether one process at a time runs it.
     pub is_exclusive: bool,
     /// Whether a stop waits for a run, which calls other servers: the result of a call is recorded.
@@ -97,7 +102,15 @@ impl Job {
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Self { name, rest, is_exclusive: false, is_finished: false, work: Box::new(move || Box::pin(work())) }
+        let work: Box<dyn Fn() -> JobFuture + Send + Sync> = Box::new(move || Box::pin(work()));
+        Self { name, rest, idle: rest, is_exclusive: false, is_finished: false, work }
+    }
+
+    /// Lets the job run less often while this process commits nothing. The interval bounds how late the job notices the commits of
+    /// other processes, and what becomes due by time.
+    #[must_use]
+    pub fn idle(self, idle: Duration) -> Self {
+        Self { idle, ..self }
     }
 
     /// Lets only one process at a time run the job.
@@ -114,9 +127,10 @@ impl Job {
 
     async fn run(self, app: Arc<App>, leases: Arc<Leases>) {
         let mut rest = self.rest;
-        app.expect_job(self.name, rest);
+        app.expect_job(self.name, rest.max(self.idle));
+        let mut seen = None;
         loop {
-            tokio::time::sleep(rest).await;
+            self.wait(rest, (&app.store, &leases), &mut seen).await;
             if self.is_exclusive && !leases.holds(self.name) {
                 app.note_job_on_other_process(self.name);
                 continue;
@@ -142,6 +156,23 @@ impl Job {
                     self.rest.max(FAILURE_INTERVAL)
                 }
             };
+        }
+    }
+}
+
+impl Job {
+    /// Waits for the interval, and then until this process has committed something since the last run, at most for the idle
+    /// interval.
+    async fn wait(&self, rest: Duration, (store, leases): (&Store, &Leases), seen: &mut Option<u64>) {
+        let until = Instant::now() + self.idle;
+        loop {
+            sleep(rest).await;
+            // renewals of leases make no work
+            let commits = Some(store.figures().commits.saturating_sub(leases.commits()));
+            if *seen != commits || Instant::now() >= until {
+                *seen = commits;
+                return;
+            }
         }
     }
 }

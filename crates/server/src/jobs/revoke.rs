@@ -16,6 +16,8 @@ use crate::start::cause_of;
 
 /// The interval between runs.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The interval while this process commits nothing: revocations of other processes wait so long.
+const IDLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Revocations read at once, and requests closed in one transaction, so that others do not wait.
 const BATCH: usize = 64;
 
@@ -26,7 +28,7 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
         let (store, context) = (store.clone(), Arc::clone(&context));
         async move { revoke_due(&store, &context, now(), STEPS).await.map(drop).map_err(cause_of) }
     };
-    Job::new("revoke", INTERVAL, work)
+    Job::new("revoke", INTERVAL, work).idle(IDLE_INTERVAL)
 }
 
 /// Closes expired requests, and performs the due revocation steps of replaced identities; returns the number

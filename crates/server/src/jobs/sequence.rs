@@ -41,6 +41,8 @@ const STUCK: &str = "Events get no positions, so that readers and receivers of e
 
 /// The interval while nothing waits.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// The interval while this process commits nothing: events of other processes wait so long.
+const IDLE_INTERVAL: Duration = Duration::from_millis(500);
 /// The interval while there is work.
 const BUSY_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a run continues while there is work.
@@ -74,7 +76,7 @@ pub fn job(app: &Arc<App>) -> Job {
             }
         }
     };
-    Job::new("placing", INTERVAL, work).exclusive()
+    Job::new("placing", INTERVAL, work).idle(IDLE_INTERVAL).exclusive()
 }
 
 /// Shows in the metrics and in the detail of readiness whether trails are stuck.

@@ -10,6 +10,8 @@ use super::Job;
 
 /// The interval between checks for due sign-outs.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The interval while this process commits nothing: tokens that are sent again wait so long.
+const IDLE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Sends the logout tokens that are due. Each of them has a lease of its own.
 pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Job {
@@ -24,5 +26,5 @@ pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Jo
             Ok(())
         }
     };
-    Job::new("sign-out", INTERVAL, work).finished()
+    Job::new("sign-out", INTERVAL, work).idle(IDLE_INTERVAL).finished()
 }

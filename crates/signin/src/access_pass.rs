@@ -1,4 +1,4 @@
-//! The page of a temporary access pass: a first factor for who has no other, or not any more.
+//! The page of a temporary access pass: a first factor for persons who have no other one.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use uuid::Uuid;
 
 use crate::{
     application::OfferedStore,
-    completion::{Completion, Decided},
-    kept_flow::{KeptFlow, Mistake},
-    outcome::{Judged, Outcome, PageError},
     page::ACCESS_PASS,
-    password::{LONGEST, knowing, shown_name},
+    password::{LONGEST, find_login, shown_name},
+    pending_flow::{FormErrors, PendingFlow},
     person,
-    provider::{Circumstances, Provider, Visit},
+    provider::{FlowContext, Provider, Visit},
+    response::{AttemptResult, BrowserResponse, PageError},
+    sign_in_transaction::{ProofResult, SignInTransaction},
     step::after_post,
 };
 
-/// What was typed on the page.
-pub struct PassTyped {
+/// The input of the page.
+pub struct AccessPassForm {
     /// The login name.
     pub username: String,
     /// The pass.
@@ -33,24 +33,21 @@ pub struct PassTyped {
 }
 
 impl Provider<'_> {
-    /// Answers a post to the page; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles a post of the page. Returns the response and the result of the attempt.
     pub async fn use_access_pass(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
-        typed: PassTyped,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+        mut pending: PendingFlow,
+        typed: AccessPassForm,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        let Step::FirstFactor(due) = examined.due.step() else {
-            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok((after_post(kept, outcome), Judged::Not));
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let Step::FirstFactor(due) = evaluated.due.step() else {
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
         };
         let tenant = due.tenant;
         let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
@@ -58,64 +55,67 @@ impl Provider<'_> {
         let errors: Vec<_> =
             missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
         if !errors.is_empty() {
-            return Ok((again(kept, &typed.username, errors), Judged::Not));
+            return Ok((show_errors(pending, &typed.username, errors), AttemptResult::NotCounted));
         }
-        let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
-        kept.mistake = None;
-        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+        let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
+        pending.form_errors = None;
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
         let (username, typed) = (typed.username.clone(), Arc::new(typed));
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&stores, tenant), &typed);
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&stores, tenant), &typed);
         if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
-            return Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right));
+            return Ok((
+                self.conclude(visit, pending, flow_context, decided).await?,
+                AttemptResult::Succeeded,
+            ));
         }
         let wrong = vec![("pass_wrong".to_owned(), "pass".to_owned())];
-        Ok((again(kept, &username, wrong), Judged::Wrong))
+        Ok((show_errors(pending, &username, wrong), AttemptResult::Failed))
     }
 }
 
-fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> Outcome {
-    kept.mistake = Some(Mistake {
+fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, String)>) -> BrowserResponse {
+    pending.form_errors = Some(FormErrors {
         page: ACCESS_PASS.to_owned(),
         username: shown_name(username),
         errors,
-        ..Mistake::default()
+        ..FormErrors::default()
     });
-    Outcome::GoTo(kept.into(), ACCESS_PASS, None)
+    BrowserResponse::ToPage(pending.into(), ACCESS_PASS, None)
 }
 
-/// Uses the pass of the first store, in order, that knows the name. `None`: it is refused, without telling why.
+/// Uses the pass of the first store, in order, that knows the name. `None`: it is refused, without a reason.
 fn decide(
-    completion: &Completion,
+    transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     (stores, tenant): (&[OfferedStore], Uuid),
-    typed: &PassTyped,
-) -> Result<Option<Decided>, Problem> {
+    typed: &AccessPassForm,
+) -> Result<Option<ProofResult>, Problem> {
     let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
     let name = if is_readable { typed.username.as_str() } else { "" };
-    let known = knowing(&completion.app, tx, stores, name, completion.now)?;
-    let Some((store, mut context, found)) = known else { return Ok(None) };
-    let Some(attempt) = begin_attempt(&context, tx, found)? else {
+    let known = find_login(&transaction.app, tx, stores, name, transaction.now)?;
+    let Some((store, mut context, user_row)) = known else { return Ok(None) };
+    let Some(attempt) = begin_attempt(&context, tx, user_row)? else {
         find_access_pass(&context, tx, Uuid::nil(), &typed.pass)?;
-        completion.record_wrong(&context, tx, store.id, (None, tenant))?;
+        transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
         return Ok(None);
     };
     let user = attempt.found.user.id;
     let Some(pass) = find_access_pass(&context, tx, user.0, &typed.pass)? else {
         attempt.fail(&context, tx)?;
-        completion.record_wrong(&context, tx, store.id, (Some(user.0), tenant))?;
+        transaction.record_wrong(&context, tx, store.id, (Some(user.0), tenant))?;
         return Ok(None);
     };
     context.actor = Some(user.0);
     let Some(person) = person::of_store_user(&mut context, tx, store, user.0)? else { return Ok(None) };
     note_access_pass(&context, tx, user, pass)?;
-    let sessions = completion.sessions(tx)?;
+    let sessions = transaction.sessions(tx)?;
     let proven = Proven { person, instance: store.id, method: Method::AccessPass, credential: None };
-    let examined = completion.prove(tx, &sessions, proven)?;
-    if let Some(decided) = completion.sign_in(&context, tx, &sessions, &examined, None)? {
+    let evaluated = transaction.prove(tx, &sessions, proven)?;
+    if let Some(decided) = transaction.sign_in(&context, tx, &sessions, &evaluated, None)? {
         return Ok(Some(decided));
     }
-    completion.record_refusal(&context, tx, &examined)?;
-    Ok(Some(Decided::GoOn(examined.due.flow().clone().into())))
+    transaction.record_refusal(&context, tx, &evaluated)?;
+    Ok(Some(ProofResult::Continue(evaluated.due.flow().clone().into())))
 }

@@ -1,5 +1,5 @@
-//! What is to be done before a sign-in ends, besides a new password and answers: an address confirmed, terms accepted, a
-//! passkey offered.
+//! Required actions of a sign-in besides a new password and the questionnaire: confirming an address, accepting
+//! terms, registering an offered passkey.
 
 use chancery_flow::{Action, DueAction, Event, Step};
 use chancery_resource::settings::TenantOption;
@@ -7,135 +7,142 @@ use chancery_resource::{AuditAction, Problem, StateTable, Tx};
 use chancery_userstore::user::user_of;
 
 use crate::{
-    advance::{Doing, Done},
-    confirm::note_person,
+    advance::{ActionContext, ActionResult},
+    confirm::audit_person,
     facts::PASSKEY_OFFER,
-    kept_flow::KeptFlow,
-    outcome::{Judged, Outcome},
     page::{CONFIRM, PASSKEY, QUESTIONNAIRE, TERMS},
-    provider::{Examined, Provider, Visit},
+    pending_flow::PendingFlow,
+    provider::{Evaluated, Provider, Visit},
     questionnaire::leave_unanswered,
-    second_factor::{Purpose, Typed, verify_sent},
+    response::{AttemptResult, BrowserResponse},
+    second_factor::{CodeCheck, Purpose, verify_sent},
 };
 
-/// How long an offer rests that was put off, in ms: 30 days.
-const REST_MS: i64 = 30 * 24 * 3_600_000;
+/// How long a deferred offer is not repeated, in ms: 30 days.
+const OFFER_PAUSE_MS: i64 = 30 * 24 * 3_600_000;
 
-/// What a person did on a page of something that is due.
-pub enum Act {
-    /// The code was typed that was sent to the e-mail address.
+/// An action of a person on the page of a required action.
+pub enum PageAction {
+    /// The code from the e-mail.
     EmailCode(String),
-    /// Another code is to be sent there.
-    AnotherCode,
+    /// Another code is requested.
+    ResendCode,
     /// The terms of this version were accepted.
     TermsAccepted(String),
-    /// The questions are left unanswered.
-    NoAnswers,
-    /// The passkey is put off.
-    NoPasskey,
-    /// A password is made in place of a passkey.
+    /// The questionnaire is skipped.
+    SkipQuestions,
+    /// The passkey is deferred.
+    SkipPasskey,
+    /// A password is created instead of a passkey.
     PasswordInstead,
-    /// The person goes back to the client app.
+    /// The person returns to the client app.
     Cancelled,
 }
 
-/// Whether this is to be done now.
-pub fn is_due(examined: &Examined, action: Action) -> Option<DueAction> {
-    match examined.due.step() {
+/// The action, if it is due now.
+pub fn is_due(evaluated: &Evaluated, action: Action) -> Option<DueAction> {
+    match evaluated.due.step() {
         Step::Action(due) if due.action == action => Some(*due),
         _ => None,
     }
 }
 
 impl Provider<'_> {
-    /// Does what a person wants; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn act(
+    /// Performs an action. Returns the response and the result of the attempt.
+    pub async fn perform(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
-        act: Act,
-    ) -> Result<(Outcome, Judged), Problem> {
-        match act {
-            Act::EmailCode(code) if code.trim().is_empty() => {
-                Ok((kept.again(CONFIRM, "missing_code", "code"), Judged::Not))
+        mut pending: PendingFlow,
+        page_action: PageAction,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        match page_action {
+            PageAction::EmailCode(code) if code.trim().is_empty() => {
+                Ok((pending.with_error(CONFIRM, "missing_code", "code"), AttemptResult::NotCounted))
             }
-            Act::EmailCode(code) => {
-                self.advance(visit, (kept, CONFIRM), move |doing, tx| confirm_email(doing, tx, &code)).await
+            PageAction::EmailCode(code) => {
+                self.advance(visit, (pending, CONFIRM), move |action, tx| confirm_email(action, tx, &code))
+                    .await
             }
-            Act::AnotherCode => Ok((self.send_again(visit, kept, CONFIRM).await?, Judged::Not)),
-            Act::TermsAccepted(version) => {
-                self.advance(visit, (kept, TERMS), move |doing, tx| accept_terms(doing, tx, &version)).await
+            PageAction::ResendCode => {
+                Ok((self.send_again(visit, pending, CONFIRM).await?, AttemptResult::NotCounted))
             }
-            Act::NoAnswers => self.advance(visit, (kept, QUESTIONNAIRE), leave_unanswered).await,
-            Act::NoPasskey => self.advance(visit, (kept, PASSKEY), put_off_passkey).await,
-            Act::PasswordInstead => {
-                kept.prefers_password = true;
-                self.advance(visit, (kept, PASSKEY), |_, _| Ok(Done::Nothing)).await
+            PageAction::TermsAccepted(version) => {
+                self.advance(visit, (pending, TERMS), move |action, tx| accept_terms(action, tx, &version))
+                    .await
             }
-            Act::Cancelled => Ok((self.apply(visit, kept, |_| Event::Cancelled).await?, Judged::Not)),
+            PageAction::SkipQuestions => {
+                self.advance(visit, (pending, QUESTIONNAIRE), leave_unanswered).await
+            }
+            PageAction::SkipPasskey => self.advance(visit, (pending, PASSKEY), defer_passkey).await,
+            PageAction::PasswordInstead => {
+                pending.prefers_password = true;
+                self.advance(visit, (pending, PASSKEY), |_, _| Ok(ActionResult::Nothing)).await
+            }
+            PageAction::Cancelled => {
+                Ok((self.apply(visit, pending, |_| Event::Cancelled).await?, AttemptResult::NotCounted))
+            }
         }
     }
 }
 
-fn confirm_email(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Problem> {
+fn confirm_email(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified), Some(admitted), Some(user)) = (
-        is_due(doing.examined, Action::Email),
-        doing.examined.due.identified(),
-        &doing.examined.admitted,
-        doing.examined.user(),
+        is_due(action.evaluated, Action::Email),
+        action.evaluated.due.identified(),
+        &action.evaluated.admitted,
+        action.evaluated.user(),
     ) else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
-    let Some(address) = admitted.contact.email.clone() else { return Ok(Done::Nothing) };
-    match verify_sent(doing.context, tx, &Purpose::Email(address), identified.person, typed)? {
-        Typed::Right => {}
-        Typed::Wrong => return Ok(Done::Wrong("code_wrong", "code")),
-        Typed::Over => return Ok(Done::Wrong("code_expired", "code")),
+    let Some(address) = admitted.contact.email.clone() else { return Ok(ActionResult::Nothing) };
+    match verify_sent(action.context, tx, &Purpose::Email(address), identified.person, typed)? {
+        CodeCheck::Correct => {}
+        CodeCheck::Wrong => return Ok(ActionResult::Wrong("code_wrong", "code")),
+        CodeCheck::NoValidCode => return Ok(ActionResult::Wrong("code_expired", "code")),
     }
-    let Some(mut found) = user_of(doing.context, tx, user.user)? else { return Ok(Done::Nothing) };
-    found.user.email_address_confirmed = true;
-    found.user.renew_token(doing.context)?;
-    found.save(doing.context, tx, AuditAction::As("Modified", "email-confirmed"))?;
-    Ok(Done::Event(Event::ActionDone(Action::Email)))
+    let Some(mut stored_user) = user_of(action.context, tx, user.user)? else {
+        return Ok(ActionResult::Nothing);
+    };
+    stored_user.user.email_address_confirmed = true;
+    stored_user.user.renew_token(action.context)?;
+    stored_user.save(action.context, tx, AuditAction::As("Modified", "email-confirmed"))?;
+    Ok(ActionResult::Event(Event::ActionDone(Action::Email)))
 }
 
-fn accept_terms(doing: &Doing<'_>, tx: &mut Tx<'_>, shown: &str) -> Result<Done, Problem> {
+fn accept_terms(action: &ActionContext<'_>, tx: &mut Tx<'_>, shown: &str) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified)) =
-        (is_due(doing.examined, Action::Terms), doing.examined.due.identified())
+        (is_due(action.evaluated, Action::Terms), action.evaluated.due.identified())
     else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
-    let Some(tenant) = doing.completion.circumstances.application.tenant(identified.tenant) else {
-        return Ok(Done::Nothing);
+    let Some(tenant) = action.transaction.flow_context.application.tenant(identified.tenant) else {
+        return Ok(ActionResult::Nothing);
     };
     let version = tenant.options.get(TenantOption::TERMS_VERSION);
     if version != shown {
-        return Ok(Done::Wrong("terms_changed", ""));
+        return Ok(ActionResult::Wrong("terms_changed", ""));
     }
     let text = StateTable::TermsAcceptance.insert(
         "(person_id, tenant_id, version, accepted_on) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT (person_id, tenant_id) DO UPDATE SET version = ?3, accepted_on = ?4",
     );
-    let now = doing.context.now.0.into();
+    let now = action.context.now.0.into();
     tx.queue(&text, vec![identified.person.into(), identified.tenant.into(), version.into(), now])?;
-    note_person(doing.context, tx, identified.person, "terms-accepted")?;
-    Ok(Done::Event(Event::ActionDone(Action::Terms)))
+    audit_person(action.context, tx, identified.person, "terms-accepted")?;
+    Ok(ActionResult::Event(Event::ActionDone(Action::Terms)))
 }
 
-fn put_off_passkey(doing: &Doing<'_>, tx: &mut Tx<'_>) -> Result<Done, Problem> {
+fn defer_passkey(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified)) =
-        (is_due(doing.examined, Action::Passkey), doing.examined.due.identified())
+        (is_due(action.evaluated, Action::Passkey), action.evaluated.due.identified())
     else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
     let text = StateTable::OfferRest.insert(
         "(person_id, offer, expires_on) VALUES (?1, ?2, ?3) \
          ON CONFLICT (person_id, offer) DO UPDATE SET expires_on = ?3",
     );
-    let until = doing.context.now.plus(REST_MS).0.into();
+    let until = action.context.now.plus(OFFER_PAUSE_MS).0.into();
     tx.queue(&text, vec![identified.person.into(), PASSKEY_OFFER.into(), until])?;
-    Ok(Done::Event(Event::PutOff(Action::Passkey)))
+    Ok(ActionResult::Event(Event::PutOff(Action::Passkey)))
 }

@@ -1,134 +1,141 @@
-//! What a person does on a page, and what comes next: in one transaction.
+//! Performs an action of a page and evaluates the next step, in one transaction.
 
 use chancery_flow::Event;
 use chancery_resource::{Context, Problem, Tx};
 use chancery_store::Mode;
 
 use crate::{
-    completion::{Completion, Decided},
-    kept_flow::{KeptFlow, Mistake},
-    outcome::{Judged, Outcome, PageError},
-    provider::{Circumstances, Examined, Provider, Visit, context_of},
+    pending_flow::{FormErrors, PendingFlow},
+    provider::{Evaluated, FlowContext, Provider, Visit, context_of},
+    response::{AttemptResult, BrowserResponse, PageError},
+    sign_in_transaction::{ProofResult, SignInTransaction},
 };
 
-/// What a person did.
-pub enum Done {
-    /// This happened.
+/// The result of an action.
+pub enum ActionResult {
+    /// An event of the state machine.
     Event(Event),
-    /// These happened, one after the other, as far as they belong to what is due.
+    /// Two events in order, each applied only if it belongs to the due step.
     Events([Event; 2]),
-    /// An authenticator was enrolled: these recovery codes are shown before the flow goes on.
+    /// An authenticator was enrolled; these recovery codes are shown before the flow continues.
     Enrolled(Event, Vec<String>),
-    /// What was typed is wrong: the code of the text that says why, and the field.
+    /// A wrong proof: the error code and the field.
     Wrong(&'static str, &'static str),
-    /// What was typed is wrong in these respects: the code of each text, and its field.
-    Faults(Vec<(&'static str, String)>),
-    /// The same, where the answer tells something of others: it counts as a wrong proof.
+    /// Invalid input: error codes, each with its field.
+    Invalid(Vec<(&'static str, String)>),
+    /// Invalid input whose error discloses data of others, so that it counts as a wrong proof.
     Taken(&'static str, String),
-    /// It does not belong to the step that is due, or nothing is left to do.
+    /// The action does not belong to the due step, or there is nothing to do.
     Nothing,
 }
 
-/// What came of it.
-pub enum Advanced {
+/// The result of the transaction.
+pub enum AdvanceResult {
     Wrong(&'static str, &'static str),
-    Faults(Vec<(&'static str, String)>, Judged),
-    Decided(Decided, Vec<String>, Judged),
+    Invalid(Vec<(&'static str, String)>, AttemptResult),
+    Decided(ProofResult, Vec<String>, AttemptResult),
 }
 
-/// The transaction in which a person does something.
-pub struct Doing<'a> {
-    /// All that is known of the flow.
-    pub completion: &'a Completion,
-    /// The store by which the person signs in, acting for that person; of people from elsewhere the person.
+/// The context of an action in its transaction.
+pub struct ActionContext<'a> {
+    /// The sign-in transaction of the flow.
+    pub transaction: &'a SignInTransaction,
+    /// The context of the person's user store, with the person as actor; for external users that of the person.
     pub context: &'a Context,
-    /// What is due.
-    pub examined: &'a Examined,
+    /// The evaluation before the action.
+    pub evaluated: &'a Evaluated,
 }
 
 impl Provider<'_> {
-    /// Does what a person wants on a page, and goes on; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Performs an action and continues. Returns the response and the result of the attempt.
     pub(crate) async fn advance(
         self,
         visit: &Visit,
-        (mut kept, page): (KeptFlow, &'static str),
-        act: impl Fn(&Doing<'_>, &mut Tx<'_>) -> Result<Done, Problem> + Send + Sync + 'static,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+        (mut pending, page): (PendingFlow, &'static str),
+        perform: impl Fn(&ActionContext<'_>, &mut Tx<'_>) -> Result<ActionResult, Problem> + Send + Sync + 'static,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
-        kept.mistake = None;
-        let advancing = move |tx: &mut Tx<'_>| run(&completion, tx, &act);
+        pending.form_errors = None;
+        let advancing = move |tx: &mut Tx<'_>| run(&transaction, tx, &perform);
         match self.store.run("AdvanceSignIn", Mode::Write, None, advancing).await? {
-            Advanced::Wrong(code, field) => Ok((kept.again(page, code, field), Judged::Wrong)),
-            Advanced::Faults(faults, judged) => {
-                let faults = faults.into_iter().map(|(code, field)| (code.to_owned(), field));
-                Ok((kept.again_with(page, faults.collect()), judged))
+            AdvanceResult::Wrong(code, field) => {
+                Ok((pending.with_error(page, code, field), AttemptResult::Failed))
             }
-            Advanced::Decided(decided, codes, judged) => {
+            AdvanceResult::Invalid(faults, attempt_result) => {
+                let faults = faults.into_iter().map(|(code, field)| (code.to_owned(), field));
+                Ok((pending.with_errors(page, faults.collect()), attempt_result))
+            }
+            AdvanceResult::Decided(decided, codes, attempt_result) => {
                 if !codes.is_empty() {
-                    kept.enrolling = None;
+                    pending.enrolling = None;
                 }
-                kept.recovery_codes = codes;
-                Ok((self.conclude(visit, kept, circumstances, decided).await?, judged))
+                pending.recovery_codes = codes;
+                Ok((self.conclude(visit, pending, flow_context, decided).await?, attempt_result))
             }
         }
     }
 }
 
 fn run(
-    completion: &Completion,
+    transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
-    act: &dyn Fn(&Doing<'_>, &mut Tx<'_>) -> Result<Done, Problem>,
-) -> Result<Advanced, Problem> {
-    let sessions = completion.sessions(tx)?;
-    let before = completion.examine(tx, &sessions)?;
-    let go_on = |examined: &Examined| Decided::GoOn(examined.due.flow().clone().into());
+    perform: &dyn Fn(&ActionContext<'_>, &mut Tx<'_>) -> Result<ActionResult, Problem>,
+) -> Result<AdvanceResult, Problem> {
+    let sessions = transaction.sessions(tx)?;
+    let before = transaction.evaluate(tx, &sessions)?;
+    let continue_flow = |evaluated: &Evaluated| ProofResult::Continue(evaluated.due.flow().clone().into());
     let (Some(identified), Some(admitted)) = (before.due.identified(), &before.admitted) else {
-        return Ok(Advanced::Decided(go_on(&before), Vec::new(), Judged::Not));
+        return Ok(AdvanceResult::Decided(continue_flow(&before), Vec::new(), AttemptResult::NotCounted));
     };
-    let context = context_of(&completion.app, tx, (admitted, identified), completion.now)?;
-    let doing = Doing { completion, context: &context, examined: &before };
-    let (events, codes) = match act(&doing, tx)? {
-        Done::Wrong(code, field) => return Ok(Advanced::Wrong(code, field)),
-        Done::Faults(faults) => return Ok(Advanced::Faults(faults, Judged::Not)),
-        Done::Taken(code, field) => return Ok(Advanced::Faults(vec![(code, field)], Judged::Wrong)),
-        Done::Event(event) => (vec![event], Vec::new()),
-        Done::Events(events) => (events.to_vec(), Vec::new()),
-        Done::Enrolled(event, codes) => (vec![event], codes),
-        Done::Nothing => (Vec::new(), Vec::new()),
+    let context = context_of(&transaction.app, tx, (admitted, identified), transaction.now)?;
+    let action = ActionContext { transaction, context: &context, evaluated: &before };
+    let (events, codes) = match perform(&action, tx)? {
+        ActionResult::Wrong(code, field) => return Ok(AdvanceResult::Wrong(code, field)),
+        ActionResult::Invalid(faults) => {
+            return Ok(AdvanceResult::Invalid(faults, AttemptResult::NotCounted));
+        }
+        ActionResult::Taken(code, field) => {
+            return Ok(AdvanceResult::Invalid(vec![(code, field)], AttemptResult::Failed));
+        }
+        ActionResult::Event(event) => (vec![event], Vec::new()),
+        ActionResult::Events(events) => (events.to_vec(), Vec::new()),
+        ActionResult::Enrolled(event, codes) => (vec![event], codes),
+        ActionResult::Nothing => (Vec::new(), Vec::new()),
     };
     let is_changed = !events.is_empty();
     let mut after = before;
     for event in events {
-        after = completion.apply(tx, &sessions, after, event)?;
+        after = transaction.apply(tx, &sessions, after, event)?;
     }
-    // the codes are shown first: they are shown once
+    // recovery codes are shown before the sign-in completes, because they are shown only once
     let decided =
-        if codes.is_empty() { completion.sign_in(&context, tx, &sessions, &after, None)? } else { None };
+        if codes.is_empty() { transaction.sign_in(&context, tx, &sessions, &after, None)? } else { None };
     if is_changed && decided.is_none() {
-        completion.record_refusal(&context, tx, &after)?;
+        transaction.record_refusal(&context, tx, &after)?;
     }
-    let judged = if is_changed { Judged::Right } else { Judged::Not };
-    Ok(Advanced::Decided(decided.unwrap_or_else(|| go_on(&after)), codes, judged))
+    let attempt_result = if is_changed { AttemptResult::Succeeded } else { AttemptResult::NotCounted };
+    Ok(AdvanceResult::Decided(decided.unwrap_or_else(|| continue_flow(&after)), codes, attempt_result))
 }
 
-impl KeptFlow {
-    /// A page once more, with what is wrong.
-    pub(crate) fn again(self, page: &'static str, code: &str, field: &str) -> Outcome {
-        self.again_with(page, vec![(code.to_owned(), field.to_owned())])
+impl PendingFlow {
+    /// The page again, with one error.
+    pub(crate) fn with_error(self, page: &'static str, code: &str, field: &str) -> BrowserResponse {
+        self.with_errors(page, vec![(code.to_owned(), field.to_owned())])
     }
 
-    /// A page once more, with all that is wrong.
-    pub(crate) fn again_with(mut self, page: &'static str, errors: Vec<(String, String)>) -> Outcome {
-        self.mistake = Some(Mistake { page: page.to_owned(), errors, ..Mistake::default() });
-        Outcome::GoTo(self.into(), page, None)
+    /// The page again, with these errors.
+    pub(crate) fn with_errors(
+        mut self,
+        page: &'static str,
+        errors: Vec<(String, String)>,
+    ) -> BrowserResponse {
+        self.form_errors = Some(FormErrors { page: page.to_owned(), errors, ..FormErrors::default() });
+        BrowserResponse::ToPage(self.into(), page, None)
     }
 }

@@ -1,4 +1,4 @@
-//! How pages look to whom, and the files that they show: read once, and again when the security epoch has advanced.
+//! Caches of appearances and of the files of pages, valid until the security epoch advances.
 
 use std::sync::Arc;
 
@@ -7,102 +7,94 @@ pub use chancery_management::appearance::{Appearance, Asset, Owners};
 use chancery_store::{Error, Mode, Store, Tx};
 use quick_cache::{Weighter, sync::Cache};
 
-/// The most looks, and the most files, that are kept.
+/// The maximum of cached appearances, and of cached files.
 const MOST: usize = 10_000;
-/// The most bytes of the looks that are kept, by their views as they are written; parsed they take some times as many.
+/// The maximum of bytes of cached appearances, counted by the source of their views; parsed views take several times
+/// as many.
 const VIEW_BYTES: u64 = 32 << 20;
-/// The most bytes of the files that are kept.
+/// The maximum of bytes of cached files.
 const ASSET_BYTES: u64 = 32 << 20;
-/// What an entry takes beside its bytes: the names of all views, in each language.
+/// The overhead of an entry in bytes: the names of all views, in each language.
 const ENTRY: u64 = 4 << 10;
 
-type Known<T> = (Arc<T>, i64);
+type Cached<T> = (Arc<T>, i64);
 
 #[derive(Clone)]
 struct Bytes;
 
-impl Weighter<Owners, Known<Appearance>> for Bytes {
-    fn weight(&self, _: &Owners, (known, _): &Known<Appearance>) -> u64 {
-        ENTRY.saturating_add(known.bytes() as u64)
+impl Weighter<Owners, Cached<Appearance>> for Bytes {
+    fn weight(&self, _: &Owners, (cached, _): &Cached<Appearance>) -> u64 {
+        ENTRY.saturating_add(cached.bytes() as u64)
     }
 }
 
-impl Weighter<String, Known<Asset>> for Bytes {
-    fn weight(&self, location: &String, (known, _): &Known<Asset>) -> u64 {
-        ENTRY.saturating_add((location.len() + known.data.len()) as u64)
+impl Weighter<String, Cached<Asset>> for Bytes {
+    fn weight(&self, location: &String, (cached, _): &Cached<Asset>) -> u64 {
+        ENTRY.saturating_add((location.len() + cached.data.len()) as u64)
     }
 }
 
-/// How pages look, and the files that they show.
+/// Caches of appearances and files.
 pub struct Appearances {
-    looks: Cache<Owners, Known<Appearance>, Bytes>,
-    assets: Cache<String, Known<Asset>, Bytes>,
+    appearances: Cache<Owners, Cached<Appearance>, Bytes>,
+    assets: Cache<String, Cached<Asset>, Bytes>,
 }
 
 impl Default for Appearances {
     fn default() -> Self {
         Self {
-            looks: Cache::with_weighter(MOST, VIEW_BYTES, Bytes),
+            appearances: Cache::with_weighter(MOST, VIEW_BYTES, Bytes),
             assets: Cache::with_weighter(MOST, ASSET_BYTES, Bytes),
         }
     }
 }
 
 impl Appearances {
-    /// How the pages of these owners look. `epoch` is the security epoch, where this request has read it.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// The appearance of the pages of these owners. `epoch` is the security epoch, if this request has read it.
     pub async fn find(
         &self,
         store: &Store,
         owners: Owners,
         epoch: Option<i64>,
     ) -> Result<Arc<Appearance>, Error> {
-        let known = self.looks.get(&owners);
-        if let Some((known, of)) = &known
+        let cached = self.appearances.get(&owners);
+        if let Some((cached, of)) = &cached
             && is_current(store, epoch, *of).await?
         {
-            return Ok(Arc::clone(known));
+            return Ok(Arc::clone(cached));
         }
         let reading = move |tx: &mut Tx<'_>| {
             // the epoch is read first, so that what follows is no older
             let epoch = tx.epoch()?;
             Ok::<_, Error>((Appearance::read(tx, owners)?, epoch))
         };
-        let (found, epoch) = store.run("FindAppearance", Mode::Quick, None, reading).await?;
-        // what did not change is not parsed again
-        let same = known.map(|(known, _)| known).filter(|known| **known == found);
-        let found = same.unwrap_or_else(|| Arc::new(found));
-        self.looks.insert(owners, (Arc::clone(&found), epoch));
-        Ok(found)
+        let (loaded, epoch) = store.run("FindAppearance", Mode::Quick, None, reading).await?;
+        // an unchanged appearance is not parsed again
+        let same = cached.map(|(cached, _)| cached).filter(|cached| **cached == loaded);
+        let loaded = same.unwrap_or_else(|| Arc::new(loaded));
+        self.appearances.insert(owners, (Arc::clone(&loaded), epoch));
+        Ok(loaded)
     }
 
-    /// The file that this process knows to be at a location.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// The cached file at a location.
     pub async fn known_asset(&self, store: &Store, location: &str) -> Result<Option<Arc<Asset>>, Error> {
         match self.assets.get(location) {
-            Some((known, of)) if is_current(store, None, of).await? => Ok(Some(known)),
+            Some((cached, of)) if is_current(store, None, of).await? => Ok(Some(cached)),
             _ => Ok(None),
         }
     }
 
-    /// Reads the file at a location; `None` where there is none.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// Reads the file at a location; `None` if it does not exist.
     pub async fn read_asset(&self, store: &Store, location: &str) -> Result<Option<Arc<Asset>>, Error> {
-        let wanted = location.to_owned();
+        let key = location.to_owned();
         let reading = move |tx: &mut Tx<'_>| {
             let epoch = tx.epoch()?;
-            Ok::<_, Error>((asset_at(tx, &wanted)?, epoch))
+            Ok::<_, Error>((asset_at(tx, &key)?, epoch))
         };
-        let (found, epoch) = store.run("FindAsset", Mode::Quick, None, reading).await?;
-        let Some(found) = found.map(Arc::new) else { return Ok(None) };
-        self.assets.insert(location.to_owned(), (Arc::clone(&found), epoch));
-        Ok(Some(found))
+        let (loaded, epoch) = store.run("FindAsset", Mode::Quick, None, reading).await?;
+        let Some(loaded) = loaded.map(Arc::new) else { return Ok(None) };
+        self.assets.insert(location.to_owned(), (Arc::clone(&loaded), epoch));
+        Ok(Some(loaded))
     }
 }
 

@@ -1,5 +1,4 @@
-//! What a sign-in needs to know of a client app, as administrators set it. It is cached until the security epoch
-//! advances.
+//! The data of a client app that a sign-in needs. It is cached until the security epoch advances.
 
 mod load;
 
@@ -27,7 +26,7 @@ pub const NOT_SERVING: &str = "The client app is not enabled, or its subscriptio
 /// The number of client apps cached.
 const CACHED: usize = 10_000;
 
-/// When a person is asked for consent (`accessGrantConsent`).
+/// When a person's consent is required (`accessGrantConsent`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsentMode {
     /// Never.
@@ -43,7 +42,7 @@ pub enum ConsentMode {
 /// Whether authorization requests need PKCE (`pkce`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PkceMode {
-    /// As the tenant's option PkceRequired has it.
+    /// By the tenant's option PkceRequired.
     AsTenant,
     /// They do.
     Required,
@@ -87,7 +86,7 @@ pub struct Application {
     pub client_uri: Option<String>,
     /// `logoUri`
     pub logo_uri: Option<String>,
-    /// Whether people sign out of it without being asked (`logoutConsent`).
+    /// Whether a sign-out needs no confirmation (`logoutConsent`).
     pub signs_out_silently: bool,
     /// `accessGrantConsent`
     pub consent: ConsentMode,
@@ -96,15 +95,15 @@ pub struct Application {
     /// `pkce`
     pub pkce: PkceMode,
     /// Whether ID tokens have the claims of the granted scopes (`idTokenClaims`).
-    pub tells_in_id_token: bool,
+    pub scope_claims_in_id_token: bool,
     /// Whether it gets a refresh token with every code (`refreshTokens` is Session).
     pub refreshes_in_session: bool,
     /// `securityProfile`
     pub security_profile: SecurityProfile,
-    /// Its settings that are not served.
+    /// Its unsupported settings.
     pub unserved: Vec<Unserved>,
-    /// Whether a second factor is asked for.
-    pub asks_for_second_factor: bool,
+    /// Whether a second factor is required.
+    pub requires_second_factor: bool,
     /// The redirect URIs of type Login.
     pub login_uris: Vec<String>,
     /// The redirect URIs of type Logout.
@@ -113,11 +112,11 @@ pub struct Application {
     pub scopes: Vec<OwnScope>,
     /// The keys of its own resources.
     pub resources: Vec<String>,
-    /// What administrators say of it to its views.
+    /// Metadata for views, set by administrators.
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// The tenants in which it serves.
+    /// The tenants that it serves.
     pub tenants: Vec<ServingTenant>,
-    /// The claim rules in force, as far as they were asked for.
+    /// Cache of the claim rules in force.
     pub rules: Arc<RulesInForce>,
     /// The security epoch at which it was read.
     pub epoch: i64,
@@ -126,59 +125,59 @@ pub struct Application {
 /// A scope of a client app.
 #[derive(Clone, Debug)]
 pub struct OwnScope {
-    /// What it is called in requests.
+    /// Its name in requests.
     pub key: String,
-    /// What it is called to people.
+    /// Its display name.
     pub name: String,
-    /// What it allows.
+    /// Its description.
     pub description: Option<String>,
 }
 
 /// A tenant in which a client app serves.
 #[derive(Clone, Debug)]
 pub struct ServingTenant {
-    /// The tenant and the instances that it and the client app have in common.
+    /// The tenant and the instances that it has in common with the client app.
     pub facts: TenantFacts,
     /// Its name.
     pub name: String,
     /// Its subscription.
     pub subscription: Uuid,
-    /// The user stores among the instances, in the order in which a name is looked for.
+    /// The user stores among the instances, in the order of the look-up of a name.
     pub stores: Vec<OfferedStore>,
     /// The external identity providers among them, in the order in which they are offered.
     pub providers: Vec<OfferedProvider>,
-    /// Its second factors that can be used, in order.
+    /// Its usable second factors, in order.
     pub factors: Vec<OfferedFactor>,
     /// Its options.
     pub options: Arc<Options<TenantOption>>,
-    /// The ranges of addresses from which it is chosen: the first and the last address of each.
+    /// The address ranges that select the tenant: the first and the last address of each.
     pub ranges: Vec<(IpAddr, IpAddr)>,
     /// Whether it has questionnaire items.
-    pub asks: bool,
+    pub has_questionnaire: bool,
 }
 
-/// What pages tell of an instance.
+/// The description of an instance for views.
 #[derive(Clone, Debug)]
 pub struct About {
     /// Its name.
     pub name: String,
     /// The path of its picture at this server, where it has one.
     pub icon: Option<String>,
-    /// What administrators say of it to views.
+    /// Metadata for views, set by administrators.
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
 impl About {
-    /// As views get it.
-    pub fn told(&self) -> serde_json::Map<String, serde_json::Value> {
-        let mut told = serde_json::Map::from_iter([
+    /// The context for views.
+    pub fn to_view(&self) -> serde_json::Map<String, serde_json::Value> {
+        let mut view = serde_json::Map::from_iter([
             ("name".to_owned(), self.name.as_str().into()),
             ("metadata".to_owned(), self.metadata.clone().into()),
         ]);
         if let Some(icon) = &self.icon {
-            told.insert("icon".to_owned(), icon.as_str().into());
+            view.insert("icon".to_owned(), icon.as_str().into());
         }
-        told
+        view
     }
 }
 
@@ -189,13 +188,13 @@ pub struct OfferedStore {
     pub id: Uuid,
     /// Its subscription.
     pub subscription: Uuid,
-    /// Whether somebody who signs in for the first time becomes a platform user.
+    /// Whether a first sign-in creates a platform user.
     pub creates_platform_users: bool,
-    /// The MFA instances that it asks for, whether they can be used or not.
+    /// The MFA instances that it requires, whether they are usable or not.
     pub factors: Vec<Uuid>,
     /// Its options.
     pub options: Arc<Options<UserStoreOption>>,
-    /// What pages tell of it.
+    /// The description for views.
     pub about: About,
 }
 
@@ -208,13 +207,14 @@ pub struct OfferedProvider {
     pub kind: ProviderKind,
     /// Its subscription.
     pub subscription: Uuid,
-    /// Whether somebody who signs in for the first time becomes a platform user.
+    /// Whether a first sign-in creates a platform user.
     pub creates_platform_users: bool,
-    /// Whether a second factor there, and what it says of addresses, counts here (`treatMfaFactorClaimsAsConfirmed`).
-    pub is_believed: bool,
-    /// The MFA instances that it asks for, whether they can be used or not.
+    /// Whether its second factors and its statements about addresses are accepted
+    /// (`treatMfaFactorClaimsAsConfirmed`).
+    pub is_trusted: bool,
+    /// The MFA instances that it requires, whether they are usable or not.
     pub factors: Vec<Uuid>,
-    /// What pages tell of it.
+    /// The description for views.
     pub about: About,
 }
 
@@ -228,7 +228,7 @@ pub enum Offered<'a> {
 }
 
 impl<'a> Offered<'a> {
-    /// The MFA instances that it asks for, whether they can be used or not.
+    /// The MFA instances that it requires, whether they are usable or not.
     pub fn factors(self) -> &'a [Uuid] {
         match self {
             Self::Store(store) => &store.factors,
@@ -236,7 +236,7 @@ impl<'a> Offered<'a> {
         }
     }
 
-    /// What pages tell of it.
+    /// The description for views.
     pub const fn about(self) -> &'a About {
         match self {
             Self::Store(store) => &store.about,
@@ -254,18 +254,18 @@ impl<'a> Offered<'a> {
 }
 
 impl ServingTenant {
-    /// The instance of this id, if it is offered in the tenant.
+    /// The instance of this id, if the tenant offers it.
     pub fn offered(&self, id: Uuid) -> Option<Offered<'_>> {
         let store = self.stores.iter().find(|store| store.id == id).map(Offered::Store);
         store.or_else(|| self.provider(id).map(Offered::Provider))
     }
 
-    /// The external identity provider of this id, if it is offered in the tenant.
+    /// The external identity provider of this id, if the tenant offers it.
     pub fn provider(&self, id: Uuid) -> Option<&OfferedProvider> {
         self.providers.iter().find(|provider| provider.id == id)
     }
 
-    /// Offers no instance: nobody can sign in.
+    /// Removes all instances, so that sign-ins are impossible.
     fn close(&mut self) {
         self.facts.instances.clear();
         self.stores.clear();
@@ -273,43 +273,43 @@ impl ServingTenant {
     }
 }
 
-/// How a link that resets a password gets to the users of a store.
+/// How a store's users get a link that resets the password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResetWay {
+pub enum ResetDelivery {
     /// By mail.
     Mail,
     /// By the program that the operator configured for it, if there is one.
     Program,
-    /// Not at all: the store takes no writes.
+    /// Not at all: the store is read-only.
     None,
 }
 
 impl OfferedStore {
-    /// How a link that resets a password gets to its users.
-    pub fn reset_way(&self) -> ResetWay {
+    /// How its users get a link that resets the password.
+    pub fn reset_delivery(&self) -> ResetDelivery {
         if self.options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE) {
-            ResetWay::None
+            ResetDelivery::None
         } else if self.options.sends_mail() {
-            ResetWay::Mail
+            ResetDelivery::Mail
         } else {
-            ResetWay::Program
+            ResetDelivery::Program
         }
     }
 }
 
 impl Application {
-    /// Whether people sign in to the platform itself by it: it is the console, or has one of the platform's resources.
+    /// Whether it signs people in to the platform itself: it is the console, or has one of the platform's resources.
     pub fn is_platform(&self) -> bool {
         self.id == CONSOLE || self.resources.iter().any(|key| PLATFORM.contains(&key.as_str()))
     }
 
-    /// The tenants as the state machine sees them; at a tenant's issuer that one alone.
+    /// The tenants as input of the state machine; for a tenant's issuer only that tenant.
     pub fn tenant_facts(&self, issuing: Option<Uuid>) -> Vec<TenantFacts> {
         let served = self.tenants.iter().filter(|tenant| issuing.is_none_or(|id| id == tenant.facts.id));
         served.map(|tenant| tenant.facts.clone()).collect()
     }
 
-    /// The tenant of this id, where the issuer that was asked is the installation's or its own.
+    /// The tenant of this id, if the requested issuer is the installation's or the tenant's own.
     pub fn serving(&self, id: Uuid, issuing: Option<Uuid>) -> Option<&ServingTenant> {
         self.tenant(id).filter(|_| issuing.is_none_or(|issuing| issuing == id))
     }
@@ -326,7 +326,7 @@ impl Application {
         instances.find(|(one, its)| Some(*one) == id || *its == name).map(|(one, _)| one)
     }
 
-    /// Whether its authorization requests need PKCE, where it signs people in at these tenants.
+    /// Whether its authorization requests for these tenants need PKCE.
     pub fn needs_pkce<'a>(&self, mut tenants: impl Iterator<Item = &'a ServingTenant>) -> bool {
         match self.pkce {
             PkceMode::AsTenant => tenants.any(|tenant| tenant.options.get(TenantOption::PKCE_REQUIRED)),
@@ -335,7 +335,7 @@ impl Application {
         }
     }
 
-    /// Refuses what the client app is set to get for people and this release does not serve.
+    /// Refuses settings of the client app for people that this release does not support.
     ///
     /// # Errors
     /// `unauthorized_client`
@@ -343,7 +343,7 @@ impl Application {
         [Use::Person, Use::AccessToken].into_iter().try_for_each(|used_at| check_use(&self.unserved, used_at))
     }
 
-    /// The tenants with a range that holds the address.
+    /// The tenants with a range that contains the address.
     pub fn in_range(&self, address: &str) -> Vec<Uuid> {
         let Ok(address) = address.parse::<IpAddr>().map(|address| address.to_canonical()) else {
             return Vec::new();
@@ -355,20 +355,21 @@ impl Application {
         tenants.map(|tenant| tenant.facts.id).collect()
     }
 
-    /// Whether what is granted includes a refresh token. Without `offline_access` it needs a session that it ends with.
+    /// Whether the grant includes a refresh token. Without `offline_access` the grant needs a session, with which it
+    /// ends.
     pub fn refreshes(&self, granted: &Granted) -> bool {
         granted.has(OFFLINE_ACCESS) || (self.refreshes_in_session && granted.session.is_some())
     }
 
-    /// The part of a scope that the client app may be granted.
+    /// The part of a scope that may be granted to the client app.
     ///
     /// # Errors
     /// `invalid_scope`
-    pub fn grantable(&self, asked: Option<&Scope>) -> Result<Scope, Refusal> {
-        with_facts(self, |facts| chancery_oauth::grantable_scope(asked, facts))
+    pub fn grantable(&self, requested: Option<&Scope>) -> Result<Scope, Refusal> {
+        with_facts(self, |facts| chancery_oauth::grantable_scope(requested, facts))
     }
 
-    /// Whether the client app may be granted this word of a scope now.
+    /// Whether this scope may be granted to the client app now.
     pub fn may_have(&self, word: &str) -> bool {
         with_facts(self, |facts| chancery_oauth::may_have(word, facts))
     }
@@ -379,8 +380,8 @@ impl Application {
     }
 }
 
-/// The facts by which an authorization request is judged.
-pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<'_>) -> T) -> T {
+/// Runs a check with the facts for the validation of an authorization request.
+pub fn with_facts<T>(application: &Application, check: impl FnOnce(&SignInFacts<'_>) -> T) -> T {
     let scopes: Vec<&str> = application.scopes.iter().map(|scope| scope.key.as_str()).collect();
     let uris: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
     let client = ClientFacts {
@@ -391,7 +392,7 @@ pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<
         redirect_uris: &uris,
         ..ClientFacts::default()
     };
-    judge(&SignInFacts {
+    check(&SignInFacts {
         client,
         allow_user_login: application.allow_user_login,
         scope_filter_enabled: application.scope_filter_enabled,
@@ -400,7 +401,7 @@ pub fn with_facts<T>(application: &Application, judge: impl FnOnce(&SignInFacts<
     })
 }
 
-/// The profile of this name; one that is not known is the strictest.
+/// The profile of this name; an unknown name is the strictest profile.
 fn security_profile(name: &str) -> SecurityProfile {
     match name {
         "None" => SecurityProfile::None,
@@ -420,28 +421,23 @@ impl Default for Applications {
 }
 
 impl Applications {
-    /// The client app of this id; `None` where there is none, or it is not enabled.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// The client app of this id; `None` if it does not exist or is not enabled.
     pub async fn find(&self, store: &Store, id: Uuid) -> Result<Option<Arc<Application>>, Error> {
-        Ok(self.find_any(store, id).await?.filter(|found| found.enabled))
+        Ok(self.find_any(store, id).await?.filter(|application| application.enabled))
     }
 
     /// The client app of this id, whether it is enabled or not.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub async fn find_any(&self, store: &Store, id: Uuid) -> Result<Option<Arc<Application>>, Error> {
         if let Some(known) = self.0.get(&id)
             && store.epoch().await? == known.epoch
         {
             return Ok(Some(known));
         }
-        let found = store.run("FindApplication", Mode::Quick, None, move |tx| load::load(tx, id)).await?;
-        let Some(found) = found else { return Ok(None) };
-        let found = Arc::new(found);
-        self.0.insert(id, Arc::clone(&found));
-        Ok(Some(found))
+        let application =
+            store.run("FindApplication", Mode::Quick, None, move |tx| load::load(tx, id)).await?;
+        let Some(application) = application else { return Ok(None) };
+        let application = Arc::new(application);
+        self.0.insert(id, Arc::clone(&application));
+        Ok(Some(application))
     }
 }

@@ -1,4 +1,4 @@
-//! What a person's token is for (RFC 8707).
+//! The audience of a person's token (RFC 8707).
 
 use std::collections::BTreeSet;
 
@@ -13,36 +13,41 @@ const INVALID_TARGET: Refusal = Refusal::new(
     "A resource is none that the client app may ask for, or the platform's beside others.",
 );
 
-/// The audience of a person's token: the resources that were asked for, or those of the client app. The platform's
-/// own are never among those unasked: else every client app that an administrator signs in to would have the
+/// The audience of a person's token: the requested resources, else those of the client app. The platform's own are
+/// never included by default: otherwise every client app to which an administrator signs in would have the
 /// administrator's rights.
 ///
 /// # Errors
-/// Errors of the store; `invalid_target` inside.
+/// Fails when the database does. The inner error is `invalid_target`.
 pub fn audience(
     tx: &mut Tx<'_>,
     application: &Application,
-    asked: &[String],
+    requested: &[String],
 ) -> Result<Result<Vec<String>, Refusal>, StoreError> {
     let is_platform = |name: &String| PLATFORM.contains(&name.as_str());
-    if asked.is_empty() {
+    if requested.is_empty() {
         let own: Vec<String> =
             application.resources.iter().filter(|name| !is_platform(name)).cloned().collect();
         return Ok(Ok(if own.is_empty() { vec![application.id.to_string()] } else { own }));
     }
-    let asked: Vec<String> = asked.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let requested: Vec<String> = requested.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let is_own = |name: &&String| application.resources.contains(name);
-    let foreign: Vec<&String> = asked.iter().filter(|name| !is_own(name)).collect();
-    let fits = if asked.iter().any(is_platform) {
-        foreign.is_empty() && asked.iter().all(is_platform)
+    let foreign: Vec<&String> = requested.iter().filter(|name| !is_own(name)).collect();
+    let fits = if requested.iter().any(is_platform) {
+        foreign.is_empty() && requested.iter().all(is_platform)
     } else {
-        foreign.is_empty() || (!application.filters_resources && are_near(tx, application, &foreign)?)
+        foreign.is_empty()
+            || (!application.filters_resources && are_of_subscription(tx, application, &foreign)?)
     };
-    Ok(if fits { Ok(asked) } else { Err(INVALID_TARGET) })
+    Ok(if fits { Ok(requested) } else { Err(INVALID_TARGET) })
 }
 
-/// Whether each of these resources is another client app's of the same subscription.
-fn are_near(tx: &mut Tx<'_>, application: &Application, names: &[&String]) -> Result<bool, StoreError> {
+/// Whether each of these resources belongs to another client app of the same subscription.
+fn are_of_subscription(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    names: &[&String],
+) -> Result<bool, StoreError> {
     let mut sql = Sql::new(
         "SELECT DISTINCT r.key FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
          JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id \
@@ -51,26 +56,23 @@ fn are_near(tx: &mut Tx<'_>, application: &Application, names: &[&String]) -> Re
     .bind(application.subscription);
     sql.add(" AND r.key IN ");
     sql.add_list(names.iter().map(|name| Value::Text((*name).clone())));
-    let mut found = 0;
+    let mut count = 0;
     tx.query(&sql.text, &sql.parameters, |_| {
-        found += 1;
+        count += 1;
         Ok(())
     })?;
-    Ok(found == names.len())
+    Ok(count == names.len())
 }
 
-/// Resources as they are registered, in whatever spelling they were asked for. One that nobody has stays as it is.
-///
-/// # Errors
-/// Errors of the store.
-pub fn as_registered(tx: &mut Tx<'_>, asked: &[String]) -> Result<Vec<String>, StoreError> {
-    if asked.is_empty() {
+/// Resources in their registered spelling. An unregistered one is unchanged.
+pub fn as_registered(tx: &mut Tx<'_>, requested: &[String]) -> Result<Vec<String>, StoreError> {
+    if requested.is_empty() {
         return Ok(Vec::new());
     }
     let mut sql = Sql::new("SELECT key FROM resource_owner WHERE key IN ");
-    sql.add_list(asked.iter().map(|name| Value::Text(name.clone())));
+    sql.add_list(requested.iter().map(|name| Value::Text(name.clone())));
     sql.add(" OR normal_key IN ");
-    sql.add_list(asked.iter().map(|name| Value::Text(normal_resource(name))));
+    sql.add_list(requested.iter().map(|name| Value::Text(normal_resource(name))));
     sql.add(" ORDER BY key");
     let mut known = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
@@ -81,37 +83,34 @@ pub fn as_registered(tx: &mut Tx<'_>, asked: &[String]) -> Result<Vec<String>, S
         let same = || known.iter().find(|known| is_same_resource(known, name));
         if known.contains(name) { name.clone() } else { same().unwrap_or(name).clone() }
     };
-    Ok(asked.iter().map(registered).collect())
+    Ok(requested.iter().map(registered).collect())
 }
 
-/// What a resource is called to people.
+/// The display data of a resource.
 pub struct NamedResource {
-    /// What it is called in requests.
+    /// Its name in requests.
     pub key: String,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub description: Option<String>,
 }
 
-/// What is asked for as far as it is a resource, as its owner calls it: the client app itself, else a client app of the
-/// owner's subscription.
-///
-/// # Errors
-/// Errors of the store.
+/// The requested resources with their names: those of the client app itself, else of a client app of the owner's
+/// subscription.
 pub fn named_resources(
     tx: &mut Tx<'_>,
     application: &Application,
-    asked: &[String],
+    requested: &[String],
 ) -> Result<Vec<NamedResource>, StoreError> {
     let is_other = |word: &String| {
         let word = word.as_str();
-        // pages name what gives rights at the platform: no client app may call it something harmless
+        // pages name the platform's resources themselves: no client app may give them a harmless name
         STANDARD_SCOPES.contains(&word)
             || PLATFORM.contains(&word)
             || application.scopes.iter().any(|own| own.key == word)
     };
-    let mut keys = asked.iter().filter(|word| !is_other(word)).peekable();
+    let mut keys = requested.iter().filter(|word| !is_other(word)).peekable();
     if keys.peek().is_none() {
         return Ok(Vec::new());
     }
@@ -134,19 +133,19 @@ pub fn named_resources(
     Ok(named)
 }
 
-/// What a token request asks of what was granted: all of it, or a part (RFC 8707, section 2.2).
+/// The granted resources that a token request selects: all of them, or a part (RFC 8707, section 2.2).
 ///
 /// # Errors
 /// `invalid_target`
-pub fn narrowed(granted: Vec<String>, asked: &[String]) -> Result<Vec<String>, Refusal> {
+pub fn narrowed(granted: Vec<String>, requested: &[String]) -> Result<Vec<String>, Refusal> {
     let is_in = |name: &String, list: &[String]| list.iter().any(|one| is_same_resource(one, name));
-    if asked.iter().any(|name| !is_in(name, &granted)) {
+    if requested.iter().any(|name| !is_in(name, &granted)) {
         return Err(INVALID_TARGET);
     }
-    Ok(if asked.is_empty() {
+    Ok(if requested.is_empty() {
         granted
     } else {
-        granted.into_iter().filter(|name| is_in(name, asked)).collect()
+        granted.into_iter().filter(|name| is_in(name, requested)).collect()
     })
 }
 
@@ -155,7 +154,7 @@ mod tests {
     use super::narrowed;
 
     #[test]
-    fn a_token_is_for_no_more_than_was_granted() {
+    fn a_token_request_cannot_extend_the_granted_resources() {
         let granted = || vec!["a".to_owned(), "b".to_owned()];
         assert_eq!(narrowed(granted(), &[]).unwrap(), granted());
         assert_eq!(narrowed(granted(), &["b".to_owned()]).unwrap(), ["b"]);

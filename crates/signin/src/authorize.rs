@@ -1,4 +1,4 @@
-//! The authorization endpoint: a request is judged, and answered or shown a page.
+//! The authorization endpoint: validates a request, and responds or shows a page.
 
 use std::sync::Arc;
 
@@ -16,41 +16,38 @@ use crate::{
     application::{Application, with_facts},
     audience::{as_registered, audience},
     console::{CONSOLE_PATH, CONSOLE_RETURN},
-    kept_flow::{KeptFlow, home_of},
-    outcome::{Outcome, PageError},
-    provider::{Circumstances, Provider, Visit, demands},
+    pending_flow::{PendingFlow, home_of},
+    provider::{FlowContext, Provider, Visit, demands},
+    response::{BrowserResponse, PageError},
 };
 
-/// The most bytes of the query of an authorization request.
+/// The maximum length of the query of an authorization request, in bytes.
 pub const LONGEST_QUERY: usize = 8 << 10;
 
 impl Provider<'_> {
-    /// Answers an authorization request.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles an authorization request.
     pub async fn authorize(
         self,
         visit: &Visit,
         parameters: Vec<(String, String)>,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<BrowserResponse, Problem> {
         let addressing = match Addressing::read(&parameters) {
             Ok(addressing) => addressing,
-            Err(refusal) => return Ok(Outcome::Error(PageError::addressing(&parameters, refusal))),
+            Err(refusal) => return Ok(BrowserResponse::Error(PageError::addressing(&parameters, refusal))),
         };
         let Some(id) = exact_id(&addressing.client_id) else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
         let issuing = visit.issuer.tenant_id();
         let Some(application) = self.application(id, issuing).await? else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
         if !self.has_redirect(&application, &addressing) {
-            return Ok(Outcome::Error(PageError::UNKNOWN_REDIRECT));
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_REDIRECT));
         }
         let refuse = |refusal| Ok(refuse(&visit.issuer.url, &addressing, refusal));
         let parameters = self.with_registered_resources(parameters).await?;
-        let checked = match judge(&application, &addressing, &parameters, issuing) {
+        let checked = match validate_request(&application, &addressing, &parameters, issuing) {
             Ok(checked) => checked,
             Err(refusal) => return refuse(refusal),
         };
@@ -73,59 +70,59 @@ impl Provider<'_> {
             demanded.tenant = demanded.tenant.or(Some(hint.tid));
         }
         if let Some(named) = named_person(&checked.request.claims) {
-            // two people are nobody
+            // two different persons match no session
             let fits = demanded.hinted_person.is_none_or(|hinted| hinted == named);
             demanded.hinted_person = Some(if fits { named } else { Uuid::nil() });
         }
-        let kept = KeptFlow::new(issuing, application.id, meant(parameters), Flow::new(demanded));
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
+        let pending = PendingFlow::new(issuing, application.id, meant(parameters), Flow::new(demanded));
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
         if visit.session.is_some() {
-            // most who come with a session need no page: looked at and answered in one transaction
-            return self.answer(visit, kept, circumstances).await;
+            // most requests with a session need no page: evaluate and respond in one transaction
+            return self.answer(visit, pending, flow_context).await;
         }
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        self.step(visit, kept, circumstances, examined).await
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        self.step(visit, pending, flow_context, evaluated).await
     }
 
-    /// A client app, while it serves at the issuer that was asked.
+    /// A client app, if it serves at the requested issuer.
     pub(crate) async fn application(
         self,
         id: Uuid,
         issuing: Option<Uuid>,
     ) -> Result<Option<Arc<Application>>, Problem> {
-        let found = self.applications.find(self.store, id).await?;
-        Ok(found.filter(|found| {
-            found.tenants.iter().any(|tenant| found.serving(tenant.facts.id, issuing).is_some())
+        let application = self.applications.find(self.store, id).await?;
+        Ok(application.filter(|application| {
+            application.tenants.iter().any(|tenant| application.serving(tenant.facts.id, issuing).is_some())
         }))
     }
 
-    /// Where a client app is, for who gets lost on the way to it.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The home address of a client app, as a link on error pages.
     pub async fn home_of(self, id: Uuid, issuing: Option<Uuid>) -> Result<Option<String>, Problem> {
-        let Some(found) = self.application(id, issuing).await? else { return Ok(None) };
+        let Some(application) = self.application(id, issuing).await? else { return Ok(None) };
         let console = (id == CONSOLE).then(|| CONSOLE_PATH.to_owned());
-        let registered = || found.login_uris.iter().find_map(|address| home_of(id, address));
-        Ok(console.or_else(|| found.client_uri.clone()).or_else(registered))
+        let registered = || application.login_uris.iter().find_map(|address| home_of(id, address));
+        Ok(console.or_else(|| application.client_uri.clone()).or_else(registered))
     }
 
-    /// The client app of a flow under way; `None` once nobody signs in to it any longer, or not by this redirect URI:
-    /// what an administrator takes away counts at once.
-    pub(crate) async fn application_of(self, kept: &KeptFlow) -> Result<Option<Arc<Application>>, Problem> {
-        let found = self.application(kept.application, kept.issuing).await?;
-        let Ok(addressing) = Addressing::read(&kept.parameters) else { return Ok(None) };
-        let may_go_on = |found: &Arc<Application>| {
-            let leads_back = kept.device.is_some() || self.has_redirect(found, &addressing);
-            found.allow_user_login
-                && found.check_served().is_ok()
+    /// The client app of a flow in progress; `None` if it no longer permits sign-ins or this redirect URI: an
+    /// administrator's changes take effect at once.
+    pub(crate) async fn application_of(
+        self,
+        pending: &PendingFlow,
+    ) -> Result<Option<Arc<Application>>, Problem> {
+        let application = self.application(pending.application, pending.issuing).await?;
+        let Ok(addressing) = Addressing::read(&pending.parameters) else { return Ok(None) };
+        let may_go_on = |application: &Arc<Application>| {
+            let leads_back = pending.device.is_some() || self.has_redirect(application, &addressing);
+            application.allow_user_login
+                && application.check_served().is_ok()
                 && leads_back
-                && (kept.device.is_none() || found.allows_devices)
+                && (pending.device.is_none() || application.allows_devices)
         };
-        Ok(found.filter(may_go_on))
+        Ok(application.filter(may_go_on))
     }
 
-    /// Whether an answer may go to the address. The console's is this server's own.
+    /// Whether a response may be sent to the redirect URI. The console's is on this server.
     fn has_redirect(self, application: &Application, addressing: &Addressing) -> bool {
         if application.id == CONSOLE {
             return addressing.redirect_uri.strip_prefix(&self.tokens.public_url) == Some(CONSOLE_RETURN);
@@ -134,21 +131,22 @@ impl Provider<'_> {
         is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native)
     }
 
-    /// The parameters with each resource as it is registered: so consent and tokens name it, too.
+    /// The parameters with each resource in its registered spelling, which consent and tokens use, too.
     async fn with_registered_resources(
         self,
         mut parameters: Vec<(String, String)>,
     ) -> Result<Vec<(String, String)>, Problem> {
         let is_resource = |name: &str| name == "resource";
         let named = parameters.iter().filter(|(name, _)| is_resource(name)).map(|(_, key)| key.clone());
-        // what is refused for its form, or asks for too many, is not looked for
-        let Ok(asked) = targets(named.collect::<Vec<_>>().iter().map(String::as_str)) else {
+        // malformed or too many resources are not looked up: the request is refused later
+        let Ok(requested) = targets(named.collect::<Vec<_>>().iter().map(String::as_str)) else {
             return Ok(parameters);
         };
-        if asked.is_empty() {
+        if requested.is_empty() {
             return Ok(parameters);
         }
-        let finding = self.store.run("FindResources", Mode::Quick, None, move |tx| as_registered(tx, &asked));
+        let finding =
+            self.store.run("FindResources", Mode::Quick, None, move |tx| as_registered(tx, &requested));
         let registered = finding.await?;
         for ((_, value), key) in parameters.iter_mut().filter(|(name, _)| is_resource(name)).zip(registered) {
             *value = key;
@@ -156,7 +154,7 @@ impl Provider<'_> {
         Ok(parameters)
     }
 
-    /// Whether the client app may ask for these resources.
+    /// Whether the client app may request these resources.
     async fn audience(
         self,
         application: &Arc<Application>,
@@ -166,26 +164,26 @@ impl Provider<'_> {
             return Ok(Ok(()));
         }
         let (application, resources) = (Arc::clone(application), resources.to_vec());
-        let judging = self.store.run("JudgeAudience", Mode::Quick, None, move |tx| {
-            audience(tx, &application, &resources).map(|judged| judged.map(drop))
+        let checking = self.store.run("JudgeAudience", Mode::Quick, None, move |tx| {
+            audience(tx, &application, &resources).map(|checked| checked.map(drop))
         });
-        Ok(judging.await?)
+        Ok(checking.await?)
     }
 }
 
-/// The person for whom alone `claims` asks for an ID token (OpenID Connect Core 1.0, section 3.1.2.2). A value that is
-/// no person's id is nobody.
+/// The only person for whom `claims` permits an ID token (OpenID Connect Core 1.0, section 3.1.2.2). A value that is
+/// no person's id matches no person.
 fn named_person(claims: &ClaimsRequest) -> Option<Uuid> {
     let subject = claims.in_id_token("sub").filter(|subject| !subject.values.is_empty())?;
     let first = subject.texts().next().filter(|_| subject.values.len() == 1);
     Some(first.and_then(exact_id).unwrap_or_default())
 }
 
-/// Judges a request by the client app and the tenants' options.
+/// Validates a request against the client app and the options of its tenants.
 ///
 /// # Errors
 /// The refusal.
-pub(crate) fn judge(
+pub(crate) fn validate_request(
     application: &Application,
     addressing: &Addressing,
     parameters: &[(String, String)],
@@ -199,19 +197,22 @@ pub(crate) fn judge(
     check_use(&application.unserved, Use::Authorization)?;
     application.check_served()?;
     let served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
-    // a tenant that may be chosen later counts, too
+    // a tenant that may still be selected counts, too
     let terms =
         Terms { is_pkce_required: application.needs_pkce(served), is_pushed: false, is_signed: false };
     with_facts(application, |facts| check_request(request, facts, terms))
 }
 
-/// The answer that refuses a request.
-pub(crate) fn refuse(issuer: &str, addressing: &Addressing, refusal: Refusal) -> Outcome {
-    Outcome::Refused(refusal, deliver(addressing, addressing.reply.answer(issuer).refused(refusal)).into())
+/// The error response to a request.
+pub(crate) fn refuse(issuer: &str, addressing: &Addressing, refusal: Refusal) -> BrowserResponse {
+    BrowserResponse::Refused(
+        refusal,
+        deliver(addressing, addressing.reply.answer(issuer).refused(refusal)).into(),
+    )
 }
 
-/// The answer with a code, if one was asked for.
-pub(crate) fn leave(issuer: &str, addressing: &Addressing, code: Option<&str>) -> Outcome {
+/// The response with a code, if one was requested.
+pub(crate) fn answer_client(issuer: &str, addressing: &Addressing, code: Option<&str>) -> BrowserResponse {
     let answer = addressing.reply.answer(issuer);
     deliver(
         addressing,
@@ -222,13 +223,13 @@ pub(crate) fn leave(issuer: &str, addressing: &Addressing, code: Option<&str>) -
     )
 }
 
-fn deliver(addressing: &Addressing, answer: Answer) -> Outcome {
-    // one that was to be signed is refused in the same mode without a signature
+fn deliver(addressing: &Addressing, answer: Answer) -> BrowserResponse {
+    // a request for a signed response is refused in the same mode without a signature
     let mode = ResponseMode { is_signed: false, ..addressing.reply.mode };
     match answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()))
     {
-        Ok(Delivery::Redirect(address)) => Outcome::Leave(address),
-        Ok(Delivery::Form { action, fields }) => Outcome::Post { action, fields, session: None },
+        Ok(Delivery::Redirect(address)) => BrowserResponse::ToClient(address),
+        Ok(Delivery::Form { action, fields }) => BrowserResponse::Post { action, fields, session: None },
         Err(never) => match never {},
     }
 }

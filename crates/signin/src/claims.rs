@@ -1,11 +1,11 @@
-//! The claims about a person in the tokens of a client app: what is known of the person, what claim rules make of it, and what of
-//! that each token tells.
+//! The claims about a person in the tokens of a client app: collecting the facts, running the claim rules, selecting
+//! the claims of each token.
 
 mod facts;
 mod preview;
+mod release;
 mod requested;
 mod rules;
-mod told;
 
 use std::{mem, sync::Arc};
 
@@ -17,23 +17,23 @@ use uuid::Uuid;
 
 pub use facts::person_claims;
 pub use preview::{Preview, Reasons};
+pub use release::{ReleaseReason, ReleasedClaims, WithholdReason};
 pub use requested::Requested;
 pub use rules::RulesInForce;
-pub use told::{Ground, ReleasedClaims, Withheld};
 
 use self::{
-    facts::{Facts, Wanted},
+    facts::{Facts, Include},
+    release::{Issue, ReleasePolicy, release_claims, without_rules},
     rules::Rules,
-    told::{Asked, Issue, tell, untouched},
 };
 use crate::{
     application::Application,
     granted::Granted,
+    issuance::Issuance,
     person::{self, Admitted},
-    ruled::Making,
 };
 
-/// The claims of the platform that no column of a user holds as it is, each with its scope.
+/// Derived claims of the platform, which are no column of a user, each with its scope.
 const DERIVED: [(&str, &str); 5] = [
     ("name", "profile"),
     ("updated_at", "profile"),
@@ -48,7 +48,7 @@ pub(crate) fn scope_of(claim: &str) -> Option<&'static str> {
     derived.or_else(|| person_claims().find(|(name, _)| *name == claim).map(|(name, _)| facts::scope(name)))
 }
 
-/// The claims of the platform that discovery lists.
+/// The claims of the platform, as discovery lists them.
 pub fn platform_claims() -> impl Iterator<Item = &'static str> {
     person_claims().chain(DERIVED).map(|(name, _)| name).chain(["groups_truncated"])
 }
@@ -57,30 +57,27 @@ pub fn platform_claims() -> impl Iterator<Item = &'static str> {
 pub struct Pending {
     rules: Rules,
     facts: Facts,
-    asked: Asked,
-    /// Whom it is about.
+    policy: ReleasePolicy,
+    /// The grant of the person.
     pub granted: Granted,
-    /// The client app that the tokens are for.
+    /// The client app of the tokens.
     pub application: Uuid,
 }
 
 impl Pending {
-    /// The work that runs the rules. Its result: the claims to release, or why the rules cannot run.
+    /// The work that runs the rules. Result: the claims to release, or why the rules cannot run.
     pub fn work(self) -> Work<Result<ReleasedClaims, Unusable>> {
-        let Self { rules, mut facts, asked, .. } = self;
+        let Self { rules, mut facts, policy, .. } = self;
         Work::new(Purpose::Claims, move || {
             let set = rules.compile()?;
             let evaluation = run(&set, mem::take(&mut facts.claims), false)?;
-            tell(&evaluation.outcome.claims, &facts, &asked)
+            release_claims(&evaluation.outcome.claims, &facts, &policy)
         })
     }
 }
 
-/// What the claim rules in force are to run on, for tokens of this scope; `None` where there are no rules, or the person is not
+/// The input of the claim rules in force for tokens of this scope; `None` if there are no rules or the person is not
 /// admitted.
-///
-/// # Errors
-/// Those of the store.
 pub fn pending(
     tx: &mut Tx<'_>,
     application: &Application,
@@ -93,16 +90,13 @@ pub fn pending(
     pending_of(
         tx,
         application,
-        Asked::new(application, (granted, scope), Issue::Tokens),
+        ReleasePolicy::new(application, (granted, scope), Issue::Tokens),
         (granted, rules, &admitted),
     )
 }
 
-/// What claim rules are to run on where a token of a person is exchanged for one of this client app; `None` where there are no rules,
-/// or the person is gone.
-///
-/// # Errors
-/// Those of the store.
+/// The input of the claim rules for a token exchange of this client app; `None` if there are no rules or the person
+/// no longer exists.
 pub fn pending_exchange(
     tx: &mut Tx<'_>,
     application: &Application,
@@ -112,12 +106,12 @@ pub fn pending_exchange(
     let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
     let of = (granted.person, granted.instance);
     let Some(user) = person::user_of(tx, application, of, now)? else { return Ok(None) };
-    // what the other client app asked for by name is not for this one
+    // claims that the other client app requested by name are not for this one
     let own = Granted { requested: Requested::default(), ..granted.clone() };
     pending_of(
         tx,
         application,
-        Asked::new(application, (&own, scope), Issue::Exchange),
+        ReleasePolicy::new(application, (&own, scope), Issue::Exchange),
         (granted, rules, &user),
     )
 }
@@ -129,66 +123,63 @@ fn rules_of(tx: &mut Tx<'_>, application: &Application, granted: &Granted) -> Re
 fn pending_of(
     tx: &mut Tx<'_>,
     application: &Application,
-    asked: Asked,
+    policy: ReleasePolicy,
     (granted, rules, user): (&Granted, Rules, &Admitted),
 ) -> Result<Option<Box<Pending>>, Problem> {
-    let Some(facts) = facts::read(tx, user, Wanted::ALL, &granted.provider_claims)? else { return Ok(None) };
-    let pending = Pending { rules, facts, asked, granted: granted.clone(), application: application.id };
+    let Some(facts) = facts::read(tx, user, Include::ALL, &granted.provider_claims)? else { return Ok(None) };
+    let pending = Pending { rules, facts, policy, granted: granted.clone(), application: application.id };
     Ok(Some(Box::new(pending)))
 }
 
-/// What tokens tell: `told` after claim rules, else what is known of the person.
+/// The claims of tokens: `released` if claim rules ran, else from the facts about the person.
 ///
 /// # Errors
-/// Those of the store; rules are in force and nothing was told after them.
-pub fn told(
+/// Fails when the database does, or when rules are in force but did not run.
+pub fn released(
     tx: &mut Tx<'_>,
     application: &Application,
     (granted, scope): (&Granted, &str),
-    (user, told): (&Admitted, Option<&Arc<ReleasedClaims>>),
+    (user, released): (&Admitted, Option<&Arc<ReleasedClaims>>),
 ) -> Result<Arc<ReleasedClaims>, Problem> {
-    if let Some(told) = told {
-        return Ok(Arc::clone(told));
+    if let Some(released) = released {
+        return Ok(Arc::clone(released));
     }
     if rules_of(tx, application, granted)?.is_some() {
         return Err(StoreError::Internal("claim rules did not run".into()).into());
     }
-    let asked = Asked::new(application, (granted, scope), Issue::Tokens);
-    let known = plain(tx, application, &asked, (granted, user))?;
+    let policy = ReleasePolicy::new(application, (granted, scope), Issue::Tokens);
+    let known = plain(tx, application, &policy, (granted, user))?;
     Ok(Arc::new(known.unwrap_or_default()))
 }
 
-/// What the UserInfo endpoint tells, or what rules are to run on; `None` if the user does not exist any more.
-///
-/// # Errors
-/// Those of the store.
+/// The claims of the UserInfo endpoint, or the input of the rules; `None` if the user no longer exists.
 pub fn at_userinfo(
     tx: &mut Tx<'_>,
     application: &Application,
     (granted, scope): (&Granted, &str),
     user: &Admitted,
-) -> Result<Option<Making<ReleasedClaims>>, Problem> {
-    let asked = Asked::new(application, (granted, scope), Issue::UserInfo);
+) -> Result<Option<Issuance<ReleasedClaims>>, Problem> {
+    let policy = ReleasePolicy::new(application, (granted, scope), Issue::UserInfo);
     if let Some(rules) = rules_of(tx, application, granted)? {
-        let pending = pending_of(tx, application, asked, (granted, rules, user))?;
-        return Ok(pending.map(Making::Rules));
+        let pending = pending_of(tx, application, policy, (granted, rules, user))?;
+        return Ok(pending.map(Issuance::Rules));
     }
-    Ok(plain(tx, application, &asked, (granted, user))?.map(Making::Done))
+    Ok(plain(tx, application, &policy, (granted, user))?.map(Issuance::Done))
 }
 
-/// What is told of a person where no rules are in force; `None` if the user does not exist any more.
+/// The claims of a person without rules; `None` if the user no longer exists.
 fn plain(
     tx: &mut Tx<'_>,
     application: &Application,
-    asked: &Asked,
+    policy: &ReleasePolicy,
     (granted, user): (&Granted, &Admitted),
 ) -> Result<Option<ReleasedClaims>, Problem> {
-    if !asked.is_told() {
+    if !policy.releases_any() {
         return Ok(Some(ReleasedClaims::default()));
     }
-    let wanted = Wanted { entries: asked.wants_entries(), groups: application.includes_groups };
-    let Some(facts) = facts::read(tx, user, wanted, &granted.provider_claims)? else { return Ok(None) };
-    let told = tell(&untouched(&facts), &facts, asked);
-    // only what rules send is bounded
-    Ok(Some(told.map_err(|_| StoreError::Internal("claims without rules are refused".into()))?))
+    let include = Include { entries: policy.may_release_entries(), groups: application.includes_groups };
+    let Some(facts) = facts::read(tx, user, include, &granted.provider_claims)? else { return Ok(None) };
+    let released = release_claims(&without_rules(&facts), &facts, policy);
+    // only claims of rules have a limit
+    Ok(Some(released.map_err(|_| StoreError::Internal("claims without rules are refused".into()))?))
 }

@@ -1,4 +1,4 @@
-//! Authorization codes: issued where a sign-in is complete, good once.
+//! Authorization codes: issued when a sign-in completes, valid once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
@@ -10,19 +10,17 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{
-    application::Application, claims::Requested, granted::Granted, provider::Circumstances, session,
-};
+use crate::{application::Application, claims::Requested, granted::Granted, provider::FlowContext, session};
 
-/// How often a code may be shown wrongly.
+/// How often a code may be presented with wrong parameters.
 const MISSES: i64 = 5;
-/// The longest lifetime of a code under a FAPI profile, in ms.
+/// The maximum lifetime of a code under a FAPI profile, in ms.
 const UNDER_PROFILE: i64 = 60_000;
 
-/// What a code stands for.
+/// The contents of a code.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct CodeContents {
-    /// What is granted.
+    /// The grant.
     pub granted: Granted,
     /// `nonce`
     pub nonce: Option<String>,
@@ -34,7 +32,7 @@ pub struct CodeContents {
     pub dpop_jkt: Option<String>,
 }
 
-/// The digest that a code is kept by.
+/// The digest under which a code is stored.
 fn digest(master: &MasterKey, code: &str) -> Vec<u8> {
     master.digest("authorization-code", code.as_bytes())
 }
@@ -43,7 +41,7 @@ fn associated_data(digest: &[u8]) -> String {
     format!("authorization_code/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
 }
 
-/// What is granted of a request: the scope, and the claims that it names.
+/// The granted part of a request: the scope and the claims requested by name.
 pub fn granted_of(
     application: &Application,
     request: &AuthorizationRequest,
@@ -58,29 +56,26 @@ pub fn granted_of(
     (scope.filter(is_granted).to_string(), requested)
 }
 
-/// Issues the code that an authorization request asks for, for a sign-in that is complete.
-///
-/// # Errors
-/// Those of the store.
+/// Issues the code of an authorization request for a complete sign-in.
 pub fn issue(
     context: &Context,
     tx: &mut Tx<'_>,
-    (circumstances, request): (&Circumstances, &AuthorizationRequest),
+    (flow_context, request): (&FlowContext, &AuthorizationRequest),
     signed_in: &SignedIn,
     session: Uuid,
 ) -> Result<Option<String>, Problem> {
     if !request.response_type.code {
         return Ok(None);
     }
-    let application = &circumstances.application;
-    // a person who was asked may have granted a part
+    let application = &flow_context.application;
+    // with consent a person may have granted only a part
     let is_granted =
         |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
     let (scope, requested) = granted_of(application, request, is_granted);
     let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
-        issuing: circumstances.issuing,
+        issuing: flow_context.issuing,
         instance: signed_in.instance,
         session: Some(session),
         auth_time: signed_in.auth_time.0.div_euclid(1000),
@@ -124,53 +119,47 @@ pub fn issue(
     Ok(Some(code))
 }
 
-/// A code that was shown.
-pub struct ShownCode {
+/// A stored code.
+pub struct StoredCode {
     digest: Vec<u8>,
-    /// The grant that it makes.
+    /// The grant that it creates.
     pub grant: Uuid,
     /// The client app that it was issued to.
     pub application: Uuid,
-    /// What it stands for.
+    /// Its contents.
     pub contents: CodeContents,
     used_on: Option<Timestamp>,
 }
 
 /// Finds a code that has not expired.
-///
-/// # Errors
-/// Those of the store.
 pub fn find(
     tx: &mut Tx<'_>,
     master: &MasterKey,
     code: &str,
     now: Timestamp,
-) -> Result<Option<ShownCode>, StoreError> {
+) -> Result<Option<StoredCode>, StoreError> {
     let digest = digest(master, code);
     let text = "SELECT client_app_id, grant_id, sealed, used_on FROM authorization_code \
         WHERE digest = ?1 AND misses < ?2 AND (used_on IS NOT NULL OR expires_on > ?3)";
     let key = [digest.clone().into(), MISSES.into(), now.0.into()];
-    let found = tx.one(text, &key, |row| {
+    let row = tx.one(text, &key, |row| {
         let used_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
         Ok((row.id(0)?, row.id(1)?, row.bytes(2)?.to_vec(), used_on))
     })?;
-    let Some((application, grant, sealed, used_on)) = found else { return Ok(None) };
+    let Some((application, grant, sealed, used_on)) = row else { return Ok(None) };
     let opened = master.open(&associated_data(&digest), &sealed);
     let contents = opened.and_then(|text| serde_json::from_slice(text.expose()).ok());
     let contents = contents.ok_or_else(|| StoreError::Internal("a code's contents cannot be read".into()))?;
-    Ok(Some(ShownCode { digest, grant, application, contents, used_on }))
+    Ok(Some(StoredCode { digest, grant, application, contents, used_on }))
 }
 
-impl ShownCode {
+impl StoredCode {
     /// Whether the code was used before.
     pub const fn is_used(&self) -> bool {
         self.used_on.is_some()
     }
 
-    /// Uses the code up. `false`: it was used before, and so its grant has ended (RFC 6749, section 4.1.2).
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Marks the code as used. `false`: it was used before, so its grant has ended (RFC 6749, section 4.1.2).
     pub fn claim(&self, context: &Context, tx: &mut Tx<'_>) -> Result<bool, Problem> {
         if self.used_on.is_none() {
             let text = StateTable::AuthorizationCode
@@ -183,10 +172,7 @@ impl ShownCode {
         Ok(false)
     }
 
-    /// Counts that the code was shown wrongly.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Counts a presentation with wrong parameters.
     pub fn miss(&self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         let text = StateTable::AuthorizationCode.update("SET misses = misses + 1 WHERE digest = ?1");
         tx.queue(&text, vec![self.digest.clone().into()])

@@ -1,4 +1,4 @@
-//! The page that asks for a second factor, and the one that enrols an authenticator.
+//! The page of a second factor, and the page that enrols an authenticator.
 
 use chancery_application::APPLICATION_USER;
 use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
@@ -7,193 +7,191 @@ use chancery_userstore::user::{begin_attempt, user_of};
 use uuid::Uuid;
 
 use crate::{
-    advance::{Doing, Done},
-    kept_flow::KeptFlow,
-    outcome::{Judged, Outcome},
+    advance::{ActionContext, ActionResult},
     page::{ENROL, SECOND_FACTOR},
+    pending_flow::PendingFlow,
     prepare::store_of,
     provider::{Provider, Visit, context_of_person},
-    record::Outcome as Recorded,
+    record::SignInOutcome,
+    response::{AttemptResult, BrowserResponse},
     second_factor::{
-        Enrolling, Purpose, Typed, choice_of, enrol, guard, make_recovery_codes, use_code,
+        CodeCheck, Enrolling, Purpose, choice_of, enrol, guard, make_recovery_codes, use_code,
         verify_authenticator, verify_sent,
     },
 };
 
-/// The longest code that is looked at, in bytes.
+/// The maximum length of a typed code, in bytes.
 const LONGEST: usize = 64;
 
-/// What a person did on the page.
+/// The input of the page.
 pub struct Confirmation {
-    /// The code that was typed.
+    /// The typed code.
     pub code: String,
-    /// Whether this browser is spared next time.
-    pub remembers: bool,
+    /// Whether this browser skips the second factor next time.
+    pub remembers_device: bool,
 }
 
 impl Provider<'_> {
-    /// Goes another way on a page of second factors: by the one that was chosen, with another code, or back to the app.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn go_other_way(
+    /// Handles a choice on a page of second factors: another factor, another code, or back to the app.
+    pub async fn choose_factor(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         choice: &str,
-    ) -> Result<Outcome, Problem> {
-        kept.mistake = None;
+    ) -> Result<BrowserResponse, Problem> {
+        pending.form_errors = None;
         match (choice, choice_of(choice)) {
-            (_, Some(choice)) => self.apply(visit, kept, move |_| Event::OtherFactor(choice)).await,
-            ("cancel", None) => self.apply(visit, kept, |_| Event::Cancelled).await,
-            (_, None) => self.send_again(visit, kept, SECOND_FACTOR).await,
+            (_, Some(choice)) => self.apply(visit, pending, move |_| Event::OtherFactor(choice)).await,
+            ("cancel", None) => self.apply(visit, pending, |_| Event::Cancelled).await,
+            (_, None) => self.send_again(visit, pending, SECOND_FACTOR).await,
         }
     }
 
-    /// Answers a post to the page that asks for a second factor; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles a post of the page of a second factor. Returns the response and the result of the attempt.
     pub async fn confirm(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         typed: Confirmation,
-    ) -> Result<(Outcome, Judged), Problem> {
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         if typed.code.trim().is_empty() {
-            return Ok((kept.again(SECOND_FACTOR, "missing_code", "code"), Judged::Not));
+            return Ok((
+                pending.with_error(SECOND_FACTOR, "missing_code", "code"),
+                AttemptResult::NotCounted,
+            ));
         }
-        kept.remembers = typed.remembers;
+        pending.remembers_device = typed.remembers_device;
         let code = typed.code;
-        self.advance(visit, (kept, SECOND_FACTOR), move |doing, tx| prove(doing, tx, &code)).await
+        self.advance(visit, (pending, SECOND_FACTOR), move |action, tx| prove(action, tx, &code)).await
     }
 
-    /// Answers a post to the page that enrols an authenticator; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles a post of the page that enrols an authenticator. Returns the response and the result of the attempt.
     pub async fn enrol(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        pending: PendingFlow,
         code: String,
-    ) -> Result<(Outcome, Judged), Problem> {
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         if code.trim().is_empty() {
-            return Ok((kept.again(ENROL, "missing_code", "code"), Judged::Not));
+            return Ok((pending.with_error(ENROL, "missing_code", "code"), AttemptResult::NotCounted));
         }
-        let enrolling = kept.enrolling.clone();
-        let act = move |doing: &Doing<'_>, tx: &mut Tx<'_>| keep(doing, tx, enrolling.as_ref(), &code);
-        self.advance(visit, (kept, ENROL), act).await
+        let enrolling = pending.enrolling.clone();
+        let act = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
+            store_authenticator(action, tx, enrolling.as_ref(), &code)
+        };
+        self.advance(visit, (pending, ENROL), act).await
     }
 
-    /// Answers a post to the page of recovery codes: they were seen.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn recovery_codes_seen(self, visit: &Visit, mut kept: KeptFlow) -> Result<Outcome, Problem> {
-        kept.recovery_codes.clear();
-        kept.enrolling = None;
-        Ok(self.advance(visit, (kept, ENROL), |_, _| Ok(Done::Nothing)).await?.0)
+    /// Handles a post of the page of recovery codes: they were seen.
+    pub async fn recovery_codes_seen(
+        self,
+        visit: &Visit,
+        mut pending: PendingFlow,
+    ) -> Result<BrowserResponse, Problem> {
+        pending.recovery_codes.clear();
+        pending.enrolling = None;
+        Ok(self.advance(visit, (pending, ENROL), |_, _| Ok(ActionResult::Nothing)).await?.0)
     }
 }
 
 /// Verifies a code, which counts as an attempt to sign in.
-fn prove(doing: &Doing<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Done, Problem> {
-    let (Step::SecondFactor(choices) | Step::StepUp { choices, .. }) = doing.examined.due.step() else {
-        return Ok(Done::Nothing);
+fn prove(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {
+    let (Step::SecondFactor(choices) | Step::StepUp { choices, .. }) = action.evaluated.due.step() else {
+        return Ok(ActionResult::Nothing);
     };
-    let (Some(identified), Some(admitted)) = (doing.examined.due.identified(), &doing.examined.admitted)
+    let (Some(identified), Some(admitted)) = (action.evaluated.due.identified(), &action.evaluated.admitted)
     else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
-    let (context, person) = (doing.context, identified.person);
-    let store = store_of(&doing.completion.circumstances, doing.examined);
+    let (context, person) = (action.context, identified.person);
+    let store = store_of(&action.transaction.flow_context, action.evaluated);
     if guard::is_shut(tx, person, context.now)? {
-        return Ok(Done::Wrong("locked", "code"));
+        return Ok(ActionResult::Wrong("locked", "code"));
     }
-    // people from elsewhere have the guard alone
+    // for external users there is only the guard
     let attempt = match &admitted.user {
         None => None,
         Some(user) => {
-            let Some(user) = user_of(context, tx, user.user)? else { return Ok(Done::Nothing) };
+            let Some(user) = user_of(context, tx, user.user)? else { return Ok(ActionResult::Nothing) };
             let Some(attempt) = begin_attempt(context, tx, Some(user))? else {
-                return Ok(Done::Wrong("too_many", "code"));
+                return Ok(ActionResult::Wrong("too_many", "code"));
             };
             Some(attempt)
         }
     };
     let typed = if typed.len() <= LONGEST { typed } else { "" };
     let proven = |instance, method, credential| Proven { person, instance, method, credential };
-    let found = match choices.chosen {
-        Choice::Passkey => return Ok(Done::Nothing),
+    let verified = match choices.chosen {
+        Choice::Passkey => return Ok(ActionResult::Nothing),
         Choice::RecoveryCode { instance } => {
             let id = use_code(context, tx, (person, instance), typed)?;
             id.map(|id| proven(instance, Method::RecoveryCode, Some(id)))
         }
         Choice::Code { instance, kind } => {
-            let Some(factor) = doing.completion.circumstances.factor(doing.examined, instance) else {
-                return Ok(Done::Nothing);
+            let Some(factor) = action.transaction.flow_context.factor(action.evaluated, instance) else {
+                return Ok(ActionResult::Nothing);
             };
             if kind == CodeKind::Totp {
                 let id = verify_authenticator(context, tx, factor, person, typed)?;
                 id.map(|id| proven(instance, Method::Totp, Some(id)))
             } else {
                 match verify_sent(context, tx, &Purpose::Factor(factor.clone()), person, typed)? {
-                    Typed::Right => Some(proven(instance, kind.method(), None)),
-                    Typed::Wrong => None,
-                    // nothing was shown that could have been right
-                    Typed::Over => return Ok(Done::Wrong("code_expired", "code")),
+                    CodeCheck::Correct => Some(proven(instance, kind.method(), None)),
+                    CodeCheck::Wrong => None,
+                    // no code was valid, so this is no wrong proof
+                    CodeCheck::NoValidCode => return Ok(ActionResult::Wrong("code_expired", "code")),
                 }
             }
         }
     };
-    let Some(proven) = found else {
+    let Some(proven) = verified else {
         if let Some(attempt) = attempt {
             attempt.fail(context, tx)?;
         }
         guard::note_wrong(context, tx, store, person)?;
-        let whose = (person, identified.tenant);
-        doing.completion.record(Recorded::WrongFactor, identified.instance, whose).write(context, tx)?;
-        return Ok(Done::Wrong("code_wrong", "code"));
+        let person_at_tenant = (person, identified.tenant);
+        action
+            .transaction
+            .record(SignInOutcome::WrongFactor, identified.instance, person_at_tenant)
+            .write(context, tx)?;
+        return Ok(ActionResult::Wrong("code_wrong", "code"));
     };
     guard::clear(tx, person)?;
-    Ok(Done::Event(Event::FactorProven(proven)))
+    Ok(ActionResult::Event(Event::FactorProven(proven)))
 }
 
-/// Keeps an authenticator whose first code is right.
-fn keep(
-    doing: &Doing<'_>,
+/// Stores an authenticator whose first code is correct.
+fn store_authenticator(
+    action: &ActionContext<'_>,
     tx: &mut Tx<'_>,
     enrolling: Option<&Enrolling>,
     typed: &str,
-) -> Result<Done, Problem> {
+) -> Result<ActionResult, Problem> {
     let (Step::EnrolFactor(choices), Some(identified), Some(enrolling)) =
-        (doing.examined.due.step(), doing.examined.due.identified(), enrolling)
+        (action.evaluated.due.step(), action.evaluated.due.identified(), enrolling)
     else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
     let instance = enrolling.instance;
     let is_chosen = choices.chosen == Choice::Code { instance, kind: CodeKind::Totp };
-    let Some(factor) = doing.completion.circumstances.factor(doing.examined, instance).filter(|_| is_chosen)
+    let Some(factor) =
+        action.transaction.flow_context.factor(action.evaluated, instance).filter(|_| is_chosen)
     else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
-    let (context, person) = (doing.context, identified.person);
+    let (context, person) = (action.context, identified.person);
     let typed = if typed.len() <= LONGEST { typed } else { "" };
     let Some(id) = enrol(context, tx, factor, person, (enrolling, typed))? else {
-        return Ok(Done::Wrong("code_wrong", "code"));
+        return Ok(ActionResult::Wrong("code_wrong", "code"));
     };
     let codes = make_recovery_codes(context, tx, (person, id))?;
-    note_person(context, tx, person, "factor-enrolled")?;
+    audit_person(context, tx, person, "factor-enrolled")?;
     let proven = Proven { person, instance, method: Method::Totp, credential: Some(id) };
-    Ok(Done::Enrolled(Event::FactorEnrolled(proven), codes))
+    Ok(ActionResult::Enrolled(Event::FactorEnrolled(proven), codes))
 }
 
-/// Audits what a person did about the person's own sign-in.
-///
-/// # Errors
-/// Those of the store.
-pub fn note_person(
+/// Writes an audit entry for an action of a person on the person's own sign-in data.
+pub fn audit_person(
     context: &Context,
     tx: &mut Tx<'_>,
     person: Uuid,

@@ -1,7 +1,7 @@
-//! Consent: whether a client app needs one, and what a person gave.
+//! Consent: whether a client app needs it, and the scopes that a person granted.
 //!
-//! A token for the platform carries the person's own rights here. That a client app gets one the person says, on a page, once
-//! for each client app: neither its mode of consent nor an administrator can say it instead.
+//! A token for the platform carries the person's own rights here. The person grants it to each client app once, on a
+//! page; neither the app's mode of consent nor an administrator can grant it instead.
 
 use std::collections::BTreeSet;
 
@@ -17,75 +17,73 @@ use uuid::Uuid;
 
 use crate::application::{Application, ConsentMode};
 
-/// Whether a client app needs the consent of a person to what it asks for.
-///
-/// # Errors
-/// Those of the store.
+/// Whether a client app needs a person's consent to these scopes and resources.
 pub fn consent_of(
     tx: &mut Tx<'_>,
     application: &Application,
     person: Uuid,
-    asked: &[String],
+    requested: &[String],
 ) -> Result<Consent, StoreError> {
     let consent = match application.consent {
         ConsentMode::Implicit => Consent::Implicit,
         ConsentMode::Systematic => Consent::Systematic,
         ConsentMode::Explicit => {
-            Consent::Explicit { is_covered: is_covered(tx, application, person, asked, false)? }
+            Consent::Explicit { is_covered: is_covered(tx, application, person, requested, false)? }
         }
         ConsentMode::External => {
-            Consent::External { is_covered: is_covered(tx, application, person, asked, true)? }
+            Consent::External { is_covered: is_covered(tx, application, person, requested, true)? }
         }
     };
-    if !is_for_platform(asked) {
+    if !is_for_platform(requested) {
         return Ok(consent);
     }
     Ok(match consent {
         Consent::Implicit
         | Consent::External { is_covered: true }
         | Consent::Explicit { is_covered: true } => {
-            Consent::Explicit { is_covered: has_said(tx, application, person)? }
+            Consent::Explicit { is_covered: has_platform_consent(tx, application, person)? }
         }
         other => other,
     })
 }
 
-/// Whether something of the platform is among what is asked for.
-fn is_for_platform(asked: &[String]) -> bool {
-    asked.iter().any(|word| PLATFORM.contains(&word.as_str()))
+/// Whether a resource of the platform is requested.
+fn is_for_platform(requested: &[String]) -> bool {
+    requested.iter().any(|word| PLATFORM.contains(&word.as_str()))
 }
 
-/// Whether the person has let the client app have the person's rights at the platform.
-fn has_said(tx: &mut Tx<'_>, application: &Application, person: Uuid) -> Result<bool, StoreError> {
+/// Whether the person has granted the person's rights at the platform to the client app.
+fn has_platform_consent(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    person: Uuid,
+) -> Result<bool, StoreError> {
     let text = "SELECT 1 FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2 AND platform_given_on IS NOT NULL";
     Ok(tx.one(text, &[application.id.into(), person.into()], |_| Ok(()))?.is_some())
 }
 
-/// Whether a kept consent covers all of this; `by_administrator`: one that an administrator gave.
+/// Whether a stored consent covers all of this. `by_administrator`: only one that an administrator gave.
 fn is_covered(
     tx: &mut Tx<'_>,
     application: &Application,
     person: Uuid,
-    asked: &[String],
+    requested: &[String],
     by_administrator: bool,
 ) -> Result<bool, StoreError> {
     let text =
         "SELECT scope, resources, source FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2";
-    let found = tx.one(text, &[application.id.into(), person.into()], |row| {
+    let row = tx.one(text, &[application.id.into(), person.into()], |row| {
         let words = [row.text(0)?, row.text(1)?];
         let has = |word: &String| words.iter().flat_map(|text| text.split(' ')).any(|one| one == word);
         let counts = !by_administrator || row.text(2)? == ConsentSource::Administrator.name();
-        Ok(counts && asked.iter().all(has))
+        Ok(counts && requested.iter().all(has))
     })?;
-    Ok(found.unwrap_or_default())
+    Ok(row.unwrap_or_default())
 }
 
-/// Keeps what a person consented to, with what was consented to before, where the choice is to be remembered. What was said
-/// of the platform is remembered in any case.
-///
-/// # Errors
-/// Those of the store.
-pub fn keep(
+/// Stores a person's consent, merged with the earlier one, if the choice is to be remembered. Consent to the platform
+/// is always stored.
+pub fn store(
     context: &Context,
     tx: &mut Tx<'_>,
     (application, signed_in): (Uuid, &SignedIn),
@@ -93,8 +91,8 @@ pub fn keep(
 ) -> Result<(), Problem> {
     let person = signed_in.person;
     let is_of_platform = is_for_platform(resources);
-    let is_said = |granted: &&Granted| granted.is_kept || is_of_platform;
-    let Some(granted) = signed_in.granted.as_ref().filter(is_said) else { return Ok(()) };
+    let is_stored = |granted: &&Granted| granted.is_kept || is_of_platform;
+    let Some(granted) = signed_in.granted.as_ref().filter(is_stored) else { return Ok(()) };
     let text = "SELECT id FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2";
     let before = tx.one(text, &[application.into(), person.into()], |row| row.id(0))?;
     let before = before.map(|id| load(context, tx, &SIGN_IN_CONSENT, None, id.into())).transpose()?;

@@ -1,4 +1,5 @@
-//! Sign-ins to the console: its client app is built in, and its sessions name a person and a sign-in. There is no token.
+//! Sign-ins to the console: its client app is built in, and its sessions refer to a person and a sign-in session.
+//! There is no token.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_oauth::{Challenge, verify_pkce};
@@ -7,14 +8,14 @@ use chancery_resource::{CONSOLE, Context, MasterKey, Problem, Scope, StateTable,
 use chancery_store::Mode;
 use uuid::Uuid;
 
-use crate::{code, people::names_of, provider::Provider, redeem::is_session_good};
+use crate::{code, people::names_of, provider::Provider, redeem::is_session_active};
 
-/// Where it begins, below the public URL.
+/// The path of the console, below the public URL.
 pub const CONSOLE_PATH: &str = "/console";
-/// Where its sign-ins come back to, below the public URL.
+/// The redirect path of its sign-ins, below the public URL.
 pub const CONSOLE_RETURN: &str = "/console/signin";
 
-/// How old the last use of a session may be before it is written again, in ms.
+/// The minimum interval between two writes of a session's last use, in ms.
 pub const USE_MS: i64 = 60_000;
 
 /// How long sessions of the console last, in ms.
@@ -22,7 +23,7 @@ pub const USE_MS: i64 = 60_000;
 pub struct ConsoleLifetimes {
     /// Since the last use.
     pub idle: i64,
-    /// In all.
+    /// In total.
     pub longest: i64,
 }
 
@@ -31,29 +32,26 @@ pub struct ConsoleLifetimes {
 pub struct ConsoleSession {
     /// The platform user.
     pub person: Uuid,
-    /// The sign-in session, which it ends with.
+    /// The sign-in session, with which it ends.
     pub sign_in: Uuid,
     /// The instance by which the person signed in.
     pub instance: Uuid,
-    /// The class of the sign-in.
+    /// The authentication class of the sign-in.
     pub acr: String,
-    /// When the person last proved something.
+    /// When the person last proved a factor.
     pub proven_on: Timestamp,
-    /// When it was last used, as far as that is written.
+    /// The last use that was written.
     pub seen_on: Timestamp,
-    /// When it ends, however much it is used.
+    /// When it expires, whether it is used or not.
     pub expires_on: Timestamp,
 }
 
-/// The digest that the value of a session's cookie is kept by.
+/// The digest of a session cookie, under which the session is stored.
 pub fn console_digest(master: &MasterKey, cookie: &str) -> Vec<u8> {
     master.digest("console-session", cookie.as_bytes())
 }
 
-/// The session with this digest, while it and its sign-in last.
-///
-/// # Errors
-/// Errors of the store.
+/// The session with this digest, if it and its sign-in session are active.
 pub fn find_console_session(
     tx: &mut Tx<'_>,
     digest: &[u8],
@@ -77,56 +75,44 @@ pub fn find_console_session(
     })
 }
 
-/// What the person of a session is called: the name to show, and the login name.
-///
-/// # Errors
-/// Errors of the store.
+/// The names of a session's person: the display name and the login name.
 pub fn console_names(tx: &mut Tx<'_>, session: &ConsoleSession) -> Result<(String, String), StoreError> {
     let ConsoleSession { sign_in, person, instance, .. } = *session;
     let names = names_of(tx, &[(sign_in, person, instance)])?.remove(&sign_in).unwrap_or_default();
-    Ok((names.shown().to_owned(), names.login.unwrap_or_default()))
+    Ok((names.display_name().to_owned(), names.login.unwrap_or_default()))
 }
 
 impl ConsoleSession {
-    /// Whether a use is to be written: once in a minute.
+    /// Whether the last use is to be written: once a minute.
     pub const fn is_use_noted(&self, now: Timestamp) -> bool {
         now.0 - self.seen_on.0 >= USE_MS
     }
 }
 
-/// Notes that a session was used.
-///
-/// # Errors
-/// Errors of the store.
+/// Writes the last use of a session.
 pub fn note_console_use(tx: &mut Tx<'_>, digest: &[u8], now: Timestamp) -> Result<(), StoreError> {
     let text = StateTable::ConsoleSession.update("SET seen_on = ?2 WHERE digest = ?1");
     tx.queue(&text, vec![digest.to_vec().into(), now.0.into()])
 }
 
 /// Ends a session.
-///
-/// # Errors
-/// Errors of the store.
 pub fn end_console_session(tx: &mut Tx<'_>, digest: &[u8]) -> Result<(), StoreError> {
     tx.queue(&StateTable::ConsoleSession.delete("WHERE digest = ?1"), vec![digest.to_vec().into()])
 }
 
-/// What a browser shows that comes back from a sign-in.
+/// The data of a browser that returns from a sign-in.
 #[derive(Clone)]
 pub struct ConsoleEntry {
     /// The code.
     pub code: String,
     /// The verifier of its PKCE challenge.
     pub verifier: String,
-    /// The digest of the session that the browser had, which ends.
+    /// The digest of the browser's previous session, which ends.
     pub former: Option<Vec<u8>>,
 }
 
 impl Provider<'_> {
-    /// Makes a session of a code, without a wire; the value of its cookie. `None`: the code is not good.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Exchanges a code for a session, inside the process. Returns the cookie value. `None`: the code is invalid.
     pub async fn enter_console(
         self,
         entry: ConsoleEntry,
@@ -148,17 +134,17 @@ fn enter(
     longest: i64,
 ) -> Result<Option<String>, Problem> {
     let (master, now) = (&context.app.master, context.now);
-    let Some(found) = code::find(tx, master, &entry.code, now)? else { return Ok(None) };
-    let challenge = found.contents.challenge.as_deref().and_then(Challenge::read);
-    let is_ours = found.application == CONSOLE
+    let Some(stored) = code::find(tx, master, &entry.code, now)? else { return Ok(None) };
+    let challenge = stored.contents.challenge.as_deref().and_then(Challenge::read);
+    let is_ours = stored.application == CONSOLE
         && challenge.is_some()
         && verify_pkce(challenge.as_ref(), Some(&entry.verifier)).is_ok();
-    if !is_ours || !found.claim(context, tx)? {
+    if !is_ours || !stored.claim(context, tx)? {
         return Ok(None);
     }
-    let granted = &found.contents.granted;
+    let granted = &stored.contents.granted;
     let Some(sign_in) = granted.session else { return Ok(None) };
-    if !is_session_good(tx, sign_in, now)? {
+    if !is_session_active(tx, sign_in, now)? {
         return Ok(None);
     }
     if let Some(former) = &entry.former {
@@ -182,7 +168,7 @@ fn enter(
     Ok(Some(cookie))
 }
 
-/// How a person wants pages to look; empty where nothing was chosen.
+/// A person's display preferences; empty if nothing was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConsolePreference {
     /// `light` or `dark`.
@@ -191,20 +177,17 @@ pub struct ConsolePreference {
     pub language: String,
     /// `compact`.
     pub density: String,
-    /// The zone in which times are shown; that of the browser where it is empty.
+    /// The time zone of displayed times; empty: that of the browser.
     pub zone: String,
-    /// `off`: single letters do not act.
+    /// `off`: single-letter shortcuts are disabled.
     pub single_keys: String,
 }
 
-/// How a person wants pages to look.
-///
-/// # Errors
-/// Errors of the store.
+/// A person's display preferences; empty if nothing was chosen.
 pub fn console_preference(tx: &mut Tx<'_>, person: Uuid) -> Result<ConsolePreference, StoreError> {
     let text =
         "SELECT theme, language, density, zone, single_keys FROM console_preference WHERE person_id = ?1";
-    let found = tx.one(text, &[person.into()], |row| {
+    let preference = tx.one(text, &[person.into()], |row| {
         Ok(ConsolePreference {
             theme: row.text(0)?.to_owned(),
             language: row.text(1)?.to_owned(),
@@ -213,42 +196,36 @@ pub fn console_preference(tx: &mut Tx<'_>, person: Uuid) -> Result<ConsolePrefer
             single_keys: row.text(4)?.to_owned(),
         })
     });
-    Ok(found?.unwrap_or_default())
+    Ok(preference?.unwrap_or_default())
 }
 
-/// Keeps how a person wants pages to look.
-///
-/// # Errors
-/// Errors of the store.
-pub fn keep_console_preference(
+/// Stores a person's display preferences.
+pub fn store_console_preference(
     tx: &mut Tx<'_>,
     person: Uuid,
-    wanted: &ConsolePreference,
+    preference: &ConsolePreference,
 ) -> Result<(), StoreError> {
     let text = StateTable::ConsolePreference.insert(
         "(person_id, theme, language, density, zone, single_keys) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
          ON CONFLICT (person_id) DO UPDATE SET theme = ?2, language = ?3, density = ?4, zone = ?5, single_keys = ?6",
     );
-    let ConsolePreference { theme, language, density, zone, single_keys } = wanted;
+    let ConsolePreference { theme, language, density, zone, single_keys } = preference;
     let chosen = [theme, language, density, zone, single_keys].map(|text| text.as_str().into());
     tx.queue(&text, std::iter::once(person.into()).chain(chosen).collect())
 }
 
-/// How long the link of the first administrator is good, in ms.
+/// The lifetime of the first administrator's link, in ms.
 const SETUP_MS: i64 = 3_600_000;
 
 fn setup_digest(master: &MasterKey, code: &str) -> Vec<u8> {
     master.digest("console-setup", code.as_bytes())
 }
 
-/// The link is good until somebody is `SystemAdmin`, by whatever way.
+/// The link is valid only while there is no `SystemAdmin`.
 const NO_ADMINISTRATOR: &str =
     "NOT EXISTS (SELECT 1 FROM role_assignment r WHERE r.role_type = 'SystemAdmin')";
 
-/// Makes the code of the first administrator's link; any former one ends.
-///
-/// # Errors
-/// Errors of the store.
+/// Creates the code of the first administrator's link; an earlier one becomes invalid.
 pub fn open_setup(tx: &mut Tx<'_>, master: &MasterKey, now: Timestamp) -> Result<String, StoreError> {
     let code = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
     let text = StateTable::ConsoleSetup.insert(
@@ -258,10 +235,7 @@ pub fn open_setup(tx: &mut Tx<'_>, master: &MasterKey, now: Timestamp) -> Result
     Ok(code)
 }
 
-/// Whether a code of the first administrator's link is good now.
-///
-/// # Errors
-/// Errors of the store.
+/// Whether a code of the first administrator's link is valid now.
 pub fn is_setup_open(
     tx: &mut Tx<'_>,
     master: &MasterKey,
@@ -273,10 +247,7 @@ pub fn is_setup_open(
     Ok(tx.one(&text, &[setup_digest(master, code).into(), now.0.into()], |_| Ok(()))?.is_some())
 }
 
-/// Uses the code up. `false`: another request has done that.
-///
-/// # Errors
-/// Errors of the store.
+/// Deletes the code. `false`: another request has used it.
 pub fn spend_setup(
     tx: &mut Tx<'_>,
     master: &MasterKey,

@@ -1,4 +1,4 @@
-//! What metrics count of sign-ins that neither pages nor endpoints see.
+//! Metrics of sign-ins that neither pages nor endpoints count.
 
 use std::{
     collections::HashSet,
@@ -20,33 +20,33 @@ use uuid::Uuid;
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// One more.
+    /// Increments the count.
     pub(crate) fn add(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// The count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The most instances whose providers are told apart: each is a time series that stays.
+/// The maximum of instances with a time series of their own.
 const MOST_INSTANCES: usize = 1_000;
-/// The bounds of the times, in seconds: a request takes 5 seconds at most, and a sign-in has four.
+/// The bucket bounds of the durations, in seconds: a request takes 5 seconds at most, and a sign-in has four.
 const SECONDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 20.0];
 
-/// By what the times of providers are told apart.
+/// The labels of provider durations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ProviderLabels {
     instance: String,
     outcome: &'static str,
 }
 
-/// How long external identity providers took to answer what a sign-in asks them.
+/// Durations of requests of sign-ins to external identity providers.
 #[derive(Debug)]
 pub struct ProviderTimes {
-    /// The times.
+    /// The durations.
     pub seconds: Family<ProviderLabels, Histogram>,
     seen: Mutex<HashSet<Uuid>>,
 }
@@ -59,8 +59,8 @@ impl Default for ProviderTimes {
 }
 
 impl ProviderTimes {
-    /// Notes how long the provider of an instance took, and whether a sign-in went on by what it answered. Beyond a bound instances are
-    /// told as one.
+    /// Records the duration of a provider's answers, and whether the sign-in continued. Instances beyond the limit
+    /// share one label.
     pub(crate) fn note(&self, instance: Uuid, is_good: bool, took: Duration) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = seen.contains(&instance) || (seen.len() < MOST_INSTANCES && seen.insert(instance));
@@ -74,9 +74,9 @@ impl ProviderTimes {
 /// The counts.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// How long external identity providers took.
+    /// Durations of external identity providers.
     pub providers: ProviderTimes,
-    /// Refresh tokens that were shown after they had been replaced.
+    /// Replaced refresh tokens that were presented again.
     pub reused: Count,
     /// Codes sent by mail.
     pub mailed: Count,

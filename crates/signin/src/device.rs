@@ -1,4 +1,4 @@
-//! Devices without a browser of their own: a person lets them in elsewhere (RFC 8628).
+//! Devices without a browser: a person authorizes them in another browser (RFC 8628).
 
 use chancery_resource::settings::TenantOption;
 use std::sync::Arc;
@@ -20,46 +20,48 @@ use crate::{
     claims::Requested,
     consent,
     granted::Granted,
-    kept_flow::{KeptFlow, WaitingDevice},
-    outcome::{Outcome, Page, PageError},
-    provider::{Circumstances, Examined, Provider, Visit},
+    pending_flow::{PendingFlow, WaitingDevice},
+    provider::{Evaluated, FlowContext, Provider, Visit},
+    response::{BrowserResponse, Page, PageError},
     session,
     step::after_post,
 };
 
-/// The page that connects a device.
+/// The page that authorizes a device.
 pub const DEVICE: &str = "device";
-/// The letters of user codes: no vowels, so that no words come out (section 6.1).
+/// The alphabet of user codes: without vowels, so that no words are formed (section 6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
-/// The letters of a user code.
+/// The length of a user code.
 const LENGTH: usize = 8;
-/// How long a device rests between two questions, in seconds.
+/// The minimum interval between two polls of a device, in seconds.
 pub const INTERVAL: i64 = 5;
-/// The most devices of a client app that wait.
+/// The maximum of waiting devices of a client app.
 const MOST_OPEN: i64 = 1_000;
-/// The most devices of all client apps whose codes have not expired. Anybody can ask in the name of a public client app.
+/// The maximum of devices of all client apps whose codes have not expired. Unauthenticated callers can send requests
+/// in the name of a public client app.
 const MOST_OPEN_OF_ALL: i64 = 20_000;
-/// Where no client app's answer goes: the parameters of a device's flow are read like any.
+/// A redirect URI that no response uses: the parameters of a device's flow are parsed like any others.
 const NOWHERE: &str = "https://device.invalid/";
 
-/// The digest that a device code is kept by.
+/// The digest under which a device code is stored.
 pub fn digest(master: &MasterKey, code: &str) -> Vec<u8> {
     master.digest("device-code", code.as_bytes())
 }
 
-/// The digest of a user code, as a person may type it: in any case, with or without the dash.
+/// The digest of a typed user code: in any case, with or without the dash.
 fn user_digest(master: &MasterKey, issuing: Option<Uuid>, typed: &str) -> Vec<u8> {
     let letters: String = read_code(typed).chars().filter(char::is_ascii_alphabetic).collect();
     let issuing = issuing.map_or_else(String::new, |id| id.to_string());
     master.digest("device-user-code", format!("{issuing}/{letters}").as_bytes())
 }
 
-/// The associated data of what a device is granted.
+/// The associated data of a device's sealed grant.
 pub fn associated_data(digest: &[u8]) -> String {
     format!("device_authorization/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
 }
 
-/// A new user code: of 256 values of a byte those are taken that are spread evenly.
+/// A new user code. Byte values beyond a multiple of the alphabet's size are skipped, so that all letters are equally
+/// likely.
 fn user_code() -> String {
     let mut code = String::new();
     while code.len() < LENGTH {
@@ -81,7 +83,7 @@ fn with_dash(code: &str) -> String {
 }
 
 impl Provider<'_> {
-    /// Answers a device that asks to be let in (section 3.1).
+    /// The device authorization endpoint (section 3.1).
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
@@ -94,21 +96,21 @@ impl Provider<'_> {
         let unauthorized =
             OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
         let issuing = request.issuer.tenant_id();
-        let known = self.applications.find(self.store, app.id).await?;
-        let serves = |known: &Arc<Application>| {
-            let mut tenants = known.tenants.iter();
-            known.allows_devices
-                && known.allow_user_login
-                && tenants.any(|tenant| known.serving(tenant.facts.id, issuing).is_some())
+        let application = self.applications.find(self.store, app.id).await?;
+        let serves = |application: &Arc<Application>| {
+            let mut tenants = application.tenants.iter();
+            application.allows_devices
+                && application.allow_user_login
+                && tenants.any(|tenant| application.serving(tenant.facts.id, issuing).is_some())
         };
-        let known = known.filter(serves).ok_or(unauthorized)?;
-        check_use(&known.unserved, Use::Authorization)?;
-        known.check_served()?;
-        let scope = known.grantable(scope.as_ref())?;
-        let lifetime = known
+        let application = application.filter(serves).ok_or(unauthorized)?;
+        check_use(&application.unserved, Use::Authorization)?;
+        application.check_served()?;
+        let scope = application.grantable(scope.as_ref())?;
+        let lifetime = application
             .tenants
             .iter()
-            .find(|tenant| known.serving(tenant.facts.id, issuing).is_some())
+            .find(|tenant| application.serving(tenant.facts.id, issuing).is_some())
             .map_or(0, |tenant| tenant.options.get(TenantOption::DEVICE_CODE_LIFETIME));
         let (code, user_code) = (BASE64_URL_SAFE_NO_PAD.encode(random::<32>()), user_code());
         let master = self.context.master.clone();
@@ -121,10 +123,10 @@ impl Provider<'_> {
                 return Ok(Err(OAuthError::new(400, "invalid_grant", "The assertion was used before.")));
             }
             let resources = as_registered(tx, &resources)?;
-            if let Err(refused) = audience(tx, &known, &resources)? {
+            if let Err(refused) = audience(tx, &application, &resources)? {
                 return Ok(Err(refused.into()));
             }
-            if open(tx, known.id, now)? >= MOST_OPEN || open_of_all(tx, now)? >= MOST_OPEN_OF_ALL {
+            if open(tx, application.id, now)? >= MOST_OPEN || open_of_all(tx, now)? >= MOST_OPEN_OF_ALL {
                 return Ok(Err(OAuthError::new(400, "slow_down", "Too many devices wait already.")));
             }
             let insert = StateTable::DeviceAuthorization.insert(
@@ -134,7 +136,7 @@ impl Provider<'_> {
             let parameters = vec![
                 digest.clone().into(),
                 user.clone().into(),
-                known.id.into(),
+                application.id.into(),
                 issuing.map_or(Value::Null, Value::Id),
                 scope.to_string().into(),
                 resources.join(" ").into(),
@@ -157,16 +159,13 @@ impl Provider<'_> {
         Ok(body.to_string())
     }
 
-    /// Begins the sign-in of a person who typed a user code. `None`: no device with it waits.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn begin_device(self, visit: &Visit, typed: &str) -> Result<Option<Outcome>, Problem> {
+    /// Starts the sign-in of a person who typed a user code. `None`: no device waits with it.
+    pub async fn begin_device(self, visit: &Visit, typed: &str) -> Result<Option<BrowserResponse>, Problem> {
         let issuing = visit.issuer.tenant_id();
         let (user, now) = (user_digest(&self.context.master, issuing, typed), visit.now);
-        let found =
+        let row =
             self.store.run("FindDevice", Mode::Quick, None, move |tx| find_waiting(tx, &user, now)).await?;
-        let Some(waiting) = found else { return Ok(None) };
+        let Some(waiting) = row else { return Ok(None) };
         let Some(application) = self.application(waiting.application, issuing).await? else {
             return Ok(None);
         };
@@ -182,63 +181,60 @@ impl Provider<'_> {
         let words = waiting.scope.split_whitespace().chain(waiting.resources.split_whitespace());
         let demanded =
             Request { tenant: issuing, asked: words.map(str::to_owned).collect(), ..Request::new(visit.now) };
-        let mut kept = KeptFlow::new(issuing, application.id, parameters, Flow::new(demanded));
-        kept.device = Some(WaitingDevice {
+        let mut pending = PendingFlow::new(issuing, application.id, parameters, Flow::new(demanded));
+        pending.device = Some(WaitingDevice {
             digest: BASE64_URL_SAFE_NO_PAD.encode(waiting.digest),
             user_code: typed.trim().to_ascii_uppercase(),
             decided: None,
         });
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-        Ok(Some(after_post(kept, outcome)))
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+        Ok(Some(after_post(pending, response)))
     }
 
-    /// Lets a device in, or turns it away.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Approves or denies a device.
     pub async fn decide_device(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        pending: PendingFlow,
         is_allowed: bool,
-    ) -> Result<Outcome, Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+    ) -> Result<BrowserResponse, Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
         let Some(digest) =
-            kept.device.as_ref().and_then(|device| BASE64_URL_SAFE_NO_PAD.decode(&device.digest).ok())
+            pending.device.as_ref().and_then(|device| BASE64_URL_SAFE_NO_PAD.decode(&device.digest).ok())
         else {
-            return Ok(Outcome::Error(PageError::NO_FLOW));
+            return Ok(BrowserResponse::Error(PageError::NO_FLOW));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let (flow, now, app) = (kept.flow.clone(), visit.now, Arc::clone(self.context));
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let (flow, now, app) = (pending.flow.clone(), visit.now, Arc::clone(self.context));
         let cookie = visit.session_cookie(&app.master);
         let deciding = self.store.run("DecideDevice", Mode::Write, None, move |tx| {
             let sessions = session::load(tx, cookie.as_ref(), now)?;
-            let examined = circumstances.examine(tx, flow.clone(), &sessions, now)?;
-            let Step::Done(signed_in) = examined.due.step() else { return Ok(None) };
-            let asked = &flow.request().asked;
+            let evaluated = flow_context.evaluate(tx, flow.clone(), &sessions, now)?;
+            let Step::Done(signed_in) = evaluated.due.step() else { return Ok(None) };
+            let requested = &flow.request().asked;
             let granted = signed_in.granted.as_ref();
-            let kept = waiting_for(tx, &digest, now)?;
-            let Some((scope, resources)) = kept else { return Ok(None) };
+            let waiting = waiting_for(tx, &digest, now)?;
+            let Some((scope, resources)) = waiting else { return Ok(None) };
             let is_granted = |word: &&str| granted.is_none_or(|granted| granted.words.contains(*word));
             let scope: Vec<&str> = scope
                 .split_whitespace()
-                .filter(|word| asked.iter().any(|one| one == word))
+                .filter(|word| requested.iter().any(|one| one == word))
                 .filter(is_granted)
                 .collect();
             let resources: Vec<String> = resources.split_whitespace().map(str::to_owned).collect();
             if is_allowed {
                 let mut context = Context::of_server(&app, chancery_resource::Scope::Everything, now);
                 context.actor = Some(signed_in.person);
-                consent::keep(&context, tx, (circumstances.application.id, signed_in), &resources)?;
+                consent::store(&context, tx, (flow_context.application.id, signed_in), &resources)?;
             }
             let granted = Granted {
                 person: signed_in.person,
                 tenant: signed_in.tenant,
-                issuing: circumstances.issuing,
+                issuing: flow_context.issuing,
                 instance: signed_in.instance,
                 session: None,
                 auth_time: signed_in.auth_time.0.div_euclid(1000),
@@ -258,14 +254,14 @@ impl Provider<'_> {
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
         });
         Ok(match deciding.await? {
-            Some(true) if is_allowed => page_of(kept, "done"),
-            Some(true) => rejected(kept),
-            _ => Outcome::Error(PageError::NO_FLOW),
+            Some(true) if is_allowed => page_of(pending, "done"),
+            Some(true) => rejected(pending),
+            _ => BrowserResponse::Error(PageError::NO_FLOW),
         })
     }
 }
 
-/// A device that waits.
+/// A waiting device.
 struct Waiting {
     digest: Vec<u8>,
     application: Uuid,
@@ -298,7 +294,7 @@ fn waiting_for(
     })
 }
 
-/// The devices of a client app that wait.
+/// Counts the waiting devices of a client app, up to the limit.
 fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, StoreError> {
     let text = format!(
         "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE client_app_id = ?1 \
@@ -307,7 +303,7 @@ fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, Store
     Ok(tx.one(&text, &[application.into(), now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 
-/// The devices of all client apps.
+/// Counts the devices of all client apps, up to the limit.
 fn open_of_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
     let text = format!(
         "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE expires_on > ?1 \
@@ -316,7 +312,7 @@ fn open_of_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
     Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 
-/// Decides for a device that waits; `false`: somebody has decided already.
+/// Approves or denies a waiting device. `false`: it has been decided already.
 fn approve(
     tx: &mut Tx<'_>,
     master: &MasterKey,
@@ -334,37 +330,37 @@ fn approve(
     Ok(tx.execute(&text, &parameters)? == 1)
 }
 
-/// The page that asks whether the device is the person's own.
-pub fn confirm_page(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Page {
-    let session = match examined.due.step() {
+/// The page that confirms that the device is the person's own.
+pub fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Page {
+    let session = match evaluated.due.step() {
         Step::Done(signed_in) => signed_in.session,
         _ => None,
     };
-    let names = session.and_then(|session| examined.names.get(&session));
+    let names = session.and_then(|session| evaluated.names.get(&session));
     let context = json!({
         "step": "confirm",
-        "application": { "name": circumstances.application.name },
-        "user": names.map(|names| names.detail().unwrap_or(names.shown())),
-        "user_code": kept.device.as_ref().map(|device| &device.user_code),
+        "application": { "name": flow_context.application.name },
+        "user": names.map(|names| names.detail().unwrap_or(names.display_name())),
+        "user_code": pending.device.as_ref().map(|device| &device.user_code),
     });
     let page = Page::new("DeviceCode", DEVICE, context);
-    let page = page.of(&circumstances.application, circumstances.tenant_of(examined));
-    page.in_language(examined.locale().cloned())
+    let page = page.of(&flow_context.application, flow_context.tenant_of(evaluated));
+    page.in_language(evaluated.locale().cloned())
 }
 
-/// The page of a device that was turned away.
-pub fn rejected(kept: KeptFlow) -> Outcome {
-    page_of(kept, "rejected")
+/// The page of a denied device.
+pub fn rejected(pending: PendingFlow) -> BrowserResponse {
+    page_of(pending, "rejected")
 }
 
-fn page_of(mut kept: KeptFlow, step: &str) -> Outcome {
-    if let Some(device) = &mut kept.device {
+fn page_of(mut pending: PendingFlow, step: &str) -> BrowserResponse {
+    if let Some(device) = &mut pending.device {
         device.decided = Some(step.to_owned());
     }
-    Outcome::GoTo(kept.into(), DEVICE, None)
+    BrowserResponse::ToPage(pending.into(), DEVICE, None)
 }
 
-/// The page for a user code: what was typed, and whether no device waits with it.
+/// The page that prompts for a user code: the input, and whether no device waits with it.
 pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
     let errors: Vec<_> =
         is_wrong.then(|| json!({ "code": "code_wrong", "field": "user_code" })).into_iter().collect();
@@ -372,7 +368,7 @@ pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
     Page::new("DeviceCode", DEVICE, context)
 }
 
-/// The page once it is decided.
+/// The page after the decision.
 pub fn decided_page(step: &str, locale: Option<String>) -> Page {
     Page::new("DeviceCode", DEVICE, json!({ "step": step })).in_language(locale)
 }
@@ -385,7 +381,7 @@ mod tests {
     use super::{LETTERS, user_code, user_digest, with_dash};
 
     #[test]
-    fn a_user_code_is_typed_as_one_likes() {
+    fn a_user_code_is_accepted_in_any_form() {
         let code = user_code();
         assert_eq!(code.len(), 8);
         assert!(code.bytes().all(|letter| LETTERS.contains(&letter)));

@@ -19,33 +19,33 @@ use crate::{
     device::{INTERVAL, associated_data, digest},
     grant::Grant,
     granted::Granted,
+    issuance::Issuance,
     person,
     provider::Provider,
     redeem::{claim_all, invalid_grant},
-    refresh::ends_on,
+    refresh::grant_expiry,
     refresh_token::RefreshToken,
-    ruled::Making,
     tokens::{Lifetimes, Tokens},
 };
 
 /// The value of `grant_type`.
 pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-const NOT_GOOD: &str = "The device code is not known here, was used, or is another client's.";
-/// The devices whose last question is remembered.
+const INVALID_CODE: &str = "The device code is not known here, was used, or is another client's.";
+/// The number of devices whose last poll is remembered.
 const REMEMBERED: usize = 10_000;
 
-/// When devices last asked, by the digests of their codes: one that asks too often is slowed down.
-pub struct Questions(Cache<Vec<u8>, i64>);
+/// The last polls of devices, by the digests of their codes: a device that polls too often is slowed down.
+pub struct DevicePolls(Cache<Vec<u8>, i64>);
 
-impl Default for Questions {
+impl Default for DevicePolls {
     fn default() -> Self {
         Self(Cache::new(REMEMBERED))
     }
 }
 
-impl Questions {
-    /// Notes a question; whether it comes too early.
+impl DevicePolls {
+    /// Records a poll. Returns whether it is too early.
     fn is_early(&self, digest: &[u8], now: Timestamp) -> bool {
         let before = self.0.get(digest);
         self.0.insert(digest.to_vec(), now.0);
@@ -53,7 +53,7 @@ impl Questions {
     }
 }
 
-struct Shown {
+struct Presented {
     digest: Vec<u8>,
     issuing: Option<Uuid>,
     replay: Vec<ReplayId>,
@@ -63,13 +63,13 @@ struct Shown {
 }
 
 impl Provider<'_> {
-    /// Makes tokens of a device code, once a person has let the device in.
+    /// Exchanges a device code for tokens, once a person has approved the device.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
     pub async fn redeem_device(
         self,
-        questions: &Questions,
+        questions: &DevicePolls,
         request: &EndpointRequest,
     ) -> Result<TokenGrant, OAuthError> {
         request.check_single()?;
@@ -79,7 +79,7 @@ impl Provider<'_> {
         let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
-        let shown = Shown {
+        let presented = Presented {
             is_early: questions.is_early(&digest, request.now),
             digest,
             issuing: request.issuer.tenant_id(),
@@ -87,20 +87,20 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let known = self.application_of_grant(&app, NOT_GOOD).await?;
+        let application = self.application_of_grant(&app, INVALID_CODE).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
-        let asking = Arc::clone(&app);
-        let redeemed = self.make_ruled("RedeemDevice", request.now, move |tx, told| {
-            let context = Context::of_server(&context, Scope::Everything, shown.now);
-            redeem(tx, &context, (&known, &asking), (&shown, told))
+        let client = Arc::clone(&app);
+        let redeemed = self.issue_with_rules("RedeemDevice", request.now, move |tx, released| {
+            let context = Context::of_server(&context, Scope::Everything, presented.now);
+            redeem(tx, &context, (&application, &client), (&presented, released))
         });
         let tokens = redeemed.await?;
-        self.make_tokens(request, (&app, cnf), tokens, epoch).await
+        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
 }
 
-/// What is known of a device code.
-struct Known {
+/// The row of a device code.
+struct DeviceRow {
     application: Uuid,
     issuing: Option<Uuid>,
     status: String,
@@ -109,13 +109,13 @@ struct Known {
     expires_on: Timestamp,
 }
 
-fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<Known>, StoreError> {
+fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<DeviceRow>, StoreError> {
     let text = "SELECT client_app_id, issuing_tenant_id, status, grant_id, sealed, expires_on \
         FROM device_authorization WHERE digest = ?1";
     tx.one(text, &[digest.to_vec().into()], |row| {
         let sealed = if row.is_null(4)? { None } else { Some(row.bytes(4)?.to_vec()) };
         let opened = sealed.and_then(|sealed| master.open(&associated_data(digest), &sealed));
-        Ok(Known {
+        Ok(DeviceRow {
             application: row.id(0)?,
             issuing: row.optional_id(1)?,
             status: row.text(2)?.to_owned(),
@@ -130,68 +130,70 @@ fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&Arc<ReleasedClaims>>),
-) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
+    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+) -> Result<Result<Issuance<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
-    let found = find(tx, master, &shown.digest)?;
-    let Some(found) = found.filter(|found| found.application == app.id && found.issuing == shown.issuing)
+    let device = find(tx, master, &presented.digest)?;
+    let Some(device) =
+        device.filter(|device| device.application == app.id && device.issuing == presented.issuing)
     else {
-        return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
+        return Ok(Err(OAuthError::unknown_grant(INVALID_CODE)));
     };
-    let approved = found.granted.as_ref();
-    let approved = approved.filter(|_| found.status == "Approved" && found.expires_on > shown.now);
-    if let (Some(granted), None) = (approved, told)
-        && let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), shown.now)?
+    let approved = device.granted.as_ref();
+    let approved = approved.filter(|_| device.status == "Approved" && device.expires_on > presented.now);
+    if let (Some(granted), None) = (approved, released)
+        && let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), presented.now)?
     {
-        return Ok(Ok(Making::Rules(rules)));
+        return Ok(Ok(Issuance::Rules(rules)));
     }
-    // a stranger's guesses must not fill the table of what is good once
-    if let Err(refused) = claim_all(tx, &shown.replay)? {
+    // guesses of anonymous callers must not fill the table of used ids
+    if let Err(refused) = claim_all(tx, &presented.replay)? {
         return Ok(Err(refused));
     }
-    match found.status.as_str() {
+    match device.status.as_str() {
         "Denied" => return refuse("access_denied", "The person turned the device away."),
-        "Pending" | "Approved" if found.expires_on <= shown.now => {
+        "Pending" | "Approved" if device.expires_on <= presented.now => {
             return refuse("expired_token", "The device code has expired: ask for another one.");
         }
-        "Pending" if shown.is_early => return refuse("slow_down", "Ask every 5 seconds at most."),
+        "Pending" if presented.is_early => return refuse("slow_down", "Ask every 5 seconds at most."),
         "Pending" => return refuse("authorization_pending", "Nobody has let the device in yet."),
         _ => {}
     }
     let text = StateTable::DeviceAuthorization
         .update("SET status = 'Used' WHERE digest = ?1 AND status = 'Approved'");
-    let is_first = tx.execute(&text, &[shown.digest.clone().into()])? == 1;
-    let (Some(grant), Some(mut granted)) = (found.grant, found.granted) else {
-        return Ok(Err(invalid_grant(NOT_GOOD)));
+    let is_first = tx.execute(&text, &[presented.digest.clone().into()])? == 1;
+    let (Some(grant), Some(mut granted)) = (device.grant, device.granted) else {
+        return Ok(Err(invalid_grant(INVALID_CODE)));
     };
     if !is_first {
-        // a code that is shown again may have been stolen: what it gave ends
+        // a code that is presented again may have been stolen: its grant ends
         sign_out(context, tx, EndOf::Grant(grant))?;
-        return Ok(Err(invalid_grant(NOT_GOOD)));
+        return Ok(Err(invalid_grant(INVALID_CODE)));
     }
     let tenant = application.serving(granted.tenant, granted.issuing);
     let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
-    let Some(tenant) = tenant else { return Ok(Err(invalid_grant(NOT_GOOD))) };
+    let Some(tenant) = tenant else { return Ok(Err(invalid_grant(INVALID_CODE))) };
     let of = (granted.person, granted.instance);
-    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, shown.now)? else {
+    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, presented.now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     };
     let aud = match audience(tx, application, &granted.resources)? {
         Ok(aud) => aud,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    if app.is_public && shown.cnf != Confirmation::default() {
-        granted.cnf = Some(shown.cnf.clone());
+    if app.is_public && presented.cnf != Confirmation::default() {
+        granted.cnf = Some(presented.cnf.clone());
     }
-    let grant = Grant::new(grant, app.id, granted, shown.now);
-    let until = ends_on(&grant, application, &tenant.options, shown.now);
+    let grant = Grant::new(grant, app.id, granted, presented.now);
+    let until = grant_expiry(&grant, application, &tenant.options, presented.now);
     grant.insert(&context.app, tx, tenant.subscription, until)?;
     let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
-    let told = claims::told(tx, application, (&grant.granted, &grant.granted.scope), (&admitted, told))?;
-    Ok(Ok(Making::Done(Tokens {
+    let released =
+        claims::released(tx, application, (&grant.granted, &grant.granted.scope), (&admitted, released))?;
+    Ok(Ok(Issuance::Done(Tokens {
         grant: grant.id,
-        told,
+        released,
         scope: grant.granted.scope.clone(),
         granted: grant.granted,
         aud,

@@ -1,4 +1,4 @@
-//! Signing out, asked for by a client app (OpenID Connect RP-Initiated Logout 1.0) or by the person.
+//! Sign-out, requested by a client app (OpenID Connect RP-Initiated Logout 1.0) or by the person.
 
 use std::sync::Arc;
 
@@ -16,68 +16,68 @@ use uuid::Uuid;
 use crate::{
     appearance::Owners,
     application::Application,
-    outcome::{Page, PageError},
     people::locale_of,
     provider::{Provider, Visit, context_of_person},
-    record::{Outcome as Recorded, SignInRecord},
+    record::{SignInOutcome, SignInRecord},
+    response::{Page, PageError},
     session::{self, Session},
 };
 
-/// The step that the form of the page belongs to.
+/// The step of the confirmation form.
 pub const SIGN_OUT: &str = "signout";
 
-/// The page where a person is signed out.
+/// The page after the sign-out.
 pub const SIGNED_OUT: &str = "signedout";
-/// The most client apps that are told on the page.
+/// The maximum of front-channel notifications on the page.
 const MOST_FRAMES: usize = 32;
 
-/// What an ID token says, in a request whose address has no room for the token.
+/// The parameter with the content of an ID token, for addresses that have no room for the token.
 const SHORT_HINT: &str = "hint";
-/// What stays of such a request beside.
-const KEPT: [&str; 5] = ["client_id", "post_logout_redirect_uri", "state", "logout_hint", "ui_locales"];
+/// The other parameters that such a request retains.
+const RETAINED: [&str; 5] = ["client_id", "post_logout_redirect_uri", "state", "logout_hint", "ui_locales"];
 
-/// What a request says by an ID token: for which client app it is, and who the person is.
+/// The content of `id_token_hint`: the client app and the person.
 #[derive(Serialize, Deserialize)]
 struct Hint {
     aud: Uuid,
     sub: Uuid,
 }
 
-/// What a request to sign out comes to.
-pub enum SigningOut {
-    /// The person is asked first.
-    Ask(Page),
+/// The response to a sign-out request.
+pub enum SignOutResponse {
+    /// The person has to confirm.
+    Confirm(Page),
     /// The person is signed out.
     Done(SignedOut),
-    /// The request cannot be understood.
+    /// The request is malformed.
     Error(PageError),
 }
 
-/// What a request to sign out comes to, and why the browser is not sent back to the client app.
-pub struct SignOutAnswer {
-    /// What it comes to.
-    pub what: SigningOut,
-    /// Why the browser is not sent to the address that the client app asked for.
+/// The response to a sign-out request, and why the browser is not redirected to the client app.
+pub struct SignOutResult {
+    /// The response.
+    pub response: SignOutResponse,
+    /// Why the browser is not redirected to the requested address.
     pub refusal: Option<Refusal>,
 }
 
-/// A person who is signed out: what the page says, sealed into its address.
+/// The content of the page after a sign-out, sealed into its address.
 #[derive(Serialize, Deserialize)]
 pub struct SignedOut {
-    /// The name of the client app that asked.
+    /// The name of the requesting client app.
     pub application: Option<String>,
-    /// The client app that asked.
+    /// The requesting client app.
     #[serde(default)]
     pub client_app: Option<Uuid>,
-    /// Where the person goes back to: an address of the client app.
+    /// The `post_logout_redirect_uri`, if there is a valid one.
     pub back: Option<String>,
-    /// The addresses by which client apps are told in the browser (OpenID Connect Front-Channel Logout 1.0).
+    /// The front-channel logout addresses of client apps (OpenID Connect Front-Channel Logout 1.0).
     pub frames: Vec<String>,
-    /// Where the external identity provider ends its session, too, by which the person signed in (OpenID Connect RP-Initiated
-    /// Logout 1.0). `state` is to be added.
+    /// The end-session address of the external identity provider (OpenID Connect RP-Initiated Logout 1.0). `state` is
+    /// still to be added.
     #[serde(default)]
     pub upstream: Option<String>,
-    /// Whether nobody is signed in any longer.
+    /// Whether no session is left in this browser.
     pub is_last: bool,
     /// The language of the person who was signed in.
     #[serde(default)]
@@ -85,22 +85,16 @@ pub struct SignedOut {
 }
 
 impl SignedOut {
-    /// Seals it for the browser that asked, and for the issuer that was asked.
-    ///
-    /// # Errors
-    /// Those of serialization.
+    /// Seals it for the requesting browser and the requested issuer.
     pub fn seal(&self, master: &MasterKey, visit: &Visit) -> Result<String, StoreError> {
         let text = serde_json::to_vec(self)
             .map_err(|_| StoreError::Internal("a sign-out cannot be written".into()))?;
         Ok(BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(visit), &text)))
     }
 
-    /// Completes the address at the external identity provider, if the person is signed out there, too: the provider leads back to the
-    /// page after the sign-out with the `state`, which holds what is left to be done then.
-    ///
-    /// # Errors
-    /// Those of serialization.
-    pub fn by_way_of_the_provider(mut self, master: &MasterKey, visit: &Visit) -> Result<Self, StoreError> {
+    /// Completes the address of the external identity provider, if the person is signed out there, too. The provider
+    /// redirects back to the page after the sign-out with the `state`, which contains the remaining work.
+    pub fn via_provider(mut self, master: &MasterKey, visit: &Visit) -> Result<Self, StoreError> {
         let Some(upstream) = self.upstream.take() else { return Ok(self) };
         let frames = std::mem::take(&mut self.frames);
         let state = self.seal(master, visit)?;
@@ -108,12 +102,12 @@ impl SignedOut {
         Ok(Self { frames, upstream, ..self })
     }
 
-    /// Where the person goes next.
+    /// The next address.
     pub fn next(&self) -> Option<&str> {
         self.upstream.as_deref().or(self.back.as_deref())
     }
 
-    /// Opens what a browser shows to an issuer.
+    /// Opens the sealed text from a browser.
     pub fn open(master: &MasterKey, visit: &Visit, sealed: &str) -> Option<Self> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
         serde_json::from_slice(master.open(&associated_data(visit), &sealed)?.expose()).ok()
@@ -138,31 +132,28 @@ fn about_hint(issuer: &Issuer) -> String {
     format!("sign_out_hint/{}", issuer.url)
 }
 
-/// Who is to be signed out.
+/// The selection of sessions to end.
 #[derive(Clone, Copy)]
-struct Asked {
+struct SignOutSelection {
     application: Option<Uuid>,
     person: Option<Uuid>,
 }
 
-/// Whether a session ends where this issuer is asked: at a tenant's those of that tenant alone.
-fn is_here(issuing: Option<Uuid>, session: &Session) -> bool {
+/// Whether a sign-out at this issuer ends the session: a tenant's issuer ends only that tenant's.
+fn is_of_issuer(issuing: Option<Uuid>, session: &Session) -> bool {
     issuing.is_none_or(|tenant| tenant == session.tenant)
 }
 
 impl Provider<'_> {
-    /// Answers a request to sign out. Nobody is signed out by an address alone: the page asks, and its form says so. An
-    /// ID token of the person who is signed in here spares the page, where the client app's `logoutConsent` lets it.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles a sign-out request. A link alone ends no session: a page with a form confirms it. An ID token of the
+    /// person who is signed in here makes the page unnecessary, if the client app's `logoutConsent` permits it.
     pub async fn end_session(
         self,
         visit: &Visit,
         parameters: &[(String, String)],
         is_confirmed: bool,
-    ) -> Result<SignOutAnswer, Problem> {
-        let error = |error| Ok(SignOutAnswer { what: SigningOut::Error(error), refusal: None });
+    ) -> Result<SignOutResult, Problem> {
+        let error = |error| Ok(SignOutResult { response: SignOutResponse::Error(error), refusal: None });
         let request = match EndSession::read(parameters) {
             Ok(request) => request,
             Err(refusal) => return error(PageError::request(refusal.detail)),
@@ -182,21 +173,21 @@ impl Provider<'_> {
             Some(id) => self.applications.find(self.store, id).await?,
             None => None,
         };
-        // a tenant's pages name no client app that serves elsewhere alone, and lead to none
+        // a tenant's pages neither name nor lead to client apps that do not serve the tenant
         let issuing = visit.issuer.tenant_id();
-        let application =
-            application.filter(|found| issuing.is_none_or(|tenant| found.tenant(tenant).is_some()));
+        let application = application
+            .filter(|application| issuing.is_none_or(|tenant| application.tenant(tenant).is_some()));
         let fits = |application: &Application| {
             request.post_logout_redirect_uri.as_ref().is_some_and(|uri| application.logout_uris.contains(uri))
         };
         let back = application.as_deref().filter(|one| fits(one)).and_then(|_| request.return_address());
-        let refusal = unfollowed(&request, application.as_deref()).filter(|_| back.is_none());
-        let answer = |what| Ok(SignOutAnswer { what, refusal });
+        let refusal = redirect_refusal(&request, application.as_deref()).filter(|_| back.is_none());
+        let answer = |response| Ok(SignOutResult { response, refusal });
         let client_app = application.as_ref().map(|one| one.id);
         let name = application.as_ref().map(|one| one.name.clone());
         let sessions = self.sessions(visit).await?;
         if sessions.is_empty() {
-            // nobody is signed in: there is nothing to ask, and nothing to end
+            // there is no session: nothing to confirm or to end
             let frames = Vec::new();
             let done = SignedOut {
                 application: name,
@@ -207,13 +198,13 @@ impl Provider<'_> {
                 is_last: true,
                 locale: None,
             };
-            return answer(SigningOut::Done(done));
+            return answer(SignOutResponse::Done(done));
         }
         let person = hint.as_ref().map(|hint| hint.sub);
         let locale = self.locale_of(&sessions, person).await?;
         let is_silent = match (&hint, &application) {
             (Some(hint), Some(application)) if application.signs_out_silently => {
-                let is_theirs = |one: &Session| one.person == hint.sub && is_here(issuing, one);
+                let is_theirs = |one: &Session| one.person == hint.sub && is_of_issuer(issuing, one);
                 sessions.iter().any(is_theirs)
             }
             _ => false,
@@ -226,12 +217,12 @@ impl Provider<'_> {
                 Some(application) => page.of(application, issuing),
                 None => page,
             };
-            return answer(SigningOut::Ask(page.in_language(locale)));
+            return answer(SignOutResponse::Confirm(page.in_language(locale)));
         }
-        let asked = Asked { application: client_app, person };
-        let (frames, is_last, instances) = self.sign_out(visit, asked).await?;
+        let selection = SignOutSelection { application: client_app, person };
+        let (frames, is_last, instances) = self.sign_out(visit, selection).await?;
         let upstream = self.upstream_sign_out(visit, instances).await?;
-        answer(SigningOut::Done(SignedOut {
+        answer(SignOutResponse::Done(SignedOut {
             application: name,
             client_app,
             back,
@@ -243,16 +234,13 @@ impl Provider<'_> {
     }
 
     /// The language of the person who is signed in at this browser.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn locale(self, visit: &Visit) -> Result<Option<String>, Problem> {
         let sessions = self.sessions(visit).await?;
         self.locale_of(&sessions, None).await
     }
 
-    /// The language of the person with these sessions; of several people that of the one who is named, or of the last who used a
-    /// session.
+    /// The language of the person with these sessions; of several people that of the named one, or of the last who
+    /// used a session.
     async fn locale_of(self, sessions: &[Session], named: Option<Uuid>) -> Result<Option<String>, Problem> {
         let is_named = |session: &&Session| named == Some(session.person);
         let last = sessions.iter().max_by_key(|session| session.used_on.0);
@@ -274,11 +262,8 @@ impl Provider<'_> {
         serde_json::from_slice(opened.expose()).ok()
     }
 
-    /// The parameters of a request with what the ID token says in its place, sealed: browsers and proxies take no address that
-    /// is as long as a token can be. An invalid token and unknown parameters are left out.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The parameters of a request with the ID token's content, sealed, instead of the token: browsers and proxies
+    /// accept no address as long as a token can be. An invalid token and unknown parameters are left out.
     pub async fn with_short_hint(
         self,
         parameters: &[(String, String)],
@@ -288,7 +273,7 @@ impl Provider<'_> {
         let mut tokens = parameters.iter().filter(|(name, _)| name == "id_token_hint");
         let (Some((_, token)), None) = (tokens.next(), tokens.next()) else { return Ok(parameters.to_vec()) };
         let mut short = parameters.to_vec();
-        short.retain(|(name, _)| KEPT.contains(&name.as_str()));
+        short.retain(|(name, _)| RETAINED.contains(&name.as_str()));
         if let Some(hint) = self.hint(token, issuer, now).await? {
             let text = serde_json::to_vec(&hint)
                 .map_err(|_| StoreError::Internal("a hint cannot be written".into()))?;
@@ -298,10 +283,7 @@ impl Provider<'_> {
         Ok(short)
     }
 
-    /// Whether this browser has a session: a cookie alone is none.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Whether this browser has an active session: a cookie alone does not count.
     pub async fn has_session(self, visit: &Visit) -> Result<bool, Problem> {
         Ok(!self.sessions(visit).await?.is_empty())
     }
@@ -310,31 +292,35 @@ impl Provider<'_> {
     async fn sessions(self, visit: &Visit) -> Result<Vec<Session>, Problem> {
         let Some(cookie) = visit.session_cookie(&self.context.master) else { return Ok(Vec::new()) };
         let now = visit.now;
-        let looking = self
+        let reading = self
             .store
             .run("SessionsOfBrowser", Mode::Quick, None, move |tx| session::load(tx, Some(&cookie), now));
-        Ok(looking.await?)
+        Ok(reading.await?)
     }
 
-    /// Ends sessions of a browser, and the grants that end with them. Returns the addresses by which client apps are
-    /// told in the browser, whether no session is left, and the instances by which the people signed in.
-    async fn sign_out(self, visit: &Visit, asked: Asked) -> Result<(Vec<String>, bool, Vec<Uuid>), Problem> {
+    /// Ends sessions of a browser and their grants. Returns the front-channel logout addresses, whether no session is
+    /// left, and the instances of the ended sessions.
+    async fn sign_out(
+        self,
+        visit: &Visit,
+        selection: SignOutSelection,
+    ) -> Result<(Vec<String>, bool, Vec<Uuid>), Problem> {
         let (cookie, now) = (visit.session_cookie(&self.context.master), visit.now);
         let (app, origin) = (Arc::clone(self.context), visit.origin.clone());
         let issuing = visit.issuer.tenant_id();
         let ending = self.store.run("SignOut", Mode::Write, None, move |tx| {
             let mut sessions = session::load(tx, cookie.as_ref(), now)?;
             let all = sessions.len();
-            sessions.retain(|session| is_here(issuing, session));
-            let ended = which(tx, &sessions, asked)?;
-            let told = frames(tx, &ended)?;
+            sessions.retain(|session| is_of_issuer(issuing, session));
+            let ended = sessions_to_end(tx, &sessions, selection)?;
+            let addressed = frames(tx, &ended)?;
             for session in &ended {
                 let context = context_of_person(&app, session.person, now);
                 sign_out(&context, tx, EndOf::Session(session.id))?;
                 let record = SignInRecord {
-                    outcome: Recorded::SignedOut,
+                    outcome: SignInOutcome::SignedOut,
                     tenant: session.tenant,
-                    application: asked.application,
+                    application: selection.application,
                     instance: Some(session.instance),
                     person: session.person,
                     methods: &[],
@@ -345,21 +331,21 @@ impl Provider<'_> {
                 record.write(&context, tx)?;
             }
             let instances = ended.iter().map(|session| session.instance).collect();
-            Ok::<_, Problem>((told, ended.len() == all, instances))
+            Ok::<_, Problem>((addressed, ended.len() == all, instances))
         });
-        let (told, is_last, instances) = ending.await?;
+        let (addressed, is_last, instances) = ending.await?;
         let address = |frame: Frame| {
             let issuer = ("iss".to_owned(), self.issuer_url(frame.issuing));
             let session = ("sid".to_owned(), self.session_for(frame.session, frame.application));
             let query = if frame.needs_session { vec![issuer, session] } else { Vec::new() };
             with_query(&frame.uri, &query)
         };
-        Ok((told.into_iter().map(address).collect(), is_last, instances))
+        Ok((addressed.into_iter().map(address).collect(), is_last, instances))
     }
 }
 
-/// Why the browser is not sent to the `post_logout_redirect_uri` of a request.
-fn unfollowed(request: &EndSession, application: Option<&Application>) -> Option<Refusal> {
+/// Why the browser is not redirected to the `post_logout_redirect_uri` of a request.
+fn redirect_refusal(request: &EndSession, application: Option<&Application>) -> Option<Refusal> {
     request.post_logout_redirect_uri.as_ref()?;
     let detail = match application {
         Some(_) => "post_logout_redirect_uri is none of the client app's.",
@@ -370,16 +356,20 @@ fn unfollowed(request: &EndSession, application: Option<&Application>) -> Option
     Some(Refusal::new(Code::InvalidRequest, detail))
 }
 
-/// The sessions that end: of several accounts only the one that is meant.
-fn which(tx: &mut Tx<'_>, sessions: &[Session], asked: Asked) -> Result<Vec<Session>, StoreError> {
+/// The sessions to end: of several accounts only the selected one.
+fn sessions_to_end(
+    tx: &mut Tx<'_>,
+    sessions: &[Session],
+    selection: SignOutSelection,
+) -> Result<Vec<Session>, StoreError> {
     let of = |is_meant: &dyn Fn(&Session) -> bool| -> Vec<Session> {
         sessions.iter().filter(|session| is_meant(session)).cloned().collect()
     };
-    let theirs = of(&|session| Some(session.person) == asked.person);
+    let theirs = of(&|session| Some(session.person) == selection.person);
     if !theirs.is_empty() || sessions.len() < 2 {
         return Ok(if theirs.is_empty() { sessions.to_vec() } else { theirs });
     }
-    let Some(application) = asked.application else { return Ok(sessions.to_vec()) };
+    let Some(application) = selection.application else { return Ok(sessions.to_vec()) };
     let mut sql =
         Sql::new("SELECT DISTINCT session_id FROM sign_in_grant WHERE client_app_id = ").bind(application);
     sql.add(" AND session_id IN ");
@@ -393,7 +383,7 @@ fn which(tx: &mut Tx<'_>, sessions: &[Session], asked: Asked) -> Result<Vec<Sess
     Ok(if theirs.is_empty() { sessions.to_vec() } else { theirs })
 }
 
-/// A client app that is told in the browser.
+/// A front-channel logout of a client app.
 struct Frame {
     application: Uuid,
     uri: String,
@@ -410,9 +400,9 @@ fn frames(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<Vec<Frame>, StoreErro
     );
     sql.add_list(sessions.iter().map(|session| session.id.into()));
     sql.add(&format!(" LIMIT {MOST_FRAMES}"));
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        found.push(Frame {
+        rows.push(Frame {
             application: row.id(0)?,
             uri: row.text(1)?.to_owned(),
             needs_session: row.bool(2)?,
@@ -421,5 +411,5 @@ fn frames(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<Vec<Frame>, StoreErro
         });
         Ok(())
     })?;
-    Ok(found)
+    Ok(rows)
 }

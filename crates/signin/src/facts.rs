@@ -15,30 +15,27 @@ use chancery_userstore::user::PasswordDue;
 use crate::{
     application::{OfferedStore, ServingTenant},
     consent::consent_of,
-    kept_flow::ToldElsewhere,
     open_questions,
+    pending_flow::ExternalClaims,
     person::{self, Admitted, Contact},
-    provider::{Circumstances, context_of_store},
-    second_factor::{Asked, asked_for, facts_of},
+    provider::{FlowContext, context_of_store},
+    second_factor::{RequestedFactors, facts_of, requested_factors},
     session,
 };
 
-/// The name by which the offer of a passkey rests.
+/// The name of the passkey offer, by which it is deferred.
 pub const PASSKEY_OFFER: &str = "passkey";
 
-/// What is known of a person who is admitted, besides the facts that decide what comes next.
+/// The data of an admitted person besides the facts of the state machine.
 pub struct KnownPerson {
     /// The person.
     pub admitted: Admitted,
-    /// The questionnaire items that the person has still to answer, where they can be asked now.
+    /// The open questionnaire items, if they can be shown now.
     pub questions: Vec<Item>,
 }
 
-impl Circumstances {
-    /// The facts about the person who is signing in, and what else is known of one who is admitted.
-    ///
-    /// # Errors
-    /// Those of the store.
+impl FlowContext {
+    /// The facts about the person who is signing in, and the data of an admitted one.
     pub(crate) fn person(
         &self,
         tx: &mut Tx<'_>,
@@ -60,62 +57,66 @@ impl Circumstances {
         };
         let store = offered.store();
         if store.is_none() && self.is_for_platform(flow) {
-            // their roles count for nothing there, so that a token would only be refused, and the console would ask for ever
+            // their roles are ignored there, so a token would only be refused, and the console would redirect in a
+            // loop
             return Ok((refused(NotAdmitted::NoIdentity), None));
         }
-        if store.is_none() && asked_for(application, tenant, offered).sends_codes() {
-            self.take_told_contact(tx, identified, &mut admitted.contact)?;
+        if store.is_none() && requested_factors(application, tenant, offered).sends_codes() {
+            self.take_provider_contact(tx, identified, &mut admitted.contact)?;
         }
-        let looking = Looking { circumstances: self, identified, tenant, store, admitted: &admitted, now };
-        let asked = asked_for(application, tenant, offered);
+        let reader = FactsReader { flow_context: self, identified, tenant, store, admitted: &admitted, now };
+        let requested = requested_factors(application, tenant, offered);
         let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
-        let wanted = looking.passkey_enrolment();
-        let mut questions = looking.questions(tx)?;
-        let asks_contact = store.is_some() && questions.iter().any(|item| is_contact(&item.key));
-        let is_needed = asked.is_any || is_demanded || wanted.is_some() || asks_contact;
-        let held = looking.passkeys(tx, is_needed)?;
-        let mut second_factors = looking.second_factors(tx, &asked, is_needed)?;
-        let wanted = wanted.filter(|_| looking.lacks_passkeys(held.unwrap_or_default()));
-        let may_make = looking.may_make_passkey(&second_factors, held.unwrap_or_default());
-        if wanted == Some(Urgency::Required) && !may_make {
-            // a passkey is required, and would stand for what the person has not shown: that is asked for first
+        let enrolment = reader.passkey_enrolment();
+        let mut questions = reader.questions(tx)?;
+        let requests_contact = store.is_some() && questions.iter().any(|item| is_contact(&item.key));
+        let is_needed = requested.is_any || is_demanded || enrolment.is_some() || requests_contact;
+        let held = reader.passkeys(tx, is_needed)?;
+        let mut second_factors = reader.second_factors(tx, &requested, is_needed)?;
+        let enrolment = enrolment.filter(|_| reader.lacks_passkeys(held.unwrap_or_default()));
+        let may_make = reader.may_make_passkey(&second_factors, held.unwrap_or_default());
+        if enrolment == Some(Urgency::Required) && !may_make {
+            // a passkey is required and counts as a second factor: one that the person has not proven is required
+            // first
             second_factors.are_asked_for = true;
         }
-        let wanted = wanted.filter(|_| may_make);
-        if asks_contact && !(may_make && identified.is_proven_here) {
-            // who sets an address can get codes and links there: that takes what a new factor takes
+        let enrolment = enrolment.filter(|_| may_make);
+        if requests_contact && !(may_make && identified.is_proven_here) {
+            // an address receives codes and links, so setting it requires the same proofs as a new factor
             questions.retain(|item| !is_contact(&item.key));
         }
         let facts = PersonFacts {
-            refused: looking.refused(tx)?,
+            refused: reader.refused(tx)?,
             second_factors,
             passkey: held.filter(|held| held.usable > 0).map(|held| PasskeyFacts {
                 verifies_user: held.verifies_user,
                 is_hardware: held.is_hardware,
             }),
-            due: looking.due(tx, held.unwrap_or_default(), wanted, &questions)?,
+            due: reader.due(tx, held.unwrap_or_default(), enrolment, &questions)?,
             consent: consent_of(tx, application, identified.person, &flow.request().asked)?,
         };
         Ok((facts, Some(KnownPerson { admitted, questions })))
     }
 }
 
-impl Circumstances {
-    /// Whether somebody signs in to administer: to the console, or for a token of one of the platform's services.
+impl FlowContext {
+    /// Whether this is an administrator's sign-in: to the console, or for a token of one of the platform's services.
     fn is_for_platform(&self, flow: &Flow) -> bool {
-        let asked = &flow.request().asked;
-        self.application.id == CONSOLE || asked.iter().any(|word| PLATFORM.contains(&word.as_str()))
+        let requested = &flow.request().asked;
+        self.application.id == CONSOLE || requested.iter().any(|word| PLATFORM.contains(&word.as_str()))
     }
 
-    /// What an external identity provider told of a person in this flow.
-    pub(crate) fn told_of(&self, identified: &Identified) -> Option<&ToldElsewhere> {
-        let is_it =
-            |told: &&ToldElsewhere| (told.person, told.instance) == (identified.person, identified.instance);
-        self.told.as_deref().filter(is_it)
+    /// The claims of the external identity provider about this person in this flow.
+    pub(crate) fn external_claims_of(&self, identified: &Identified) -> Option<&ExternalClaims> {
+        let is_it = |claims: &&ExternalClaims| {
+            (claims.person, claims.instance) == (identified.person, identified.instance)
+        };
+        self.external_claims.as_deref().filter(is_it)
     }
 
-    /// Takes the address and the number of a person from elsewhere from what the provider told in this flow, else in the session.
-    fn take_told_contact(
+    /// Sets the address and the number of an external user from the provider's claims in this flow, else in the
+    /// session.
+    fn take_provider_contact(
         &self,
         tx: &mut Tx<'_>,
         identified: &Identified,
@@ -123,23 +124,23 @@ impl Circumstances {
     ) -> Result<(), StoreError> {
         let of_session =
             |session| session::provider_claims(tx, &self.app.master, (session, identified.instance));
-        let claims = match self.told_of(identified) {
-            Some(told) => told.claims.clone(),
+        let claims = match self.external_claims_of(identified) {
+            Some(external) => external.claims.clone(),
             None => identified.session.map(of_session).transpose()?.unwrap_or_default(),
         };
         let value =
             |name: &str| claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.as_str());
-        // what the provider itself denies is no proof
-        let told = |name: &str, verified: &str| value(name).filter(|_| value(verified) != Some("false"));
-        let email = told("email", "email_verified").and_then(|email| Email::new(email.to_owned()).ok());
+        // claims that the provider itself marks as unverified are no proof
+        let confirmed = |name: &str, verified: &str| value(name).filter(|_| value(verified) != Some("false"));
+        let email = confirmed("email", "email_verified").and_then(|email| Email::new(email.to_owned()).ok());
         contact.email = email.map(|email| email.as_str().to_owned());
-        contact.phone = told("phone_number", "phone_number_verified").and_then(dialled);
+        contact.phone = confirmed("phone_number", "phone_number_verified").and_then(e164_number);
         Ok(())
     }
 }
 
-/// A telephone number in the form of E.164; `None` for a text that is none. People write them with blanks and the like.
-fn dialled(text: &str) -> Option<String> {
+/// A telephone number in E.164 form; `None` for other texts. Spaces and separators are removed.
+fn e164_number(text: &str) -> Option<String> {
     let digits = text.strip_prefix('+')?;
     let number: String = digits.chars().filter(|letter| !" -./()".contains(*letter)).collect();
     let is_number = (7..=15).contains(&number.len())
@@ -165,24 +166,24 @@ fn refused(why: NotAdmitted) -> PersonFacts {
     }
 }
 
-/// What the facts are found by.
-struct Looking<'a> {
-    circumstances: &'a Circumstances,
+/// Reads the facts about a person.
+struct FactsReader<'a> {
+    flow_context: &'a FlowContext,
     identified: &'a Identified,
     tenant: &'a ServingTenant,
-    /// The user store; `None` for people from elsewhere.
+    /// The user store; `None` for external users.
     store: Option<&'a OfferedStore>,
     admitted: &'a Admitted,
     now: Timestamp,
 }
 
-impl Looking<'_> {
+impl FactsReader<'_> {
     fn has_proof(&self, is_such: impl Fn(Method) -> bool) -> bool {
         self.identified.proofs.iter().any(|proof| is_such(proof.method))
     }
 
-    /// Whether the person is not admitted although the user of the store is, and why. A temporary lock ends what is under way
-    /// here, but no session, and it does not keep out who has a passkey, which cannot be guessed.
+    /// Why the person is not admitted although the store's user is. A temporary lock ends flows in progress here, but
+    /// no session, and it does not block a person with a passkey, which cannot be guessed.
     fn refused(&self, tx: &mut Tx<'_>) -> Result<Option<NotAdmitted>, StoreError> {
         if self.identified.is_proven_here && self.is_cut_off(tx)? {
             return Ok(Some(NotAdmitted::Account));
@@ -190,7 +191,7 @@ impl Looking<'_> {
         Ok(self.refused_now())
     }
 
-    /// Whether a password was set, or the person was shut out, since the first factor was proven.
+    /// Whether a password was set or the person was locked since the first factor was proven.
     fn is_cut_off(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let text = "SELECT proven_until FROM sign_in_cutoff WHERE person_id = ?1";
         let until = tx.one(text, &[self.identified.person.into()], |row| row.int(0))?;
@@ -211,22 +212,22 @@ impl Looking<'_> {
     fn second_factors(
         &self,
         tx: &mut Tx<'_>,
-        asked: &Asked<'_>,
+        requested: &RequestedFactors<'_>,
         is_needed: bool,
     ) -> Result<SecondFactors, StoreError> {
-        let whose = (self.identified.person, self.admitted);
-        let device = self.circumstances.device.as_ref();
-        facts_of(tx, asked, self.tenant, whose, (is_needed, device), self.now)
+        let person = (self.identified.person, self.admitted);
+        let device = self.flow_context.device.as_ref();
+        facts_of(tx, requested, self.tenant, person, (is_needed, device), self.now)
     }
 
-    /// Whether pages of this server can ask for passkeys of the store.
+    /// Whether this server is a relying party for passkeys of the store.
     fn can_use_passkeys(&self) -> bool {
-        let public_url = &self.circumstances.app.public_url;
+        let public_url = &self.flow_context.app.public_url;
         self.store.is_some_and(|store| relying_party(&store.options, public_url).is_some())
     }
 
-    /// Whether new passkeys of the store are wished for in this sign-in: `PasskeyEnrolment`. An offer is made right after
-    /// a proof alone.
+    /// Whether `PasskeyEnrolment` of the store offers or requires a new passkey in this sign-in. It is offered only
+    /// right after a proof.
     fn passkey_enrolment(&self) -> Option<Urgency> {
         let store = self.store.filter(|_| self.can_use_passkeys() && !self.is_read_only())?;
         match store.options.get(UserStoreOption::PASSKEY_ENROLMENT).to_ascii_lowercase().as_str() {
@@ -236,15 +237,15 @@ impl Looking<'_> {
         }
     }
 
-    /// Whether the person has fewer passkeys than the store wishes for.
+    /// Whether the person has fewer passkeys than the store requires.
     fn lacks_passkeys(&self, held: Held) -> bool {
         self.store.is_some_and(|store| {
             held.usable < store.options.get(UserStoreOption::PASSKEY_REQUIRED_CREDENTIAL_COUNT)
         })
     }
 
-    /// Whether a passkey may be made now. It counts for all that a person can prove, so that who has shown a password
-    /// alone makes one only where the person has nothing more, and might enrol it here.
+    /// Whether a passkey may be registered now. It counts as all factors of a person, so after a password alone it is
+    /// permitted only if the person has no other factor and might enrol one here.
     fn may_make_passkey(&self, factors: &SecondFactors, held: Held) -> bool {
         let methods = || self.identified.proofs.iter().map(|proof| proof.method);
         if methods().any(|method| method == Method::AccessPass) || acr_of(methods()) >= Some(Acr::Mfa) {
@@ -254,12 +255,12 @@ impl Looking<'_> {
         !has_more && factors.enrolment == Enrolment::AtSignIn && self.identified.is_proven_here
     }
 
-    /// Whether nothing about the person can be written: the store takes no writes, or there is none.
+    /// Whether the person's data is read-only: the store takes no writes, or there is none.
     fn is_read_only(&self) -> bool {
         self.store.is_none_or(|store| store.options.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE))
     }
 
-    /// The person's passkeys, where they count for anything.
+    /// The person's passkeys, if they are relevant.
     fn passkeys(&self, tx: &mut Tx<'_>, is_needed: bool) -> Result<Option<Held>, Problem> {
         let counts = (is_needed && self.can_use_passkeys())
             || self.passkey_enrolment().is_some()
@@ -267,7 +268,7 @@ impl Looking<'_> {
         let (Some(store), Some(user), true) = (self.store, &self.admitted.user, counts) else {
             return Ok(None);
         };
-        let context = context_of_store(&self.circumstances.app, tx, store.id, self.now)?;
+        let context = context_of_store(&self.flow_context.app, tx, store.id, self.now)?;
         held(&context, tx, user.user).map(Some)
     }
 
@@ -299,18 +300,18 @@ impl Looking<'_> {
         if self.are_terms_due(tx)? {
             due.push(required(Action::Terms));
         }
-        if let Some(action) = self.lacks_all(tx, held)? {
+        if let Some(action) = self.required_credential(tx, held)? {
             due.push(required(action));
         } else if let Some(urgency) = enrolment
-            && (urgency == Urgency::Required || !self.rests(tx)?)
+            && (urgency == Urgency::Required || !self.is_offer_deferred(tx)?)
         {
             due.push(DueAction { action: Action::Passkey, urgency });
         }
         Ok(due)
     }
 
-    /// What who came by an access pass must make, having neither passkey nor password.
-    fn lacks_all(&self, tx: &mut Tx<'_>, held: Held) -> Result<Option<Action>, StoreError> {
+    /// The credential to create for a person with an access pass and neither passkey nor password.
+    fn required_credential(&self, tx: &mut Tx<'_>, held: Held) -> Result<Option<Action>, StoreError> {
         let by_pass = self.has_proof(|method| method == Method::AccessPass);
         let user = self.admitted.user.as_ref();
         let Some(user) = user.filter(|_| by_pass && held.usable == 0 && !self.is_read_only()) else {
@@ -320,22 +321,22 @@ impl Looking<'_> {
         if tx.one(text, &[user.user.into()], |row| row.bool(0))? == Some(true) {
             return Ok(None);
         }
-        let by_passkey = self.can_use_passkeys() && !self.circumstances.prefers_password;
+        let by_passkey = self.can_use_passkeys() && !self.flow_context.prefers_password;
         Ok(Some(if by_passkey { Action::Passkey } else { Action::Password }))
     }
 
-    /// The questionnaire items that the person has still to answer. A store that takes no writes keeps no answers.
+    /// The open questionnaire items. A read-only store takes no answers.
     fn questions(&self, tx: &mut Tx<'_>) -> Result<Vec<Item>, StoreError> {
-        if !self.tenant.asks || (self.store.is_some() && self.is_read_only()) {
+        if !self.tenant.has_questionnaire || (self.store.is_some() && self.is_read_only()) {
             return Ok(Vec::new());
         }
         open_questions::read(tx, (self.tenant.facts.id, self.identified.person), self.admitted)
     }
 
-    /// Whether the questions may wait. At the platform itself they may: nobody keeps its administrators out by a question.
+    /// The urgency of the questionnaire. At the platform itself it is optional: no question locks out administrators.
     fn urgency_of(&self, questions: &[Item]) -> Option<Urgency> {
         let is_required = questions.iter().any(|item| item.is_required);
-        let urgency = if is_required && !self.circumstances.application.is_platform() {
+        let urgency = if is_required && !self.flow_context.application.is_platform() {
             Urgency::Required
         } else {
             Urgency::Offered
@@ -354,8 +355,8 @@ impl Looking<'_> {
         Ok(accepted != Some(true))
     }
 
-    /// Whether the offer of a passkey was put off.
-    fn rests(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    /// Whether the offer of a passkey was deferred.
+    fn is_offer_deferred(&self, tx: &mut Tx<'_>) -> Result<bool, StoreError> {
         let text = "SELECT expires_on FROM offer_rest WHERE person_id = ?1 AND offer = ?2";
         let until = tx.one(text, &[self.identified.person.into(), PASSKEY_OFFER.into()], |row| row.int(0))?;
         Ok(until.is_some_and(|until| until > self.now.0))
@@ -364,15 +365,15 @@ impl Looking<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::dialled;
+    use super::e164_number;
 
     #[test]
-    fn numbers_are_dialled_in_one_form() {
-        assert_eq!(dialled("+49 (40) 123-456").as_deref(), Some("+4940123456"));
-        for odd in
+    fn telephone_numbers_are_normalized_to_e164() {
+        assert_eq!(e164_number("+49 (40) 123-456").as_deref(), Some("+4940123456"));
+        for invalid in
             ["040 123456", "+49", "+049 123456", "+49 40 123456;ext=1", "+1234567890123456", "+49 40 12345x"]
         {
-            assert_eq!(dialled(odd), None, "{odd}");
+            assert_eq!(e164_number(invalid), None, "{invalid}");
         }
     }
 }

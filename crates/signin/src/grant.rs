@@ -1,4 +1,4 @@
-//! Grants: what a client app has of a person. Persons' tokens name theirs, and count while it lives.
+//! Grants of a person to a client app. A person's tokens contain the grant's id and are valid while it is.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ pub struct Grant {
     pub id: Uuid,
     /// The client app.
     pub application: Uuid,
-    /// What is granted.
+    /// The content.
     pub granted: Granted,
-    /// Of the refresh token that is good.
+    /// The generation of the valid refresh token.
     pub generation: i64,
-    /// When that one took the place of another.
+    /// When that one replaced its predecessor.
     pub rotated_on: Option<Timestamp>,
-    /// Of the keys of its refresh tokens.
+    /// The salt of its refresh tokens' digests.
     pub salt: Vec<u8>,
     /// When it was made.
     pub started_on: Timestamp,
@@ -38,14 +38,15 @@ fn associated_data(id: Uuid) -> String {
 /// An hour, in ms.
 const HOUR: i64 = 3_600_000;
 
-/// Until when a grant whose last token ends then is kept: full hours. So most uses change no column that an index holds,
-/// and uses of neighbouring grants do not meet in an index's pages, which PostgreSQL would take for a conflict.
-const fn kept_until(until: Timestamp) -> Timestamp {
+/// The retention of a grant whose last token expires then, rounded up to full hours. So most uses change no indexed
+/// column, and uses of neighbouring grants do not touch the same index pages, which PostgreSQL would report as a
+/// conflict.
+const fn retained_until(until: Timestamp) -> Timestamp {
     Timestamp(until.0.div_euclid(HOUR).saturating_add(1).saturating_mul(HOUR))
 }
 
 impl Grant {
-    /// A grant that begins.
+    /// A new grant.
     pub fn new(id: Uuid, application: Uuid, granted: Granted, now: Timestamp) -> Self {
         let salt = random::<16>().to_vec();
         Self {
@@ -60,15 +61,12 @@ impl Grant {
         }
     }
 
-    /// Whether it is for when the person is away (OpenID Connect Core 1.0, section 11).
+    /// Whether it is for offline access (OpenID Connect Core 1.0, section 11).
     pub fn is_offline(&self) -> bool {
         self.granted.has(chancery_oauth::OFFLINE_ACCESS)
     }
 
-    /// Writes a new grant in a tenant of this subscription, whose last token ends then.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// Writes a new grant in a tenant of this subscription; its last token expires at `until`.
     pub fn insert(
         &self,
         app: &Arc<AppContext>,
@@ -93,7 +91,7 @@ impl Grant {
             self.salt.clone().into(),
             app.master.seal(&associated_data(self.id), &text).into(),
             self.started_on.0.into(),
-            kept_until(until).0.into(),
+            retained_until(until).0.into(),
         ];
         let insert = StateTable::SignInGrant.insert(
             "(id, session_id, issuing_tenant_id, tenant_id, person_id, client_app_id, idp_instance_id, scope, \
@@ -105,7 +103,7 @@ impl Grant {
         self.event("grant.created", Some(subscription)).announce(&context, tx)
     }
 
-    /// What is announced of it.
+    /// Its event.
     pub fn event(&self, what: &'static str, subscription: Option<Uuid>) -> SignInEvent {
         SignInEvent {
             what,
@@ -120,9 +118,6 @@ impl Grant {
     }
 
     /// Finds a grant that has not ended.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn find(tx: &mut Tx<'_>, master: &MasterKey, id: Uuid) -> Result<Option<Self>, StoreError> {
         let text = "SELECT client_app_id, generation, rotated_on, salt, sealed, started_on, used_on \
             FROM sign_in_grant WHERE id = ?1 AND ended_on IS NULL";
@@ -143,11 +138,8 @@ impl Grant {
         })
     }
 
-    /// Notes a use of the refresh token, and puts its successor in its place where `rotates`. `false`: another
-    /// request has done that.
-    ///
-    /// # Errors
-    /// Errors of the store.
+    /// Writes a use of the refresh token, and replaces it by its successor if `rotates`. `false`: another request has
+    /// done so.
     pub fn advance(
         &mut self,
         tx: &mut Tx<'_>,
@@ -166,16 +158,13 @@ impl Grant {
             next.into(),
             rotated_on.map_or(Value::Null, |on| on.0.into()),
             now.0.into(),
-            kept_until(until).0.into(),
+            retained_until(until).0.into(),
         ];
         (self.generation, self.rotated_on, self.used_on) = (next, rotated_on, now);
         Ok(tx.execute(&text, &parameters)? == 1)
     }
 
     /// Ends the grant.
-    ///
-    /// # Errors
-    /// Errors of the store.
     pub fn end(&self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         sign_out(context, tx, EndOf::Grant(self.id))
     }

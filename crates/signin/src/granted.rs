@@ -1,4 +1,4 @@
-//! What a sign-in grants a client app: the facts that its tokens tell.
+//! The content of a grant to a client app: the facts in its tokens.
 
 use chancery_auth::Confirmation;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,15 @@ use uuid::Uuid;
 
 use crate::claims::Requested;
 
-/// What a sign-in grants a client app.
+/// The content of a grant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Granted {
     /// The platform user.
     pub person: Uuid,
     /// The tenant.
     pub tenant: Uuid,
-    /// The tenant whose issuer was asked; none is the installation. Codes and refresh tokens are good there alone.
+    /// The tenant whose issuer was requested; `None`: the installation. Codes and refresh tokens are valid only
+    /// there.
     pub issuing: Option<Uuid>,
     /// The instance of the last first factor.
     pub instance: Uuid,
@@ -27,14 +28,14 @@ pub struct Granted {
     pub amr: Vec<String>,
     /// The scope.
     pub scope: String,
-    /// The resources that were asked for (RFC 8707); none: those of the client app.
+    /// The requested resources (RFC 8707); empty: those of the client app.
     pub resources: Vec<String>,
     /// The key or certificate that a public client app's refresh tokens are bound to (RFC 9449, section 5).
     pub cnf: Option<Confirmation>,
-    /// The claims that were asked for by name.
+    /// The claims requested by name.
     #[serde(default)]
     pub requested: Requested,
-    /// What the external identity provider told of the person when the session began.
+    /// Claims of the external identity provider at the start of the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provider_claims: Vec<(String, String)>,
 }

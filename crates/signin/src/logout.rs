@@ -1,4 +1,4 @@
-//! Telling client apps by their back channel that a session ended (OpenID Connect Back-Channel Logout 1.0).
+//! Sends logout tokens to client apps when a session ends (OpenID Connect Back-Channel Logout 1.0).
 
 use chancery_fetch::{Limits, Permission, Policy, PostBody, post};
 use chancery_record::Timestamp;
@@ -10,24 +10,24 @@ use uuid::Uuid;
 
 use crate::provider::Provider;
 
-/// Client apps told at once.
-const PIECE: usize = 16;
-/// How long a lease lasts, in ms: longer than a try.
+/// The number of concurrent deliveries.
+const BATCH: usize = 16;
+/// The duration of a lease, in ms: longer than an attempt.
 const LEASE: i64 = 60_000;
-/// The bounds of a try.
+/// The limits of an attempt.
 const LIMITS: Limits = Limits { bytes: 4 << 10, seconds: 5 };
-/// The rest after the first try, in ms; it doubles with each further one.
-const REST: i64 = 10_000;
-/// The longest rest, in ms.
-const LONGEST_REST: i64 = 10 * 60_000;
-/// For how long it is tried, in ms.
-const PATIENCE: i64 = 3_600_000;
-/// How long a logout token lasts, in seconds.
+/// The delay after the first failed attempt, in ms; it doubles with each further one.
+const RETRY_DELAY: i64 = 10_000;
+/// The maximum delay, in ms.
+const LONGEST_RETRY_DELAY: i64 = 10 * 60_000;
+/// How long deliveries are retried, in ms.
+const RETRY_WINDOW: i64 = 3_600_000;
+/// The lifetime of a logout token, in seconds.
 const LIFETIME: i64 = 120;
 /// The `typ` of a logout token (section 2.4).
 const LOGOUT_TOKEN: &str = "logout+jwt";
 
-/// A client app to be told.
+/// A due logout token of a client app.
 struct Delivery {
     id: Uuid,
     application: Uuid,
@@ -39,42 +39,42 @@ struct Delivery {
     uri: String,
 }
 
-/// What came of tries.
+/// The results of a batch of deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// The client apps that were told.
-    pub told: usize,
-    /// Those that could not be.
+pub struct SignOutDeliveries {
+    /// The delivered logout tokens.
+    pub delivered: usize,
+    /// The failed deliveries.
     pub failed: usize,
 }
 
-impl Told {
-    /// Whether any client app was due.
+impl SignOutDeliveries {
+    /// Whether any delivery was due.
     pub const fn any(self) -> bool {
-        self.told + self.failed > 0
+        self.delivered + self.failed > 0
     }
 }
 
 impl Provider<'_> {
-    /// Tells some of the client apps that are due.
+    /// Sends a batch of the due logout tokens.
     ///
     /// # Errors
-    /// Errors of the store; a token that cannot be signed.
-    pub async fn tell_sign_outs(
+    /// Fails when the database does, or when a token cannot be signed.
+    pub async fn deliver_sign_outs(
         self,
         permission: Permission,
         policy: &Policy,
         now: Timestamp,
-    ) -> Result<Told, StoreError> {
+    ) -> Result<SignOutDeliveries, StoreError> {
         if !self.store.run("AnySignOuts", Mode::Quick, None, move |tx| is_any_due(tx, now)).await? {
-            return Ok(Told::default());
+            return Ok(SignOutDeliveries::default());
         }
         let lease = Uuid::from_bytes(random::<16>());
         let due = self.store.run("DueSignOuts", Mode::Write, None, move |tx| take(tx, lease, now)).await?;
         let mut sending = JoinSet::new();
         for delivery in due {
             let Some(token) = self.logout_token(&delivery, now).await? else {
-                // the tenant serves no longer: nothing vouches for a token of it
+                // the tenant is no longer active, so it has no issuer to sign the token
                 sending.spawn(async move { (delivery, true) });
                 continue;
             };
@@ -91,13 +91,13 @@ impl Provider<'_> {
                     }
                     Ok(_) => {}
                 }
-                // a client app that refuses the token for good is not asked again (section 2.8)
+                // a client app that refuses the token permanently gets no further attempt (section 2.8)
                 (delivery, sent.is_ok_and(|status| (200..300).contains(&status) || status == 400))
             });
         }
         let done = sending.join_all().await;
-        let told = done.iter().filter(|(_, is_told)| *is_told).count();
-        let count = Told { told, failed: done.len() - told };
+        let delivered = done.iter().filter(|(_, is_delivered)| *is_delivered).count();
+        let count = SignOutDeliveries { delivered, failed: done.len() - delivered };
         if !done.is_empty() {
             let settling = move |tx: &mut Tx<'_>| settle(tx, &done, lease, now);
             self.store.run("SettleSignOuts", Mode::Write, None, settling).await?;
@@ -105,7 +105,7 @@ impl Provider<'_> {
         Ok(count)
     }
 
-    /// A token for this try (section 2.4).
+    /// The logout token of this attempt (section 2.4).
     async fn logout_token(self, delivery: &Delivery, now: Timestamp) -> Result<Option<String>, StoreError> {
         let issuer = match delivery.issuing {
             None => self.tokens.installation(),
@@ -135,13 +135,13 @@ fn is_any_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     Ok(tx.one(text, &[now.0.into()], |_| Ok(()))?.is_some())
 }
 
-/// Leases what is due, and counts the try, so that one that kills its process is counted too.
+/// Leases the due deliveries and counts the attempt in advance, so that one that kills its process counts, too.
 fn take(tx: &mut Tx<'_>, lease: Uuid, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
     let text = format!(
         "SELECT l.id, l.client_app_id, l.issuing_tenant_id, l.person_id, l.session_id, l.queued_on, l.tries, \
          a.backchannel_logout_uri FROM logout_delivery l JOIN client_app a ON a.id = l.client_app_id \
          AND a.backchannel_logout_uri IS NOT NULL WHERE l.due_on <= ?1 AND l.leased_until <= ?1 \
-         AND l.dead_on IS NULL ORDER BY l.due_on, l.id LIMIT {PIECE}"
+         AND l.dead_on IS NULL ORDER BY l.due_on, l.id LIMIT {BATCH}"
     );
     let mut due = Vec::new();
     tx.query(&text, &[now.0.into()], |row| {
@@ -169,20 +169,20 @@ fn take(tx: &mut Tx<'_>, lease: Uuid, now: Timestamp) -> Result<Vec<Delivery>, S
     Ok(leased)
 }
 
-/// Notes what came of tries whose lease still holds.
+/// Writes the results of attempts whose lease is still held.
 fn settle(tx: &mut Tx<'_>, done: &[(Delivery, bool)], lease: Uuid, now: Timestamp) -> Result<(), StoreError> {
     let delete = StateTable::LogoutDelivery.delete("WHERE id = ?1 AND lease = ?2");
     let delay = StateTable::LogoutDelivery
         .update("SET due_on = ?3, dead_on = ?4, leased_until = 0 WHERE id = ?1 AND lease = ?2");
-    for (delivery, is_told) in done {
+    for (delivery, is_delivered) in done {
         let (id, lease) = (delivery.id.into(), lease.into());
-        if *is_told {
+        if *is_delivered {
             tx.queue(&delete, vec![id, lease])?;
             continue;
         }
         let doublings = u32::try_from(delivery.tries.clamp(1, 16) - 1).unwrap_or_default();
-        let due = now.plus((REST << doublings).min(LONGEST_REST));
-        let dead_on = (due.0 - delivery.queued_on.0 > PATIENCE).then_some(now.0);
+        let due = now.plus((RETRY_DELAY << doublings).min(LONGEST_RETRY_DELAY));
+        let dead_on = (due.0 - delivery.queued_on.0 > RETRY_WINDOW).then_some(now.0);
         tx.queue(&delay, vec![id, lease, due.0.into(), dead_on.into()])?;
     }
     Ok(())

@@ -1,5 +1,4 @@
-//! The page of a password that must be changed: the present one is verified once more, and another one takes its
-//! place.
+//! The page of a required password change: verifies the current password and replaces it.
 
 use std::sync::Arc;
 
@@ -15,117 +14,124 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    completion::{Completion, Decided},
-    kept_flow::{KeptFlow, Mistake},
-    outcome::{Judged, Outcome, PageError},
     page::NEW_PASSWORD,
     password::LONGEST,
-    provider::{Circumstances, Examined, Provider, Visit, context_of_store},
-    record::Outcome as Recorded,
+    pending_flow::{FormErrors, PendingFlow},
+    provider::{Evaluated, FlowContext, Provider, Visit, context_of_store},
+    record::SignInOutcome,
+    response::{AttemptResult, BrowserResponse, PageError},
+    sign_in_transaction::{ProofResult, SignInTransaction},
     step::after_post,
 };
 
-/// What was typed on the page.
+/// The input of the page.
 pub struct NewPassword {
-    /// The present password.
+    /// The current password.
     pub current: Secret,
     /// The new one.
     pub new: Secret,
-    /// The new one once more.
+    /// The new one, repeated.
     pub repeated: Secret,
 }
 
 impl Provider<'_> {
-    /// Counts an attempt at the present password, verifies it and hashes the new one outside of transactions, and sets the new one
-    /// where the present one was right.
+    /// Counts an attempt with the current password, verifies it and hashes the new one outside of transactions, and
+    /// sets the new one if the current one is correct.
     ///
     /// # Errors
     /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
     pub async fn change_password(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         typed: NewPassword,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let due =
-            examined.due.identified().filter(|_| is_due(&examined)).map(|identified| identified.instance);
-        let (Some(store), Some(user)) = (due, examined.user().map(|user| user.user)) else {
-            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok((after_post(kept, outcome), Judged::Not));
+            evaluated.due.identified().filter(|_| is_due(&evaluated)).map(|identified| identified.instance);
+        let (Some(store), Some(user)) = (due, evaluated.user().map(|user| user.user)) else {
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
         };
-        let has_none = examined.password.as_ref().is_some_and(|password| password.is_missing);
+        let has_none = evaluated.password.as_ref().is_some_and(|password| password.is_missing);
         let faults = faults_of(&typed, has_none);
         if !faults.is_empty() {
-            return Ok((again(kept, faults), Judged::Not));
+            return Ok((show_errors(pending, faults), AttemptResult::NotCounted));
         }
         let (app, now, new) = (Arc::clone(self.context), visit.now, typed.new);
         let counting = self.store.run("CountPasswordChange", Mode::Write, None, move |tx| {
             let context = context_of_store(&app, tx, store, now)?;
             begin_change(&context, tx, user, (new.clone(), has_none))
         });
-        let Some(pending) = counting.await? else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+        let Some(attempt) = counting.await? else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
-        let work = Work::new(Purpose::Password, move || pending.verify(&typed.current));
+        let work = Work::new(Purpose::Password, move || attempt.verify(&typed.current));
         let verified = self.pool.run(None, work).await?;
-        kept.mistake = None;
-        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+        pending.form_errors = None;
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, store, &verified);
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, store, &verified);
         Ok(match self.store.run("ChangePassword", Mode::Write, None, deciding).await? {
-            Changed::Refused => {
-                (again(kept, vec![fault("password_current", "current_password")]), Judged::Wrong)
+            ChangeResult::Refused => (
+                show_errors(pending, vec![fault("password_current", "current_password")]),
+                AttemptResult::Failed,
+            ),
+            ChangeResult::Invalid(code) => {
+                (show_errors(pending, vec![fault(code, "new_password")]), AttemptResult::NotCounted)
             }
-            Changed::Faulty(code) => (again(kept, vec![fault(code, "new_password")]), Judged::Not),
-            Changed::Done(decided) => {
-                (self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)
+            ChangeResult::Done(decided) => {
+                (self.conclude(visit, pending, flow_context, decided).await?, AttemptResult::Succeeded)
             }
         })
     }
 }
 
-/// What came of a change.
-enum Changed {
-    /// The present password is not right, or the user may not sign in now.
+/// The result of a change.
+enum ChangeResult {
+    /// The current password is wrong, or the user may not sign in now.
     Refused,
-    /// The new password is not good enough: the code of the text that says why.
-    Faulty(&'static str),
+    /// The new password is rejected: the error code.
+    Invalid(&'static str),
     /// It is changed.
-    Done(Decided),
+    Done(ProofResult),
 }
 
 fn decide(
-    completion: &Completion,
+    transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     store: Uuid,
     verified: &VerifiedChange,
-) -> Result<Changed, Problem> {
-    let mut context = context_of_store(&completion.app, tx, store, completion.now)?;
-    let sessions = completion.sessions(tx)?;
-    let before = completion.examine(tx, &sessions)?;
+) -> Result<ChangeResult, Problem> {
+    let mut context = context_of_store(&transaction.app, tx, store, transaction.now)?;
+    let sessions = transaction.sessions(tx)?;
+    let before = transaction.evaluate(tx, &sessions)?;
     if let Some(present) = &verified.sign_in {
         match sign_in::decide(&context, tx, present)? {
             Decision::Right(user) => context.actor = Some(user.id.0),
             Decision::Wrong(_) => {
                 if let Some(identified) = before.due.identified() {
-                    let whose = (identified.person, identified.tenant);
-                    let wrong = completion.record(Recorded::WrongCredentials, identified.instance, whose);
+                    let person_at_tenant = (identified.person, identified.tenant);
+                    let wrong = transaction.record(
+                        SignInOutcome::WrongCredentials,
+                        identified.instance,
+                        person_at_tenant,
+                    );
                     wrong.write(&context, tx)?;
                 }
-                return Ok(Changed::Refused);
+                return Ok(ChangeResult::Refused);
             }
-            Decision::Refused => return Ok(Changed::Refused),
+            Decision::Refused => return Ok(ChangeResult::Refused),
         }
     } else {
-        // there is no password to be proven: what was proven in this flow must still make one due
+        // there is no current password: the proofs of this flow must still require a new one
         if !is_due(&before) || !before.password.as_ref().is_some_and(|password| password.is_missing) {
-            return Ok(Changed::Done(Decided::GoOn(before.due.flow().clone().into())));
+            return Ok(ChangeResult::Done(ProofResult::Continue(before.due.flow().clone().into())));
         }
         context.actor = before.user().map(|user| user.user_id);
     }
@@ -133,27 +139,29 @@ fn decide(
         if let Some(present) = &verified.sign_in {
             sign_in::withdraw(&context, tx, present)?;
         }
-        return Ok(Changed::Faulty(code_of(fault)));
+        return Ok(ChangeResult::Invalid(code_of(fault)));
     }
-    // the change ended all sessions, and what was proven before it counts no longer
-    let sessions = completion.sessions(tx)?;
-    let examined = match before.due.identified() {
+    // the change ended all sessions, and earlier proofs are invalid
+    let sessions = transaction.sessions(tx)?;
+    let evaluated = match before.due.identified() {
         Some(identified) => {
             let Identified { person, instance, .. } = *identified;
             let made = Proven { person, instance, method: Method::Password, credential: None };
-            completion.apply(tx, &sessions, before, Event::PasswordMade(made))?
+            transaction.apply(tx, &sessions, before, Event::PasswordMade(made))?
         }
-        None => completion.examine(tx, &sessions)?,
+        None => transaction.evaluate(tx, &sessions)?,
     };
-    let decided = completion.sign_in(&context, tx, &sessions, &examined, None)?;
-    Ok(Changed::Done(decided.unwrap_or_else(|| Decided::GoOn(examined.due.flow().clone().into()))))
+    let decided = transaction.sign_in(&context, tx, &sessions, &evaluated, None)?;
+    Ok(ChangeResult::Done(
+        decided.unwrap_or_else(|| ProofResult::Continue(evaluated.due.flow().clone().into())),
+    ))
 }
 
-fn is_due(examined: &Examined) -> bool {
-    matches!(examined.due.step(), Step::Action(DueAction { action: Action::Password, .. }))
+fn is_due(evaluated: &Evaluated) -> bool {
+    matches!(evaluated.due.step(), Step::Action(DueAction { action: Action::Password, .. }))
 }
 
-/// The code of the text that says what is wrong with a new password.
+/// The error code of a rejected password.
 pub const fn code_of(fault: NewPasswordFault) -> &'static str {
     match fault {
         NewPasswordFault::Rules => "password_rules",
@@ -186,15 +194,15 @@ fn faults_of(typed: &NewPassword, has_none: bool) -> Vec<(String, String)> {
     faults
 }
 
-/// The page once more, with what is wrong.
-fn again(kept: KeptFlow, errors: Vec<(String, String)>) -> Outcome {
-    kept.again_with(NEW_PASSWORD, errors)
+/// The page again, with the errors.
+fn show_errors(pending: PendingFlow, errors: Vec<(String, String)>) -> BrowserResponse {
+    pending.with_errors(NEW_PASSWORD, errors)
 }
 
-/// What the page shows.
-pub fn context_of(kept: &KeptFlow, examined: &Examined) -> Value {
-    let errors = kept.mistake_on(NEW_PASSWORD).map(Mistake::told);
-    let Some(password) = &examined.password else { return json!({ "errors": errors.unwrap_or_default() }) };
+/// The context of the page.
+pub fn context_of(pending: &PendingFlow, evaluated: &Evaluated) -> Value {
+    let errors = pending.form_errors_on(NEW_PASSWORD).map(FormErrors::to_json);
+    let Some(password) = &evaluated.password else { return json!({ "errors": errors.unwrap_or_default() }) };
     json!({
         "reason": match (password.is_missing, password.is_expired) {
             (true, _) => "missing",
@@ -207,7 +215,7 @@ pub fn context_of(kept: &KeptFlow, examined: &Examined) -> Value {
     })
 }
 
-/// What a new password needs, as pages take it.
+/// The rules of a new password, in the form that views expect.
 pub fn rules_of(password: &PasswordState) -> Vec<Value> {
     let policy = &password.policy;
     let mut rules = vec![json!({ "code": "length", "value": policy.min_length })];

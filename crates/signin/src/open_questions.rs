@@ -1,4 +1,4 @@
-//! The questionnaire items of a tenant that a person has still to answer.
+//! The open questionnaire items of a person at a tenant.
 
 use std::collections::HashSet;
 
@@ -12,12 +12,13 @@ use uuid::Uuid;
 
 use crate::person::Admitted;
 
-/// The most items on one page. What is beyond them is asked on the next.
+/// The maximum of items on one page. Further ones follow on the next.
 const MOST: usize = 20;
-/// The most bytes of the answers of one page, as a form has them. A form has 64 KiB at most, of which some is for other fields.
+/// The maximum of bytes of the answers of one page, form-encoded. A form has 64 KiB at most, some of which is for
+/// other fields.
 const MOST_BYTES: usize = 62 << 10;
 
-/// The fields of people who come from no user store that stand for an answer under their names.
+/// The fields of external users that hold an answer under their names.
 const FIELDS: [&Field; 5] = [
     ApplicationUser::FIRST_NAME.field(),
     ApplicationUser::LAST_NAME.field(),
@@ -26,8 +27,9 @@ const FIELDS: [&Field; 5] = [
     ApplicationUser::PICTURE.field(),
 ];
 
-/// Selects the items without an entry under their key, of these `entries` (table and owner), that are required or that the person was
-/// never shown. What fields hold is not known here, so that there is room for one item of each.
+/// Selects the items without an entry under their key, of these `entries` (table and owner), that are required or
+/// that were never shown to the person. The values of fields are not known here, so the limit has room for one item
+/// of each.
 fn select_items((entries, owner): (&str, &str), fields: usize) -> String {
     format!(
         "SELECT q.id, q.key, q.label, q.is_required, q.min_length, q.max_length, q.validation_format, \
@@ -54,11 +56,8 @@ fn read_item(row: &Row<'_>) -> Result<Item, StoreError> {
     })
 }
 
-/// The items of a tenant that are due for a person, those that must be answered first: those without an answer that are required, or that the
-/// person was never shown.
-///
-/// # Errors
-/// Errors of the store.
+/// The due items of a tenant for a person, required ones first: those without an answer that are required or were
+/// never shown to the person.
 pub fn read(
     tx: &mut Tx<'_>,
     (tenant, person): (Uuid, Uuid),
@@ -102,7 +101,7 @@ pub fn read(
     Ok(items)
 }
 
-/// How many of these items go on one page.
+/// How many of these items fit on one page.
 fn fitting(items: &[Item]) -> usize {
     let mut room = MOST_BYTES;
     let fits = |item: &&Item| {
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_within_their_bounds_fit_one_form() {
+    fn a_page_has_as_many_items_as_fit_one_form() {
         assert_eq!(fitting(&items(&[None; 30])), MOST);
         // the longest answer that there is has a page of its own, at least
         assert_eq!(fitting(&items(&[Some(4_000), Some(4_000)])), 1);

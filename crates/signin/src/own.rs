@@ -1,4 +1,4 @@
-//! What people have of their own here: the browsers they are signed in at, and their passkeys.
+//! A person's own sessions and passkeys.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::provider::context_of_person;
 
-/// A browser that a person is signed in at.
+/// A session of a person.
 #[derive(Clone, Debug)]
 pub struct OwnSession {
     /// The session.
@@ -18,14 +18,11 @@ pub struct OwnSession {
     pub tenant: String,
     /// When it began.
     pub started_on: Timestamp,
-    /// When it was last used, as far as that is written.
+    /// The last use that was written.
     pub used_on: Timestamp,
 }
 
-/// Where a person is signed in, what was used last first.
-///
-/// # Errors
-/// Errors of the store.
+/// A person's active sessions, the last used first.
 pub fn own_sessions(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<Vec<OwnSession>, StoreError> {
     let text = "SELECT s.id, t.name, s.started_on, s.used_on FROM sign_in_session s JOIN tenant t ON t.id = s.tenant_id \
         WHERE s.person_id = ?1 AND s.ended_on IS NULL AND s.expires_on > ?2 ORDER BY s.used_on DESC, s.id";
@@ -42,7 +39,7 @@ pub fn own_sessions(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<Vec
     Ok(sessions)
 }
 
-/// Which of a person's own sessions end.
+/// Which of a person's sessions to end.
 #[derive(Clone, Copy, Debug)]
 pub enum OwnEnd {
     /// This one.
@@ -51,10 +48,7 @@ pub enum OwnEnd {
     AllBut(Uuid),
 }
 
-/// Ends sessions of a person's own; the number of them.
-///
-/// # Errors
-/// Errors of the store.
+/// Ends sessions of a person. Returns their number.
 pub fn end_own_sessions(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
@@ -73,29 +67,26 @@ pub fn end_own_sessions(
     Ok(sessions.len())
 }
 
-/// The person as a user of the store that a sign-in came by, and the user's passkeys.
+/// The person's user in the user store of a sign-in, with passkeys.
 #[derive(Clone, Debug, Default)]
 pub struct OwnUser {
     /// The name of the user store.
     pub store: String,
     /// The user.
     pub id: Uuid,
-    /// The passkeys: the name of each, when it was made, and when it was last used.
+    /// The passkeys: name, creation time and last use.
     pub passkeys: Vec<(String, Timestamp, Option<Timestamp>)>,
 }
 
-/// Whom a person is in a user store; `None` where the instance is none.
-///
-/// # Errors
-/// Errors of the store.
+/// The user of a person in a user store; `None` if the instance is none.
 pub fn own_user(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<OwnUser>, StoreError> {
     let text = "SELECT i.subject, o.rid, o.name FROM application_user a \
         JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
         WHERE a.id = ?1 AND i.idp_instance_id = ?2";
-    let found = tx.one(text, &[person.into(), instance.into()], |row| {
+    let row = tx.one(text, &[person.into(), instance.into()], |row| {
         Ok((Uuid::try_parse(row.text(0)?).ok(), row.int(1)?, row.text(2)?.to_owned()))
     })?;
-    let Some((Some(id), rid, store)) = found else { return Ok(None) };
+    let Some((Some(id), rid, store)) = row else { return Ok(None) };
     let text =
         "SELECT u.rid FROM user_account u WHERE u.store = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
     let Some(user) = tx.one(text, &[rid.into(), id.into()], |row| row.int(0))? else { return Ok(None) };
@@ -110,10 +101,7 @@ pub fn own_user(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<
     Ok(Some(OwnUser { store, id, passkeys }))
 }
 
-/// The platform user whom a user of a store is; `None` where the user has not been synchronized yet.
-///
-/// # Errors
-/// Errors of the store.
+/// The platform user of a store's user; `None` if the user has not been synchronized yet.
 pub fn platform_user(tx: &mut Tx<'_>, store: Uuid, user: Uuid) -> Result<Option<Uuid>, StoreError> {
     let text = "SELECT a.id FROM application_identity i JOIN application_user a ON a.rid = i.application_user_rid \
         WHERE i.idp_instance_id = ?1 AND i.subject = ?2";

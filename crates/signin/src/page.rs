@@ -1,4 +1,4 @@
-//! The pages of a sign-in, and what their views are filled with.
+//! The pages of a sign-in and the contexts of their views.
 
 use chancery_flow::{Action, Choice, DueAction, Step, Urgency};
 use chancery_oauth::{OPENID, STANDARD_SCOPES};
@@ -8,43 +8,43 @@ use serde_json::{Map, Value, json};
 use crate::{
     application::{Application, ConsentMode, Offered},
     external::EXTERNAL,
-    kept_flow::{KeptFlow, Mistake},
     new_password,
-    outcome::Page,
+    pending_flow::{FormErrors, PendingFlow},
     prepare::store_of,
-    provider::{Circumstances, Examined},
+    provider::{Evaluated, FlowContext},
     questionnaire,
     reset::reset_url,
+    response::Page,
     second_factor::{enrol_context, factor_context},
 };
 
-/// The page of a password, by its name in addresses.
+/// The password page, as named in addresses.
 pub const PASSWORD: &str = "password";
 /// The page of an access pass.
 pub const ACCESS_PASS: &str = "accesspass";
-/// The page where a tenant or an account is chosen.
+/// The page that selects a tenant or an account.
 pub const CHOOSE: &str = "choose";
 /// The page of a person who is not admitted.
 pub const REFUSED: &str = "refused";
-/// The page that leads on to the client app.
+/// The page that continues to the client app.
 pub const CONTINUE: &str = "continue";
-/// The page that asks for consent.
+/// The consent page.
 pub const CONSENT: &str = "consent";
-/// The page of a password that must be changed, or made.
+/// The page that changes or creates a password.
 pub const NEW_PASSWORD: &str = "newpassword";
-/// The page that asks for a second factor.
+/// The page of a second factor.
 pub const SECOND_FACTOR: &str = "secondfactor";
-/// The page where an authenticator is enrolled.
+/// The page that enrols an authenticator.
 pub const ENROL: &str = "enrol";
 /// The page that shows recovery codes.
 pub const RECOVERY: &str = "recoverycodes";
 /// The page that confirms an e-mail address.
 pub const CONFIRM: &str = "confirm";
-/// The page of questions.
+/// The questionnaire page.
 pub const QUESTIONNAIRE: &str = "questionnaire";
 /// The page of the terms.
 pub const TERMS: &str = "terms";
-/// The page that makes a passkey.
+/// The page that registers a passkey.
 pub const PASSKEY: &str = "passkey";
 
 /// The step's page; `None` for a step that has no page.
@@ -69,39 +69,44 @@ pub const fn page_of(step: &Step) -> Option<&'static str> {
     })
 }
 
-/// Whether a page is the one to be shown now.
-pub fn is_page_of(page: &str, kept: &KeptFlow, circumstances: &Circumstances, examined: &Examined) -> bool {
-    if !kept.recovery_codes.is_empty() {
+/// Whether a page is the one to show now.
+pub fn is_page_of(
+    page: &str,
+    pending: &PendingFlow,
+    flow_context: &FlowContext,
+    evaluated: &Evaluated,
+) -> bool {
+    if !pending.recovery_codes.is_empty() {
         return page == RECOVERY;
     }
-    match (page, examined.due.step()) {
-        // a person who came back from the only provider is not sent there again
+    match (page, evaluated.due.step()) {
+        // a person who returns from the only provider is not redirected there again
         (PASSWORD, Step::FirstFactor(_)) => true,
-        (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(circumstances, examined),
-        (CONTINUE, Step::Done(_)) => examined.lacks_session && !kept.has_signed_in,
+        (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(flow_context, evaluated),
+        (CONTINUE, Step::Done(_)) => evaluated.lacks_session && !pending.has_signed_in,
         (page, step) => page_of(step) == Some(page),
     }
 }
 
-/// Whether one of the stores that are offered takes access passes.
-pub fn takes_access_passes(circumstances: &Circumstances, examined: &Examined) -> bool {
-    circumstances
-        .offered(examined)
+/// Whether one of the offered stores accepts access passes.
+pub fn takes_access_passes(flow_context: &FlowContext, evaluated: &Evaluated) -> bool {
+    flow_context
+        .offered(evaluated)
         .iter()
         .any(|store| store.options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED))
 }
 
-/// The page that is to be shown, with what was prepared for it.
+/// The due page with the prepared context.
 pub fn page_for(
     (page, added): (&str, Map<String, Value>),
-    circumstances: &Circumstances,
-    kept: &KeptFlow,
-    examined: &Examined,
+    flow_context: &FlowContext,
+    pending: &PendingFlow,
+    evaluated: &Evaluated,
 ) -> Page {
-    let application = &circumstances.application;
-    let (view, step, context) = match (page, examined.due.step()) {
-        (RECOVERY, _) => ("Enrol", RECOVERY, json!({ "codes": kept.recovery_codes })),
-        (ACCESS_PASS, _) => ("AccessPass", ACCESS_PASS, access_pass_context(kept)),
+    let application = &flow_context.application;
+    let (view, step, context) = match (page, evaluated.due.step()) {
+        (RECOVERY, _) => ("Enrol", RECOVERY, json!({ "codes": pending.recovery_codes })),
+        (ACCESS_PASS, _) => ("AccessPass", ACCESS_PASS, access_pass_context(pending)),
         (_, Step::Tenant(tenants)) => {
             let choices: Vec<_> = tenants
                 .iter()
@@ -111,10 +116,10 @@ pub fn page_for(
             ("Choose", CHOOSE, json!({ "kind": "tenant", "choices": choices }))
         }
         (_, Step::Account { sessions, .. }) => {
-            let named = sessions.iter().filter_map(|id| Some((id, examined.names.get(id)?)));
+            let named = sessions.iter().filter_map(|id| Some((id, evaluated.names.get(id)?)));
             let choices: Vec<_> = named
                 .map(|(id, names)| {
-                    json!({ "value": format!("session:{id}"), "name": names.shown(), "detail": names.detail() })
+                    json!({ "value": format!("session:{id}"), "name": names.display_name(), "detail": names.detail() })
                 })
                 .collect();
             ("Choose", CHOOSE, json!({ "kind": "account", "choices": choices }))
@@ -122,13 +127,13 @@ pub fn page_for(
         (_, Step::Refuse(_)) => ("Refused", REFUSED, json!({})),
         (_, Step::SecondFactor(choices) | Step::StepUp { choices, .. }) => {
             let view = if choices.chosen == Choice::Passkey { "Passkey" } else { "SecondFactor" };
-            (view, SECOND_FACTOR, factor_context(circumstances, examined, choices))
+            (view, SECOND_FACTOR, factor_context(flow_context, evaluated, choices))
         }
-        (_, Step::EnrolFactor(_)) => ("Enrol", ENROL, enrol_context(circumstances, kept, examined)),
-        (_, Step::Action(due)) => action_page(*due, circumstances, kept, examined),
-        (_, Step::Consent) => ("Consent", CONSENT, consent_context(application, examined)),
+        (_, Step::EnrolFactor(_)) => ("Enrol", ENROL, enrol_context(flow_context, pending, evaluated)),
+        (_, Step::Action(due)) => action_page(*due, flow_context, pending, evaluated),
+        (_, Step::Consent) => ("Consent", CONSENT, consent_context(application, evaluated)),
         (_, Step::Touch | Step::Done(_)) => ("Continue", CONTINUE, json!({})),
-        _ => ("SignIn", PASSWORD, password_context(circumstances, kept, examined)),
+        _ => ("SignIn", PASSWORD, password_context(flow_context, pending, evaluated)),
     };
     let mut members = match context {
         Value::Object(members) => members,
@@ -139,27 +144,26 @@ pub fn page_for(
         "metadata": application.metadata,
     });
     members.insert("application".to_owned(), about);
-    if let Some(about) = provider_of(circumstances, examined).map(Offered::about) {
-        members.insert("provider".to_owned(), about.told().into());
+    if let Some(about) = provider_of(flow_context, evaluated).map(Offered::about) {
+        members.insert("provider".to_owned(), about.to_view().into());
     }
-    if let (false, Some(mistake)) = (members.contains_key("errors"), kept.mistake_on(page)) {
-        members.insert("errors".to_owned(), mistake.told());
+    if let (false, Some(form_errors)) = (members.contains_key("errors"), pending.form_errors_on(page)) {
+        members.insert("errors".to_owned(), form_errors.to_json());
     }
-    if let Step::FirstFactor(due) = examined.due.step() {
-        let url = reset_url(application, due, &circumstances.app, kept);
+    if let Step::FirstFactor(due) = evaluated.due.step() {
+        let url = reset_url(application, due, &flow_context.app, pending);
         members.insert("reset_url".to_owned(), json!(url));
     }
     members.extend(added);
-    let tenant = circumstances.tenant_of(examined);
-    let shown = Page::new(view, step, Value::Object(members)).of(application, tenant);
-    shown.in_language(examined.locale().cloned())
+    let tenant = flow_context.tenant_of(evaluated);
+    let rendered = Page::new(view, step, Value::Object(members)).of(application, tenant);
+    rendered.in_language(evaluated.locale().cloned())
 }
 
-/// The identity provider instance that a page is about: the person's, or the only one that is offered. Of several that are offered
-/// none is meant.
-fn provider_of<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Option<Offered<'a>> {
-    let of = |tenant, instance| circumstances.application.tenant(tenant)?.offered(instance);
-    match (examined.due.identified(), examined.due.step()) {
+/// The identity provider instance of a page: the person's, or the only one that is offered; `None` if several are.
+fn provider_of<'a>(flow_context: &'a FlowContext, evaluated: &Evaluated) -> Option<Offered<'a>> {
+    let of = |tenant, instance| flow_context.application.tenant(tenant)?.offered(instance);
+    match (evaluated.due.identified(), evaluated.due.step()) {
         (Some(identified), _) => of(identified.tenant, identified.instance),
         (None, Step::FirstFactor(due)) => match due.offered[..] {
             [only] => of(due.tenant, only.id),
@@ -171,78 +175,79 @@ fn provider_of<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Opt
 
 fn action_page(
     due: DueAction,
-    circumstances: &Circumstances,
-    kept: &KeptFlow,
-    examined: &Examined,
+    flow_context: &FlowContext,
+    pending: &PendingFlow,
+    evaluated: &Evaluated,
 ) -> (&'static str, &'static str, Value) {
     let may_wait = due.urgency == Urgency::Offered;
     match due.action {
         Action::Email => ("Confirm", CONFIRM, json!({})),
         Action::Terms => {
             let tenant =
-                examined.due.identified().and_then(|one| circumstances.application.tenant(one.tenant));
+                evaluated.due.identified().and_then(|one| flow_context.application.tenant(one.tenant));
             let text = |setting| tenant.map(|tenant| tenant.options.get(setting));
             let (url, version) = (text(TenantOption::TERMS_URL), text(TenantOption::TERMS_VERSION));
             ("Terms", TERMS, json!({ "url": url, "version": version }))
         }
         Action::Passkey => {
-            // who came by an access pass and has neither may make a password instead, unless a passkey is required anyway
-            let store = store_of(circumstances, examined);
+            // a person with an access pass and neither passkey nor password may create a password instead, unless a
+            // passkey is required
+            let store = store_of(flow_context, evaluated);
             let is_required = store.is_some_and(|store| {
                 store.options.get(UserStoreOption::PASSKEY_ENROLMENT).eq_ignore_ascii_case("Require")
             });
-            let by_pass = !may_wait && !is_required && examined.is_by_access_pass();
+            let by_pass = !may_wait && !is_required && evaluated.is_by_access_pass();
             let context = json!({
                 "kind": "make", "may_wait": may_wait, "password_instead": by_pass,
-                "another": examined.is_by_passkey(),
+                "another": evaluated.is_by_passkey(),
             });
             ("Passkey", PASSKEY, context)
         }
-        Action::Password => ("PasswordChange", NEW_PASSWORD, new_password::context_of(kept, examined)),
+        Action::Password => ("PasswordChange", NEW_PASSWORD, new_password::context_of(pending, evaluated)),
         Action::Questionnaire => {
-            ("Questionnaire", QUESTIONNAIRE, questionnaire::context_of(kept, examined, may_wait))
+            ("Questionnaire", QUESTIONNAIRE, questionnaire::context_of(pending, evaluated, may_wait))
         }
     }
 }
 
-fn access_pass_context(kept: &KeptFlow) -> Value {
-    let hint = kept.request().and_then(|(_, request)| request.login_hint);
-    match kept.mistake_on(ACCESS_PASS) {
-        Some(mistake) => json!({ "username": mistake.username, "errors": mistake.told() }),
+fn access_pass_context(pending: &PendingFlow) -> Value {
+    let hint = pending.request().and_then(|(_, request)| request.login_hint);
+    match pending.form_errors_on(ACCESS_PASS) {
+        Some(form_errors) => json!({ "username": form_errors.username, "errors": form_errors.to_json() }),
         None => json!({ "username": hint }),
     }
 }
 
-fn password_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Value {
-    let hint = kept.request().and_then(|(_, request)| request.login_hint);
-    let mistake = kept.mistake_on(PASSWORD);
+fn password_context(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Value {
+    let hint = pending.request().and_then(|(_, request)| request.login_hint);
+    let form_errors = pending.form_errors_on(PASSWORD);
     json!({
-        "stores": !circumstances.offered(examined).is_empty(),
-        "providers": providers(circumstances, examined),
-        "username": mistake.map(|mistake| mistake.username.clone()).or(hint),
-        "remember": kept.keeps,
-        "access_pass": takes_access_passes(circumstances, examined),
-        "errors": mistake.map_or_else(|| json!([]), Mistake::told),
+        "stores": !flow_context.offered(evaluated).is_empty(),
+        "providers": providers(flow_context, evaluated),
+        "username": form_errors.map(|form_errors| form_errors.username.clone()).or(hint),
+        "remember": pending.is_persistent,
+        "access_pass": takes_access_passes(flow_context, evaluated),
+        "errors": form_errors.map_or_else(|| json!([]), FormErrors::to_json),
     })
 }
 
 /// The external identity providers that are offered, in order.
-fn providers(circumstances: &Circumstances, examined: &Examined) -> Vec<Value> {
-    let Step::FirstFactor(due) = examined.due.step() else { return Vec::new() };
-    let Some(tenant) = circumstances.application.tenant(due.tenant) else { return Vec::new() };
+fn providers(flow_context: &FlowContext, evaluated: &Evaluated) -> Vec<Value> {
+    let Step::FirstFactor(due) = evaluated.due.step() else { return Vec::new() };
+    let Some(tenant) = flow_context.application.tenant(due.tenant) else { return Vec::new() };
     let offered = due.offered.iter().filter_map(|instance| tenant.provider(instance.id));
-    let told = offered.map(|provider| {
-        let mut told = provider.about.told();
-        told.insert("instance".to_owned(), provider.id.to_string().into());
-        told.into()
+    let rendered = offered.map(|provider| {
+        let mut rendered = provider.about.to_view();
+        rendered.insert("instance".to_owned(), provider.id.to_string().into());
+        rendered.into()
     });
-    told.collect()
+    rendered.collect()
 }
 
-fn consent_context(application: &Application, examined: &Examined) -> Value {
-    let identified = examined.due.identified();
-    let names = identified.and_then(|one| examined.names.get(&one.session?));
-    let scopes: Vec<_> = examined
+fn consent_context(application: &Application, evaluated: &Evaluated) -> Value {
+    let identified = evaluated.due.identified();
+    let names = identified.and_then(|one| evaluated.names.get(&one.session?));
+    let scopes: Vec<_> = evaluated
         .due
         .flow()
         .request()
@@ -250,14 +255,14 @@ fn consent_context(application: &Application, examined: &Examined) -> Value {
         .iter()
         .map(|word| {
             let own = application.scopes.iter().find(|scope| scope.key == *word);
-            let resource = examined.resources.iter().find(|resource| resource.key == *word);
+            let resource = evaluated.resources.iter().find(|resource| resource.key == *word);
             let name = own.map(|scope| &scope.name).or(resource.map(|resource| &resource.name));
             let description = match (own, resource) {
                 (Some(scope), _) => scope.description.as_ref(),
                 (None, resource) => resource.and_then(|resource| resource.description.as_ref()),
             };
             let is_standard = STANDARD_SCOPES.contains(&word.as_str());
-            // a resource is no part of the scope: without it the token would be for something else
+            // a resource is no part of the scope: without it the token would have another audience
             let is_required = word == OPENID || (own.is_none() && !is_standard);
             json!({
                 "key": word,
@@ -267,8 +272,7 @@ fn consent_context(application: &Application, examined: &Examined) -> Value {
             })
         })
         .collect();
-    let mut context =
-        json!({ "user": names.map(|names| names.detail().unwrap_or(names.shown())), "scopes": scopes });
+    let mut context = json!({ "user": names.map(|names| names.detail().unwrap_or(names.display_name())), "scopes": scopes });
     if let (ConsentMode::Explicit, Some(members)) = (application.consent, context.as_object_mut()) {
         members.insert("remember".to_owned(), true.into());
     }

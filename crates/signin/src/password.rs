@@ -1,16 +1,16 @@
-//! The password page: an attempt is counted, the password verified outside of transactions, and the sign-in
-//! completed where nothing else is due.
+//! The password page: counts an attempt, verifies the password outside of transactions, and completes the sign-in if
+//! nothing else is due.
 
 use std::sync::Arc;
 
 use crate::{
     application::OfferedStore,
-    completion::{Completion, Decided},
-    kept_flow::{KeptFlow, Mistake},
-    outcome::{Judged, Outcome, PageError},
     page::PASSWORD,
+    pending_flow::{FormErrors, PendingFlow},
     person,
-    provider::{Circumstances, Provider, Visit, context_of_store},
+    provider::{FlowContext, Provider, Visit, context_of_store},
+    response::{AttemptResult, BrowserResponse, PageError},
+    sign_in_transaction::{ProofResult, SignInTransaction},
     step::after_post,
 };
 use chancery_flow::{Method, NotAdmitted, Proven, Step};
@@ -26,45 +26,45 @@ use chancery_userstore::{
 };
 use uuid::Uuid;
 
-/// The longest name or password that is looked at, in bytes.
+/// The maximum length of a name or password, in bytes.
 pub const LONGEST: usize = 1024;
-/// The longest name that is shown again, in bytes.
+/// The maximum length of a name that is shown again, in bytes.
 const LONGEST_SHOWN: usize = 320;
 
-/// What was typed on the password page.
+/// The input of the password page.
 pub struct Credentials {
-    /// The name.
+    /// The login name.
     pub username: String,
     /// The password.
     pub password: Secret,
-    /// Whether the session outlives the browser's own.
-    pub keeps: bool,
+    /// Whether the session persists after the browser is closed.
+    pub is_persistent: bool,
 }
 
 impl Provider<'_> {
-    /// Counts an attempt, verifies the password outside of transactions, and decides.
+    /// Counts an attempt, verifies the password outside of transactions, and signs in or refuses.
     ///
     /// # Errors
     /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
     pub async fn sign_in_by_password(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         typed: Credentials,
-    ) -> Result<(Outcome, Judged), Problem> {
-        kept.keeps = typed.keeps;
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        pending.is_persistent = typed.is_persistent;
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        let Step::FirstFactor(due) = examined.due.step() else {
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let Step::FirstFactor(due) = evaluated.due.step() else {
             // e.g. another tab has signed in
-            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok((after_post(kept, outcome), Judged::Not));
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
         };
         let tenant = due.tenant;
-        let stores: Vec<OfferedStore> = circumstances.offered(&examined).into_iter().cloned().collect();
+        let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
         let typed_fields =
             [("username", typed.username.is_empty()), ("password", typed.password.expose().is_empty())];
         let missing = typed_fields.iter().filter(|(_, is_empty)| *is_empty);
@@ -74,7 +74,7 @@ impl Provider<'_> {
             errors.push(("not_allowed".to_owned(), String::new()));
         }
         if !errors.is_empty() {
-            return Ok((again(kept, &typed.username, errors), Judged::Not));
+            return Ok((show_errors(pending, &typed.username, errors), AttemptResult::NotCounted));
         }
         let Credentials { username, password, .. } = typed;
         let (app, name, now) = (Arc::clone(self.context), username.clone(), visit.now);
@@ -82,37 +82,40 @@ impl Provider<'_> {
         let counted = self.store.run("CountSignIn", Mode::Write, None, move |tx| {
             count(&app, tx, &stores, if is_readable { &name } else { "" }, now)
         });
-        let (store, pending) = counted.await?;
-        let work = Work::new(Purpose::Password, move || pending.verify(&password));
+        let (store, attempt) = counted.await?;
+        let work = Work::new(Purpose::Password, move || attempt.verify(&password));
         let verified = self.pool.run(None, work).await?;
-        kept.mistake = None;
-        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+        pending.form_errors = None;
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&completion, tx, (&store, tenant), &verified);
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, tenant), &verified);
         if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
-            return Ok((self.conclude(visit, kept, circumstances, decided).await?, Judged::Right));
+            return Ok((
+                self.conclude(visit, pending, flow_context, decided).await?,
+                AttemptResult::Succeeded,
+            ));
         }
-        // the one at fault is not told apart: the password is to be typed again
+        // the response does not disclose which of the two is wrong; the password has to be typed again
         let wrong = vec![("credentials".to_owned(), "password".to_owned())];
-        Ok((again(kept, &username, wrong), Judged::Wrong))
+        Ok((show_errors(pending, &username, wrong), AttemptResult::Failed))
     }
 }
 
-/// A name as it is shown again: one that is longer than any is not worth a cookie.
+/// A name to show again; longer ones would take too much of the cookie.
 pub(crate) fn shown_name(typed: &str) -> String {
     if typed.len() <= LONGEST_SHOWN { typed.to_owned() } else { String::new() }
 }
 
-/// The password page once more, with what is wrong.
-fn again(mut kept: KeptFlow, username: &str, errors: Vec<(String, String)>) -> Outcome {
-    kept.mistake = Some(Mistake {
+/// The password page again, with the errors.
+fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, String)>) -> BrowserResponse {
+    pending.form_errors = Some(FormErrors {
         page: PASSWORD.to_owned(),
         username: shown_name(username),
         errors,
-        ..Mistake::default()
+        ..FormErrors::default()
     });
-    Outcome::GoTo(kept.into(), PASSWORD, None)
+    BrowserResponse::ToPage(pending.into(), PASSWORD, None)
 }
 
 /// Counts the attempt at the store that knows the name.
@@ -123,50 +126,50 @@ fn count(
     name: &str,
     now: Timestamp,
 ) -> Result<(OfferedStore, PendingSignIn), Problem> {
-    let known = knowing(app, tx, stores, name, now)?;
-    let (store, context, found) = known.ok_or_else(|| Problem::not_found("user store"))?;
-    Ok((store.clone(), sign_in::begin(&context, tx, found)?))
+    let known = find_login(app, tx, stores, name, now)?;
+    let (store, context, user_row) = known.ok_or_else(|| Problem::not_found("user store"))?;
+    Ok((store.clone(), sign_in::begin(&context, tx, user_row)?))
 }
 
 /// A store, and its user of a name; `None` where it has no such user.
-type Knowing<'a> = (&'a OfferedStore, Context, Option<UserForUpdate>);
+type LoginMatch<'a> = (&'a OfferedStore, Context, Option<UserForUpdate>);
 
-/// The first store, in order, that knows the name, with its user; the first one with nobody where none does. All are asked,
-/// whichever knows it, so that nobody costs as much.
-pub(crate) fn knowing<'a>(
+/// The first store, in order, that knows the name, with its user; the first store without a user if none does. All
+/// stores are queried in any case, so that an unknown name takes as long as a known one.
+pub(crate) fn find_login<'a>(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     stores: &'a [OfferedStore],
     name: &str,
     now: Timestamp,
-) -> Result<Option<Knowing<'a>>, Problem> {
-    let (mut known, mut nobody) = (None, None);
+) -> Result<Option<LoginMatch<'a>>, Problem> {
+    let (mut known, mut unknown) = (None, None);
     for store in stores {
         let context = context_of_store(app, tx, store.id, now)?;
         match by_login(&context, tx, name)?.filter(|_| !name.is_empty()) {
-            Some(found) if known.is_none() => known = Some((store, context, Some(found))),
-            _ => nobody = nobody.or(Some((store, context, None))),
+            Some(user_row) if known.is_none() => known = Some((store, context, Some(user_row))),
+            _ => unknown = unknown.or(Some((store, context, None))),
         }
     }
-    Ok(known.or(nobody))
+    Ok(known.or(unknown))
 }
 
-/// Decides an attempt. `None`: it is refused, without telling why.
+/// Completes an attempt. `None`: it is refused, without a reason.
 fn decide(
-    completion: &Completion,
+    transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     (store, tenant): (&OfferedStore, Uuid),
     verified: &VerifiedSignIn,
-) -> Result<Option<Decided>, Problem> {
-    let mut context = context_of_store(&completion.app, tx, store.id, completion.now)?;
+) -> Result<Option<ProofResult>, Problem> {
+    let mut context = context_of_store(&transaction.app, tx, store.id, transaction.now)?;
     let user = match sign_in::decide(&context, tx, verified)? {
         Decision::Right(user) => user,
         Decision::Wrong(user) => {
-            completion.record_wrong(&context, tx, store.id, (Some(user), tenant))?;
+            transaction.record_wrong(&context, tx, store.id, (Some(user), tenant))?;
             return Ok(None);
         }
         Decision::Refused => {
-            completion.record_wrong(&context, tx, store.id, (None, tenant))?;
+            transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
             return Ok(None);
         }
     };
@@ -176,17 +179,17 @@ fn decide(
         sign_in::withdraw(&context, tx, verified)?;
         return Ok(None);
     };
-    let sessions = completion.sessions(tx)?;
+    let sessions = transaction.sessions(tx)?;
     let proven = Proven { person, instance: store.id, method: Method::Password, credential: None };
-    let examined = completion.prove(tx, &sessions, proven)?;
+    let evaluated = transaction.prove(tx, &sessions, proven)?;
     let attempt = verified.attempt();
-    if let Some(decided) = completion.sign_in(&context, tx, &sessions, &examined, attempt)? {
+    if let Some(decided) = transaction.sign_in(&context, tx, &sessions, &evaluated, attempt)? {
         return Ok(Some(decided));
     }
     sign_in::withdraw(&context, tx, verified)?;
-    completion.record_refusal(&context, tx, &examined)?;
-    if *examined.due.step() == Step::Refuse(NotAdmitted::PasswordExpired) {
+    transaction.record_refusal(&context, tx, &evaluated)?;
+    if *evaluated.due.step() == Step::Refuse(NotAdmitted::PasswordExpired) {
         return Ok(None);
     }
-    Ok(Some(Decided::GoOn(examined.due.flow().clone().into())))
+    Ok(Some(ProofResult::Continue(evaluated.due.flow().clone().into())))
 }

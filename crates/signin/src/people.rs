@@ -1,4 +1,4 @@
-//! What the people of a browser's sessions are called: to be chosen from, and to fit a hint.
+//! Names of the people of a browser's sessions, for the account page and `login_hint`.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use chancery_record::{Value, fold};
 use chancery_resource::{Sql, StoreError, Tx};
 use uuid::Uuid;
 
-/// What a person is called.
+/// The names of a person.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Given and family name.
@@ -18,32 +18,29 @@ pub struct Names {
 }
 
 impl Names {
-    /// The name for a page.
-    pub fn shown(&self) -> &str {
+    /// The display name.
+    pub fn display_name(&self) -> &str {
         [&self.full, &self.email, &self.login].into_iter().flatten().next().map_or("", String::as_str)
     }
 
-    /// What tells people of the same name apart.
+    /// A detail that distinguishes people of the same name.
     pub fn detail(&self) -> Option<&str> {
         let detail = self.email.as_deref().or(self.login.as_deref());
-        detail.filter(|detail| *detail != self.shown())
+        detail.filter(|detail| *detail != self.display_name())
     }
 
-    /// Whether a `login_hint` is this person's: a login name or e-mail address, in any case.
-    pub fn fit(&self, hint: &str) -> bool {
+    /// Whether a `login_hint` matches: login name or e-mail address, in any case.
+    pub fn matches_hint(&self, hint: &str) -> bool {
         let hint = fold(hint.trim());
         [&self.login, &self.email].into_iter().flatten().any(|name| fold(name) == hint)
     }
 }
 
-/// Whose name is asked: a session, its person, and the instance by which the person signed in.
-pub type Asked = (Uuid, Uuid, Uuid);
+/// A look-up of names: a session, its person, and the instance by which the person signed in.
+pub type NameQuery = (Uuid, Uuid, Uuid);
 
 /// The names of the people of these sessions, by the ids of the sessions.
-///
-/// # Errors
-/// Errors of the store.
-pub fn names_of(tx: &mut Tx<'_>, sessions: &[Asked]) -> Result<HashMap<Uuid, Names>, StoreError> {
+pub fn names_of(tx: &mut Tx<'_>, sessions: &[NameQuery]) -> Result<HashMap<Uuid, Names>, StoreError> {
     let mut sql = Sql::new(
         "SELECT u.id, i.idp_instance_id, o.rid, i.subject, u.first_name, u.last_name, u.email_address \
          FROM application_user u JOIN application_identity i ON i.application_user_rid = u.rid \
@@ -73,18 +70,15 @@ pub fn names_of(tx: &mut Tx<'_>, sessions: &[Asked]) -> Result<HashMap<Uuid, Nam
     Ok(named.collect())
 }
 
-/// The language of a person, as the user store has it by which the person signed in.
-///
-/// # Errors
-/// Errors of the store.
+/// The language of a person in the user store by which the person signed in.
 pub fn locale_of(tx: &mut Tx<'_>, (person, instance): (Uuid, Uuid)) -> Result<Option<String>, StoreError> {
     let text = "SELECT i.subject, o.rid FROM application_user a \
         JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
         WHERE a.id = ?1 AND i.idp_instance_id = ?2";
-    let found = tx.one(text, &[person.into(), instance.into()], |row| {
+    let row = tx.one(text, &[person.into(), instance.into()], |row| {
         Ok((Uuid::try_parse(row.text(0)?).ok(), row.int(1)?))
     })?;
-    let Some((Some(user), store)) = found else { return Ok(None) };
+    let Some((Some(user), store)) = row else { return Ok(None) };
     let text = "SELECT locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
     Ok(tx.one(text, &[store.into(), user.into()], |row| row.optional_text(0))?.flatten())
 }
@@ -109,16 +103,16 @@ mod tests {
     use super::Names;
 
     #[test]
-    fn a_hint_is_a_name_of_the_person_s_own() {
+    fn a_login_hint_matches_login_name_or_address() {
         let names = Names {
             full: Some("Ann Archer".into()),
             email: Some("ann@example.com".into()),
             login: Some("Ann".into()),
         };
-        assert!(names.fit("ann") && names.fit(" ANN@example.com"));
-        assert!(!names.fit("Ann Archer") && !names.fit(""));
-        assert_eq!((names.shown(), names.detail()), ("Ann Archer", Some("ann@example.com")));
+        assert!(names.matches_hint("ann") && names.matches_hint(" ANN@example.com"));
+        assert!(!names.matches_hint("Ann Archer") && !names.matches_hint(""));
+        assert_eq!((names.display_name(), names.detail()), ("Ann Archer", Some("ann@example.com")));
         let bare = Names { login: Some("ann".into()), ..Names::default() };
-        assert_eq!((bare.shown(), bare.detail()), ("ann", None));
+        assert_eq!((bare.display_name(), bare.detail()), ("ann", None));
     }
 }

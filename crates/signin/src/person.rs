@@ -14,11 +14,8 @@ use uuid::Uuid;
 
 use crate::application::{Application, OfferedStore};
 
-/// The platform user who has an Active identity for this user of a store. One is created where there is none yet
-/// and the store lets it.
-///
-/// # Errors
-/// Those of the store.
+/// The platform user with an Active identity for this user of a store. One is created if there is none yet and the
+/// store permits it.
 pub fn of_store_user(
     context: &mut Context,
     tx: &mut Tx<'_>,
@@ -26,63 +23,56 @@ pub fn of_store_user(
     user: Uuid,
 ) -> Result<Option<Uuid>, Problem> {
     match find(tx, store.id, &user.to_string())? {
-        Identity::Counts(person) => Ok(Some(person)),
-        Identity::None if store.creates_platform_users => USERS.follow(context, tx, store.subscription, user),
-        Identity::None | Identity::Over => Ok(None),
+        Identity::Active(person) => Ok(Some(person)),
+        Identity::Unknown if store.creates_platform_users => {
+            USERS.follow(context, tx, store.subscription, user)
+        }
+        Identity::Unknown | Identity::Inactive => Ok(None),
     }
 }
 
-/// The platform user who has an Active identity for this user of a store, if there is one.
-///
-/// # Errors
-/// Those of the store.
-pub fn known(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Option<Uuid>, StoreError> {
-    let found = find(tx, instance, &user.to_string())?;
-    Ok(if let Identity::Counts(person) = found { Some(person) } else { None })
+/// The platform user with an Active identity for this user of a store, if there is one.
+pub fn active_person(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Option<Uuid>, StoreError> {
+    let identity = find(tx, instance, &user.to_string())?;
+    Ok(if let Identity::Active(person) = identity { Some(person) } else { None })
 }
 
-/// The most identities of a person that are looked at.
+/// The maximum of identities that are read of a person.
 const MOST_IDENTITIES: usize = 1000;
 
 /// The instances at which a person has an Active identity.
-///
-/// # Errors
-/// Those of the store.
 pub fn instances_of(tx: &mut Tx<'_>, person: Uuid) -> Result<HashSet<Uuid>, StoreError> {
     let text = format!(
         "SELECT i.idp_instance_id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
          WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.lifecycle_status = 'Active' LIMIT {MOST_IDENTITIES}"
     );
-    let mut found = HashSet::new();
+    let mut instances = HashSet::new();
     tx.query(&text, &[person.into()], |row| {
-        found.insert(row.id(0)?);
+        instances.insert(row.id(0)?);
         Ok(())
     })?;
-    Ok(found)
+    Ok(instances)
 }
 
-/// The identity of somebody at an instance, on the platform.
+/// The identity of a subject at an instance, on the platform.
 pub enum Identity {
-    /// There is none yet.
-    None,
-    /// It is Active, and this platform user, who is not hidden, has it.
-    Counts(Uuid),
+    /// It does not exist yet.
+    Unknown,
+    /// It is Active and belongs to this platform user, who is not hidden.
+    Active(Uuid),
     /// It is not Active, or its owner is hidden.
-    Over,
+    Inactive,
 }
 
 /// The identity of a subject at an instance.
-///
-/// # Errors
-/// Those of the store.
 pub fn find(tx: &mut Tx<'_>, instance: Uuid, subject: &str) -> Result<Identity, StoreError> {
     let text = "SELECT u.id, i.lifecycle_status, u.hidden_on FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
-    let found = tx.one(text, &[Value::Id(instance), subject.into()], |row| {
+    let row = tx.one(text, &[Value::Id(instance), subject.into()], |row| {
         let counts = row.text(1)? == "Active" && row.is_null(2)?;
-        Ok(if counts { Identity::Counts(row.id(0)?) } else { Identity::Over })
+        Ok(if counts { Identity::Active(row.id(0)?) } else { Identity::Inactive })
     });
-    Ok(found?.unwrap_or(Identity::None))
+    Ok(row?.unwrap_or(Identity::Unknown))
 }
 
 /// A person who is admitted to a client app.
@@ -92,13 +82,13 @@ pub struct Admitted {
     pub person: i64,
     /// The user of the store by which the person signed in; `None` where the person came by an external identity provider.
     pub user: Option<StoreUser>,
-    /// The login name; of people from elsewhere what comes nearest to one.
+    /// The login name; of external users the nearest equivalent.
     pub login_name: String,
     /// How the person can be reached.
     pub contact: Contact,
 }
 
-/// The user of a store who is behind a person.
+/// The store's user of a person.
 #[derive(Clone, Debug)]
 pub struct StoreUser {
     /// The row number of the store.
@@ -107,41 +97,41 @@ pub struct StoreUser {
     pub user: i64,
     /// The user's id.
     pub user_id: Uuid,
-    /// What is due about the password, for who signs in by it.
+    /// The state of the password, for sign-ins with it.
     pub password: PasswordDue,
-    /// Whether the user is locked for a while.
+    /// Whether the user is temporarily locked.
     pub is_locked_for_now: bool,
 }
 
-/// How a person can be reached.
+/// The contact data of a person.
 #[derive(Clone, Debug, Default)]
 pub struct Contact {
     /// The e-mail address.
     pub email: Option<String>,
-    /// Whether the person was shown to own it.
+    /// Whether the person is known to own it.
     pub is_email_confirmed: bool,
-    /// The telephone number, where the person was shown to own it.
+    /// The telephone number, if the person is known to own it.
     pub phone: Option<String>,
     /// The language.
     pub locale: Option<String>,
 }
 
-/// An identity of a person, as it is found.
-struct Known {
+/// The row of an identity.
+struct IdentityRow {
     person: i64,
     subscription: Uuid,
     subject: String,
     instance: i64,
     is_of_store: bool,
     is_authorized: bool,
-    /// Of people from elsewhere: whether a directory lets them sign in, and what they are called.
+    /// Of external users: whether a directory permits sign-ins, and their names.
     is_active: bool,
     email: Option<String>,
     user_name: Option<String>,
 }
 
-impl Known {
-    /// The person, where whatever is behind the identity lets the person sign in.
+impl IdentityRow {
+    /// The person, if the user behind the identity may sign in.
     fn admitted(self, tx: &mut Tx<'_>, now: Timestamp) -> Result<Option<Admitted>, StoreError> {
         if self.is_of_store {
             let Ok(subject) = Uuid::try_parse(&self.subject) else { return Ok(None) };
@@ -159,11 +149,9 @@ impl Known {
     }
 }
 
-/// Whether a person is admitted to a client app in a tenant, by an identity at an instance of both. A temporary lock ends nothing: else
-/// strangers could sign people out by wrong passwords. It keeps out who proves a password, which its own check sees.
-///
-/// # Errors
-/// Those of the store.
+/// Whether a person is admitted to a client app in a tenant, by an identity at an instance of both. A temporary lock
+/// does not end sessions: otherwise anyone could sign people out by wrong passwords. It blocks sign-ins by password,
+/// which check it themselves.
 pub fn admit(
     tx: &mut Tx<'_>,
     application: &Application,
@@ -174,11 +162,11 @@ pub fn admit(
     if !has_instance(tx, application, (tenant, instance))? {
         return Ok(Err(NotAdmitted::NoIdentity));
     }
-    let Some(known) = find_identity(tx, application, (person, instance))? else {
+    let Some(identity) = find_identity(tx, application, (person, instance))? else {
         return Ok(Err(NotAdmitted::NoIdentity));
     };
-    let (is_authorized, subscription) = (known.is_authorized, known.subscription);
-    let Some(admitted) = known.admitted(tx, now)? else {
+    let (is_authorized, subscription) = (identity.is_authorized, identity.subscription);
+    let Some(admitted) = identity.admitted(tx, now)? else {
         return Ok(Err(NotAdmitted::Account));
     };
     if !application.allow_cross_subscription && subscription != application.subscription {
@@ -192,12 +180,12 @@ pub fn admit(
     }
     let provider = application.tenant(tenant).and_then(|tenant| tenant.provider(instance));
     let mut admitted = admitted;
-    admitted.contact.is_email_confirmed |= provider.is_some_and(|provider| provider.is_believed);
+    admitted.contact.is_email_confirmed |= provider.is_some_and(|provider| provider.is_trusted);
     Ok(Ok(admitted))
 }
 
-/// Whether client app and tenant have the instance. One that is closed by a mistake in its options is offered to nobody,
-/// and ends nothing.
+/// Whether client app and tenant have the instance. One that is closed by an error in its options is not offered, but
+/// ends no session.
 fn has_instance(
     tx: &mut Tx<'_>,
     application: &Application,
@@ -217,7 +205,7 @@ fn find_identity(
     tx: &mut Tx<'_>,
     application: &Application,
     (person, instance): (Uuid, Uuid),
-) -> Result<Option<Known>, StoreError> {
+) -> Result<Option<IdentityRow>, StoreError> {
     let text = "SELECT u.subscription_id, i.subject, o.rid, EXISTS (SELECT 1 FROM client_app_authorized_user z \
         WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid), u.rid, o.store_name_key IS NOT NULL, \
         u.is_active, u.email_address, u.user_name FROM application_user u \
@@ -225,7 +213,7 @@ fn find_identity(
         AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id AND o.is_active \
         WHERE u.id = ?1 AND u.hidden_on IS NULL";
     tx.one(text, &[person.into(), instance.into(), application.rid.into()], |row| {
-        Ok(Known {
+        Ok(IdentityRow {
             person: row.int(4)?,
             subscription: row.id(0)?,
             subject: row.text(1)?.to_owned(),
@@ -244,14 +232,14 @@ const USER: &str = "SELECT rid, login_name, is_user_active, user_valid_from, use
     password_expiration, can_change_password_on_expiration, email_address, email_address_confirmed, phone_number, \
     phone_number_confirmed, locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
 
-/// A user of a store who may sign in now, but for a lock that passes.
+/// A store's user who may sign in now, apart from a temporary lock.
 fn find_user(
     tx: &mut Tx<'_>,
     person: i64,
     (store, id): (i64, Uuid),
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
-    let found = tx.one(USER, &[store.into(), id.into()], |row| {
+    let row = tx.one(USER, &[store.into(), id.into()], |row| {
         let admission =
             Admission { is_active: row.bool(2)?, valid_from: time(row, 3)?, valid_to: time(row, 4)? };
         let lockout = State {
@@ -279,7 +267,7 @@ fn find_user(
         let login_name = row.text(1)?.to_owned();
         Ok(Some(Admitted { person, user: Some(user), login_name, contact: read_contact(row)? }))
     });
-    found.map(Option::flatten)
+    row.map(Option::flatten)
 }
 
 fn read_contact(row: &Row<'_>) -> Result<Contact, StoreError> {
@@ -295,14 +283,14 @@ fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, StoreError> {
     if row.is_null(column)? { Ok(None) } else { row.int(column).map(|moment| Some(Timestamp(moment))) }
 }
 
-/// The groups of a store's user at any depth, each once: under `all_groups`. Few groups are nested, so only what is above others is
-/// looked for step by step.
+/// The groups of a store's user at any depth, each once: as `all_groups`. Few groups are nested, so only parents are
+/// found recursively.
 const ALL_GROUPS: &str = "WITH RECURSIVE above (rid) AS (SELECT e.parent_rid FROM group_member m \
     JOIN group_edge e ON e.child_rid = m.group_rid WHERE m.user_rid = ?1 \
     UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid), \
     all_groups (rid) AS (SELECT m.group_rid FROM group_member m WHERE m.user_rid = ?1 UNION ALL SELECT a.rid FROM above a \
     WHERE NOT EXISTS (SELECT 1 FROM group_member m WHERE m.group_rid = a.rid AND m.user_rid = ?1))";
-/// The most groups that are looked at.
+/// The maximum of groups that are read.
 const MOST_GROUPS: usize = 10_000;
 
 fn is_in_authorized_group(
@@ -347,7 +335,7 @@ pub fn group_names() -> String {
     )
 }
 
-/// The groups of a person from elsewhere, as a directory tells them, [`MOST_GROUPS`] at most.
+/// The groups of an external user, as provisioned by a directory, [`MOST_GROUPS`] at most.
 pub fn provisioned_group_names() -> String {
     format!(
         "SELECT g.name FROM application_group_member m JOIN application_group g ON g.rid = m.application_group_rid \
@@ -355,16 +343,14 @@ pub fn provisioned_group_names() -> String {
     )
 }
 
-/// A person who is admitted elsewhere; `None` if the person cannot sign in by this instance any more.
-///
-/// # Errors
-/// Those of the store.
+/// A person with an active identity, for whom admission to the client app is not checked; `None` if the person can no
+/// longer sign in by this instance.
 pub fn user_of(
     tx: &mut Tx<'_>,
     application: &Application,
     of: (Uuid, Uuid),
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
-    let Some(known) = find_identity(tx, application, of)? else { return Ok(None) };
-    known.admitted(tx, now)
+    let Some(identity) = find_identity(tx, application, of)? else { return Ok(None) };
+    identity.admitted(tx, now)
 }

@@ -1,4 +1,4 @@
-//! What pages need before they are shown: a code that is sent, a secret to be enrolled, what an authenticator is asked.
+//! Prepares pages: sends a code, creates a secret to enrol, creates a WebAuthn challenge.
 
 use std::sync::Arc;
 
@@ -12,72 +12,72 @@ use serde_json::{Map, Value, json};
 use crate::{
     action::is_due,
     application::OfferedStore,
-    kept_flow::KeptFlow,
-    outcome::{Outcome, PageError},
     page::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
-    provider::{Circumstances, Examined, Provider, Visit, context_of, context_of_store},
-    second_factor::{Destination, Enrolling, Purpose, Sending, destination, send, take_back},
+    pending_flow::PendingFlow,
+    provider::{Evaluated, FlowContext, Provider, Visit, context_of, context_of_store},
+    response::{BrowserResponse, PageError},
+    second_factor::{Destination, Enrolling, Purpose, SendResult, destination, send, take_back},
 };
 
 impl Provider<'_> {
-    /// Prepares a page: what its view is filled with besides. The flow is changed where it must know of it.
+    /// Prepares a page. Returns additional context for its view, and updates the flow.
     pub(crate) async fn prepare(
         self,
         visit: &Visit,
-        (kept, page): (&mut KeptFlow, &str),
-        circumstances: &Circumstances,
-        examined: &Examined,
+        (pending, page): (&mut PendingFlow, &str),
+        flow_context: &FlowContext,
+        evaluated: &Evaluated,
     ) -> Result<Map<String, Value>, Problem> {
         let mut added = Map::new();
-        match (page, examined.due.step()) {
+        match (page, evaluated.due.step()) {
             (PASSWORD, _) => {
-                let offered = circumstances.offered(examined);
+                let offered = flow_context.offered(evaluated);
                 let public_url = &self.context.public_url;
                 let store =
                     offered.into_iter().find(|store| relying_party(&store.options, public_url).is_some());
                 if let Some(store) = store {
-                    ask(kept, &mut added, Some(start(&store.options, public_url)?));
+                    add_passkey_challenge(pending, &mut added, Some(start(&store.options, public_url)?));
                 }
             }
             (SECOND_FACTOR, Step::SecondFactor(choices) | Step::StepUp { choices, .. }) => {
                 match choices.chosen {
                     Choice::Passkey => {
-                        let store = store_of(circumstances, examined);
+                        let store = store_of(flow_context, evaluated);
                         let started = store.map(|store| start(&store.options, &self.context.public_url));
-                        ask(kept, &mut added, started.transpose()?);
+                        add_passkey_challenge(pending, &mut added, started.transpose()?);
                     }
                     Choice::Code { kind: CodeKind::Email | CodeKind::Sms, .. } => {
-                        added = self.code_page(visit, circumstances, examined).await?;
+                        added = self.code_page(visit, flow_context, evaluated).await?;
                     }
                     _ => {}
                 }
             }
             (ENROL, Step::EnrolFactor(choices)) => {
                 if let Choice::Code { instance, .. } = choices.chosen
-                    && kept.enrolling.as_ref().is_none_or(|enrolling| enrolling.instance != instance)
+                    && pending.enrolling.as_ref().is_none_or(|enrolling| enrolling.instance != instance)
                 {
-                    kept.enrolling = Some(Enrolling::new(instance));
-                    kept.is_changed = true;
+                    pending.enrolling = Some(Enrolling::new(instance));
+                    pending.is_changed = true;
                 }
             }
-            (CONFIRM, _) => added = self.code_page(visit, circumstances, examined).await?,
+            (CONFIRM, _) => added = self.code_page(visit, flow_context, evaluated).await?,
             (PASSKEY, _) => {
-                let started = self.registration(visit, circumstances, examined).await?;
-                ask(kept, &mut added, started);
+                let started = self.registration(visit, flow_context, evaluated).await?;
+                add_passkey_challenge(pending, &mut added, started);
             }
             _ => {}
         }
         Ok(added)
     }
 
-    /// What an authenticator is asked to make a passkey of this person.
+    /// The WebAuthn options for registering a passkey of this person.
     async fn registration(
         self,
         visit: &Visit,
-        circumstances: &Circumstances,
-        examined: &Examined,
+        flow_context: &FlowContext,
+        evaluated: &Evaluated,
     ) -> Result<Option<Started>, Problem> {
-        let (Some(store), Some(user)) = (store_of(circumstances, examined), examined.user()) else {
+        let (Some(store), Some(user)) = (store_of(flow_context, evaluated), evaluated.user()) else {
             return Ok(None);
         };
         let (app, now, store, user) = (Arc::clone(self.context), visit.now, store.id, user.user);
@@ -92,31 +92,31 @@ impl Provider<'_> {
     pub(crate) async fn send_again(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         page: &'static str,
-    ) -> Result<Outcome, Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+    ) -> Result<BrowserResponse, Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        kept.mistake = None;
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        if is_page_of(page, &kept, &circumstances, &examined)
-            && let Some(problem) = self.send_code(visit, &circumstances, &examined, true).await?.1
+        pending.form_errors = None;
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        if is_page_of(page, &pending, &flow_context, &evaluated)
+            && let Some(problem) = self.send_code(visit, &flow_context, &evaluated, true).await?.1
         {
-            return Ok(kept.again(page, problem, ""));
+            return Ok(pending.with_error(page, problem, ""));
         }
-        Ok(Outcome::GoTo(kept.into(), page, None))
+        Ok(BrowserResponse::ToPage(pending.into(), page, None))
     }
 
-    /// Sends a code if none is good still; what the page says of it.
+    /// Sends a code if none is valid. Returns the context of the page.
     async fn code_page(
         self,
         visit: &Visit,
-        circumstances: &Circumstances,
-        examined: &Examined,
+        flow_context: &FlowContext,
+        evaluated: &Evaluated,
     ) -> Result<Map<String, Value>, Problem> {
-        let (sent, problem) = self.send_code(visit, circumstances, examined, false).await?;
+        let (sent, problem) = self.send_code(visit, flow_context, evaluated, false).await?;
         let mut added = Map::new();
         if let Some((to, digits)) = sent {
             added.insert("destination".to_owned(), json!(to.masked()));
@@ -129,23 +129,23 @@ impl Provider<'_> {
         Ok(added)
     }
 
-    /// Sends a code: where it goes and how long it is, and the code of the text that says why it was not sent.
+    /// Sends a code. Returns its destination and length, and the error code if it was not sent.
     async fn send_code(
         self,
         visit: &Visit,
-        circumstances: &Circumstances,
-        examined: &Examined,
-        again: bool,
+        flow_context: &FlowContext,
+        evaluated: &Evaluated,
+        resend: bool,
     ) -> Result<(Option<(Destination, i64)>, Option<&'static str>), Problem> {
         let not_sent = Ok((None, Some("code_not_sent")));
         let (Some(admitted), Some(identified)) =
-            (examined.admitted.clone(), examined.due.identified().cloned())
+            (evaluated.admitted.clone(), evaluated.due.identified().cloned())
         else {
             return not_sent;
         };
-        let tenant = circumstances.application.tenant(identified.tenant);
+        let tenant = flow_context.application.tenant(identified.tenant);
         let offered = tenant.and_then(|tenant| tenant.offered(identified.instance));
-        let purpose = purpose_of(circumstances, examined);
+        let purpose = purpose_of(flow_context, evaluated);
         let Some((purpose, offered)) = purpose.zip(offered).filter(|(one, of)| one.can_be_sent(*of)) else {
             return not_sent;
         };
@@ -162,22 +162,22 @@ impl Provider<'_> {
                 }
             };
             let Some(to) = to else { return Ok(None) };
-            let sending = send(&context, tx, (&purpose, store.as_ref()), (person, user), &to, again)?;
+            let sending = send(&context, tx, (&purpose, store.as_ref()), (person, user), &to, resend)?;
             Ok::<_, Problem>(Some((to, sending)))
         });
         let Some((to, sending)) = sending.await? else { return not_sent };
         let problem = match sending {
-            Sending::Good => None,
-            Sending::Mailed => {
+            SendResult::StillValid => None,
+            SendResult::Mailed => {
                 self.counts.mailed.add();
                 None
             }
-            Sending::TooMany => Some("too_many_codes"),
-            Sending::Text(text) if self.text(text.clone()).await => {
+            SendResult::TooMany => Some("too_many_codes"),
+            SendResult::Text(text) if self.text(text.clone()).await => {
                 self.counts.texted.add();
                 None
             }
-            Sending::Text(_) => {
+            SendResult::Text(_) => {
                 let taking_back = move |tx: &mut Tx<'_>| take_back(tx, person, &sent);
                 self.store.run("TakeCodeBack", Mode::Write, None, taking_back).await?;
                 Some("code_not_sent")
@@ -186,7 +186,7 @@ impl Provider<'_> {
         Ok((Some((to, digits)), problem))
     }
 
-    /// Hands a text to its gateway; whether it was taken.
+    /// Sends a text message by its gateway. Returns whether it was accepted.
     async fn text(self, text: TextMessage) -> bool {
         match self.context.outbound.permission() {
             Ok(permission) => (self.context.send_text)(permission, text).await,
@@ -198,27 +198,31 @@ impl Provider<'_> {
     }
 }
 
-/// Puts what an authenticator is asked into the page, and what its answer is judged by into the flow.
-fn ask(kept: &mut KeptFlow, added: &mut Map<String, Value>, started: Option<Started>) {
-    let Some((asked, state)) = started else { return };
-    kept.ceremony = Some(BASE64_URL_SAFE_NO_PAD.encode(state));
-    kept.is_changed = true;
-    added.insert("passkey".to_owned(), json!(asked.to_string()));
+/// Adds the WebAuthn options to the page, and the state of the ceremony to the flow.
+fn add_passkey_challenge(
+    pending: &mut PendingFlow,
+    added: &mut Map<String, Value>,
+    started: Option<Started>,
+) {
+    let Some((options, state)) = started else { return };
+    pending.ceremony = Some(BASE64_URL_SAFE_NO_PAD.encode(state));
+    pending.is_changed = true;
+    added.insert("passkey".to_owned(), json!(options.to_string()));
 }
 
 /// The store by which the person signs in.
-pub fn store_of<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Option<&'a OfferedStore> {
-    let identified = examined.due.identified()?;
-    let tenant = circumstances.application.tenant(identified.tenant)?;
+pub fn store_of<'a>(flow_context: &'a FlowContext, evaluated: &Evaluated) -> Option<&'a OfferedStore> {
+    let identified = evaluated.due.identified()?;
+    let tenant = flow_context.application.tenant(identified.tenant)?;
     tenant.stores.iter().find(|store| store.id == identified.instance)
 }
 
-/// What a code is for on the page that is due.
-fn purpose_of(circumstances: &Circumstances, examined: &Examined) -> Option<Purpose> {
-    if let Step::SecondFactor(choices) | Step::StepUp { choices, .. } = examined.due.step() {
+/// The purpose of a code on the due page.
+fn purpose_of(flow_context: &FlowContext, evaluated: &Evaluated) -> Option<Purpose> {
+    if let Step::SecondFactor(choices) | Step::StepUp { choices, .. } = evaluated.due.step() {
         let Choice::Code { instance, .. } = choices.chosen else { return None };
-        return circumstances.factor(examined, instance).cloned().map(Purpose::Factor);
+        return flow_context.factor(evaluated, instance).cloned().map(Purpose::Factor);
     }
-    is_due(examined, Action::Email)?;
-    examined.admitted.as_ref()?.contact.email.clone().map(Purpose::Email)
+    is_due(evaluated, Action::Email)?;
+    evaluated.admitted.as_ref()?.contact.email.clone().map(Purpose::Email)
 }

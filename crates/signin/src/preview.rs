@@ -1,5 +1,5 @@
-//! What the tokens of a person would tell a client app. The request is judged, the person admitted, and the claims made by the code that
-//! issues tokens; nothing is issued, signed or written.
+//! Token preview: the claims in a person's tokens for a client app. Requests, admission and claims are evaluated by
+//! the code that issues tokens; nothing is issued, signed or written.
 
 mod document;
 
@@ -20,68 +20,69 @@ use chancery_resource::{
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use self::document::{Place, Ready, refused};
+use self::document::{PreviewInput, SignInTarget, refused};
 use crate::{
     application::{Application, NOT_SERVING, load, with_facts},
     audience::{as_registered, audience},
-    authorize::judge,
+    authorize::validate_request,
     claims::Preview,
     code::granted_of,
     consent::consent_of,
     console::CONSOLE_RETURN,
     granted::Granted,
     person,
-    provider::asked_of,
+    provider::requested_access,
     session,
     tokens::Lifetimes,
 };
 
-/// A challenge of PKCE: the request that is judged is as good as it can be.
+/// A PKCE challenge, so that the validated request is complete.
 const CHALLENGE: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Runs the operation `PreviewTokens`: reads and judges in the transaction, and makes claims in the pool of workers.
+/// Runs the operation `PreviewTokens`: reads and validates in the transaction, and evaluates claims on the worker
+/// pool.
 ///
 /// # Errors
-/// The caller may not read the client app or the person; those of the store.
+/// Fails when the caller may not read the client app or the person, or when the database fails.
 pub fn preview_tokens(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let told = match call.result::<Json>() {
-        Some(told) => told.to_string(),
+    let body = match call.result::<Json>() {
+        Some(body) => body.to_string(),
         None => match prepare(call, tx)? {
-            Ok(ready) => return Ok(Answer::after(Work::new(Purpose::Pattern, move || ready.tell()))),
+            Ok(input) => return Ok(Answer::after(Work::new(Purpose::Pattern, move || input.render()))),
             Err(refused) => refused.to_string(),
         },
     };
-    call.answer.bytes.extend_from_slice(told.as_bytes());
+    call.answer.bytes.extend_from_slice(body.as_bytes());
     Ok(Answer::new(call.request.op.status))
 }
 
-/// Reads all that the tokens are made of. The error is the answer that tells why there are none.
-fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<Ready, Json>, Problem> {
+/// Reads the input of the tokens. The inner error is the response that explains why there are none.
+fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<PreviewInput, Json>, Problem> {
     let context = &call.context;
     let (_, id) = find_row(context, tx, &CLIENT_APP, call.request.parameter(0))?;
-    let asked: TokenPreview = read_form(call)?;
-    check_named(context, tx, &asked)?;
+    let form: TokenPreview = read_form(call)?;
+    check_named(context, tx, &form)?;
     let Value::Id(id) = id else { return Err(Problem::not_found(CLIENT_APP.name)) };
-    let Some(application) = load(tx, id)?.filter(|found| found.enabled) else {
+    let Some(application) = load(tx, id)?.filter(|application| application.enabled) else {
         let refusal = Refusal::new(Code::UnauthorizedClient, NOT_SERVING);
-        return Ok(Err(refused(Place::default(), refusal)));
+        return Ok(Err(refused(SignInTarget::default(), refusal)));
     };
-    let place = find_place(tx, &application, &asked)?;
-    // what follows reads what is known of the person there
-    if let Some(instance) = place.instance {
+    let target = find_target(tx, &application, &form)?;
+    // the following reads data of the person there
+    if let Some(instance) = target.instance {
         check_may_read(context, tx, instance)?;
     }
-    Ok(read(context, tx, (application, place), &asked)?.map_err(|refusal| refused(place, refusal)))
+    Ok(read(context, tx, (application, target), &form)?.map_err(|refusal| refused(target, refusal)))
 }
 
 fn read(
     context: &Context,
     tx: &mut Tx<'_>,
-    (application, place): (Application, Place),
-    asked: &TokenPreview,
-) -> Result<Result<Ready, Refusal>, Problem> {
-    let person = asked.platform_user_id.0;
-    let checked = match judge_request(context, tx, &application, asked)? {
+    (application, target): (Application, SignInTarget),
+    form: &TokenPreview,
+) -> Result<Result<PreviewInput, Refusal>, Problem> {
+    let person = form.platform_user_id.0;
+    let checked = match check_request(context, tx, &application, form)? {
         Ok(checked) => checked,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -89,14 +90,14 @@ fn read(
         Ok(aud) => aud,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let (Some(tenant), Some(instance)) = (place.tenant, place.instance) else {
+    let (Some(tenant), Some(instance)) = (target.tenant, target.instance) else {
         return Ok(Err(not_admitted(NotAdmitted::NoIdentity)));
     };
     let admitted = match person::admit(tx, &application, (person, instance), tenant, context.now)? {
         Ok(admitted) => admitted,
         Err(why) => return Ok(Err(not_admitted(why))),
     };
-    let consent = consent_of(tx, &application, person, &asked_of(&application, &checked))?;
+    let consent = consent_of(tx, &application, person, &requested_access(&application, &checked))?;
     if consent == (Consent::External { is_covered: false }) {
         let detail = "An administrator consents for the client app, and has not consented to all of this.";
         return Ok(Err(Refusal::new(Code::ConsentRequired, detail)));
@@ -121,9 +122,9 @@ fn read(
         return Ok(Err(not_admitted(NotAdmitted::Account)));
     };
     let lifetimes = application.tenant(tenant).map(|tenant| Lifetimes::of(&tenant.options));
-    Ok(Ok(Ready {
+    Ok(Ok(PreviewInput {
         preview,
-        place,
+        target,
         application: application.id,
         aud,
         lifetimes: lifetimes.ok_or_else(|| StoreError::Internal("a tenant has no options".into()))?,
@@ -134,7 +135,7 @@ fn read(
     }))
 }
 
-/// Why a person is not admitted, for administrators.
+/// The reason for administrators why a person is not admitted.
 const fn not_admitted(why: NotAdmitted) -> Refusal {
     let detail = match why {
         NotAdmitted::NoIdentity => {
@@ -153,12 +154,12 @@ const fn not_admitted(why: NotAdmitted) -> Refusal {
     Refusal::new(Code::AccessDenied, detail)
 }
 
-/// Refuses what the body names and the caller may not read.
-fn check_named(context: &Context, tx: &mut Tx<'_>, asked: &TokenPreview) -> Result<(), Problem> {
+/// Refuses ids in the body that the caller may not read.
+fn check_named(context: &Context, tx: &mut Tx<'_>, form: &TokenPreview) -> Result<(), Problem> {
     let named: [(&'static Field, &'static Shape, Option<Uuid>); 3] = [
-        (TokenPreview::PLATFORM_USER_ID.field(), &APPLICATION_USER, Some(asked.platform_user_id.0)),
-        (TokenPreview::TENANT_ID.field(), &TENANT, asked.tenant_id.map(|id| id.0)),
-        (TokenPreview::IDP_INSTANCE_ID.field(), &IDP_INSTANCE, asked.idp_instance_id.map(|id| id.0)),
+        (TokenPreview::PLATFORM_USER_ID.field(), &APPLICATION_USER, Some(form.platform_user_id.0)),
+        (TokenPreview::TENANT_ID.field(), &TENANT, form.tenant_id.map(|id| id.0)),
+        (TokenPreview::IDP_INSTANCE_ID.field(), &IDP_INSTANCE, form.idp_instance_id.map(|id| id.0)),
     ];
     for (field, shape, id) in named {
         if let Some(id) = id
@@ -170,7 +171,8 @@ fn check_named(context: &Context, tx: &mut Tx<'_>, asked: &TokenPreview) -> Resu
     Ok(())
 }
 
-/// Refuses who may not read the people of an instance: tokens tell more of a person than the platform user does.
+/// Refuses callers who may not read the people of an instance: tokens contain more data of a person than the platform
+/// user does.
 fn check_may_read(context: &Context, tx: &mut Tx<'_>, instance: Uuid) -> Result<(), Problem> {
     match &context.authority {
         Authority::Roles(held) if may_read_people(tx, held, instance)? => Ok(()),
@@ -181,7 +183,7 @@ fn check_may_read(context: &Context, tx: &mut Tx<'_>, instance: Uuid) -> Result<
     }
 }
 
-/// What an external identity provider told in the session of a person that was used last; nothing where there is none.
+/// Claims of an external identity provider from the person's last used session; empty if there is none.
 fn provider_claims(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -194,26 +196,31 @@ fn provider_claims(
     session::provider_claims(tx, &context.app.master, (session, instance))
 }
 
-/// The tenant and the instance: those that are asked for, else the first ones where the person has an identity.
-fn find_place(tx: &mut Tx<'_>, application: &Application, asked: &TokenPreview) -> Result<Place, StoreError> {
-    let known = person::instances_of(tx, asked.platform_user_id.0)?;
+/// The requested tenant and instance, else the first ones where the person has an identity.
+fn find_target(
+    tx: &mut Tx<'_>,
+    application: &Application,
+    form: &TokenPreview,
+) -> Result<SignInTarget, StoreError> {
+    let known = person::instances_of(tx, form.platform_user_id.0)?;
     let tenants = application.tenants.iter();
-    let tenants = tenants.filter(|tenant| asked.tenant_id.is_none_or(|id| id.0 == tenant.facts.id));
+    let tenants = tenants.filter(|tenant| form.tenant_id.is_none_or(|id| id.0 == tenant.facts.id));
     let of_tenant = |tenant: &crate::application::ServingTenant| {
         let mut instances = tenant.facts.instances.iter().map(|instance| instance.id);
-        let fits = |id: &Uuid| known.contains(id) && asked.idp_instance_id.is_none_or(|asked| asked.0 == *id);
-        Some(Place { tenant: Some(tenant.facts.id), instance: Some(instances.find(fits)?) })
+        let fits =
+            |id: &Uuid| known.contains(id) && form.idp_instance_id.is_none_or(|requested| requested.0 == *id);
+        Some(SignInTarget { tenant: Some(tenant.facts.id), instance: Some(instances.find(fits)?) })
     };
-    let mut places = tenants.filter_map(of_tenant);
-    Ok(places.next().unwrap_or_default())
+    let mut targets = tenants.filter_map(of_tenant);
+    Ok(targets.next().unwrap_or_default())
 }
 
-/// Judges the authorization request that a client app would make.
-fn judge_request(
+/// Validates the authorization request that a client app would send.
+fn check_request(
     context: &Context,
     tx: &mut Tx<'_>,
     application: &Application,
-    asked: &TokenPreview,
+    form: &TokenPreview,
 ) -> Result<Result<Checked, Refusal>, StoreError> {
     let redirect = match application.login_uris.first() {
         Some(uri) => uri.clone(),
@@ -227,8 +234,8 @@ fn judge_request(
         }
     };
     let whole = |application| with_facts(application, |facts| whole_scope(facts).to_string());
-    let scope = asked.scope.as_ref().map_or_else(|| whole(application), |own| own.as_str().to_owned());
-    let claims = asked.claims.as_ref().map(|claims| claims.as_str().to_owned());
+    let scope = form.scope.as_ref().map_or_else(|| whole(application), |own| own.as_str().to_owned());
+    let claims = form.claims.as_ref().map(|claims| claims.as_str().to_owned());
     let fixed = [
         ("client_id", Some(application.id.to_string())),
         ("redirect_uri", Some(redirect)),
@@ -239,9 +246,9 @@ fn judge_request(
         ("claims", claims),
     ];
     let fixed = fixed.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    let resources = as_registered(tx, &asked.resources.0)?.into_iter().map(|key| ("resource", key));
+    let resources = as_registered(tx, &form.resources.0)?.into_iter().map(|key| ("resource", key));
     let parameters = fixed.chain(resources).map(|(name, value)| (name.to_owned(), value));
     let parameters: Vec<(String, String)> = parameters.collect();
     Ok(Addressing::read(&parameters)
-        .and_then(|addressing| judge(application, &addressing, &parameters, None)))
+        .and_then(|addressing| validate_request(application, &addressing, &parameters, None)))
 }

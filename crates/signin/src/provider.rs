@@ -1,4 +1,4 @@
-//! The OpenID provider: what its endpoints and pages share.
+//! The OpenID provider: shared state of its endpoints and pages.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use chancery_flow::{
     Acr, Action, AppFacts, Due, DueAction, Flow, Identified, Method, Prompt, Proof, Request, Step, next,
 };
 use chancery_management::{idp_instance::connection::Documents, user_questionnaire_item::Item};
-use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as AskedPrompt};
+use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as RequestPrompt};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, MasterKey, Pool, Problem, Scope, Tx};
 use chancery_store::Store;
@@ -19,8 +19,8 @@ use crate::{
     audience::{NamedResource, named_resources},
     claims::Requested,
     counts::Counts,
-    kept_flow::{KeptFlow, ToldElsewhere},
-    people::{Asked, Names, names_of},
+    pending_flow::{ExternalClaims, PendingFlow},
+    people::{NameQuery, Names, names_of},
     person::{Admitted, StoreUser},
     record::Origin,
     second_factor::Device,
@@ -32,23 +32,23 @@ use crate::{
 pub struct Provider<'a> {
     /// The store.
     pub store: &'a Store,
-    /// What signs tokens.
+    /// The service that signs tokens.
     pub tokens: &'a TokenService,
-    /// What all operations share.
+    /// The context of the process.
     pub context: &'a Arc<AppContext>,
-    /// The client apps that people sign in to.
+    /// The cache of client apps.
     pub applications: &'a Applications,
-    /// Where claim rules run.
+    /// The worker pool that runs claim rules.
     pub pool: &'a Pool,
-    /// What external identity providers publish.
+    /// The cache of the documents of external identity providers.
     pub documents: &'a Arc<Documents>,
-    /// What metrics count.
+    /// The metrics.
     pub counts: &'a Counts,
 }
 
-/// A browser that asks for a page.
+/// A browser's request for a page.
 pub struct Visit {
-    /// The issuer whose path was asked for.
+    /// The issuer of the requested path.
     pub issuer: Issuer,
     /// The value of the cookie that flows are bound to.
     pub browser: String,
@@ -56,7 +56,7 @@ pub struct Visit {
     pub session: Option<String>,
     /// The value of the cookie of a browser that is remembered.
     pub device: Option<String>,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
     /// The time of the request.
     pub now: Timestamp,
@@ -69,41 +69,41 @@ impl Visit {
     }
 }
 
-/// A flow with all that was read to find out what is due in it.
-pub struct Examined {
-    /// The step, and the flow that it is due in.
+/// A flow with the data that was read to evaluate the due step.
+pub struct Evaluated {
+    /// The due step, with its flow.
     pub due: Due,
-    /// What the people of the browser's sessions are called, where that is asked: by the ids of the sessions.
+    /// The names of the people of the browser's sessions, by the ids of the sessions, if the step shows them.
     pub names: HashMap<Uuid, Names>,
-    /// The resources that are asked for, where consent is due.
+    /// The requested resources, if consent is due.
     pub resources: Vec<NamedResource>,
-    /// The password that is to be changed, where that is due.
+    /// The state of the password, if a change is due.
     pub password: Option<PasswordState>,
-    /// The person, where it is known who is signing in, and that person is admitted.
+    /// The person, if identified and admitted.
     pub admitted: Option<Admitted>,
-    /// The questionnaire items that the person has still to answer, where they can be asked now.
+    /// The open questionnaire items, if they can be shown now.
     pub questions: Vec<Item>,
-    /// Whether something was proven in this flow that no session holds yet.
+    /// Whether this flow has a proof that no session holds yet.
     pub lacks_session: bool,
 }
 
-impl Examined {
+impl Evaluated {
     /// The language of the person, once it is known who that is.
     pub fn locale(&self) -> Option<&String> {
         self.admitted.as_ref()?.contact.locale.as_ref()
     }
 
-    /// The user of the store behind the person; `None` also for people from elsewhere.
+    /// The store's user of the person; `None` also for external users.
     pub fn user(&self) -> Option<&StoreUser> {
         self.admitted.as_ref()?.user.as_ref()
     }
 
-    /// Whether the person came by an access pass.
+    /// Whether the person proved an access pass.
     pub fn is_by_access_pass(&self) -> bool {
         self.is_by(|method| method == Method::AccessPass)
     }
 
-    /// Whether the person showed a passkey.
+    /// Whether the person proved a passkey.
     pub fn is_by_passkey(&self) -> bool {
         self.is_by(|method| matches!(method, Method::Passkey { .. }))
     }
@@ -114,86 +114,83 @@ impl Examined {
     }
 }
 
-/// What the state machine needs besides the flow: all but what the transaction reads.
+/// Inputs of the state machine besides the flow, except the data of the transaction.
 #[derive(Clone)]
-pub struct Circumstances {
+pub struct FlowContext {
     /// The client app.
     pub application: Arc<Application>,
-    /// The tenant whose issuer was asked; none is the installation.
+    /// The tenant whose issuer got the request; `None`: the installation.
     pub issuing: Option<Uuid>,
     /// `login_hint`
     pub login_hint: Option<String>,
-    /// Whether a password is to be made where a passkey could be, too.
+    /// Whether the person prefers a password where a passkey could be registered instead.
     pub prefers_password: bool,
     /// The cookie of a browser that is remembered.
     pub(crate) device: Option<Device>,
     is_of_device: bool,
-    /// What an external identity provider told in this flow.
-    pub(crate) told: Option<Arc<ToldElsewhere>>,
-    /// The tenants with a range of addresses that holds the browser's.
+    /// The claims of an external identity provider in this flow.
+    pub(crate) external_claims: Option<Arc<ExternalClaims>>,
+    /// The tenants with an address range that contains the browser's address.
     in_range: Vec<Uuid>,
-    /// What all operations share.
+    /// The context of the process.
     pub app: Arc<AppContext>,
 }
 
-impl Circumstances {
-    /// The circumstances of a flow.
+impl FlowContext {
+    /// The context of a flow.
     pub fn new(
         provider: Provider<'_>,
         application: Arc<Application>,
-        (visit, kept): (&Visit, &KeptFlow),
+        (visit, pending): (&Visit, &PendingFlow),
     ) -> Self {
-        let login_hint = kept.parameters.iter().find(|(name, _)| name == "login_hint");
+        let login_hint = pending.parameters.iter().find(|(name, _)| name == "login_hint");
         let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());
         Self {
             in_range: application.in_range(&visit.origin.address),
             application,
-            issuing: kept.issuing,
+            issuing: pending.issuing,
             login_hint,
-            prefers_password: kept.prefers_password,
+            prefers_password: pending.prefers_password,
             device: visit.device.clone().map(|value| Device::of(&provider.context.master, value)),
-            is_of_device: kept.device.is_some(),
-            told: kept.told.clone().map(Arc::new),
+            is_of_device: pending.device.is_some(),
+            external_claims: pending.external_claims.clone().map(Arc::new),
             app: Arc::clone(provider.context),
         }
     }
 
-    /// The tenant in which somebody signs in, once it is known.
-    pub(crate) fn tenant_of(&self, examined: &Examined) -> Option<Uuid> {
-        match examined.due.step() {
+    /// The tenant of the sign-in, once it is known.
+    pub(crate) fn tenant_of(&self, evaluated: &Evaluated) -> Option<Uuid> {
+        match evaluated.due.step() {
             Step::Account { tenant, .. } => Some(*tenant),
             Step::FirstFactor(due) => Some(due.tenant),
             Step::Done(signed_in) => Some(signed_in.tenant),
-            _ => examined.due.identified().map(|identified| identified.tenant).or(self.issuing),
+            _ => evaluated.due.identified().map(|identified| identified.tenant).or(self.issuing),
         }
     }
 
-    /// The stores that are offered to prove a first factor in.
-    pub fn offered(&self, examined: &Examined) -> Vec<&OfferedStore> {
-        let Step::FirstFactor(due) = examined.due.step() else { return Vec::new() };
+    /// The stores that are offered for the first factor.
+    pub fn offered(&self, evaluated: &Evaluated) -> Vec<&OfferedStore> {
+        let Step::FirstFactor(due) = evaluated.due.step() else { return Vec::new() };
         let stores = self.application.tenant(due.tenant).map(|tenant| &tenant.stores);
         let is_offered = |store: &&OfferedStore| due.offered.iter().any(|instance| instance.id == store.id);
         stores.into_iter().flatten().filter(is_offered).collect()
     }
 
-    /// Finds what is due in a flow of a browser with these sessions, from the facts of this transaction.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn examine(
+    /// Evaluates the due step of a flow of a browser with these sessions, from the facts of this transaction.
+    pub fn evaluate(
         &self,
         tx: &mut Tx<'_>,
         flow: Flow,
         sessions: &[Session],
         now: Timestamp,
-    ) -> Result<Examined, Problem> {
+    ) -> Result<Evaluated, Problem> {
         let mut names = HashMap::new();
         if let (Some(_), false) = (&self.login_hint, sessions.is_empty()) {
-            names = names_of(tx, &asked(sessions))?;
+            names = names_of(tx, &name_queries(sessions))?;
         }
         let fits = |session: &Session| {
             let names = names.get(&session.id);
-            names.zip(self.login_hint.as_ref()).is_some_and(|(names, hint)| names.fit(hint))
+            names.zip(self.login_hint.as_ref()).is_some_and(|(names, hint)| names.matches_hint(hint))
         };
         let facts: Vec<_> = sessions.iter().map(|session| session.facts(fits(session))).collect();
         let tenants = self.application.tenant_facts(self.issuing);
@@ -216,23 +213,23 @@ impl Circumstances {
         }
         let is_named = matches!(due.step(), Step::Account { .. } | Step::Consent | Step::Done(_));
         if is_named && names.is_empty() && (self.is_of_device || !matches!(due.step(), Step::Done(_))) {
-            names = names_of(tx, &asked(sessions))?;
+            names = names_of(tx, &name_queries(sessions))?;
         }
         let resources = match due.step() {
             Step::Consent => named_resources(tx, &self.application, &due.flow().request().asked)?,
             _ => Vec::new(),
         };
         let lacks_session = lacks_session(&due, sessions);
-        Ok(Examined { due, names, resources, password, admitted, questions, lacks_session })
+        Ok(Evaluated { due, names, resources, password, admitted, questions, lacks_session })
     }
 }
 
-/// What names of people are asked by.
-fn asked(sessions: &[Session]) -> Vec<Asked> {
+/// The look-ups of the sessions' names.
+fn name_queries(sessions: &[Session]) -> Vec<NameQuery> {
     sessions.iter().map(|session| (session.id, session.person, session.instance)).collect()
 }
 
-/// Whether the person proved something in this flow that the person's session does not hold.
+/// Whether this flow has a proof that the person's session does not hold.
 fn lacks_session(due: &Due, sessions: &[Session]) -> bool {
     let Some(identified) = due.identified().filter(|identified| identified.is_proven_here) else {
         return false;
@@ -245,7 +242,7 @@ fn lacks_session(due: &Due, sessions: &[Session]) -> bool {
     identified.proofs.iter().any(|proof| !is_held(proof))
 }
 
-/// What the authorization request demands of the sign-in.
+/// The requirements of the authorization request for the sign-in.
 pub fn demands(
     application: &Application,
     (checked, addressing): (&Checked, &Addressing),
@@ -258,8 +255,8 @@ pub fn demands(
         request.acr_values.instance.as_ref().map(|named| application.instance(named).unwrap_or_default());
     Request {
         prompt: match request.prompt {
-            AskedPrompt::None => Prompt::None,
-            AskedPrompt::Pages(pages) => Prompt::Pages {
+            RequestPrompt::None => Prompt::None,
+            RequestPrompt::Pages(pages) => Prompt::Pages {
                 login: pages.login,
                 consent: pages.consent,
                 select_account: pages.select_account,
@@ -270,22 +267,22 @@ pub fn demands(
         demanded: demanded(request).into_iter().collect(),
         tenant: issuing.or(tenant),
         instance,
-        asked: asked_of(application, checked),
+        asked: requested_access(application, checked),
         is_native,
         ..Request::new(now)
     }
 }
 
-/// What a person consents to: the scope, the scopes of the claims that are asked for by name, and the resources.
-pub fn asked_of(application: &Application, checked: &Checked) -> Vec<String> {
+/// The subject of a person's consent: the scope, the scopes of the claims requested by name, and the resources.
+pub fn requested_access(application: &Application, checked: &Checked) -> Vec<String> {
     let requested = Requested::of(application, &checked.request.claims, &checked.scope).scopes();
     let named = requested.into_iter().filter(|word| checked.is_openid() && !checked.scope.has(word));
     let words = checked.scope.words().chain(named).map(str::to_owned);
     words.chain(checked.request.resources.iter().cloned()).collect()
 }
 
-/// The class that must be reached: of the known ones of `acr_values` the lowest, and of an essential `acr` of `claims`
-/// too. A higher one holds a lower.
+/// The required authentication class: the lowest known one of `acr_values`, and of an essential `acr` of `claims`. A
+/// higher class includes a lower one.
 fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
     let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
     let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
@@ -295,7 +292,7 @@ fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
 /// The context in which a person who signs in by this instance acts: that of the user store, or the person's own.
 ///
 /// # Errors
-/// Those of the store; not found where the store is not active.
+/// Fails when the database does; not found if the store is not active.
 pub fn context_of(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
@@ -308,24 +305,25 @@ pub fn context_of(
     Ok(context)
 }
 
-/// The context in which a person acts on what is the person's own by having signed in.
+/// The context of a person's actions on the person's own data.
 pub fn context_of_person(app: &Arc<AppContext>, person: Uuid, now: Timestamp) -> Context {
     let mut context = Context::of_server(app, Scope::Everything, now);
     context.actor = Some(person);
     context
 }
 
-/// The context of a user store's own acting.
+/// The context of a user store itself.
 ///
 /// # Errors
-/// Those of the store; not found where it is not active.
+/// Fails when the database does; not found if the store is not active.
 pub fn context_of_store(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     store: Uuid,
     now: Timestamp,
 ) -> Result<Context, Problem> {
-    let found = load_store_context(tx, &store.to_string())?.filter(|found| found.is_active);
-    let found = found.ok_or_else(|| Problem::not_found("user store"))?;
-    Ok(Context::of_server(app, Scope::Store(found.scope), now))
+    let store_context =
+        load_store_context(tx, &store.to_string())?.filter(|store_context| store_context.is_active);
+    let store_context = store_context.ok_or_else(|| Problem::not_found("user store"))?;
+    Ok(Context::of_server(app, Scope::Store(store_context.scope), now))
 }

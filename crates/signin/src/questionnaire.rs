@@ -1,5 +1,5 @@
-//! The page that asks people what they have not answered yet. Answers are checked outside of transactions, because of patterns, and
-//! kept where the same items are still due.
+//! The questionnaire page. Answers are checked outside of transactions, because of patterns, and stored if the same
+//! items are still due.
 
 use chancery_application::add_entries;
 use chancery_flow::{Action, Event, Urgency};
@@ -11,28 +11,28 @@ use uuid::Uuid;
 
 use crate::{
     action::is_due,
-    advance::{Doing, Done},
-    kept_flow::{KeptFlow, Mistake},
-    outcome::{Judged, Outcome, PageError},
+    advance::{ActionContext, ActionResult},
     page::QUESTIONNAIRE,
-    provider::{Circumstances, Examined, Provider, Visit, context_of_person},
+    pending_flow::{FormErrors, PendingFlow},
+    provider::{Evaluated, FlowContext, Provider, Visit, context_of_person},
+    response::{AttemptResult, BrowserResponse, PageError},
     step::after_post,
 };
 
-/// The most bytes of what was typed that are kept for the page that says what is wrong.
+/// The maximum of bytes of input that the page with the errors shows again.
 const MOST_TYPED: usize = 16 << 10;
 
-/// The answers that were typed, by the ids of the items.
+/// The typed answers, by the ids of the items.
 type Typed = Vec<(Uuid, String)>;
 
-/// Codes of problems, each with its field.
+/// Error codes, each with its field.
 type Faults = Vec<(&'static str, String)>;
 
-/// Answers that were checked.
+/// Checked answers.
 struct Checked {
-    /// The items that they are for.
+    /// Their items.
     items: Vec<Item>,
-    /// The keys and texts of those that are not blank.
+    /// Keys and texts of the non-blank ones, or the errors.
     outcome: Result<Vec<(String, String)>, Faults>,
 }
 
@@ -41,48 +41,48 @@ fn field_of(item: Uuid) -> String {
     format!("item-{item}")
 }
 
-/// The item whose answer this field of the form is.
+/// The item of a form field.
 pub fn item_of(field: &str) -> Option<Uuid> {
     Uuid::try_parse(field.strip_prefix("item-")?).ok()
 }
 
 impl Provider<'_> {
-    /// Checks the answers of a person outside of transactions, and stores them where all are good.
+    /// Checks the answers of a person outside of transactions, and stores them if all are valid.
     ///
     /// # Errors
     /// The database fails, or the queue for patterns is full.
     pub async fn answer_questionnaire(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        pending: PendingFlow,
         typed: Typed,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        let person = examined.due.identified().map(|identified| identified.person);
-        let Some(person) = person.filter(|_| is_due(&examined, Action::Questionnaire).is_some()) else {
-            let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-            return Ok((after_post(kept, outcome), Judged::Not));
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let person = evaluated.due.identified().map(|identified| identified.person);
+        let Some(person) = person.filter(|_| is_due(&evaluated, Action::Questionnaire).is_some()) else {
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
         };
-        let (items, given) = (examined.questions, typed.clone());
+        let (items, given) = (evaluated.questions, typed.clone());
         let work = Work::new(Purpose::Pattern, move || check(items, &given));
         let checked = self.pool.run(Some(person), work).await?;
-        let keeping = move |doing: &Doing<'_>, tx: &mut Tx<'_>| keep_answers(doing, tx, &checked);
-        let (outcome, judged) = self.advance(visit, (kept, QUESTIONNAIRE), keeping).await?;
-        Ok((with_typed(outcome, typed), judged))
+        let storing = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| store_answers(action, tx, &checked);
+        let (response, attempt_result) = self.advance(visit, (pending, QUESTIONNAIRE), storing).await?;
+        Ok((with_typed(response, typed), attempt_result))
     }
 }
 
-/// The page once more shows what was typed.
-fn with_typed(outcome: Outcome, typed: Typed) -> Outcome {
-    match outcome {
-        Outcome::GoTo(mut kept, QUESTIONNAIRE, session) => {
-            if let Some(mistake) = &mut kept.mistake {
+/// Adds the input to the page with the errors.
+fn with_typed(response: BrowserResponse, typed: Typed) -> BrowserResponse {
+    match response {
+        BrowserResponse::ToPage(mut pending, QUESTIONNAIRE, session) => {
+            if let Some(form_errors) = &mut pending.form_errors {
                 let mut room = MOST_TYPED;
-                mistake.typed = typed
+                form_errors.typed = typed
                     .into_iter()
                     .filter(|(_, text)| {
                         let fits = text.len() <= room;
@@ -92,13 +92,13 @@ fn with_typed(outcome: Outcome, typed: Typed) -> Outcome {
                     .map(|(item, text)| (field_of(item), text))
                     .collect();
             }
-            Outcome::GoTo(kept, QUESTIONNAIRE, session)
+            BrowserResponse::ToPage(pending, QUESTIONNAIRE, session)
         }
         other => other,
     }
 }
 
-/// Checks answers by the rules of their items, and of the fields of users that they fill in.
+/// Checks answers by the rules of their items and of the users' fields that they set.
 fn check(items: Vec<Item>, given: &[(Uuid, String)]) -> Checked {
     let outcome = match check_submission(&items, given) {
         Ok(good) => fit(&items, good),
@@ -113,18 +113,18 @@ fn check(items: Vec<Item>, given: &[(Uuid, String)]) -> Checked {
 }
 
 fn fit(items: &[Item], good: Typed) -> Result<Vec<(String, String)>, Faults> {
-    let (mut kept, mut faults) = (Vec::new(), Faults::new());
+    let (mut accepted, mut faults) = (Vec::new(), Faults::new());
     // the answers are in the order of the items
     for (item, (_, answer)) in items.iter().zip(good).filter(|(_, (_, answer))| !answer.is_empty()) {
         match answers::fit(&item.key, answer) {
-            Some(answer) => kept.push((item.key.clone(), answer)),
+            Some(answer) => accepted.push((item.key.clone(), answer)),
             None => faults.push(("answer_text", field_of(item.id))),
         }
     }
-    if faults.is_empty() { Ok(kept) } else { Err(faults) }
+    if faults.is_empty() { Ok(accepted) } else { Err(faults) }
 }
 
-/// The code of the text that says what is wrong with an answer.
+/// The error code of an invalid answer.
 const fn code_of(fault: AnswerFault) -> &'static str {
     match fault {
         AnswerFault::NotAsked => "questionnaire_changed",
@@ -138,74 +138,78 @@ const fn code_of(fault: AnswerFault) -> &'static str {
     }
 }
 
-fn keep_answers(doing: &Doing<'_>, tx: &mut Tx<'_>, checked: &Checked) -> Result<Done, Problem> {
+fn store_answers(
+    action: &ActionContext<'_>,
+    tx: &mut Tx<'_>,
+    checked: &Checked,
+) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified), Some(admitted)) = (
-        is_due(doing.examined, Action::Questionnaire),
-        doing.examined.due.identified(),
-        &doing.examined.admitted,
+        is_due(action.evaluated, Action::Questionnaire),
+        action.evaluated.due.identified(),
+        &action.evaluated.admitted,
     ) else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
-    if doing.examined.questions != checked.items {
-        return Ok(Done::Faults(vec![("questionnaire_changed", String::new())]));
+    if action.evaluated.questions != checked.items {
+        return Ok(ActionResult::Invalid(vec![("questionnaire_changed", String::new())]));
     }
     let given = match &checked.outcome {
         Ok(given) => given,
-        Err(faults) => return Ok(Done::Faults(faults.clone())),
+        Err(faults) => return Ok(ActionResult::Invalid(faults.clone())),
     };
     if let Some(user) = &admitted.user {
-        if let Err(taken) = answers::keep(doing.context, tx, user.user, given)? {
+        if let Err(taken) = answers::keep(action.context, tx, user.user, given)? {
             let item = checked.items.iter().find(|item| item.key == taken.0);
-            return Ok(Done::Taken("answer_taken", item.map_or_else(String::new, |item| field_of(item.id))));
+            return Ok(ActionResult::Taken(
+                "answer_taken",
+                item.map_or_else(String::new, |item| field_of(item.id)),
+            ));
         }
-        let own = context_of_person(&doing.completion.app, identified.person, doing.context.now);
+        let own = context_of_person(&action.transaction.app, identified.person, action.context.now);
         let of_store = (user.store, identified.instance, user.user_id);
         USERS.refresh(&own, tx, admitted.person, of_store)?;
     } else if !given.is_empty() {
-        add_entries(doing.context, tx, identified.person, given)?;
+        add_entries(action.context, tx, identified.person, given)?;
     }
-    mark(doing, tx, identified.person)?;
-    Ok(Done::Event(Event::ActionDone(Action::Questionnaire)))
+    mark(action, tx, identified.person)?;
+    Ok(ActionResult::Event(Event::ActionDone(Action::Questionnaire)))
 }
 
-/// Leaves the questions unanswered, where none must be answered.
-///
-/// # Errors
-/// Those of the store.
-pub fn leave_unanswered(doing: &Doing<'_>, tx: &mut Tx<'_>) -> Result<Done, Problem> {
+/// Skips the questionnaire, if no item is required.
+pub fn leave_unanswered(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
     let (Some(due), Some(identified)) =
-        (is_due(doing.examined, Action::Questionnaire), doing.examined.due.identified())
+        (is_due(action.evaluated, Action::Questionnaire), action.evaluated.due.identified())
     else {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     };
     if due.urgency == Urgency::Required {
-        return Ok(Done::Nothing);
+        return Ok(ActionResult::Nothing);
     }
-    mark(doing, tx, identified.person)?;
-    Ok(Done::Event(Event::PutOff(Action::Questionnaire)))
+    mark(action, tx, identified.person)?;
+    Ok(ActionResult::Event(Event::PutOff(Action::Questionnaire)))
 }
 
-/// Notes that the person was shown the items that are due.
-fn mark(doing: &Doing<'_>, tx: &mut Tx<'_>, person: Uuid) -> Result<(), Problem> {
+/// Marks the due items as shown to the person.
+fn mark(action: &ActionContext<'_>, tx: &mut Tx<'_>, person: Uuid) -> Result<(), Problem> {
     let text = StateTable::QuestionnaireMark.insert(
         "(person_id, item_id, shown_on) VALUES (?1, ?2, ?3) ON CONFLICT (person_id, item_id) DO NOTHING",
     );
-    for item in &doing.examined.questions {
-        tx.queue(&text, vec![person.into(), item.id.into(), doing.context.now.0.into()])?;
+    for item in &action.evaluated.questions {
+        tx.queue(&text, vec![person.into(), item.id.into(), action.context.now.0.into()])?;
     }
     Ok(())
 }
 
-/// What the page shows.
-pub fn context_of(kept: &KeptFlow, examined: &Examined, may_wait: bool) -> Value {
-    let mistake = kept.mistake_on(QUESTIONNAIRE);
-    let items: Vec<_> = examined.questions.iter().map(|item| shown(item, mistake)).collect();
+/// The context of the page.
+pub fn context_of(pending: &PendingFlow, evaluated: &Evaluated, may_wait: bool) -> Value {
+    let form_errors = pending.form_errors_on(QUESTIONNAIRE);
+    let items: Vec<_> = evaluated.questions.iter().map(|item| shown(item, form_errors)).collect();
     json!({ "items": items, "may_wait": may_wait })
 }
 
-fn shown(item: &Item, mistake: Option<&Mistake>) -> Value {
+fn shown(item: &Item, form_errors: Option<&FormErrors>) -> Value {
     let field = field_of(item.id);
-    let typed = mistake.and_then(|mistake| mistake.typed.iter().find(|(name, _)| *name == field));
+    let typed = form_errors.and_then(|form_errors| form_errors.typed.iter().find(|(name, _)| *name == field));
     let (kind, example) = match (item.format, item.key.as_str()) {
         (ValidationFormat::Email, _) | (ValidationFormat::None, "emailAddress") => ("email", None),
         (ValidationFormat::PhoneE164, _) => ("tel", Some("+4930123456")),
@@ -220,7 +224,7 @@ fn shown(item: &Item, mistake: Option<&Mistake>) -> Value {
     })
 }
 
-/// What a browser may fill in by itself (WCAG 2.2, 1.3.5): where the key is the name of a field that says who the person is.
+/// The `autocomplete` value (WCAG 2.2, 1.3.5), if the key is the name of a field that identifies the person.
 fn autocomplete(key: &str) -> &'static str {
     match key {
         "firstName" => "given-name",
@@ -262,21 +266,24 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_kept_by_their_keys_and_blank_ones_are_not() {
+    fn answers_are_stored_by_key_without_blank_ones() {
         let items = vec![item(1, "firstName", true), item(2, "department", false), item(3, "team", false)];
         let checked = check(items, &typed(&[(1, " Ada "), (2, " "), (3, " R&D ")]));
-        let kept = [("firstName", "Ada"), ("team", " R&D ")];
-        assert_eq!(checked.outcome, Ok(kept.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec()));
+        let expected = [("firstName", "Ada"), ("team", " R&D ")];
+        assert_eq!(
+            checked.outcome,
+            Ok(expected.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec())
+        );
     }
 
     #[test]
-    fn each_answer_that_is_wrong_is_named() {
+    fn every_invalid_answer_is_reported() {
         let items = vec![item(1, "department", true), item(2, "birthdate", false), item(3, "team", true)];
-        let found = |given: &[(u128, &str)]| check(items.clone(), &typed(given)).outcome.unwrap_err();
+        let faults = |given: &[(u128, &str)]| check(items.clone(), &typed(given)).outcome.unwrap_err();
         let named = |code, number| (code, field_of(Uuid::from_u128(number)));
-        assert_eq!(found(&[(1, ""), (2, ""), (3, "")]), [named("missing", 1), named("missing", 3)]);
-        assert_eq!(found(&[(1, "a"), (2, "soon"), (3, "b")]), [named("answer_text", 2)]);
-        assert_eq!(found(&[(1, "a"), (3, "")]), [("questionnaire_changed", String::new())]);
+        assert_eq!(faults(&[(1, ""), (2, ""), (3, "")]), [named("missing", 1), named("missing", 3)]);
+        assert_eq!(faults(&[(1, "a"), (2, "soon"), (3, "b")]), [named("answer_text", 2)]);
+        assert_eq!(faults(&[(1, "a"), (3, "")]), [("questionnaire_changed", String::new())]);
         assert_eq!(item_of(&field_of(Uuid::from_u128(7))), Some(Uuid::from_u128(7)));
         assert_eq!(item_of("item-1").or(item_of("csrf")), None);
     }

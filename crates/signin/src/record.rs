@@ -1,5 +1,5 @@
-//! Records of sign-ins: what came of an attempt by a person who is known. Strangers make no rows. Failed attempts of a person from one
-//! address are one record an hour, which counts them.
+//! Sign-in records: the results of attempts by known persons. Attempts with unknown names write no rows. Failed
+//! attempts of a person from one address are one record an hour with a counter.
 
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx
 use chancery_userstore::password::write_for_nobody;
 use uuid::Uuid;
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SignInOutcome {
     /// The person is signed in.
     SignedIn,
-    /// The person, who was signed in, proved more.
+    /// The person, already signed in, proved a further factor.
     SteppedUp,
     /// The person is not admitted.
     Refused(NotAdmitted),
@@ -26,13 +26,13 @@ pub enum Outcome {
     WrongFactor,
     /// The person signed out.
     SignedOut,
-    /// A refresh token that was replaced was shown again.
+    /// A replaced refresh token was presented again.
     Reused,
-    /// The claim rules in force cannot run: there are no tokens.
+    /// The claim rules in force cannot run, so no tokens are issued.
     RulesUnusable,
 }
 
-impl Outcome {
+impl SignInOutcome {
     const fn name(self) -> &'static str {
         match self {
             Self::SignedIn => "SignedIn",
@@ -60,7 +60,7 @@ impl Outcome {
     }
 }
 
-/// Where a request of a browser comes from.
+/// The origin of a browser's request.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The address.
@@ -71,8 +71,8 @@ pub struct Origin {
 
 /// A record of a sign-in.
 pub struct SignInRecord<'a> {
-    /// What came of it.
-    pub outcome: Outcome,
+    /// The result.
+    pub outcome: SignInOutcome,
     /// The tenant.
     pub tenant: Uuid,
     /// The client app.
@@ -81,35 +81,32 @@ pub struct SignInRecord<'a> {
     pub instance: Option<Uuid>,
     /// The platform user.
     pub person: Uuid,
-    /// How the person proved who they are: the words of `amr`.
+    /// The authentication methods, as in `amr`.
     pub methods: &'a [&'static str],
-    /// The class that was reached.
+    /// The reached authentication class.
     pub acr: Option<&'static str>,
     /// The session.
     pub session: Option<Uuid>,
-    /// Where it came from, if that is a browser.
+    /// The origin, if it is a browser.
     pub origin: Option<&'a Origin>,
 }
 
-/// The longest `User-Agent` that is kept, in bytes.
+/// The maximum length of a stored `User-Agent`, in bytes.
 const USER_AGENT: usize = 512;
 
 impl SignInRecord<'_> {
-    /// Writes the record, or counts a failed attempt in the record of the hour; address and browser are encrypted under the
-    /// person's key, so that they go with it. An attempt that failed is announced.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Writes the record, or increments the counter of the hour's record of failed attempts. Address and browser are
+    /// encrypted with the person's key, so that they are erased with it. A failed attempt emits an event.
     pub fn write(mut self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let counted = self.outcome.is_failure().then(|| Counted::of(&self, context));
         let about = about(context, tx, &self, counted.as_ref())?;
-        let is_crowded = about.record.is_none() && about.lately >= MOST_LATELY;
-        if is_crowded {
-            // too many addresses: those beyond are one record, which names none
+        let is_overflow = about.record.is_none() && about.recent >= MOST_RECENT;
+        if is_overflow {
+            // too many addresses: further ones share one record without an address
             self.origin = None;
         }
-        let found = if is_crowded { about.crowd } else { about.record };
-        let id = found.unwrap_or_else(|| context.new_id());
+        let existing = if is_overflow { about.overflow } else { about.record };
+        let id = existing.unwrap_or_else(|| context.new_id());
         let text = StateTable::SignInRecord.insert(
             "(id, occurred_on, tenant_id, client_app_id, idp_instance_id, person_id, outcome, reason, methods, \
              acr, session_id, address, user_agent, expires_on, last_attempt_on) \
@@ -119,7 +116,7 @@ impl SignInRecord<'_> {
         );
         tx.queue(&text, self.row(context, id, &about))?;
         let Some(counted) = counted else { return Ok(()) };
-        let digest = if is_crowded { counted.crowd } else { counted.digest };
+        let digest = if is_overflow { counted.overflow } else { counted.digest };
         let text = StateTable::SignInAttempt.insert(
             "(digest, record_id, expires_on) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO UPDATE \
              SET record_id = excluded.record_id, expires_on = CASE \
@@ -140,7 +137,7 @@ impl SignInRecord<'_> {
         failed.announce(context, tx)
     }
 
-    fn row(&self, context: &Context, id: Uuid, about: &About) -> Vec<Value> {
+    fn row(&self, context: &Context, id: Uuid, about: &RecordContext) -> Vec<Value> {
         let seal = |column: &str, text: &str| {
             about.key.as_ref().map(|key| key.seal_text(&associated_data(column, id), text))
         };
@@ -169,42 +166,39 @@ impl SignInRecord<'_> {
         ]
     }
 
-    /// Works as hard as for the record of an attempt that failed, and leaves none: there is no such person. Each write of a
-    /// record and of its event has one in its place, and what would be encrypted is.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn feign(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+    /// Does the work of a failed attempt's record without leaving one, because the person does not exist: the same
+    /// number of writes and the same encryption.
+    pub fn write_dummy(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let (master, id) = (&context.app.master, context.new_id());
-        let nobody = about(context, tx, &self, Some(&Counted::of(&self, context)))?;
-        let kept = PersonKey::make(master, id);
-        let kept = if let Value::Bytes(kept) = &kept { kept.as_slice() } else { &[] };
-        let about = About { key: PersonKey::open(master, id, kept), ..nobody };
+        let empty = about(context, tx, &self, Some(&Counted::of(&self, context)))?;
+        let sealed_key = PersonKey::make(master, id);
+        let sealed_key = if let Value::Bytes(bytes) = &sealed_key { bytes.as_slice() } else { &[] };
+        let about = RecordContext { key: PersonKey::open(master, id, sealed_key), ..empty };
         drop(self.row(context, id, &about));
         write_for_nobody(context, tx, WRITES)
     }
 }
 
-/// The rows that an attempt that failed leaves: the record, what finds it again, its event, and the event's place in the queue.
+/// The rows of a failed attempt: the record, its lookup entry, its event, and the event's entry in the queue.
 const WRITES: usize = 4;
-/// How long failed attempts are counted in one record, in ms.
+/// How long one record counts failed attempts, in ms.
 const HOUR: i64 = 3_600_000;
-/// The most records of a person within an hour that failed attempts from a new address add to.
-const MOST_LATELY: i64 = 100;
+/// From this number of a person's records within an hour on, failed attempts from new addresses share one record.
+const MOST_RECENT: i64 = 100;
 
-/// Under what a failed attempt is counted.
+/// The keys under which a failed attempt is counted.
 struct Counted {
     /// The digest of the person, the tenant, the reason and the address.
     digest: Vec<u8>,
-    /// The same for all addresses beyond the bound.
-    crowd: Vec<u8>,
+    /// The same for all addresses beyond the limit.
+    overflow: Vec<u8>,
 }
 
 impl Counted {
     fn of(record: &SignInRecord<'_>, context: &Context) -> Self {
         let reason = record.outcome.reason().unwrap_or_default();
-        // rules are of a client app: those that cannot run are one record for each
-        let application = record.application.filter(|_| record.outcome == Outcome::RulesUnusable);
+        // rules belong to a client app: each client app has its own record of rules that cannot run
+        let application = record.application.filter(|_| record.outcome == SignInOutcome::RulesUnusable);
         let application = application.as_ref().map_or(&[][..], |id| id.as_bytes().as_slice());
         let digest = |address: &str| {
             let parts = [
@@ -220,25 +214,25 @@ impl Counted {
                 .digest("sign-in-attempt", &[parts.concat().as_slice(), address.as_bytes()].concat())
         };
         let address = record.origin.map_or("none", |origin| origin.address.as_str());
-        Self { digest: digest(address), crowd: digest("others") }
+        Self { digest: digest(address), overflow: digest("others") }
     }
 }
 
-/// What a record depends on.
+/// The data from which a record is written.
 #[derive(Default)]
-struct About {
-    /// The key of the platform user, by which what is kept of the person is encrypted.
+struct RecordContext {
+    /// The key of the platform user, which encrypts the stored personal data.
     key: Option<PersonKey>,
     /// The tenant's subscription.
     subscription: Option<Uuid>,
-    /// How long the tenant keeps records (`SignInRecordRetention`), in ms.
+    /// The retention of the tenant's records (`SignInRecordRetention`), in ms.
     retention: i64,
     /// The record that counts failed attempts from the address.
     record: Option<Uuid>,
-    /// The one that counts those from addresses beyond the bound.
-    crowd: Option<Uuid>,
-    /// How many records the person has of the last hour, up to the bound.
-    lately: i64,
+    /// The record that counts those beyond the limit.
+    overflow: Option<Uuid>,
+    /// The number of the person's records of the last hour, up to the limit.
+    recent: i64,
 }
 
 fn about(
@@ -246,42 +240,42 @@ fn about(
     tx: &mut Tx<'_>,
     record: &SignInRecord<'_>,
     counted: Option<&Counted>,
-) -> Result<About, Problem> {
+) -> Result<RecordContext, Problem> {
     let plain = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
         AND o.name = ?3), (SELECT t.subscription_id FROM tenant t WHERE t.id = ?2)";
     let (person, now) = (record.person, context.now);
     let mut parameters = vec![person.into(), record.tenant.into(), RETENTION.name().into()];
     let mut text = plain.to_owned();
     if let Some(counted) = counted {
-        // ids begin with the time at which they were made
+        // ids begin with their creation time
         let milliseconds = u64::try_from(now.0 - HOUR).unwrap_or(0);
         let hour_ago = uuid::Builder::from_unix_timestamp_millis(milliseconds, &[0; 10]).into_uuid();
-        let (digest, crowd) = (counted.digest.clone(), counted.crowd.clone());
-        parameters.extend([digest.into(), crowd.into(), now.0.into(), hour_ago.into()]);
+        let (digest, overflow) = (counted.digest.clone(), counted.overflow.clone());
+        parameters.extend([digest.into(), overflow.into(), now.0.into(), hour_ago.into()]);
         let _ = write!(
             text,
             ", (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?4 AND a.expires_on > ?6), \
              (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?5 AND a.expires_on > ?6), \
              (SELECT count(*) FROM (SELECT 1 FROM sign_in_record r WHERE r.person_id = ?1 AND r.id > ?7 \
-             LIMIT {MOST_LATELY}) lately)"
+             LIMIT {MOST_RECENT}) lately)"
         );
     }
     text.push_str(" FROM application_user u WHERE u.id = ?1");
-    let found = tx.one(&text, &parameters, |row| {
-        let mut about = About {
+    let existing = tx.one(&text, &parameters, |row| {
+        let mut about = RecordContext {
             key: PersonKey::open(&context.app.master, person, row.bytes(0)?),
             subscription: row.optional_id(2)?,
-            ..About::default()
+            ..RecordContext::default()
         };
         if counted.is_some() {
-            (about.record, about.crowd, about.lately) =
+            (about.record, about.overflow, about.recent) =
                 (row.optional_id(3)?, row.optional_id(4)?, row.int(5)?);
         }
         Ok((about, row.optional_text(1)?))
     })?;
-    let (about, set) = found.unwrap_or_default();
+    let (about, set) = existing.unwrap_or_default();
     let own = set.map(|value| (RETENTION.name().to_owned(), value)).into_iter().collect();
-    Ok(About { retention: Options::<TenantOption>::new(own).get(RETENTION), ..about })
+    Ok(RecordContext { retention: Options::<TenantOption>::new(own).get(RETENTION), ..about })
 }
 
 const RETENTION: Setting<TenantOption, Span> = TenantOption::SIGN_IN_RECORD_RETENTION;

@@ -15,13 +15,13 @@ use crate::{
     application::Application,
     audience::{audience, narrowed},
     claims::{self, ReleasedClaims},
-    code::{self, ShownCode},
+    code::{self, StoredCode},
     grant::Grant,
+    issuance::Issuance,
     person,
     provider::Provider,
-    refresh::ends_on,
+    refresh::grant_expiry,
     refresh_token::RefreshToken,
-    ruled::Making,
     tokens::{Lifetimes, Tokens},
 };
 
@@ -32,8 +32,8 @@ pub(crate) const fn invalid_grant(detail: &'static str) -> OAuthError {
     OAuthError::new(400, "invalid_grant", detail)
 }
 
-/// What a request shows besides the code.
-struct Shown {
+/// The parameters of a token request.
+struct Presented {
     code: String,
     redirect_uri: String,
     verifier: Option<String>,
@@ -45,7 +45,7 @@ struct Shown {
 }
 
 impl Provider<'_> {
-    /// Makes tokens of a code.
+    /// Exchanges a code for tokens.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
@@ -58,7 +58,7 @@ impl Provider<'_> {
         let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
-        let shown = Shown {
+        let presented = Presented {
             code,
             redirect_uri,
             verifier: request.one("code_verifier").map(str::to_owned),
@@ -68,36 +68,36 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let known = self.application_of_grant(&app, NOT_GOOD).await?;
+        let application = self.application_of_grant(&app, INVALID_CODE).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
-        let asking = Arc::clone(&app);
-        let redeemed = self.make_ruled("RedeemCode", request.now, move |tx, told| {
-            let context = Context::of_server(&context, Scope::Everything, shown.now);
-            redeem(tx, &context, (&known, &asking), (&shown, told))
+        let client = Arc::clone(&app);
+        let redeemed = self.issue_with_rules("RedeemCode", request.now, move |tx, released| {
+            let context = Context::of_server(&context, Scope::Everything, presented.now);
+            redeem(tx, &context, (&application, &client), (&presented, released))
         });
         let tokens = redeemed.await?;
-        self.make_tokens(request, (&app, cnf), tokens, epoch).await
+        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
 
-    /// The client app that asks for tokens of a person. It is refused before the code or refresh token is used up.
+    /// The client app of a request for a person's tokens. It is refused before the code or refresh token is used up.
     ///
     /// # Errors
-    /// `invalid_grant` where it is not enabled; `unauthorized_client` where it is set to what is not served.
+    /// `invalid_grant` if it is not enabled; `unauthorized_client` if it has unsupported settings.
     pub(crate) async fn application_of_grant(
         self,
         app: &ClientApp,
-        not_good: &'static str,
+        detail: &'static str,
     ) -> Result<Arc<Application>, OAuthError> {
-        let known = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(not_good))?;
-        known.check_served()?;
-        Ok(known)
+        let application = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(detail))?;
+        application.check_served()?;
+        Ok(application)
     }
 }
 
-const NOT_GOOD: &str = "The code is not known here, has expired, or is another client's.";
+const INVALID_CODE: &str = "The code is not known here, has expired, or is another client's.";
 const USED_BEFORE: &str = "The assertion or proof was used before.";
 
-/// Claims the ids of what is good once; whether none was used before.
+/// Marks ids as used. The inner error: one was used before.
 pub(crate) fn claim_all(tx: &mut Tx<'_>, replay: &[ReplayId]) -> Result<Result<(), OAuthError>, StoreError> {
     for one in replay {
         if !one.claim(tx)? {
@@ -107,105 +107,100 @@ pub(crate) fn claim_all(tx: &mut Tx<'_>, replay: &[ReplayId]) -> Result<Result<(
     Ok(Ok(()))
 }
 
-/// Makes a grant of a code. What is refused inside is committed: a miss counts, a second use ends the grant.
+/// Exchanges a code for a grant. Inner errors are committed: a wrong presentation counts, and a second use ends the
+/// grant.
 fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&Arc<ReleasedClaims>>),
-) -> Result<Result<Making<Tokens>, OAuthError>, Problem> {
+    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+) -> Result<Result<Issuance<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
-    let found = code::find(tx, master, &shown.code, shown.now)?;
-    let Some(found) = found.filter(|found| found.application == app.id) else {
-        return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
+    let stored = code::find(tx, master, &presented.code, presented.now)?;
+    let Some(stored) = stored.filter(|stored| stored.application == app.id) else {
+        return Ok(Err(OAuthError::unknown_grant(INVALID_CODE)));
     };
-    if let Err(refused) = check(&found, shown) {
-        found.miss(tx)?;
+    if let Err(refused) = check(&stored, presented) {
+        stored.miss(tx)?;
         return Ok(Err(invalid_grant(refused)));
     }
-    if told.is_none() && !found.is_used() {
-        let granted = &found.contents.granted;
-        if let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), shown.now)? {
-            return Ok(Ok(Making::Rules(rules)));
+    if released.is_none() && !stored.is_used() {
+        let granted = &stored.contents.granted;
+        if let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), presented.now)? {
+            return Ok(Ok(Issuance::Rules(rules)));
         }
     }
-    if let Err(refused) = claim_all(tx, &shown.replay)? {
+    if let Err(refused) = claim_all(tx, &presented.replay)? {
         return Ok(Err(refused));
     }
-    if !found.claim(context, tx)? {
+    if !stored.claim(context, tx)? {
         return Ok(Err(invalid_grant("The code was used before.")));
     }
-    let mut granted = found.contents.granted;
+    let mut granted = stored.contents.granted;
     let tenant =
         application.serving(granted.tenant, granted.issuing).filter(|_| application.allow_user_login);
-    let Some(tenant) = tenant else { return Ok(Err(invalid_grant(NOT_GOOD))) };
+    let Some(tenant) = tenant else { return Ok(Err(invalid_grant(INVALID_CODE))) };
     let has_session = match granted.session {
-        Some(session) => is_session_good(tx, session, shown.now)?,
+        Some(session) => is_session_active(tx, session, presented.now)?,
         None => true,
     };
     let admitted =
-        person::admit(tx, application, (granted.person, granted.instance), granted.tenant, shown.now)?;
+        person::admit(tx, application, (granted.person, granted.instance), granted.tenant, presented.now)?;
     let Some(admitted) = admitted.ok().filter(|_| has_session) else {
         let detail = "The person's session has ended, or the person is no longer admitted.";
         return Ok(Err(invalid_grant(detail)));
     };
     let aud = match audience(tx, application, &granted.resources)?
-        .and_then(|all| narrowed(all, &shown.resources))
+        .and_then(|all| narrowed(all, &presented.resources))
     {
         Ok(aud) => aud,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    if app.is_public && shown.cnf != Confirmation::default() {
-        granted.cnf = Some(shown.cnf.clone());
+    if app.is_public && presented.cnf != Confirmation::default() {
+        granted.cnf = Some(presented.cnf.clone());
     }
     let lifetimes = Lifetimes::of(&tenant.options);
-    let grant = Grant::new(found.grant, app.id, granted, shown.now);
-    let until = ends_on(&grant, application, &tenant.options, shown.now);
+    let grant = Grant::new(stored.grant, app.id, granted, presented.now);
+    let until = grant_expiry(&grant, application, &tenant.options, presented.now);
     grant.insert(&context.app, tx, tenant.subscription, until)?;
     let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
     let granted = grant.granted;
-    let told = claims::told(tx, application, (&granted, &granted.scope), (&admitted, told))?;
-    Ok(Ok(Making::Done(Tokens {
+    let released = claims::released(tx, application, (&granted, &granted.scope), (&admitted, released))?;
+    Ok(Ok(Issuance::Done(Tokens {
         grant: grant.id,
-        told,
+        released,
         scope: granted.scope.clone(),
         granted,
         aud,
-        nonce: found.contents.nonce,
+        nonce: stored.contents.nonce,
         refresh_token,
         lifetimes,
     })))
 }
 
-/// Whether what is shown with a code is what it was issued for.
-fn check(found: &ShownCode, shown: &Shown) -> Result<(), &'static str> {
-    let contents = &found.contents;
-    if contents.redirect_uri != shown.redirect_uri {
+/// Checks the presented parameters against those of the code.
+fn check(stored: &StoredCode, presented: &Presented) -> Result<(), &'static str> {
+    let contents = &stored.contents;
+    if contents.redirect_uri != presented.redirect_uri {
         return Err("redirect_uri is another one than in the authorization request.");
     }
-    if contents.granted.issuing != shown.issuing {
+    if contents.granted.issuing != presented.issuing {
         return Err("The code is another issuer's.");
     }
-    if contents.dpop_jkt.is_some() && contents.dpop_jkt != shown.cnf.jkt {
+    if contents.dpop_jkt.is_some() && contents.dpop_jkt != presented.cnf.jkt {
         return Err("The code is bound to a key: send a proof by it.");
     }
     let challenge = contents.challenge.as_deref().and_then(Challenge::read);
-    verify_pkce(challenge.as_ref(), shown.verifier.as_deref()).map_err(|refusal| refusal.detail)
+    verify_pkce(challenge.as_ref(), presented.verifier.as_deref()).map_err(|refusal| refusal.detail)
 }
 
 /// Whether a session has not ended.
-///
-/// # Errors
-/// Errors of the store.
-pub fn is_session_good(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, StoreError> {
-    Ok(session_until(tx, session, now)?.is_some())
+pub fn is_session_active(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, StoreError> {
+    Ok(session_expiry(tx, session, now)?.is_some())
 }
 
-/// Until when a session lasts as it is now; `None` once it has ended.
-///
-/// # Errors
-/// Errors of the store.
-pub fn session_until(
+/// When a session expires; `None` once it has ended.
+pub fn session_expiry(
     tx: &mut Tx<'_>,
     session: Uuid,
     now: Timestamp,

@@ -19,23 +19,23 @@ use crate::{
     audience::{audience, narrowed},
     claims::{self, ReleasedClaims},
     grant::Grant,
+    issuance::Issuance,
     person,
     provider::Provider,
-    record::{Outcome, SignInRecord},
-    redeem::{claim_all, invalid_grant, session_until},
+    record::{SignInOutcome, SignInRecord},
+    redeem::{claim_all, invalid_grant, session_expiry},
     refresh_token::RefreshToken,
-    ruled::Making,
     tokens::{Lifetimes, Tokens},
 };
 
 /// The value of `grant_type`.
 pub const GRANT_TYPE: &str = "refresh_token";
 
-const NOT_GOOD: &str =
+const INVALID_TOKEN: &str =
     "The refresh token is not known here, has expired, was revoked, or is another client's.";
 
-/// What a request shows.
-struct Shown {
+/// The parameters of a token request.
+struct Presented {
     token: RefreshToken,
     scope: Option<Scope>,
     resources: Vec<String>,
@@ -46,7 +46,7 @@ struct Shown {
 }
 
 impl Provider<'_> {
-    /// Makes tokens of a refresh token.
+    /// Exchanges a refresh token for tokens.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
@@ -59,8 +59,8 @@ impl Provider<'_> {
         let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
-        let shown = Shown {
-            token: RefreshToken::read(token).ok_or(OAuthError::unknown_grant(NOT_GOOD))?,
+        let presented = Presented {
+            token: RefreshToken::read(token).ok_or(OAuthError::unknown_grant(INVALID_TOKEN))?,
             scope,
             resources,
             issuing: request.issuer.tenant_id(),
@@ -68,22 +68,22 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let known = self.application_of_grant(&app, NOT_GOOD).await?;
+        let application = self.application_of_grant(&app, INVALID_TOKEN).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
-        let asking = Arc::clone(&app);
-        let refreshed = self.make_ruled("Refresh", request.now, move |tx, told| {
-            refresh(tx, &context, (&known, &asking), (&shown, told))
+        let client = Arc::clone(&app);
+        let refreshed = self.issue_with_rules("Refresh", request.now, move |tx, released| {
+            refresh(tx, &context, (&application, &client), (&presented, released))
         });
         let Some(tokens) = refreshed.await? else {
             self.counts.reused.add();
-            return Err(invalid_grant(NOT_GOOD));
+            return Err(invalid_grant(INVALID_TOKEN));
         };
-        self.make_tokens(request, (&app, cnf), tokens, epoch).await
+        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
 }
 
-/// When the last token of a grant of the client app ends that is used now.
-pub fn ends_on(
+/// When the last token of a grant that is used now expires.
+pub fn grant_expiry(
     grant: &Grant,
     application: &Application,
     options: &Options<TenantOption>,
@@ -91,23 +91,20 @@ pub fn ends_on(
 ) -> Timestamp {
     let access_token = now.plus(options.get(TenantOption::ACCESS_TOKEN_LIFETIME));
     if application.refreshes(&grant.granted) {
-        access_token.max(refresh_until(grant, options, now))
+        access_token.max(expiry_after_use(grant, options, now))
     } else {
         access_token
     }
 }
 
-/// Until when a refresh token is good whose last use was then: no longer than the grant may last in all.
-fn refresh_until(grant: &Grant, options: &Options<TenantOption>, used_on: Timestamp) -> Timestamp {
+/// When a refresh token with this last use expires, limited by the lifetime of the grant.
+fn expiry_after_use(grant: &Grant, options: &Options<TenantOption>, used_on: Timestamp) -> Timestamp {
     let longest = grant.started_on.plus(options.get(TenantOption::REFRESH_TOKEN_ABSOLUTE_LIFETIME));
     used_on.plus(options.get(TenantOption::REFRESH_TOKEN_LIFETIME)).min(longest)
 }
 
-/// Until when the refresh token of a grant is good; `None` once it is not. Without `offline_access` it ends with the session.
-///
-/// # Errors
-/// Errors of the store.
-pub fn good_until(
+/// When the refresh token of a grant expires; `None` once it has. Without `offline_access` it ends with the session.
+pub fn refresh_token_expiry(
     tx: &mut Tx<'_>,
     grant: &Grant,
     (application, options): (&Application, &Options<TenantOption>),
@@ -116,59 +113,59 @@ pub fn good_until(
     if !application.refreshes(&grant.granted) {
         return Ok(None);
     }
-    let until = refresh_until(grant, options, grant.used_on);
+    let until = expiry_after_use(grant, options, grant.used_on);
     let until = match grant.granted.session {
         Some(session) if !grant.is_offline() => {
-            session_until(tx, session, now)?.map(|session| session.min(until))
+            session_expiry(tx, session, now)?.map(|session| session.min(until))
         }
         _ => Some(until),
     };
     Ok(until.filter(|until| *until > now))
 }
 
-/// Uses a refresh token. `None`: it was replaced before, and its grant has ended. What is refused inside is committed.
+/// Uses a refresh token. `None`: it was replaced before, and its grant has ended. Inner errors are committed.
 fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
     (application, app): (&Application, &ClientApp),
-    (shown, told): (&Shown, Option<&Arc<ReleasedClaims>>),
-) -> Result<Result<Making<Option<Tokens>>, OAuthError>, Problem> {
-    let (master, now) = (&context.master, shown.now);
-    let not_good = || Ok(Err(invalid_grant(NOT_GOOD)));
-    let found = Grant::find(tx, master, shown.token.grant)?;
+    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+) -> Result<Result<Issuance<Option<Tokens>>, OAuthError>, Problem> {
+    let (master, now) = (&context.master, presented.now);
+    let invalid = || Ok(Err(invalid_grant(INVALID_TOKEN)));
+    let stored = Grant::find(tx, master, presented.token.grant)?;
     let is_theirs = |grant: &Grant| {
-        shown.token.is_of(master, grant)
+        presented.token.is_of(master, grant)
             && grant.application == app.id
-            && grant.granted.issuing == shown.issuing
+            && grant.granted.issuing == presented.issuing
     };
-    let Some(mut grant) = found.filter(is_theirs) else {
-        return Ok(Err(OAuthError::unknown_grant(NOT_GOOD)));
+    let Some(mut grant) = stored.filter(is_theirs) else {
+        return Ok(Err(OAuthError::unknown_grant(INVALID_TOKEN)));
     };
     let granted = grant.granted.clone();
     let tenant =
         application.serving(granted.tenant, granted.issuing).filter(|_| application.allow_user_login);
-    let Some(tenant) = tenant else { return not_good() };
-    if good_until(tx, &grant, (application, &tenant.options), now)?.is_none() {
-        return not_good();
+    let Some(tenant) = tenant else { return invalid() };
+    if refresh_token_expiry(tx, &grant, (application, &tenant.options), now)?.is_none() {
+        return invalid();
     }
-    if granted.cnf.as_ref().is_some_and(|bound| *bound != shown.cnf) {
+    if granted.cnf.as_ref().is_some_and(|bound| *bound != presented.cnf) {
         return Ok(Err(invalid_grant("The refresh token is bound to a key or certificate: show that one.")));
     }
-    let used = judge(&grant, &shown.token, &tenant.options, now);
-    let scope = scope_of(application, &granted.scope, shown.scope.as_ref());
-    if let (Use::Good, Ok(scope), None) = (&used, &scope, told)
+    let used = check_generation(&grant, &presented.token, &tenant.options, now);
+    let scope = scope_of(application, &granted.scope, presented.scope.as_ref());
+    if let (Use::Valid, Ok(scope), None) = (&used, &scope, released)
         && let Some(rules) = claims::pending(tx, application, (&granted, scope), now)?
     {
-        return Ok(Ok(Making::Rules(rules)));
+        return Ok(Ok(Issuance::Rules(rules)));
     }
-    if let Err(refused) = claim_all(tx, &shown.replay)? {
+    if let Err(refused) = claim_all(tx, &presented.replay)? {
         return Ok(Err(refused));
     }
     if let Use::Reused = used {
         let context = Context::of_server(context, chancery_resource::Scope::Everything, now);
         grant.end(&context, tx)?;
         note_reuse(&context, tx, &grant, tenant.subscription)?;
-        return Ok(Ok(Making::Done(None)));
+        return Ok(Ok(Issuance::Done(None)));
     }
     let of = (granted.person, granted.instance);
     let Ok(admitted) = person::admit(tx, application, of, granted.tenant, now)? else {
@@ -179,22 +176,22 @@ fn refresh(
         Err(refused) => return Ok(Err(refused)),
     };
     let aud = match audience(tx, application, &granted.resources)?
-        .and_then(|all| narrowed(all, &shown.resources))
+        .and_then(|all| narrowed(all, &presented.resources))
     {
         Ok(aud) => aud,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    let rotates = app.is_public && granted.cnf.is_none() && shown.token.generation == grant.generation;
-    let until = ends_on(&grant, application, &tenant.options, now);
+    let rotates = app.is_public && granted.cnf.is_none() && presented.token.generation == grant.generation;
+    let until = grant_expiry(&grant, application, &tenant.options, now);
     if !grant.advance(tx, (rotates, until), now)? {
-        return not_good();
+        return invalid();
     }
-    let told = claims::told(tx, application, (&granted, &scope), (&admitted, told))?;
-    Ok(Ok(Making::Done(Some(Tokens {
+    let released = claims::released(tx, application, (&granted, &scope), (&admitted, released))?;
+    Ok(Ok(Issuance::Done(Some(Tokens {
         grant: grant.id,
         refresh_token: Some(RefreshToken::of(master, &grant)),
         granted,
-        told,
+        released,
         scope,
         aud,
         nonce: None,
@@ -202,41 +199,50 @@ fn refresh(
     }))))
 }
 
-/// What showing a refresh token comes to.
+/// The result of presenting a refresh token.
 enum Use {
-    /// It is good.
-    Good,
+    /// It is valid.
+    Valid,
     /// It was replaced before: it may have been stolen.
     Reused,
 }
 
-/// The token of before is good for a moment more, and gets the same successor: two tabs, or an answer that was lost,
-/// harm nobody.
-fn judge(grant: &Grant, token: &RefreshToken, options: &Options<TenantOption>, now: Timestamp) -> Use {
+/// The previous token is valid for a short time and gets the same successor, so that two tabs, or a lost response, do
+/// no harm.
+fn check_generation(
+    grant: &Grant,
+    token: &RefreshToken,
+    options: &Options<TenantOption>,
+    now: Timestamp,
+) -> Use {
     let leeway = options.get(TenantOption::REFRESH_TOKEN_REUSE_LEEWAY);
-    // a request that came before the rotation, or by another clock, is no earlier than it: without leeway it is reuse
+    // a request from before the rotation, or with another clock, counts as simultaneous: without leeway it is reuse
     let is_within = grant.rotated_on.is_some_and(|on| (now.0 - on.0).max(0) < leeway);
-    let is_good =
+    let is_valid =
         token.generation == grant.generation || (token.generation + 1 == grant.generation && is_within);
-    if is_good { Use::Good } else { Use::Reused }
+    if is_valid { Use::Valid } else { Use::Reused }
 }
 
-/// The scope of the new tokens: what was granted and the client app may still have, or the part that is asked for.
-fn scope_of(application: &Application, granted: &str, asked: Option<&Scope>) -> Result<String, OAuthError> {
+/// The scope of the new tokens: the granted scope that the client app may still have, or the requested part.
+fn scope_of(
+    application: &Application,
+    granted: &str,
+    requested: Option<&Scope>,
+) -> Result<String, OAuthError> {
     let granted = Scope::parse(granted).unwrap_or_default();
     let granted = application.grantable(Some(&granted)).unwrap_or_default();
-    match asked {
+    match requested {
         None => Ok(granted.to_string()),
-        Some(asked) if asked.words().all(|word| granted.has(word)) => Ok(asked.to_string()),
+        Some(requested) if requested.words().all(|word| granted.has(word)) => Ok(requested.to_string()),
         Some(_) => Err(OAuthError::new(400, "invalid_scope", "The scope is more than was granted.")),
     }
 }
 
-/// Records and announces that a refresh token was shown again.
+/// Writes the record and the event of a reused refresh token.
 fn note_reuse(context: &Context, tx: &mut Tx<'_>, grant: &Grant, subscription: Uuid) -> Result<(), Problem> {
     grant.event("grant.reused", Some(subscription)).announce(context, tx)?;
     let record = SignInRecord {
-        outcome: Outcome::Reused,
+        outcome: SignInOutcome::Reused,
         tenant: grant.granted.tenant,
         application: Some(grant.application),
         instance: Some(grant.granted.instance),

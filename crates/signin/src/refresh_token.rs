@@ -1,5 +1,4 @@
-//! Refresh tokens. They are not stored: a token is its grant, its generation, and a digest over both that only this
-//! installation can make.
+//! Refresh tokens. They are not stored: a token consists of its grant, its generation, and a keyed digest of both.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::Secret;
@@ -12,7 +11,7 @@ const ID: usize = 16;
 const GENERATION: usize = 4;
 const DIGEST: usize = 32;
 
-/// A refresh token that was shown.
+/// A presented refresh token.
 pub struct RefreshToken {
     /// The grant that it names.
     pub grant: Uuid,
@@ -22,7 +21,7 @@ pub struct RefreshToken {
 }
 
 impl RefreshToken {
-    /// Reads what may be a refresh token: longer than a reference token, shorter than a signed one.
+    /// Parses a possible refresh token: longer than a reference token, shorter than a signed one.
     pub fn read(text: &str) -> Option<Self> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
         let (id, rest) = bytes.split_at_checked(ID)?;
@@ -36,21 +35,21 @@ impl RefreshToken {
         })
     }
 
-    /// The refresh token of a grant's present generation.
+    /// The refresh token of a grant's current generation.
     pub fn of(master: &MasterKey, grant: &Grant) -> String {
         let message = message(grant, grant.generation);
         let token = [message.as_slice(), &digest(master, grant, &message)].concat();
         BASE64_URL_SAFE_NO_PAD.encode(token)
     }
 
-    /// Whether it was made here, for this grant.
+    /// Whether this installation issued it for this grant.
     pub fn is_of(&self, master: &MasterKey, grant: &Grant) -> bool {
         let expected = digest(master, grant, &message(grant, self.generation));
         Secret::new(expected).matches(&self.digest)
     }
 }
 
-/// Generations are counted from 0, one a use: 32 bits are not used up.
+/// Generations are counted from 0, one per use: 32 bits suffice.
 fn message(grant: &Grant, generation: i64) -> Vec<u8> {
     let generation = u32::try_from(generation).unwrap_or(u32::MAX);
     [grant.id.as_bytes().as_slice(), &generation.to_be_bytes()].concat()
@@ -90,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_of_its_grant_and_generation() {
+    fn a_refresh_token_is_bound_to_its_grant_and_generation() {
         let (master, mut grant) = (MasterKey::generate(), grant(1));
         let text = RefreshToken::of(&master, &grant);
         let token = RefreshToken::read(&text).unwrap();
         assert_eq!((token.grant, token.generation), (grant.id, 0));
         assert!(token.is_of(&master, &grant));
         assert!(!token.is_of(&MasterKey::generate(), &grant));
-        // the digest is over the token's own generation, so that one of before is known as ours
+        // the digest covers the token's own generation, so that a previous one is still recognized
         grant.generation = 1;
         assert!(token.is_of(&master, &grant));
         assert_ne!(RefreshToken::of(&master, &grant), text);
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_not_read_as_one() {
+    fn malformed_refresh_tokens_are_not_accepted() {
         let (master, grant) = (MasterKey::generate(), grant(1));
         let text = RefreshToken::of(&master, &grant);
         for bad in ["", "a", "!", &text[..20]] {

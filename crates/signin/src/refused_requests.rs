@@ -1,5 +1,5 @@
-//! Refused requests of client apps, as their administrators see them. A refused request writes nothing: it is noted in memory, once
-//! an hour for each kind, and a job writes the notes.
+//! Refused requests of client apps, for their administrators. A refused request writes nothing: it is noted in
+//! memory, once an hour for each kind, and a job writes the notes.
 
 use std::{
     collections::HashMap,
@@ -15,15 +15,15 @@ use uuid::Uuid;
 const HOUR: i64 = 3_600_000;
 /// How long a kind is listed after it was last recorded, in ms.
 const LISTED: i64 = 30 * 24 * HOUR;
-/// The most kinds that are remembered: beyond it all are forgotten, and noted again.
+/// The maximum of remembered kinds; when it is reached all are forgotten, and noted again.
 const REMEMBERED: usize = 10_000;
-/// The most notes that wait to be written: further ones are dropped.
+/// The maximum of unwritten notes: further ones are dropped.
 const WAITING: usize = 500;
-/// The most rows of a client app.
+/// The maximum of rows of a client app.
 const MOST_OF_APP: i64 = 50;
-/// The most rows of the installation.
+/// The maximum of rows of the installation.
 const MOST: i64 = 10_000;
-/// The longest text of a row, in bytes.
+/// The maximum length of a text in a row, in bytes.
 const LONGEST: usize = 4_000;
 
 /// A kind of refused requests: the client app, the endpoint and the code of the error.
@@ -32,13 +32,13 @@ pub type RefusedKind = (Uuid, &'static str, &'static str);
 /// A refused request of a client app that exists.
 #[derive(Clone, Debug)]
 pub struct RefusedRequest {
-    /// What kind of request it is.
+    /// The kind of request.
     pub kind: RefusedKind,
-    /// What is wrong, for developers.
+    /// The reason, for developers.
     pub reason: String,
-    /// The parameters that were sent, without secrets.
+    /// The sent parameters, without secrets.
     pub sent: String,
-    /// What is registered of the client app, without secrets.
+    /// The client app's registered settings, without secrets.
     pub registered: String,
     /// When.
     pub last_on: Timestamp,
@@ -51,14 +51,14 @@ pub struct RefusedRequests(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     noted: HashMap<RefusedKind, i64>,
-    /// Those whose id names no client app. They have room of their own: strangers make them up.
+    /// Those whose id names no client app. They have a map of their own, because anonymous callers can invent them.
     unknown: HashMap<RefusedKind, i64>,
     unwritten: Vec<RefusedRequest>,
 }
 
 impl RefusedRequests {
-    /// Whether the client app of a request of this kind is to be looked up: none was within the last hour. It is the same whether
-    /// the client app exists or not, so that the time of the answer does not tell.
+    /// Whether to look up the client app of a request of this kind: not within an hour of the last one. The result
+    /// does not depend on whether the client app exists, so that the response time does not disclose it.
     pub fn is_due(&self, kind: RefusedKind, now: Timestamp) -> bool {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         [&seen.noted, &seen.unknown]
@@ -66,13 +66,13 @@ impl RefusedRequests {
             .all(|known| known.get(&kind).is_none_or(|noted| now.0 - noted >= HOUR))
     }
 
-    /// Remembers that there is no client app of this kind's id.
+    /// Remembers that the client app of this kind does not exist.
     pub fn note_unknown(&self, kind: RefusedKind, now: Timestamp) {
         remember(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).unknown, kind, now);
     }
 
-    /// Notes a request of a client app that exists, unless one of its kind was noted within the last hour or too many wait to be
-    /// written.
+    /// Notes a request of an existing client app, unless one of its kind was noted within the last hour or too many
+    /// notes are unwritten.
     pub fn note(&self, request: RefusedRequest) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_noted = seen.noted.get(&request.kind).is_some_and(|noted| request.last_on.0 - noted < HOUR);
@@ -83,7 +83,7 @@ impl RefusedRequests {
         seen.unwritten.push(request);
     }
 
-    /// The notes that are to be written.
+    /// Takes the unwritten notes.
     pub fn take(&self) -> Vec<RefusedRequest> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).unwritten)
     }
@@ -96,11 +96,8 @@ fn remember(known: &mut HashMap<RefusedKind, i64>, kind: RefusedKind, now: Times
     known.insert(kind, now.0);
 }
 
-/// Writes notes. Those of client apps that are gone are left out, and so are new kinds beyond the bounds of the client app and of
-/// the installation.
-///
-/// # Errors
-/// Errors of the store.
+/// Writes notes. Those of deleted client apps are left out, and so are new kinds beyond the limits of the client app
+/// and of the installation.
 pub fn write_refused(
     tx: &mut Tx<'_>,
     app_context: &Arc<AppContext>,
@@ -119,10 +116,10 @@ pub fn write_refused(
     );
     for one in requests {
         let (app, endpoint, error) = one.kind;
-        let found = tx.one(known, &[app.into(), endpoint.into(), error.into()], |row| {
+        let row = tx.one(known, &[app.into(), endpoint.into(), error.into()], |row| {
             Ok((row.int(0)?, row.int(1)? > 0))
         })?;
-        let Some((of_app, is_listed)) = found else { continue };
+        let Some((of_app, is_listed)) = row else { continue };
         if !is_listed && (of_app >= MOST_OF_APP || all >= MOST) {
             continue;
         }
@@ -167,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_refused_requests_is_due_once_an_hour() {
+    fn refused_requests_of_a_kind_are_noted_once_an_hour() {
         let requests = RefusedRequests::default();
         let due = |error, minute: i64| {
             let request = request(1, error, minute);
@@ -187,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_is_dropped_is_due_again() {
+    fn a_dropped_note_is_due_again() {
         let requests = RefusedRequests::default();
         for app in 0..=WAITING {
             requests.note(request(app, "invalid_client", 0));

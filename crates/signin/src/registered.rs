@@ -1,4 +1,4 @@
-//! What is registered of a client app, for who finds out why one of its requests is refused.
+//! The registered settings of a client app, for diagnosing a refused request.
 
 use chancery_auth::registered_proof;
 use chancery_record::Timestamp;
@@ -7,48 +7,47 @@ use uuid::Uuid;
 
 use crate::{application::ServingTenant, provider::Provider};
 
-/// What is registered of a client app.
+/// The registered settings of a client app.
 pub struct Registered {
     /// Its name.
     pub name: String,
-    /// What requests are judged by, as names and values.
+    /// The settings against which requests are validated, as names and values.
     pub facts: Vec<(&'static str, String)>,
 }
 
 impl Provider<'_> {
-    /// What is registered of a client app at the issuer of a tenant, or of the installation; where `proves`, also how it
-    /// is set to authenticate.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The registered settings of a client app at the issuer of a tenant, or of the installation; if `proves`, also
+    /// those of client authentication.
     pub async fn registered(
         self,
         client: Uuid,
         (issuing, proves): (Option<Uuid>, bool),
         now: Timestamp,
     ) -> Result<Option<Registered>, Problem> {
-        let Some(found) = self.applications.find_any(self.store, client).await? else { return Ok(None) };
+        let Some(application) = self.applications.find_any(self.store, client).await? else {
+            return Ok(None);
+        };
         let is_served = |tenant: &&ServingTenant| issuing.is_none_or(|id| id == tenant.facts.id);
-        let mut served = found.tenants.iter().filter(is_served).peekable();
+        let mut served = application.tenants.iter().filter(is_served).peekable();
         let is_here = served.peek().is_some();
-        let needs_pkce = found.is_public || found.is_native || found.needs_pkce(served);
-        let scopes: Vec<&str> = found.scopes.iter().map(|scope| scope.key.as_str()).collect();
+        let needs_pkce = application.is_public || application.is_native || application.needs_pkce(served);
+        let scopes: Vec<&str> = application.scopes.iter().map(|scope| scope.key.as_str()).collect();
         let mut facts = vec![
-            ("client_id", found.id.to_string()),
-            ("enabled", found.enabled.to_string()),
-            ("signs_in_here", (found.allow_user_login && is_here).to_string()),
-            ("native", found.is_native.to_string()),
-            ("redirect_uri", found.login_uris.join(" ")),
-            ("post_logout_redirect_uri", found.logout_uris.join(" ")),
-            ("response_type", found.allowed_response_types.clone()),
+            ("client_id", application.id.to_string()),
+            ("enabled", application.enabled.to_string()),
+            ("signs_in_here", (application.allow_user_login && is_here).to_string()),
+            ("native", application.is_native.to_string()),
+            ("redirect_uri", application.login_uris.join(" ")),
+            ("post_logout_redirect_uri", application.logout_uris.join(" ")),
+            ("response_type", application.allowed_response_types.clone()),
             ("pkce", if needs_pkce { "required" } else { "optional" }.to_owned()),
             ("scope", scopes.join(" ")),
-            ("resource", found.resources.join(" ")),
-            ("device_code", found.allows_devices.to_string()),
+            ("resource", application.resources.join(" ")),
+            ("device_code", application.allows_devices.to_string()),
         ];
         if proves {
             facts.extend(registered_proof(self.store, client, issuing, now).await?);
         }
-        Ok(Some(Registered { name: found.name.clone(), facts }))
+        Ok(Some(Registered { name: application.name.clone(), facts }))
     }
 }

@@ -1,5 +1,5 @@
-//! The pages of a forgotten password: who has a name is mailed a link, and the link's page sets a new password. Nobody
-//! is signed in by it.
+//! The pages of a forgotten password: the user of a name gets a link by mail, and the link's page sets a new password
+//! without signing in.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,12 +16,12 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    application::{Application, ResetWay},
-    kept_flow::KeptFlow,
+    application::{Application, ResetDelivery},
     new_password::{code_of, rules_of},
-    outcome::Page,
     password::LONGEST,
-    provider::{Circumstances, Provider, Visit, context_of_store},
+    pending_flow::PendingFlow,
+    provider::{FlowContext, Provider, Visit, context_of_store},
+    response::Page,
 };
 
 /// The name of the pages of a forgotten password.
@@ -30,7 +30,7 @@ pub const RESET: &str = "reset";
 /// The path of the pages below a tenant's issuer.
 pub const RESET_PATH: &str = "/password/reset";
 
-/// What a link names: a user of a store, and the token that is the proof.
+/// The content of a link: a user of a store, and the token as the proof.
 pub struct ResetLink {
     store: Uuid,
     /// The user.
@@ -39,7 +39,7 @@ pub struct ResetLink {
 }
 
 impl ResetLink {
-    /// The link as it stands in an address of this tenant's: nobody else can make it, and it opens at no other's.
+    /// The sealed link for an address of this tenant: it cannot be forged, and does not open at another tenant.
     fn seal(&self, master: &MasterKey, tenant: Uuid) -> String {
         let text = [self.store.as_bytes(), self.user.as_bytes(), self.token.expose()].concat();
         BASE64_URL_SAFE_NO_PAD.encode(master.seal(&associated_data(tenant), &text))
@@ -63,17 +63,17 @@ fn associated_data(tenant: Uuid) -> String {
     format!("password_reset/{tenant}")
 }
 
-/// Where somebody who forgot a password is looked for.
-pub struct ResetPlace {
+/// The tenant and the stores in which a forgotten password can be reset.
+pub struct ResetScope {
     tenant: Uuid,
     stores: Vec<Uuid>,
 }
 
-/// Somebody asks for a link: to be looked up after the answer was sent.
+/// A request for a link, which is handled after the response was sent.
 pub struct ResetRequest {
     store: Store,
     app: Arc<AppContext>,
-    place: ResetPlace,
+    scope: ResetScope,
     /// The beginning of the link.
     address: String,
     name: String,
@@ -81,83 +81,74 @@ pub struct ResetRequest {
 }
 
 impl ResetRequest {
-    /// Looks for the name, and mails a link to who has it.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Looks up the name, and sends a link to its user.
     pub async fn work(self) -> Result<(), Problem> {
         let store = self.store.with(Class::Background);
         store.run("RequestPasswordReset", Mode::Write, None, move |tx| self.send(tx)).await
     }
 
-    /// The first store, in order, that knows the name decides.
+    /// The first store, in order, that knows the name sends the link.
     fn send(&self, tx: &mut Tx<'_>) -> Result<(), Problem> {
-        let mut nobody = None;
-        for id in &self.place.stores {
+        let mut any_store = None;
+        for id in &self.scope.stores {
             let context = context_of_store(&self.app, tx, *id, self.now)?;
             let link = |user: Uuid, token: &Secret| {
                 let link = ResetLink { store: *id, user, token: token.clone() };
-                format!("{}token={}", self.address, link.seal(&self.app.master, self.place.tenant))
+                format!("{}token={}", self.address, link.seal(&self.app.master, self.scope.tenant))
             };
             if forgotten::send_link(&context, tx, &self.name, link)? {
                 return Ok(());
             }
-            nobody = nobody.or(Some(context));
+            any_store = any_store.or(Some(context));
         }
-        nobody.map_or(Ok(()), |context| forgotten::spend_for_nobody(&context, tx))
+        any_store.map_or(Ok(()), |context| forgotten::spend_for_nobody(&context, tx))
     }
 }
 
 impl Provider<'_> {
-    /// Where people of the issuer's tenant reset their passwords: at the stores that the flow offers, else at the
-    /// tenant's. `None`: they do not, here.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn reset_place(
+    /// Where people of the issuer's tenant can reset their passwords: at the stores that the flow offers, else at the
+    /// tenant's. `None`: the tenant does not permit it.
+    pub async fn reset_scope(
         self,
         visit: &Visit,
-        kept: Option<&KeptFlow>,
-    ) -> Result<Option<ResetPlace>, Problem> {
+        pending: Option<&PendingFlow>,
+    ) -> Result<Option<ResetScope>, Problem> {
         let Some(tenant) = visit.issuer.tenant_id() else { return Ok(None) };
         let finding = self.store.run("FindResetStores", Mode::Quick, None, move |tx| stores_of(tx, tenant));
         let Some(stores) = finding.await? else { return Ok(None) };
-        let Some(kept) = kept else { return Ok(Some(ResetPlace { tenant, stores })) };
-        let Some(application) = self.application_of(kept).await? else { return Ok(None) };
-        let circumstances = Circumstances::new(self, application, (visit, kept));
-        let examined = self.examine(visit, kept, &circumstances).await?;
-        let offered = match examined.due.step() {
+        let Some(pending) = pending else { return Ok(Some(ResetScope { tenant, stores })) };
+        let Some(application) = self.application_of(pending).await? else { return Ok(None) };
+        let flow_context = FlowContext::new(self, application, (visit, pending));
+        let evaluated = self.evaluate(visit, pending, &flow_context).await?;
+        let offered = match evaluated.due.step() {
             Step::FirstFactor(due) if due.tenant == tenant => {
                 due.offered.iter().map(|instance| instance.id).collect()
             }
             _ => stores,
         };
-        Ok(Some(ResetPlace { tenant, stores: offered }))
+        Ok(Some(ResetScope { tenant, stores: offered }))
     }
 
-    /// A request for a link, whose address begins like this.
+    /// A request for a link whose address starts with `address`.
     pub fn request_reset(
         self,
         visit: &Visit,
-        place: ResetPlace,
+        scope: ResetScope,
         (address, name): (String, String),
     ) -> ResetRequest {
-        // a name that is longer than any is nobody's
+        // a longer name cannot exist
         let name = if name.len() <= LONGEST { name } else { String::new() };
         ResetRequest {
             store: self.store.clone(),
             app: Arc::clone(self.context),
-            place,
+            scope,
             address,
             name,
             now: visit.now,
         }
     }
 
-    /// The page of a link. `None`: the link is good for nothing.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The page of a link. `None`: the link is invalid.
     pub async fn show_reset(self, visit: &Visit, link: ResetLink) -> Result<Option<Page>, Problem> {
         let (app, now) = (Arc::clone(self.context), visit.now);
         let state = self.store.run("ShowPasswordReset", Mode::Quick, None, move |tx| {
@@ -171,8 +162,8 @@ impl Provider<'_> {
         }))
     }
 
-    /// Hashes the new password of a link outside of transactions, and sets it: the code of what is wrong with it, if anything.
-    /// `None`: the link is not valid.
+    /// Hashes the new password of a link outside of transactions, and sets it. Returns the error code of a rejected
+    /// password. `None`: the link is not valid.
     ///
     /// # Errors
     /// The database fails, or the queue for hashing passwords is full.
@@ -204,11 +195,11 @@ impl Provider<'_> {
     }
 }
 
-/// A store that is gone, or inactive, makes a link worth nothing.
-fn gone_is_none<T>(found: Result<Option<T>, Problem>) -> Result<Option<T>, Problem> {
-    match found {
+/// A link of a deleted or inactive store is invalid.
+fn gone_is_none<T>(result: Result<Option<T>, Problem>) -> Result<Option<T>, Problem> {
+    match result {
         Err(problem) if problem.status() == 404 => Ok(None),
-        found => found,
+        result => result,
     }
 }
 
@@ -217,24 +208,24 @@ pub fn reset_page(context: serde_json::Value) -> Page {
     Page::new("PasswordReset", RESET, context)
 }
 
-/// The address of the page where a password is forgotten; `None` where none of the offered stores' can be reset.
+/// The address of the page of a forgotten password; `None` if no offered store permits a reset.
 pub fn reset_url(
     application: &Application,
     due: &FirstFactor,
     app: &AppContext,
-    kept: &KeptFlow,
+    pending: &PendingFlow,
 ) -> Option<String> {
     let tenant = application.tenant(due.tenant)?;
     let is_offered = |store: Uuid| due.offered.iter().any(|instance| instance.id == store);
     let mut offered = tenant.stores.iter().filter(|store| is_offered(store.id));
     let can_be = tenant.options.get(TenantOption::PASSWORD_RESET_ENABLED)
-        && offered.any(|store| match store.reset_way() {
-            ResetWay::Mail => true,
-            ResetWay::Program => app.has_reset_program,
-            ResetWay::None => false,
+        && offered.any(|store| match store.reset_delivery() {
+            ResetDelivery::Mail => true,
+            ResetDelivery::Program => app.has_reset_program,
+            ResetDelivery::None => false,
         });
     let issuer = chancery_auth::issuer_url("", Some(due.tenant));
-    can_be.then(|| format!("{issuer}{RESET_PATH}?flow={}", kept.id))
+    can_be.then(|| format!("{issuer}{RESET_PATH}?flow={}", pending.id))
 }
 
 const OPTIONS: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1";
@@ -244,7 +235,7 @@ const STORES: &str = "SELECT i.id FROM tenant t JOIN tenant_idp_instance n ON n.
     AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
     AND o.has_configuration_error) ORDER BY i.position, i.name_key, i.id";
 
-/// The stores of a tenant that are offered without being named; `None` where its people reset no passwords.
+/// The visible stores of a tenant; `None` if the tenant permits no reset.
 fn stores_of(tx: &mut Tx<'_>, tenant: Uuid) -> Result<Option<Vec<Uuid>>, Problem> {
     let (mut own, mut stores) = (HashMap::new(), Vec::new());
     let key = [Value::Id(tenant)];
@@ -268,7 +259,7 @@ mod tests {
     use super::ResetLink;
 
     #[test]
-    fn a_link_opens_at_its_tenant_alone() {
+    fn a_reset_link_opens_only_at_its_tenant() {
         let (master, tenant) = (MasterKey::generate(), Uuid::from_u128(1));
         let link =
             ResetLink { store: Uuid::from_u128(2), user: Uuid::from_u128(3), token: Secret::new("t0ken") };

@@ -1,4 +1,4 @@
-//! Sessions: what a browser has proven, kept under a keyed digest of the browser's cookie.
+//! Sessions: the proofs of a browser, stored under a keyed digest of the browser's cookie.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{EndOf, sign_out};
@@ -10,16 +10,16 @@ use chancery_store::{Error, StateTable, Tx};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{application::ServingTenant, kept_flow::ToldElsewhere, provider::context_of_person};
+use crate::{application::ServingTenant, pending_flow::ExternalClaims, provider::context_of_person};
 
-/// The most sessions of one browser.
+/// The maximum of sessions of one browser.
 const MOST: usize = 10;
-/// How long the former value of the cookie still reads, in ms: pages that load beside a sign-in have it.
+/// How long the previous value of the cookie is accepted, in ms: pages that load during a sign-in have it.
 const FORMER_MS: i64 = 30_000;
-/// The longest time between two writes of a session's last use, in ms.
+/// The maximum interval between two writes of a session's last use, in ms.
 const USE_MS: i64 = 5 * 60_000;
 
-/// The value of a session cookie, and the digest that it is kept by.
+/// The value of a session cookie with the digest under which the session is stored.
 #[derive(Clone)]
 pub struct SessionCookie {
     /// The value: 32 random bytes in base64url.
@@ -33,7 +33,7 @@ impl SessionCookie {
         Self::of(master, BASE64_URL_SAFE_NO_PAD.encode(random::<32>()))
     }
 
-    /// The value that a browser shows.
+    /// The cookie value from a browser.
     pub fn of(master: &MasterKey, value: String) -> Self {
         let digest = master.digest("sign-in-session", value.as_bytes());
         Self { value, digest }
@@ -51,18 +51,18 @@ pub struct Session {
     pub person: Uuid,
     /// The instance of the last first factor.
     pub instance: Uuid,
-    /// What was proven in it.
+    /// The proofs.
     pub proofs: Vec<Proof>,
-    /// Whether it outlives the browser's own session.
-    pub is_kept: bool,
-    /// When it was last used, as far as that is written.
+    /// Whether it persists after the browser is closed.
+    pub is_persistent: bool,
+    /// The last use that was written.
     pub used_on: Timestamp,
     /// When it began.
     pub started_on: Timestamp,
 }
 
 impl Session {
-    /// The session as the state machine sees it.
+    /// The session as input of the state machine.
     pub fn facts(&self, fits_login_hint: bool) -> SessionFacts {
         SessionFacts {
             id: self.id,
@@ -74,10 +74,7 @@ impl Session {
     }
 }
 
-/// The sessions of the browser that shows this cookie.
-///
-/// # Errors
-/// Errors of the store.
+/// The sessions of the browser with this cookie.
 pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> Result<Vec<Session>, Error> {
     let Some(cookie) = cookie else { return Ok(Vec::new()) };
     let text = format!(
@@ -94,7 +91,7 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
             tenant: row.id(1)?,
             person: row.id(2)?,
             proofs,
-            is_kept: row.bool(4)?,
+            is_persistent: row.bool(4)?,
             used_on: Timestamp(row.int(5)?),
             started_on: Timestamp(row.int(6)?),
             instance: row.id(7)?,
@@ -108,10 +105,8 @@ fn claims_data(session: Uuid) -> String {
     format!("sign_in_session/{session}")
 }
 
-/// What the external identity provider of this instance told of the person in this session, if the person came by it.
-///
-/// # Errors
-/// Errors of the store.
+/// Claims of the external identity provider of this instance in this session; empty if the person signed in
+/// otherwise.
 pub fn provider_claims(
     tx: &mut Tx<'_>,
     master: &MasterKey,
@@ -122,28 +117,28 @@ pub fn provider_claims(
         return Ok(Vec::new());
     };
     let opened = master.open(&claims_data(session), &sealed);
-    let found = opened.and_then(|text| serde_json::from_slice::<SessionClaims>(text.expose()).ok());
-    if found.is_none() {
+    let stored = opened.and_then(|text| serde_json::from_slice::<SessionClaims>(text.expose()).ok());
+    if stored.is_none() {
         tracing::error!(%session, "what a provider told in a session cannot be read: its claims are left out");
     }
-    Ok(found.filter(|found| found.instance == instance).map(|found| found.claims).unwrap_or_default())
+    Ok(stored.filter(|stored| stored.instance == instance).map(|stored| stored.claims).unwrap_or_default())
 }
 
-/// What a provider told in a session.
+/// The claims of a provider, as they are sealed in a session.
 #[derive(Serialize, Deserialize)]
 struct SessionClaims {
     instance: Uuid,
     claims: Vec<(String, String)>,
 }
 
-/// Keeps what a provider told.
-fn keep_claims(
+/// Stores the claims of a provider.
+fn store_claims(
     tx: &mut Tx<'_>,
     master: &MasterKey,
     session: Uuid,
-    told: &ToldElsewhere,
+    external_claims: &ExternalClaims,
 ) -> Result<(), Error> {
-    let claims = SessionClaims { instance: told.instance, claims: told.claims.clone() };
+    let claims = SessionClaims { instance: external_claims.instance, claims: external_claims.claims.clone() };
     let text = serde_json::to_vec(&claims)
         .map_err(|_| Error::Internal("the claims of a provider cannot be written".into()))?;
     let sealed = master.seal(&claims_data(session), &text);
@@ -151,34 +146,35 @@ fn keep_claims(
     tx.queue(&text, vec![session.into(), sealed.into()])
 }
 
-/// How long a session lasts from its last use, in ms.
-fn lifetime(options: &Options<TenantOption>, is_kept: bool) -> i64 {
-    options.get(if is_kept { TenantOption::SESSION_LIFETIME } else { TenantOption::BROWSER_SESSION_LIFETIME })
+/// The lifetime of a session from its last use, in ms.
+fn lifetime(options: &Options<TenantOption>, is_persistent: bool) -> i64 {
+    options.get(if is_persistent {
+        TenantOption::SESSION_LIFETIME
+    } else {
+        TenantOption::BROWSER_SESSION_LIFETIME
+    })
 }
 
-/// Until when a session lasts that is used now.
+/// The expiry of a session that is used now.
 fn expiry(
     options: &Options<TenantOption>,
-    is_kept: bool,
+    is_persistent: bool,
     started_on: Timestamp,
     now: Timestamp,
 ) -> Timestamp {
-    let until = now.plus(lifetime(options, is_kept));
+    let until = now.plus(lifetime(options, is_persistent));
     until.min(started_on.plus(options.get(TenantOption::SESSION_ABSOLUTE_LIFETIME)))
 }
 
-/// Where a sign-in is complete: writes its session, a new one or that of the person, and moves all sessions of the
-/// browser to a new cookie, so that a value that was planted or seen before the proof is worth nothing. What an external provider
-/// told in this sign-in is kept with it. Returns the session's id.
-///
-/// # Errors
-/// Errors of the store.
+/// Writes the session of a complete sign-in, a new one or the person's existing one, and moves all sessions of the
+/// browser to a new cookie, which prevents session fixation. Stores the claims of an external provider with it.
+/// Returns the session's id.
 pub fn establish(
     context: &Context,
     tx: &mut Tx<'_>,
     (former, new, known): (Option<&SessionCookie>, &SessionCookie, &[Session]),
-    (identified, told): (&Identified, Option<&ToldElsewhere>),
-    (keeps, tenant): (bool, &ServingTenant),
+    (identified, external_claims): (&Identified, Option<&ExternalClaims>),
+    (is_persistent, tenant): (bool, &ServingTenant),
 ) -> Result<Uuid, Problem> {
     let (now, options) = (context.now, &*tenant.options);
     let context = &context_of_person(&context.app, identified.person, now);
@@ -191,19 +187,22 @@ pub fn establish(
     let proofs = serde_json::to_string(&identified.proofs)
         .map_err(|_| Error::Internal("proofs cannot be written".into()))?;
     if let Some(was) = known.iter().find(|session| Some(session.id) == identified.session) {
-        let is_kept = was.is_kept || keeps;
-        let until = expiry(options, is_kept, was.started_on, now);
+        let is_persistent = was.is_persistent || is_persistent;
+        let until = expiry(options, is_persistent, was.started_on, now);
         let text = StateTable::SignInSession.update(
             "SET proofs = ?2, is_kept = ?3, used_on = ?4, expires_on = ?5, idp_instance_id = ?6 WHERE id = ?1",
         );
         let (until, instance) = (until.0.into(), identified.instance.into());
-        tx.queue(&text, vec![was.id.into(), proofs.into(), is_kept.into(), now.0.into(), until, instance])?;
-        if let Some(told) = told {
-            keep_claims(tx, &context.app.master, was.id, told)?;
+        tx.queue(
+            &text,
+            vec![was.id.into(), proofs.into(), is_persistent.into(), now.0.into(), until, instance],
+        )?;
+        if let Some(external_claims) = external_claims {
+            store_claims(tx, &context.app.master, was.id, external_claims)?;
         }
         return Ok(was.id);
     }
-    // one session a tenant and person: a new one takes the place of the one before, and of the oldest of too many
+    // one session per tenant and person: a new one replaces the previous one, and the oldest beyond the maximum
     let same =
         |session: &&Session| session.tenant == identified.tenant && session.person == identified.person;
     let surplus = (known.len() + 1).saturating_sub(MOST);
@@ -221,14 +220,14 @@ pub fn establish(
         identified.tenant.into(),
         identified.person.into(),
         proofs.into(),
-        keeps.into(),
+        is_persistent.into(),
         now.0.into(),
-        expiry(options, keeps, now, now).0.into(),
+        expiry(options, is_persistent, now, now).0.into(),
         identified.instance.into(),
     ];
     tx.queue(&text, parameters)?;
-    if let Some(told) = told {
-        keep_claims(tx, &context.app.master, id, told)?;
+    if let Some(external_claims) = external_claims {
+        store_claims(tx, &context.app.master, id, external_claims)?;
     }
     let created = SignInEvent {
         what: "session.created",
@@ -244,23 +243,20 @@ pub fn establish(
     Ok(id)
 }
 
-/// Notes that a session was used: once in five minutes, or in a tenth of its lifetime where that is shorter, so that a session
-/// in use does not end.
-///
-/// # Errors
-/// Errors of the store.
+/// Writes the last use of a session every five minutes, or every tenth of its lifetime if that is shorter, so that a
+/// session in use does not expire.
 pub fn note_use(
     tx: &mut Tx<'_>,
     session: &Session,
     options: &Options<TenantOption>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let slides = !session.is_kept || options.get(TenantOption::SESSION_SLIDING);
-    let pause = USE_MS.min(lifetime(options, session.is_kept) / 10);
+    let slides = !session.is_persistent || options.get(TenantOption::SESSION_SLIDING);
+    let pause = USE_MS.min(lifetime(options, session.is_persistent) / 10);
     if !slides || now.0 - session.used_on.0 < pause {
         return Ok(());
     }
-    let until = expiry(options, session.is_kept, session.started_on, now);
+    let until = expiry(options, session.is_persistent, session.started_on, now);
     let text = StateTable::SignInSession.update("SET used_on = ?2, expires_on = ?3 WHERE id = ?1");
     tx.queue(&text, vec![session.id.into(), now.0.into(), until.0.into()])
 }

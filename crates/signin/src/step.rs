@@ -1,4 +1,4 @@
-//! From the step that is due to what the browser is answered.
+//! Turns the due step into a response to the browser.
 
 use std::sync::Arc;
 
@@ -11,69 +11,73 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    advance::Done,
-    authorize::{leave, refuse},
+    advance::ActionResult,
+    authorize::{answer_client, refuse},
     code, consent,
     device::{self, DEVICE},
     external::EXTERNAL,
-    kept_flow::KeptFlow,
-    outcome::{Outcome, Page, PageError},
     page::{CONTINUE, PASSWORD, RECOVERY, is_page_of, page_for, page_of},
-    provider::{Circumstances, Examined, Provider, Visit},
+    pending_flow::PendingFlow,
+    provider::{Evaluated, FlowContext, Provider, Visit},
+    response::{BrowserResponse, Page, PageError},
     session::{self, SessionCookie},
 };
 
 impl Provider<'_> {
-    /// Answers with the step that is due: the page's address, or the answer to the client app.
+    /// Responds with the due step: the page's address, or the response to the client app.
     pub(crate) async fn step(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
-        circumstances: Circumstances,
-        examined: Examined,
-    ) -> Result<Outcome, Problem> {
-        kept.locale = examined.locale().cloned();
-        if !kept.recovery_codes.is_empty() {
-            return Ok(Outcome::GoTo(kept.into(), RECOVERY, None));
+        mut pending: PendingFlow,
+        flow_context: FlowContext,
+        evaluated: Evaluated,
+    ) -> Result<BrowserResponse, Problem> {
+        pending.locale = evaluated.locale().cloned();
+        if !pending.recovery_codes.is_empty() {
+            return Ok(BrowserResponse::ToPage(pending.into(), RECOVERY, None));
         }
-        match examined.due.step() {
-            // what would have ended the flow was done elsewhere, e.g. by an administrator: one click ends it
-            Step::Done(_) if examined.lacks_session && !kept.has_signed_in => {
-                Ok(Outcome::GoTo(kept.into(), CONTINUE, None))
+        match evaluated.due.step() {
+            // another party, e.g. an administrator, has done the last due action: one click ends the flow
+            Step::Done(_) if evaluated.lacks_session && !pending.has_signed_in => {
+                Ok(BrowserResponse::ToPage(pending.into(), CONTINUE, None))
             }
-            Step::Done(_) if kept.device.is_some() => Ok(Outcome::GoTo(kept.into(), DEVICE, None)),
-            Step::Done(_) => self.answer(visit, kept, circumstances).await,
-            step => Ok(self.lead(kept, step)),
+            Step::Done(_) if pending.device.is_some() => {
+                Ok(BrowserResponse::ToPage(pending.into(), DEVICE, None))
+            }
+            Step::Done(_) => self.answer(visit, pending, flow_context).await,
+            step => Ok(self.respond_to(pending, step)),
         }
     }
 
-    /// Leads to the page of a step, or tells the client app why there is no sign-in.
-    fn lead(self, kept: KeptFlow, step: &Step) -> Outcome {
-        let Some((addressing, _)) = kept.request() else { return Outcome::Error(PageError::NO_FLOW) };
-        if let (Some(_), Step::Fail(failure)) = (&kept.device, step)
+    /// Redirects to the page of a step, or reports to the client app why there is no sign-in.
+    fn respond_to(self, pending: PendingFlow, step: &Step) -> BrowserResponse {
+        let Some((addressing, _)) = pending.request() else {
+            return BrowserResponse::Error(PageError::NO_FLOW);
+        };
+        if let (Some(_), Step::Fail(failure)) = (&pending.device, step)
             && *failure != Failure::Over
         {
-            return device::rejected(kept);
+            return device::rejected(pending);
         }
-        // a form that nobody can be signed in by would look like a wrong password
+        // a form without any usable store would look like a wrong password
         if let Step::FirstFactor(due) = step
             && due.offered.is_empty()
         {
-            return Outcome::Error(PageError::NOT_SET_UP);
+            return BrowserResponse::Error(PageError::NOT_SET_UP);
         }
         if let Some(page) = page_of(step) {
-            return Outcome::GoTo(kept.into(), page, None);
+            return BrowserResponse::ToPage(pending.into(), page, None);
         }
         let refusal = match step {
-            // a session that ended since leaves nothing to answer with
-            Step::Done(_) | Step::Fail(Failure::Over) => return Outcome::Error(PageError::NO_FLOW),
+            // the session has ended since, so there is no one to answer for
+            Step::Done(_) | Step::Fail(Failure::Over) => return BrowserResponse::Error(PageError::NO_FLOW),
             Step::Fail(failure) => refusal_of(*failure),
             _ => {
                 let detail = "This server cannot ask the person for what is due here.";
                 Refusal::new(Code::InteractionRequired, detail)
             }
         };
-        refuse(&self.issuer_url(kept.issuing), &addressing, refusal)
+        refuse(&self.issuer_url(pending.issuing), &addressing, refusal)
     }
 
     /// The issuer's URL.
@@ -81,128 +85,135 @@ impl Provider<'_> {
         chancery_auth::issuer_url(&self.tokens.public_url, issuing)
     }
 
-    /// Shows the page of a step, or goes to the one that is due.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn show(self, visit: &Visit, mut kept: KeptFlow, page: &str) -> Result<Outcome, Problem> {
-        if let (Some(address), CONTINUE) = (kept.answer.clone(), page) {
-            let name = self.application_of(&kept).await?.map(|application| application.name.clone());
+    /// Shows the page of a step, or redirects to the due one.
+    pub async fn show(
+        self,
+        visit: &Visit,
+        mut pending: PendingFlow,
+        page: &str,
+    ) -> Result<BrowserResponse, Problem> {
+        if let (Some(address), CONTINUE) = (pending.answer.clone(), page) {
+            let name = self.application_of(&pending).await?.map(|application| application.name.clone());
             let context = json!({ "application": { "name": name }, "continue_url": address });
-            let shown = Page::new("Continue", CONTINUE, context).in_language(kept.locale.clone());
-            return Ok(Outcome::Page(kept.into(), shown));
+            let rendered = Page::new("Continue", CONTINUE, context).in_language(pending.locale.clone());
+            return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
-        if let Some(step) = kept.device.as_ref().and_then(|device| device.decided.clone()) {
-            let shown = device::decided_page(&step, kept.locale.clone());
-            return Ok(Outcome::Page(kept.into(), shown));
+        if let Some(step) = pending.device.as_ref().and_then(|device| device.decided.clone()) {
+            let rendered = device::decided_page(&step, pending.locale.clone());
+            return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         if page == EXTERNAL {
-            let at_once = match examined.due.step() {
+            let at_once = match evaluated.due.step() {
                 Step::FirstFactor(due) => due.at_once,
                 _ => None,
             };
-            return Box::pin(self.go_from(visit, kept, (circumstances, examined), at_once)).await;
+            return Box::pin(self.redirect_or_step(visit, pending, (flow_context, evaluated), at_once)).await;
         }
-        if let (DEVICE, Step::Done(_), Some(_)) = (page, examined.due.step(), &kept.device) {
-            let shown = device::confirm_page(&circumstances, &kept, &examined);
-            return Ok(Outcome::Page(kept.into(), shown));
+        if let (DEVICE, Step::Done(_), Some(_)) = (page, evaluated.due.step(), &pending.device) {
+            let rendered = device::confirm_page(&flow_context, &pending, &evaluated);
+            return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
-        if !is_page_of(page, &kept, &circumstances, &examined) {
-            return self.step(visit, kept, circumstances, examined).await;
+        if !is_page_of(page, &pending, &flow_context, &evaluated) {
+            return self.step(visit, pending, flow_context, evaluated).await;
         }
-        let added = self.prepare(visit, (&mut kept, page), &circumstances, &examined).await?;
-        let shown = page_for((page, added), &circumstances, &kept, &examined);
-        Ok(Outcome::Page(kept.into(), shown))
+        let added = self.prepare(visit, (&mut pending, page), &flow_context, &evaluated).await?;
+        let rendered = page_for((page, added), &flow_context, &pending, &evaluated);
+        Ok(BrowserResponse::Page(pending.into(), rendered))
     }
 
-    pub(crate) async fn examine(
+    pub(crate) async fn evaluate(
         self,
         visit: &Visit,
-        kept: &KeptFlow,
-        circumstances: &Circumstances,
-    ) -> Result<Examined, Problem> {
-        let (flow, now, circumstances) = (kept.flow.clone(), visit.now, circumstances.clone());
+        pending: &PendingFlow,
+        flow_context: &FlowContext,
+    ) -> Result<Evaluated, Problem> {
+        let (flow, now, flow_context) = (pending.flow.clone(), visit.now, flow_context.clone());
         let cookie = visit.session_cookie(&self.context.master);
-        let examining = move |tx: &mut Tx<'_>| {
+        let evaluating = move |tx: &mut Tx<'_>| {
             let sessions = session::load(tx, cookie.as_ref(), now)?;
-            circumstances.examine(tx, flow.clone(), &sessions, now)
+            flow_context.evaluate(tx, flow.clone(), &sessions, now)
         };
-        self.store.run("ExamineSignIn", Mode::Quick, None, examining).await
+        self.store.run("ExamineSignIn", Mode::Quick, None, evaluating).await
     }
 
-    /// Ends a flow whose sign-in a session has completed before, with a code; goes to the page that is due where that is
-    /// not so.
+    /// Ends a flow whose sign-in an existing session already completes, with a code; redirects to the due page
+    /// otherwise.
     pub(crate) async fn answer(
         self,
         visit: &Visit,
-        kept: KeptFlow,
-        circumstances: Circumstances,
-    ) -> Result<Outcome, Problem> {
-        let Some((addressing, request)) = kept.request() else {
-            return Ok(Outcome::Error(PageError::NO_FLOW));
+        pending: PendingFlow,
+        flow_context: FlowContext,
+    ) -> Result<BrowserResponse, Problem> {
+        let Some((addressing, request)) = pending.request() else {
+            return Ok(BrowserResponse::Error(PageError::NO_FLOW));
         };
-        // without a code nothing is written
+        // nothing is written without a code
         let mode = if request.response_type.code { Mode::Write } else { Mode::Quick };
-        let answering = Answering {
+        let answering = AnswerTransaction {
             app: Arc::clone(self.context),
-            flow: kept.flow.clone(),
-            circumstances,
+            flow: pending.flow.clone(),
+            flow_context,
             cookie: visit.session_cookie(&self.context.master),
             request,
             now: visit.now,
         };
         let answered = self.store.run("AnswerSignIn", mode, None, move |tx| answering.answer(tx)).await?;
         Ok(match answered {
-            Answered::Due(examined) => self.lead(kept, examined.due.step()),
-            Answered::Code(code) => leave(&self.issuer_url(kept.issuing), &addressing, code.as_deref()),
+            AnswerResult::Due(evaluated) => self.respond_to(pending, evaluated.due.step()),
+            AnswerResult::Code(code) => {
+                answer_client(&self.issuer_url(pending.issuing), &addressing, code.as_deref())
+            }
         })
     }
 
-    /// Applies what a person did on a page, and goes on.
+    /// Applies an event of a page and continues.
     pub(crate) async fn apply(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         event: impl Fn(&Due) -> Event + Send + Sync + 'static,
-    ) -> Result<Outcome, Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+    ) -> Result<BrowserResponse, Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let (flow, now, looked) = (kept.flow.clone(), visit.now, circumstances.clone());
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let (flow, now, evaluator) = (pending.flow.clone(), visit.now, flow_context.clone());
         let cookie = visit.session_cookie(&self.context.master);
-        let examined = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
+        let evaluated = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
             let sessions = session::load(tx, cookie.as_ref(), now)?;
-            let before = looked.examine(tx, flow.clone(), &sessions, now)?;
-            // what does not belong to the step that is due changes nothing: the page that is due is shown
+            let before = evaluator.evaluate(tx, flow.clone(), &sessions, now)?;
+            // an event that does not belong to the due step changes nothing: the due page is shown
             match before.due.apply(event(&before.due)) {
-                Ok(flow) => looked.examine(tx, flow, &sessions, now),
+                Ok(flow) => evaluator.evaluate(tx, flow, &sessions, now),
                 Err(_) => Ok(before),
             }
         });
-        let examined: Examined = examined.await?;
-        kept.flow = examined.due.flow().clone();
-        kept.locale = examined.locale().cloned();
-        let is_complete = matches!(examined.due.step(), Step::Done(_) | Step::Consent);
-        if examined.lacks_session && is_complete && !kept.has_signed_in {
-            let (outcome, _) = self.advance(visit, (kept, CONTINUE), |_, _| Ok(Done::Nothing)).await?;
-            return Ok(outcome);
+        let evaluated: Evaluated = evaluated.await?;
+        pending.flow = evaluated.due.flow().clone();
+        pending.locale = evaluated.locale().cloned();
+        let is_complete = matches!(evaluated.due.step(), Step::Done(_) | Step::Consent);
+        if evaluated.lacks_session && is_complete && !pending.has_signed_in {
+            let (response, _) =
+                self.advance(visit, (pending, CONTINUE), |_, _| Ok(ActionResult::Nothing)).await?;
+            return Ok(response);
         }
-        let outcome = self.step(visit, kept.clone(), circumstances, examined).await?;
-        Ok(after_post(kept, outcome))
+        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+        Ok(after_post(pending, response))
     }
 
-    /// Answers a post to the page where a tenant or an account is chosen, or to that of a person who is not
+    /// Handles a post of the page that chooses a tenant or an account, or of the page of a person who is not
     /// admitted.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn choose(self, visit: &Visit, kept: KeptFlow, choice: &str) -> Result<Outcome, Problem> {
+    pub async fn choose(
+        self,
+        visit: &Visit,
+        pending: PendingFlow,
+        choice: &str,
+    ) -> Result<BrowserResponse, Problem> {
         let id = |text: &str| Uuid::try_parse(text).unwrap_or_default();
         let event = match choice.split_once(':') {
             Some(("tenant", text)) => Event::TenantChosen(id(text)),
@@ -214,96 +225,99 @@ impl Provider<'_> {
                 _ => Event::Cancelled,
             },
         };
-        self.apply(visit, kept, move |_| event.clone()).await
+        self.apply(visit, pending, move |_| event.clone()).await
     }
 
-    /// Answers a post to the page that asks for consent. `None`: it is denied. What cannot be left out is granted
-    /// whether it is ticked or not: `openid`, and resources.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles a post of the consent page. `None`: denied. `openid` and resources cannot be deselected: they are
+    /// granted even if they are not ticked.
     pub async fn consent(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        pending: PendingFlow,
         given: Option<GivenConsent>,
-    ) -> Result<Outcome, Problem> {
-        let Some(given) = given else { return self.apply(visit, kept, |_| Event::ConsentDenied).await };
-        let resources = kept.request().map(|(_, request)| request.resources).unwrap_or_default();
-        self.apply(visit, kept, move |due| {
+    ) -> Result<BrowserResponse, Problem> {
+        let Some(given) = given else { return self.apply(visit, pending, |_| Event::ConsentDenied).await };
+        let resources = pending.request().map(|(_, request)| request.resources).unwrap_or_default();
+        self.apply(visit, pending, move |due| {
             let is_given = |word: &&String| {
                 given.words.contains(word) || word.as_str() == OPENID || resources.contains(word)
             };
             let words = due.flow().request().asked.iter().filter(is_given).cloned().collect();
-            Event::ConsentGiven(Granted { words, is_kept: given.is_kept })
+            Event::ConsentGiven(Granted { words, is_kept: given.is_remembered })
         })
         .await
     }
 }
 
-/// All that the transaction needs that ends a flow.
-struct Answering {
+/// Input of the transaction that ends a flow.
+struct AnswerTransaction {
     app: Arc<AppContext>,
     flow: Flow,
-    circumstances: Circumstances,
+    flow_context: FlowContext,
     cookie: Option<SessionCookie>,
     request: AuthorizationRequest,
     now: Timestamp,
 }
 
-/// What a flow comes to.
-enum Answered {
-    /// It ends, with a code if one was asked for.
+/// Result of the transaction that ends a flow.
+enum AnswerResult {
+    /// The flow ends, with a code if one was requested.
     Code(Option<String>),
-    /// Something else is due.
-    Due(Box<Examined>),
+    /// Another step is due.
+    Due(Box<Evaluated>),
 }
 
-impl Answering {
-    /// The facts of this transaction decide, not those of the page.
-    fn answer(&self, tx: &mut Tx<'_>) -> Result<Answered, Problem> {
+impl AnswerTransaction {
+    /// Evaluates the flow again: the facts of this transaction count, not those of the page.
+    fn answer(&self, tx: &mut Tx<'_>) -> Result<AnswerResult, Problem> {
         let sessions = session::load(tx, self.cookie.as_ref(), self.now)?;
-        let examined = self.circumstances.examine(tx, self.flow.clone(), &sessions, self.now)?;
-        let Step::Done(signed_in) = examined.due.step() else { return Ok(Answered::Due(examined.into())) };
+        let evaluated = self.flow_context.evaluate(tx, self.flow.clone(), &sessions, self.now)?;
+        let Step::Done(signed_in) = evaluated.due.step() else {
+            return Ok(AnswerResult::Due(evaluated.into()));
+        };
         let Some(used) = sessions.iter().find(|one| Some(one.id) == signed_in.session) else {
-            return Ok(Answered::Due(examined.into()));
+            return Ok(AnswerResult::Due(evaluated.into()));
         };
         if !self.request.response_type.code {
-            return Ok(Answered::Code(None));
+            return Ok(AnswerResult::Code(None));
         }
         let mut context = Context::of_server(&self.app, Scope::Everything, self.now);
         context.actor = Some(signed_in.person);
-        let application = &self.circumstances.application;
+        let application = &self.flow_context.application;
         if let Some(tenant) = application.tenant(signed_in.tenant) {
             session::note_use(tx, used, &tenant.options, self.now)?;
         }
-        consent::keep(&context, tx, (application.id, signed_in), &self.request.resources)?;
-        let asked = (&self.circumstances, &self.request);
-        code::issue(&context, tx, asked, signed_in, used.id).map(Answered::Code)
+        consent::store(&context, tx, (application.id, signed_in), &self.request.resources)?;
+        let request = (&self.flow_context, &self.request);
+        code::issue(&context, tx, request, signed_in, used.id).map(AnswerResult::Code)
     }
 }
 
-/// After a post the answer goes by a page of our own: browsers hold a page's `form-action` against whole chains of
-/// redirects.
-pub(crate) fn after_post(mut kept: KeptFlow, outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Leave(address) => {
-            kept.answer = Some(address);
-            Outcome::GoTo(kept.into(), CONTINUE, None)
+/// After a post, redirects out of the server go through a page of ours: browsers apply a page's `form-action` to
+/// whole redirect chains.
+pub(crate) fn after_post(mut pending: PendingFlow, response: BrowserResponse) -> BrowserResponse {
+    match response {
+        BrowserResponse::ToClient(address) => {
+            pending.answer = Some(address);
+            BrowserResponse::ToPage(pending.into(), CONTINUE, None)
         }
-        // nor can they be led on to a provider: the page of the first factor has a link there
-        Outcome::GoTo(kept, EXTERNAL, session) => Outcome::GoTo(kept, PASSWORD, session),
-        Outcome::Refused(refusal, answer) => Outcome::Refused(refusal, after_post(kept, *answer).into()),
+        // the same holds for redirects to a provider: the page of the first factor has a link there
+        BrowserResponse::ToPage(pending, EXTERNAL, session) => {
+            BrowserResponse::ToPage(pending, PASSWORD, session)
+        }
+        BrowserResponse::Refused(refusal, answer) => {
+            BrowserResponse::Refused(refusal, after_post(pending, *answer).into())
+        }
         other => other,
     }
 }
 
-/// What a person ticked on the page that asks for consent.
+/// The selection on the consent page.
 pub struct GivenConsent {
-    /// The words of scope.
+    /// The selected scopes and resources.
     pub words: Vec<String>,
-    /// Whether the choice is remembered.
-    pub is_kept: bool,
+    /// Whether the consent is stored.
+    pub is_remembered: bool,
 }
 
 fn refusal_of(failure: Failure) -> Refusal {

@@ -1,4 +1,4 @@
-//! The tokens that a client app gets of a person.
+//! The tokens of a person for a client app.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::{claims::ReleasedClaims, granted::Granted, provider::Provider};
 
-/// How long tokens last, in seconds.
+/// Lifetimes of tokens, in seconds.
 #[derive(Clone, Copy)]
 pub struct Lifetimes {
     /// Access tokens.
@@ -35,23 +35,23 @@ impl Lifetimes {
     }
 }
 
-/// What tokens are made of.
+/// The input of tokens.
 pub struct Tokens {
     /// The grant: `gid`.
     pub grant: Uuid,
-    /// What is granted.
+    /// The content of the grant.
     pub granted: Granted,
     /// The scope of these tokens, which may be narrower.
     pub scope: String,
-    /// Whom the access token is for.
+    /// The audience of the access token.
     pub aud: Vec<String>,
-    /// What they tell of the person.
-    pub told: Arc<ReleasedClaims>,
+    /// The claims about the person.
+    pub released: Arc<ReleasedClaims>,
     /// `nonce` of the authorization request.
     pub nonce: Option<String>,
-    /// The refresh token that comes along.
+    /// The refresh token, if there is one.
     pub refresh_token: Option<String>,
-    /// How long they last.
+    /// The lifetimes.
     pub lifetimes: Lifetimes,
 }
 
@@ -63,7 +63,7 @@ impl Tokens {
         (application, cnf): (Uuid, Confirmation),
         now: Timestamp,
     ) -> Claims {
-        let Self { grant, granted, scope, aud, told, lifetimes, .. } = self;
+        let Self { grant, granted, scope, aud, released, lifetimes, .. } = self;
         let issued = now.0.div_euclid(1000);
         Claims {
             iss: url.to_owned(),
@@ -82,17 +82,17 @@ impl Tokens {
             acr: Some(granted.acr.clone()),
             amr: granted.amr.clone(),
             from_jti: Vec::new(),
-            told: told.access_token.clone(),
+            told: released.access_token.clone(),
         }
     }
 }
 
 impl Provider<'_> {
-    /// Makes tokens, and the answer of the token endpoint with them.
+    /// Issues tokens. Returns the response of the token endpoint.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
-    pub(crate) async fn make_tokens(
+    pub(crate) async fn issue_tokens(
         self,
         request: &EndpointRequest,
         (app, cnf): (&ClientApp, Confirmation),
@@ -100,7 +100,7 @@ impl Provider<'_> {
         epoch: i64,
     ) -> Result<TokenGrant, OAuthError> {
         let mut claims = tokens.access_token(&request.issuer.url, (app.id, cnf), request.now);
-        let Tokens { granted, scope, told, nonce, refresh_token, lifetimes, .. } = tokens;
+        let Tokens { granted, scope, released, nonce, refresh_token, lifetimes, .. } = tokens;
         let token =
             self.tokens.issue(self.store, &mut claims, app, (&request.issuer, request.now), epoch).await?;
         let mut body = json!({
@@ -116,14 +116,14 @@ impl Provider<'_> {
             let sid = granted.session.map(|session| self.session_for(session, app.id));
             let about = IdToken {
                 granted: &granted,
-                person: Arc::unwrap_or_clone(told).id_token,
+                person: Arc::unwrap_or_clone(released).id_token,
                 nonce,
                 sid,
                 token: &token,
                 lifetime: lifetimes.id_token,
             };
-            let whose = (request.issuer.url.as_str(), app.id);
-            let claims = move |algorithm: &str| about.claims(whose, algorithm, request.now);
+            let issuer_and_client = (request.issuer.url.as_str(), app.id);
+            let claims = move |algorithm: &str| about.claims(issuer_and_client, algorithm, request.now);
             let signed = self
                 .tokens
                 .sign_id_token(self.store, (ID_TOKEN, claims), &request.issuer, request.now)
@@ -134,8 +134,8 @@ impl Provider<'_> {
         Ok(TokenGrant { body: body.to_string(), nonce })
     }
 
-    /// What a session is called to a client app (`sid`): to each app something else, so that apps cannot join what
-    /// they know.
+    /// The `sid` of a session for a client app: each app gets another value, so that apps cannot correlate their
+    /// data.
     pub(crate) fn session_for(self, session: Uuid, application: Uuid) -> String {
         let about = [session.as_bytes().as_slice(), application.as_bytes()].concat();
         let digest = self.context.master.digest("sign-in-sid", &about);
@@ -143,9 +143,9 @@ impl Provider<'_> {
     }
 }
 
-/// What an ID token is made from.
+/// The input of an ID token.
 pub struct IdToken<'a> {
-    /// What is granted.
+    /// The content of the grant.
     pub granted: &'a Granted,
     /// The claims of the person.
     pub person: Map<String, Value>,
@@ -153,14 +153,14 @@ pub struct IdToken<'a> {
     pub nonce: Option<String>,
     /// `sid`
     pub sid: Option<String>,
-    /// The access token that comes along.
+    /// The access token.
     pub token: &'a str,
-    /// In seconds.
+    /// The lifetime in seconds.
     pub lifetime: i64,
 }
 
 impl IdToken<'_> {
-    /// The claims (OpenID Connect Core 1.0, section 2). None of the person's takes the place of the server's own.
+    /// The claims (OpenID Connect Core 1.0, section 2). The person's claims do not replace the server's own.
     pub fn claims(self, (url, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
         let issued = now.0.div_euclid(1000);
         let granted = self.granted;

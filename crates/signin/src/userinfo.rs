@@ -7,27 +7,24 @@ use chancery_resource::Problem;
 use chancery_store::Mode;
 use serde_json::{Value, json};
 
-use crate::{claims, grant::Grant, person, provider::Provider, ruled::Making};
+use crate::{claims, grant::Grant, issuance::Issuance, person, provider::Provider};
 
-/// Why there are no claims for an access token without the scope `openid`.
+/// The error for an access token without the scope `openid`.
 pub const LACKS_OPENID: &str = "The access token was not granted the scope openid.";
 
-/// Why there are no claims.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserInfoRefusal {
-    /// The token is none of a person, or its grant has ended.
+    /// The token is not a person's, or its grant has ended.
     InvalidToken,
-    /// The token is not of `openid`.
+    /// The token lacks the scope `openid`.
     InsufficientScope,
-    /// The client app is set to what is not served.
+    /// The client app has an unsupported setting.
     NotServed(&'static str),
 }
 
 impl Provider<'_> {
-    /// The claims that an access token, whose signature and binding are verified, gives.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The claims for an access token with verified signature and binding.
     pub async fn userinfo(
         self,
         claims: &Claims,
@@ -46,7 +43,7 @@ impl Provider<'_> {
             return Ok(Err(UserInfoRefusal::NotServed(refusal.detail)));
         }
         let (person, master) = (claims.sub, self.context.master.clone());
-        let found = self.store.run("UserInfo", Mode::Quick, None, move |tx| {
+        let reading = self.store.run("UserInfo", Mode::Quick, None, move |tx| {
             let Some(grant) = Grant::find(tx, &master, grant)? else { return Ok(None) };
             let granted = &grant.granted;
             let serves = application.serving(granted.tenant, granted.issuing).is_some();
@@ -59,12 +56,12 @@ impl Provider<'_> {
             };
             claims::at_userinfo(tx, &application, (granted, &scope), &admitted)
         });
-        let mut told = match found.await? {
+        let mut released = match reading.await? {
             None => return Ok(Err(UserInfoRefusal::InvalidToken)),
-            Some(Making::Done(told)) => told.userinfo,
-            Some(Making::Rules(rules)) => self.tell(*rules, now).await?.userinfo,
+            Some(Issuance::Done(released)) => released.userinfo,
+            Some(Issuance::Rules(rules)) => self.run_claim_rules(*rules, now).await?.userinfo,
         };
-        told.insert("sub".to_owned(), json!(person));
-        Ok(Ok(Value::Object(told)))
+        released.insert("sub".to_owned(), json!(person));
+        Ok(Ok(Value::Object(released)))
     }
 }

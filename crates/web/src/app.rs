@@ -11,8 +11,8 @@ use chancery_fetch::{Networks, Permission, Policy};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, LongReads, Pool, Problem, ProblemKind, Purpose, Service};
 use chancery_signin::{
-    Appearances, Applications, ConsoleLifetimes, Provider, ProviderDocuments, Questions, RefusedRequests,
-    Told,
+    Appearances, Applications, ConsoleLifetimes, DevicePolls, Provider, ProviderDocuments, RefusedRequests,
+    SignOutDeliveries,
 };
 use chancery_store::{Class, Error, Figure, Store};
 use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
@@ -111,7 +111,7 @@ pub struct App {
     /// Limits on requests, connections and bodies.
     pub limits: Limits,
     /// When waiting devices last polled.
-    pub(crate) questions: Questions,
+    pub(crate) questions: DevicePolls,
     /// Whether people sign in here, and the class of authentication that they need at the services.
     pub sign_in: SignInSettings,
     /// The lifetimes of console sessions.
@@ -264,7 +264,7 @@ impl App {
             context: parts.context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
-            questions: Questions::default(),
+            questions: DevicePolls::default(),
             sign_in: parts.sign_in,
             console_lifetimes: parts.console_lifetimes,
             console: parts.console,
@@ -330,8 +330,8 @@ impl App {
         permission: Permission,
         policy: &Policy,
         now: Timestamp,
-    ) -> Result<Told, Error> {
-        self.provider(&self.store.with(Class::Background)).tell_sign_outs(permission, policy, now).await
+    ) -> Result<SignOutDeliveries, Error> {
+        self.provider(&self.store.with(Class::Background)).deliver_sign_outs(permission, policy, now).await
     }
 
     /// Records a metric that a job determined.

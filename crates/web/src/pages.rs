@@ -16,8 +16,8 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp, is_of_this_machine, origin_of, parse_id};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    ACCESS_PASS, CONTINUE, EXTERNAL, IN_ROW, KeptFlow, LONGEST_QUERY, NewSession, Origin, Outcome, Owners,
-    PASSWORD, Page, PageError, Provider, SIGNED_OUT, Visit,
+    ACCESS_PASS, BrowserResponse, CONTINUE, EXTERNAL, IN_ROW, LONGEST_QUERY, NewSession, Origin, Owners,
+    PASSWORD, Page, PageError, PendingFlow, Provider, SIGNED_OUT, Visit,
 };
 use http::{Method, Response, header, request::Parts};
 use uuid::Uuid;
@@ -64,7 +64,7 @@ pub struct Browser<'a> {
     /// The language tags that the browser prefers, the first one first.
     pub languages: Vec<String>,
     /// The flow in the address, if this browser stores it: under way or over.
-    pub flow: Option<KeptFlow>,
+    pub flow: Option<PendingFlow>,
 }
 
 /// Whether people sign in here.
@@ -116,7 +116,7 @@ pub async fn answer(
         None => None,
     };
     // a flow's pages are those of its issuer: below another's they would show one tenant at the other's address
-    let is_own = |flow: &KeptFlow| {
+    let is_own = |flow: &PendingFlow| {
         // the page of a forgotten password is a tenant's, also in a flow of the installation's issuer
         flow.issuing == issuer.tenant_id() || (route == SystemRoute::PasswordReset && flow.issuing.is_none())
     };
@@ -211,7 +211,7 @@ impl Browser<'_> {
     }
 
     /// The flow in the address, if it is under way in this browser.
-    fn flow_under_way(&self) -> Option<KeptFlow> {
+    fn flow_under_way(&self) -> Option<PendingFlow> {
         self.flow.clone().filter(|flow| !flow.is_over(self.visit.now))
     }
 
@@ -224,7 +224,7 @@ impl Browser<'_> {
             None => PageError::GONE,
         };
         let named = self.parameter(APPLICATION).and_then(|id| Uuid::try_parse(id).ok());
-        let client_link = match (self.flow.as_ref().and_then(KeptFlow::home), named) {
+        let client_link = match (self.flow.as_ref().and_then(PendingFlow::home), named) {
             (None, Some(id)) => self.provider().home_of(id, self.visit.issuer.tenant_id()).await?,
             (client_link, _) => client_link,
         };
@@ -297,19 +297,19 @@ impl Browser<'_> {
         }
     }
 
-    async fn answer(mut self, outcome: Outcome) -> Result<Response<AnswerBody>, Problem> {
+    async fn answer(mut self, outcome: BrowserResponse) -> Result<Response<AnswerBody>, Problem> {
         Ok(match outcome {
-            Outcome::Refused(refusal, answer) => {
+            BrowserResponse::Refused(refusal, answer) => {
                 self.log_refusal(refusal.code.name(), refusal.detail).await;
                 return Box::pin(self.answer(*answer)).await;
             }
-            Outcome::Leave(address) => {
+            BrowserResponse::ToClient(address) => {
                 self.end_flow(&address);
                 let mut response = redirect_to_client(&address);
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::Elsewhere(flow, address) => {
+            BrowserResponse::ToProvider(flow, address) => {
                 if let Err(error) = self.store_flow(&flow).await? {
                     return Ok(error_page(&self, error).await);
                 }
@@ -317,7 +317,7 @@ impl Browser<'_> {
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::GoTo(mut flow, step, session) => {
+            BrowserResponse::ToPage(mut flow, step, session) => {
                 self.set_session(session);
                 // the next page starts a new ceremony where it needs an authenticator
                 flow.ceremony = None;
@@ -328,7 +328,7 @@ impl Browser<'_> {
                 self.cookies.write(&mut response);
                 response
             }
-            Outcome::Page(flow, shown) => {
+            BrowserResponse::Page(flow, shown) => {
                 if flow.is_changed
                     && let Err(error) = self.store_flow(&flow).await?
                 {
@@ -342,7 +342,7 @@ impl Browser<'_> {
                 let shown = self.with_addresses(&flow, with_link(shown, refresh.as_deref()));
                 page(&self, Shown { page: shown, action, csrf, refresh, ..Shown::of_page() }, step).await
             }
-            Outcome::Post { action, fields, session } => {
+            BrowserResponse::Post { action, fields, session } => {
                 self.set_session(session);
                 let fields: Vec<_> = fields
                     .into_iter()
@@ -355,7 +355,7 @@ impl Browser<'_> {
                 let shown = Page { owners, ..Page::new("Continue", CONTINUE, context) };
                 page(&self, Shown { page: shown, action, ..Shown::of_page() }, "post").await
             }
-            Outcome::Error(error) => error_page(&self, error).await,
+            BrowserResponse::Error(error) => error_page(&self, error).await,
         })
     }
 
@@ -378,7 +378,7 @@ impl Browser<'_> {
     }
 
     /// Stores a flow in the browser. One that is too large for a cookie becomes a row, which counts as one more page.
-    async fn store_flow(&mut self, flow: &KeptFlow) -> Result<Result<(), PageError>, Problem> {
+    async fn store_flow(&mut self, flow: &PendingFlow) -> Result<Result<(), PageError>, Problem> {
         let room = self.cookies.room(&flow.id);
         if let Some(sealed) = flow.seal(&self.app.context.master, &self.visit.browser, room) {
             self.cookies.set_flow(&flow.id, &sealed);
@@ -390,7 +390,7 @@ impl Browser<'_> {
         {
             return Ok(Err(PageError::too_many(seconds_of(&problem))));
         }
-        if !self.provider().keep_in_row(&self.visit, flow).await? {
+        if !self.provider().store_in_row(&self.visit, flow).await? {
             return Ok(Err(PageError::BUSY));
         }
         self.cookies.set_flow(&flow.id, IN_ROW);
@@ -398,7 +398,7 @@ impl Browser<'_> {
     }
 
     /// Adds the addresses of linked pages to a page.
-    fn with_addresses(&self, flow: &KeptFlow, mut page: Page) -> Page {
+    fn with_addresses(&self, flow: &PendingFlow, mut page: Page) -> Page {
         if let Some(members) = page.context.as_object_mut() {
             if members.remove("access_pass") == Some(true.into()) {
                 members.insert("access_pass_url".to_owned(), self.address(flow, ACCESS_PASS).into());
@@ -421,7 +421,7 @@ impl Browser<'_> {
     }
 
     /// The address of a page of a flow, below the requested issuer.
-    fn address(&self, flow: &KeptFlow, step: &str) -> String {
+    fn address(&self, flow: &PendingFlow, step: &str) -> String {
         let issuer = chancery_auth::issuer_url("", flow.issuing);
         self.in_language(format!(
             "{issuer}/signin/{step}?flow={}&{APPLICATION}={}",

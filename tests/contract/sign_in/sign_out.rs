@@ -59,7 +59,7 @@ pub async fn tell(world: &World, minutes: i64) -> (usize, usize) {
     let permission = world.app.context.outbound.permission().unwrap();
     let told =
         world.app.tell_sign_outs(permission, &policy, Timestamp(now.0 + minutes * 60_000)).await.unwrap();
-    (told.told, told.failed)
+    (told.delivered, told.failed)
 }
 
 async fn waiting(world: &World) -> Value {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use chancery_resource::Problem;
 use chancery_signin::{
-    ConsolePreference, OwnEnd, OwnSession, OwnUser, end_own_sessions, keep_console_preference, own_sessions,
-    own_user,
+    ConsolePreference, OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user,
+    store_console_preference,
 };
 use chancery_store::{Mode, Tx};
 use chancery_userstore::passkey::PASSKEY;
@@ -147,7 +147,7 @@ pub async fn save(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         single_keys: among("single_keys", &["off"], &former.single_keys),
     };
     let person = visit.visitor.session.person;
-    let update = move |tx: &mut Tx<'_>| keep_console_preference(tx, person, &preference);
+    let update = move |tx: &mut Tx<'_>| store_console_preference(tx, person, &preference);
     visit.app.store.run("KeepPreference", Mode::Write, None, update).await?;
     let back = one(&visit.form, "back").unwrap_or_default();
     if back == PATH {

@@ -1,4 +1,4 @@
-//! Reads all that a sign-in needs to know of a client app, in one exchange.
+//! Reads the data of a client app that a sign-in needs, in one exchange with the database.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -62,7 +62,7 @@ const STORE_OPTIONS: &str = "SELECT i.id, o.name, o.value FROM client_app a \
 const INSTANCE_METADATA: &str = "SELECT i.id, e.key, e.value FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
     JOIN idp_instance_metadata e ON e.idp_instance_rid = i.rid WHERE a.id = ?1";
-/// The MFA instances of the tenants that can be used, each with whether the client app asks for it.
+/// The usable MFA instances of the tenants, each with whether the client app requires it.
 const FACTORS: &str = "SELECT t.id, f.id, f.idp_type, \
     EXISTS (SELECT 1 FROM client_app_mfa_instance c WHERE c.client_app_rid = a.rid AND c.mfa_instance_rid = f.rid) \
     FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
@@ -77,11 +77,11 @@ const FACTOR_OPTIONS: &str = "SELECT DISTINCT f.id, o.name, o.value FROM client_
 const RANGES: &str = "SELECT r.tenant_id, r.lower, r.upper FROM client_app a \
     JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
     JOIN ip_address_range r ON r.tenant_id = t.id WHERE a.id = ?1 ORDER BY r.rid";
-/// The tenants that have questions for people who sign in.
-const ASKING: &str = "SELECT t.id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
+/// The tenants with questionnaire items.
+const TENANTS_WITH_QUESTIONNAIRE: &str = "SELECT t.id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
     JOIN tenant t ON t.rid = m.tenant_rid \
     WHERE a.id = ?1 AND EXISTS (SELECT 1 FROM user_questionnaire_item q WHERE q.tenant_id = t.id)";
-/// Which instances ask for which of them.
+/// Which instances require which of them.
 const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
     JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
     JOIN idp_instance_mfa_instance l ON l.idp_instance_rid = i.rid JOIN mfa_instance f ON f.rid = l.mfa_instance_rid \
@@ -90,9 +90,6 @@ const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
 type Values = HashMap<Uuid, HashMap<String, String>>;
 
 /// The client app of this id, whether it is enabled or not.
-///
-/// # Errors
-/// Errors of the store.
 pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     let key = [Value::Id(id)];
     // the epoch is read first, so that what follows is no older
@@ -111,27 +108,30 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         STORE_OPTIONS,
         FACTOR_OPTIONS,
         RANGES,
-        ASKING,
+        TENANTS_WITH_QUESTIONNAIRE,
         INSTANCE_METADATA,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
-    let (mut epoch, mut found, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
+    let (mut epoch, mut application, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
     tx.query_all(&statements, &mut |index, row| {
-        match (index, &mut found) {
+        match (index, &mut application) {
             (0, _) => epoch = row.int(0)?,
-            (1, found) => *found = Some(read_application(row)?),
+            (1, application) => *application = Some(read_application(row)?),
             (_, None) => {}
-            (2, Some(found)) => {
-                let uris =
-                    if row.text(1)? == "Login" { &mut found.login_uris } else { &mut found.logout_uris };
+            (2, Some(application)) => {
+                let uris = if row.text(1)? == "Login" {
+                    &mut application.login_uris
+                } else {
+                    &mut application.logout_uris
+                };
                 uris.push(row.text(0)?.to_owned());
             }
-            (3, Some(found)) => found.scopes.push(OwnScope {
+            (3, Some(application)) => application.scopes.push(OwnScope {
                 key: row.text(0)?.to_owned(),
                 name: row.text(1)?.to_owned(),
                 description: row.optional_text(2)?,
             }),
-            (4, Some(found)) => found.tenants.push(ServingTenant {
+            (4, Some(application)) => application.tenants.push(ServingTenant {
                 facts: TenantFacts { id: row.id(0)?, instances: Vec::new() },
                 name: row.text(1)?.to_owned(),
                 subscription: row.id(2)?,
@@ -140,29 +140,29 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
                 factors: Vec::new(),
                 options: unset(Owner::Tenant),
                 ranges: Vec::new(),
-                asks: false,
+                has_questionnaire: false,
             }),
-            (5, Some(found)) => add_instance(found, row)?,
-            (6, Some(found)) => found.resources.push(row.text(0)?.to_owned()),
-            (7, Some(found)) => add_factor(found, row)?,
-            (8, Some(found)) => {
-                add_asked_factor(found, (row.id(0)?, row.id(1)?));
+            (5, Some(application)) => add_instance(application, row)?,
+            (6, Some(application)) => application.resources.push(row.text(0)?.to_owned()),
+            (7, Some(application)) => add_factor(application, row)?,
+            (8, Some(application)) => {
+                add_required_factor(application, (row.id(0)?, row.id(1)?));
             }
-            (9, Some(found)) => {
+            (9, Some(application)) => {
                 let value = row.optional_text(1)?.unwrap_or_default();
-                drop(found.metadata.insert(row.text(0)?.to_owned(), value.into()));
+                drop(application.metadata.insert(row.text(0)?.to_owned(), value.into()));
             }
-            (13, Some(found)) => add_range(found, row)?,
-            (14, Some(found)) => {
+            (13, Some(application)) => add_range(application, row)?,
+            (14, Some(application)) => {
                 let id = row.id(0)?;
-                if let Some(asking) = found.tenants.iter_mut().find(|tenant| tenant.facts.id == id) {
-                    asking.asks = true;
+                if let Some(tenant) = application.tenants.iter_mut().find(|tenant| tenant.facts.id == id) {
+                    tenant.has_questionnaire = true;
                 }
             }
-            (15, Some(found)) => {
+            (15, Some(application)) => {
                 let (instance, key) = (row.id(0)?, row.text(1)?.to_owned());
                 let value = row.optional_text(2)?.unwrap_or_default();
-                add_entry(found, instance, (&key, &value));
+                add_entry(application, instance, (&key, &value));
             }
             (_, Some(_)) => {
                 if index == 10 && row.bool(3)? {
@@ -174,19 +174,19 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         }
         Ok(())
     })?;
-    if let Some(found) = &mut found {
-        set_options(found, &values);
-        close_misconfigured(found, &wrong);
-        found.epoch = epoch;
+    if let Some(application) = &mut application {
+        set_options(application, &values);
+        close_misconfigured(application, &wrong);
+        application.epoch = epoch;
     }
-    Ok(found)
+    Ok(application)
 }
 
 fn unset<F>(owner: Owner) -> Arc<Options<F>> {
     Options::of(owner, HashMap::new()).into()
 }
 
-/// Gives tenants, stores and MFA instances the options that they have.
+/// Sets the options of tenants, stores and MFA instances.
 fn set_options(application: &mut Application, values: &Values) {
     for tenant in &mut application.tenants {
         set(&mut tenant.options, Owner::Tenant, values.get(&tenant.facts.id));
@@ -205,8 +205,8 @@ fn set<F>(options: &mut Arc<Options<F>>, owner: Owner, own: Option<&HashMap<Stri
     }
 }
 
-/// Lets nobody in at a tenant whose options contradict each other, or one of which has a wrong value. The platform itself stays open,
-/// so that an administrator can correct them; there a wrong option counts as its strictest value.
+/// Closes a tenant if its options contradict each other or one of them has a wrong value. The platform itself stays
+/// open, so that an administrator can correct them; there a wrong option counts as its strictest value.
 fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, String)>) {
     let is_platform = application.is_platform();
     for tenant in &mut application.tenants {
@@ -216,15 +216,15 @@ fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, Str
         }
         let is_wrong = |name: &&str| wrong.contains(&(tenant.facts.id, (*name).to_owned()));
         let limits = Owner::Tenant.entries().filter(|entry| entry.is_limit()).map(|entry| entry.name);
-        let found = tenant.options.contradiction().into_iter().chain(limits).find(is_wrong);
-        if let Some(name) = found {
+        let wrong_option = tenant.options.contradiction().into_iter().chain(limits).find(is_wrong);
+        if let Some(name) = wrong_option {
             tracing::warn!(tenant = %tenant.facts.id, option = name, "an option is wrong or contradicts another: nobody can sign in at the tenant");
             tenant.close();
         }
     }
 }
 
-/// The settings that are not served, as far as sign-ins are concerned.
+/// The unsupported settings that concern sign-ins.
 fn read_unserved(row: &Row<'_>) -> Result<Vec<Unserved>, Error> {
     let (id_token, userinfo) = (row.optional_text(24)?, row.optional_text(25)?);
     Ok(unserved(&ClientFacts {
@@ -281,9 +281,9 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
             "Optional" => PkceMode::Optional,
             _ => PkceMode::Required,
         },
-        tells_in_id_token: row.text(22)? == "Scopes",
+        scope_claims_in_id_token: row.text(22)? == "Scopes",
         unserved: read_unserved(row)?,
-        asks_for_second_factor: row.bool(28)?,
+        requires_second_factor: row.bool(28)?,
         refreshes_in_session: row.text(27)? == "Session",
         login_uris: Vec::new(),
         logout_uris: Vec::new(),
@@ -302,7 +302,7 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
         return Ok(());
     };
     let (subscription, creates_platform_users) = (row.id(3)?, row.bool(4)?);
-    let is_believed = row.bool(8)?;
+    let is_trusted = row.bool(8)?;
     let about = About {
         name: row.text(5)?.to_owned(),
         icon: row.optional_text(9)?.map(|location| content_path(&location)),
@@ -325,11 +325,11 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
             kind,
             subscription,
             creates_platform_users,
-            is_believed,
+            is_trusted,
             factors: Vec::new(),
             about,
         });
-        InstanceKind::External { believed: is_believed }
+        InstanceKind::External { believed: is_trusted }
     } else {
         return Ok(());
     };
@@ -337,7 +337,7 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// Notes an entry of an instance.
+/// Adds a metadata entry of an instance.
 fn add_entry(application: &mut Application, instance: Uuid, (key, value): (&str, &str)) {
     for tenant in &mut application.tenants {
         let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.about.metadata));
@@ -349,13 +349,13 @@ fn add_entry(application: &mut Application, instance: Uuid, (key, value): (&str,
     }
 }
 
-/// Notes that an instance asks for an MFA instance.
-fn add_asked_factor(application: &mut Application, (instance, factor): (Uuid, Uuid)) {
+/// Adds an MFA instance that an instance requires.
+fn add_required_factor(application: &mut Application, (instance, factor): (Uuid, Uuid)) {
     for tenant in &mut application.tenants {
         let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.factors));
         let providers = tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.factors));
-        let asking = stores.chain(providers).filter(|(id, _)| *id == instance);
-        asking.for_each(|(_, factors)| factors.push(factor));
+        let requiring = stores.chain(providers).filter(|(id, _)| *id == instance);
+        requiring.for_each(|(_, factors)| factors.push(factor));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a person, as claims of the platform.
+//! The facts about a person, as claims of the platform.
 
 use std::collections::HashMap;
 
@@ -28,12 +28,12 @@ const PROFILE: &[(&str, &str)] = &[
 ];
 const EMAIL: (&str, &str) = ("email", "email_address");
 const PHONE: (&str, &str) = ("phone_number", "phone_number");
-/// Numbers of audit entries begin with their time in microseconds.
+/// Numbers of audit entries start with their time in microseconds.
 const NUMBERS_A_SECOND: i64 = 1_000_000;
-/// The most bytes of the keys and values of a user's entries that are claims; the first ones in the order of the keys count.
+/// The maximum of bytes of keys and values of a user's entries that are claims; the first ones by key count.
 const MOST_ENTRY_BYTES: usize = 64 << 10;
 
-/// The claims that say what a person is, each with its column.
+/// The claims about a person, each with its column.
 pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
     PROFILE.iter().chain([&EMAIL, &PHONE]).copied()
 }
@@ -47,24 +47,24 @@ pub fn scope(claim: &str) -> &'static str {
     }
 }
 
-/// What is read besides the user.
+/// The data to read besides the user.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct Include {
     /// The entries of the user (`UserProfile`).
     pub entries: bool,
     /// The names of the groups at any depth.
     pub groups: bool,
 }
 
-impl Wanted {
-    /// All that rules can look at.
+impl Include {
+    /// All inputs of rules.
     pub const ALL: Self = Self { entries: true, groups: true };
 }
 
-/// What is known of a person.
+/// The facts about a person.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// As claims, of which groups and entries are the last.
+    /// As claims; groups and entries come last.
     pub claims: Vec<Claim>,
     /// The values of the claims that are entries of the user, by their types.
     pub entries: HashMap<String, String>,
@@ -89,7 +89,7 @@ impl Facts {
         self.claims.iter().find(|one| one.claim_type == claim).map(|one| one.value.as_str())
     }
 
-    /// Adds `name`: the parts of the name, else what is given.
+    /// Adds `name`: the parts of the name, else `otherwise`.
     fn add_name(&mut self, otherwise: Option<String>) {
         let parts = ["given_name", "middle_name", "family_name"].into_iter();
         let joined = parts.filter_map(|claim| self.value_of(claim)).collect::<Vec<_>>().join(" ");
@@ -151,36 +151,33 @@ impl Facts {
 /// The first 500 entries of a user.
 const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500";
 
-/// What is stored of a person from elsewhere.
+/// The stored fields of an external user.
 const OF_PERSON: &str = "SELECT first_name, last_name, picture, organizational_unit, manager_id, email_address, last_entry \
     FROM application_user WHERE rid = ?1";
-/// Claims of people from elsewhere that a directory or a provider alone tells: no answer is one.
+/// Claims of external users that only a directory or a provider sets, never an answer.
 const OF_DIRECTORIES: [&str; 2] = ["organizational_unit", "manager"];
-/// What the person answered.
+/// The person's answers.
 const ANSWERS: &str =
     "SELECT key, value FROM platform_profile WHERE application_user_rid = ?1 ORDER BY key LIMIT 500";
 
-/// What an external identity provider told of a person: types and values of claims.
+/// Types and values of an external identity provider's claims about a person.
 pub type ProviderClaims = [(String, String)];
 
-/// Reads what is known of a person, with what a provider told; `None` if the person does not exist any more.
-///
-/// # Errors
-/// The store's.
+/// Reads the facts about a person, with a provider's claims; `None` if the person no longer exists.
 pub fn read(
     tx: &mut Tx<'_>,
     person: &Admitted,
-    wanted: Wanted,
-    told: &ProviderClaims,
+    include: Include,
+    provider_claims: &ProviderClaims,
 ) -> Result<Option<Facts>, StoreError> {
-    let found = match &person.user {
-        Some(user) => read_user(tx, user, wanted)?,
-        None => read_person(tx, person, wanted, told)?,
+    let facts = match &person.user {
+        Some(user) => read_user(tx, user, include)?,
+        None => read_person(tx, person, include, provider_claims)?,
     };
-    // who came by a user store now, came by no provider, whatever the session holds
-    let told = if person.user.is_some() { &[] } else { told };
-    Ok(found.map(|mut facts| {
-        for (claim_type, value) in told {
+    // a person who signed in by a user store has no provider's claims, whatever the session holds
+    let provider_claims = if person.user.is_some() { &[] } else { provider_claims };
+    Ok(facts.map(|mut facts| {
+        for (claim_type, value) in provider_claims {
             facts.add_of(Source::IdentityProvider, claim_type, value);
         }
         facts
@@ -203,23 +200,23 @@ impl Entries {
     }
 }
 
-/// The claim that says what this field of users holds, where that is no address: what somebody typed says nothing of who reads there.
+/// The claim of this field of users, except for addresses: a typed address does not prove who reads there.
 fn claim_of_answer(key: &str) -> Option<&'static str> {
     let field = answers::field_of(key).filter(|_| !answers::is_contact(key))?;
     person_claims().find(|(_, column)| *column == field.column).map(|(claim, _)| claim)
 }
 
-/// Reads what is known of a person from elsewhere, in one exchange.
+/// Reads the facts about an external user, in one exchange.
 fn read_person(
     tx: &mut Tx<'_>,
     person: &Admitted,
-    wanted: Wanted,
-    told: &ProviderClaims,
+    include: Include,
+    provider_claims: &ProviderClaims,
 ) -> Result<Option<Facts>, StoreError> {
     let key = [person.person.into()];
     let of_groups = provisioned_group_names();
     let statements = [(OF_PERSON, &key[..]), (ANSWERS, &key[..]), (of_groups.as_str(), &key[..])];
-    let statements = if wanted.groups { &statements[..] } else { &statements[..2] };
+    let statements = if include.groups { &statements[..] } else { &statements[..2] };
     let (mut facts, mut changed, mut groups) = (Facts::default(), None, Vec::new());
     let (mut entries, mut address) = (Entries::default(), None);
     tx.query_all(statements, &mut |index, row| {
@@ -257,19 +254,21 @@ fn read_person(
     facts.add_changed(changed);
     if let Some(address) = address {
         facts.add(EMAIL.0, address.as_str());
-        // an app that takes an address for a person must not be told so by a provider that is not believed, nor of another address
-        let says = |name: &str, value: &str| told.iter().any(|(one, its)| one == name && its == value);
-        let is_said = says("email_verified", "true") && says("email", &address);
-        facts.add("email_verified", (person.contact.is_email_confirmed && is_said).to_string());
+        // an app may identify people by address, so it must not get a verified address from an untrusted provider, or
+        // for another address
+        let says =
+            |name: &str, value: &str| provider_claims.iter().any(|(one, its)| one == name && its == value);
+        let is_asserted = says("email_verified", "true") && says("email", &address);
+        facts.add("email_verified", (person.contact.is_email_confirmed && is_asserted).to_string());
     }
     let is_own = |key: &str| is_entry(key) && !OF_DIRECTORIES.contains(&key);
-    let entries = entries.into_iter().filter(|(key, _)| wanted.entries && is_own(key));
+    let entries = entries.into_iter().filter(|(key, _)| include.entries && is_own(key));
     facts.add_groups_and_entries(groups, entries.collect());
     Ok(Some(facts))
 }
 
-/// Reads what is known of a user, in one exchange.
-fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option<Facts>, StoreError> {
+/// Reads the facts about a store's user, in one exchange.
+fn read_user(tx: &mut Tx<'_>, user: &StoreUser, include: Include) -> Result<Option<Facts>, StoreError> {
     let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
     let of_user = format!(
         "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \
@@ -279,21 +278,21 @@ fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option
     let (key, owner) = ([user.store.into(), user.user.into()], [user.user.into()]);
     let of_groups = group_names();
     let mut statements = vec![(of_user.as_str(), &key[..])];
-    if wanted.groups {
+    if include.groups {
         statements.push((of_groups.as_str(), &owner[..]));
     }
-    if wanted.entries {
+    if include.entries {
         statements.push((ENTRIES, &owner[..]));
     }
-    let (mut facts, mut is_there, mut groups) = (Facts::default(), false, Vec::new());
+    let (mut facts, mut exists, mut groups) = (Facts::default(), false, Vec::new());
     let mut entries = Entries::default();
     tx.query_all(&statements, &mut |index, row| {
         match index {
             0 => {
-                is_there = true;
+                exists = true;
                 facts.add_user(row)?;
             }
-            1 if wanted.groups => groups.push(row.text(0)?.to_owned()),
+            1 if include.groups => groups.push(row.text(0)?.to_owned()),
             _ => {
                 let (key, value) = (row.text(0)?, row.optional_text(1)?);
                 if let Some(value) = value.filter(|_| is_entry(key)) {
@@ -304,10 +303,10 @@ fn read_user(tx: &mut Tx<'_>, user: &StoreUser, wanted: Wanted) -> Result<Option
         Ok(())
     })?;
     facts.add_groups_and_entries(groups, entries.all);
-    Ok(is_there.then_some(facts))
+    Ok(exists.then_some(facts))
 }
 
-/// Whether an entry of this key is a claim: it takes the place of none of the platform's.
+/// Whether an entry of this key is a claim: it must not replace a claim of the platform.
 fn is_entry(key: &str) -> bool {
     scope_of(key).is_none() && !is_protected(key)
 }

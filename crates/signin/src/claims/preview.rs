@@ -1,5 +1,5 @@
-//! What tokens would tell of a person, with the reason for each claim. Claims, rules and what is told come from the functions that
-//! issue; only the reasons are found here.
+//! The claims that tokens would contain, with the reason of each. Facts, rules and selection are evaluated by the
+//! functions that issue; only the reasons are determined here.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,45 +11,45 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    facts::{self, Facts, Wanted},
+    facts::{self, Facts, Include},
+    release::{
+        Issue, ReleasePolicy, ReleaseReason, ReleaseTarget, ReleasedClaims, TypeOfClaim, WithholdReason,
+        release_claims, release_reason, without_rules,
+    },
     rules::Rules,
     rules_of,
-    told::{Asked, Ground, Issue, Place, ReleasedClaims, TypeOfClaim, Withheld, release, tell, untouched},
 };
 use crate::{application::Application, granted::Granted, person::Admitted};
 
-/// What is known of a person, and what a client app asks for.
+/// The facts about a person, and the release policy of a client app.
 pub struct Preview {
     facts: Facts,
     rules: Option<Rules>,
-    tokens: Asked,
-    userinfo: Asked,
+    tokens: ReleasePolicy,
+    userinfo: ReleasePolicy,
 }
 
-/// What tokens would tell.
+/// The claims that would be released.
 pub struct Previewed {
-    /// What ID token and access token tell.
+    /// The claims of ID token and access token.
     pub tokens: ReleasedClaims,
-    /// What the UserInfo endpoint tells.
+    /// The claims of the UserInfo endpoint.
     pub userinfo: Map<String, Value>,
-    /// The reasons: of the ID token, of the access token, and of the UserInfo endpoint.
+    /// The reasons for the ID token, the access token and the UserInfo endpoint.
     pub reasons: [Reasons; 3],
 }
 
-/// Why claims are told in one place, or are not.
+/// Why claims are released to one target, or are not.
 #[derive(Debug, Default)]
 pub struct Reasons {
-    /// Of each claim that is told: by what, and the rules that it passed.
-    pub told: BTreeMap<String, (Ground, Vec<Uuid>)>,
-    /// Claims that are not told, or not with all of their values, each with a reason.
-    pub withheld: BTreeSet<(Withheld, String)>,
+    /// For each released claim: the reason, and the rules that it passed.
+    pub released: BTreeMap<String, (ReleaseReason, Vec<Uuid>)>,
+    /// Claims that are withheld, fully or in part, each with a reason.
+    pub withheld: BTreeSet<(WithholdReason, String)>,
 }
 
 impl Preview {
-    /// Reads what is known of a person; `None` if the user does not exist any more.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Reads the facts about a person; `None` if the user no longer exists.
     pub fn read(
         tx: &mut Tx<'_>,
         application: &Application,
@@ -57,66 +57,72 @@ impl Preview {
         user: &Admitted,
     ) -> Result<Option<Self>, Problem> {
         let rules = rules_of(tx, application, granted)?;
-        let Some(facts) = facts::read(tx, user, Wanted::ALL, &granted.provider_claims)? else {
+        let Some(facts) = facts::read(tx, user, Include::ALL, &granted.provider_claims)? else {
             return Ok(None);
         };
-        let asked = |issue| Asked::new(application, (granted, &granted.scope), issue);
-        Ok(Some(Self { facts, rules, tokens: asked(Issue::Tokens), userinfo: asked(Issue::UserInfo) }))
+        let policy = |issue| ReleasePolicy::new(application, (granted, &granted.scope), issue);
+        Ok(Some(Self { facts, rules, tokens: policy(Issue::Tokens), userinfo: policy(Issue::UserInfo) }))
     }
 
-    /// Runs the rules, and tells what tokens would tell. Call it outside of transactions.
+    /// Runs the rules and selects the claims of tokens. Call it outside of transactions.
     ///
     /// # Errors
     /// The rules cannot run.
-    pub fn tell(&self) -> Result<Previewed, Unusable> {
-        let Self { facts, rules, tokens: asked, userinfo } = self;
+    pub fn evaluate(&self) -> Result<Previewed, Unusable> {
+        let Self { facts, rules, tokens: policy, userinfo } = self;
         let claims = match rules {
             Some(rules) => run(&*rules.compile()?, facts.claims.clone(), false)?.outcome.claims,
-            None => untouched(facts),
+            None => without_rules(facts),
         };
-        let tokens = tell(&claims, facts, asked)?;
-        let told = tell(&claims, facts, userinfo)?.userinfo;
-        let of = |place, asked, told: &[&String]| reasons(place, (&claims, facts), asked, told);
+        let tokens = release_claims(&claims, facts, policy)?;
+        let released = release_claims(&claims, facts, userinfo)?.userinfo;
+        let of = |target, policy, released: &[&String]| reasons(target, (&claims, facts), policy, released);
         let reasons = [
-            of(Place::IdToken, asked, &tokens.id_token.keys().collect::<Vec<_>>()),
-            of(Place::AccessToken, asked, &tokens.access_token.keys().collect::<Vec<_>>()),
-            of(Place::UserInfo, userinfo, &told.keys().collect::<Vec<_>>()),
+            of(ReleaseTarget::IdToken, policy, &tokens.id_token.keys().collect::<Vec<_>>()),
+            of(ReleaseTarget::AccessToken, policy, &tokens.access_token.keys().collect::<Vec<_>>()),
+            of(ReleaseTarget::UserInfo, userinfo, &released.keys().collect::<Vec<_>>()),
         ];
-        Ok(Previewed { tokens, userinfo: told, reasons })
+        Ok(Previewed { tokens, userinfo: released, reasons })
     }
 }
 
-/// Why these claims are told in a place, and why others are not.
-fn reasons(place: Place, (claims, facts): (&[OutClaim], &Facts), asked: &Asked, told: &[&String]) -> Reasons {
-    let told: HashSet<&str> = told.iter().map(|name| name.as_str()).collect();
-    // a list of groups is told where there are none, too, and where there are too many, that it is
-    let bare = told.iter().map(|name| ((*name).to_owned(), (Ground::Groups, Vec::new())));
-    let mut reasons = Reasons { told: bare.collect(), withheld: BTreeSet::new() };
+/// Why these claims are released to a target, and why others are not.
+fn reasons(
+    target: ReleaseTarget,
+    (claims, facts): (&[OutClaim], &Facts),
+    policy: &ReleasePolicy,
+    released: &[&String],
+) -> Reasons {
+    let released: HashSet<&str> = released.iter().map(|name| name.as_str()).collect();
+    // the groups claim is also released as an empty list, or replaced by `groups_truncated`, without a claim of its
+    // own
+    let bare = released.iter().map(|name| ((*name).to_owned(), (ReleaseReason::Groups, Vec::new())));
+    let mut reasons = Reasons { released: bare.collect(), withheld: BTreeSet::new() };
     let mut passed: HashSet<(&str, Uuid)> = HashSet::new();
-    let mut grounds: HashSet<&str> = HashSet::new();
+    let mut explained: HashSet<&str> = HashSet::new();
     for claim in claims {
         let name = claim.claim_type.as_str();
-        let why = match release(place, (claim, TypeOfClaim::of(name)), facts, asked) {
-            Ok(_) if !told.contains(name) => Withheld::NoRoom,
-            Ok(ground) => {
-                let Some((by, rules)) = reasons.told.get_mut(name) else { continue };
-                if grounds.insert(name) {
-                    *by = ground;
+        let why = match release_reason(target, (claim, TypeOfClaim::of(name)), facts, policy) {
+            Ok(_) if !released.contains(name) => WithholdReason::NoRoom,
+            Ok(reason) => {
+                let Some((by, rules)) = reasons.released.get_mut(name) else { continue };
+                if explained.insert(name) {
+                    *by = reason;
                 }
                 rules.extend(claim.path.iter().copied().filter(|rule| passed.insert((name, *rule))));
                 continue;
             }
-            // of these there would be one for each claim, and none says what is wrong
-            Err(Withheld::NoRule | Withheld::Protected) => continue,
+            // these would be one for each claim, and none indicates an error
+            Err(WithholdReason::NoRule | WithholdReason::Protected) => continue,
             Err(why) => why,
         };
         reasons.withheld.insert((why, name.to_owned()));
     }
-    if place != Place::AccessToken {
+    if target != ReleaseTarget::AccessToken {
         let forwarded: HashSet<&str> = claims.iter().map(|claim| claim.claim_type.as_str()).collect();
         let dropped = facts.claims.iter().filter(|claim| !forwarded.contains(claim.claim_type.as_str()));
-        let dropped = dropped.filter(|claim| claim.claim_type != GROUPS || !told.contains(GROUPS));
-        reasons.withheld.extend(dropped.map(|claim| (Withheld::Dropped, claim.claim_type.clone())));
+        let dropped = dropped.filter(|claim| claim.claim_type != GROUPS || !released.contains(GROUPS));
+        reasons.withheld.extend(dropped.map(|claim| (WithholdReason::Dropped, claim.claim_type.clone())));
     }
     reasons
 }

@@ -1,4 +1,5 @@
-//! The claims that an authorization request asks for by name (OpenID Connect Core 1.0, section 5.5), as they are kept with its grant.
+//! The claims that an authorization request names in `claims` (OpenID Connect Core 1.0, section 5.5), as stored with
+//! its grant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,24 +14,24 @@ use crate::application::{Application, ConsentMode};
 /// The scope of the entries of a user.
 pub const ENTRIES: &str = "profile";
 
-/// Names of claims, each with the values of which it should have one; any where there are none.
+/// Names of claims, each with the requested values; empty: any value.
 type Names = BTreeMap<String, Vec<Value>>;
 
-/// The claims that a request asks for by name.
+/// The claims that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requested {
     #[serde(default, skip_serializing_if = "Names::is_empty")]
     userinfo: Names,
     #[serde(default, skip_serializing_if = "Names::is_empty")]
     id_token: Names,
-    /// Whether entries of the user are among what may be asked for.
+    /// Whether entries of the user may be requested.
     #[serde(default)]
     entries: bool,
 }
 
 impl Requested {
-    /// What a client app asks for besides this scope, without what it could not get by scope. Where administrators consent, they consent to
-    /// the scope: then only its claims count.
+    /// The named claims that the client app could also get by scope. If administrators consent, they consent to the
+    /// scope: then only its claims count.
     pub fn of(application: &Application, request: &ClaimsRequest, scope: &Scope) -> Self {
         let may_have = |word: &str| {
             application.may_have(word) && (application.consent != ConsentMode::External || scope.has(word))
@@ -46,10 +47,10 @@ impl Requested {
         all.within(may_have)
     }
 
-    /// What is left without the claims of the scopes that are not granted.
+    /// Removes the claims of scopes that are not granted.
     #[must_use]
     pub fn within(mut self, is_granted: impl Fn(&str) -> bool) -> Self {
-        // groups are told by `includeGroupsClaims`, whatever the scope
+        // groups are released by `includeGroupsClaims`, whatever the scope
         let is_left = |name: &str| scope_of(name).is_none_or(|word| word == GROUPS || is_granted(word));
         self.userinfo.retain(|name, _| is_left(name));
         self.id_token.retain(|name, _| is_left(name));
@@ -57,8 +58,7 @@ impl Requested {
         self
     }
 
-    /// The scopes of the claims: whoever consents to the claims consents to these. A name of no claim of the platform may be that of an
-    /// entry of the user.
+    /// The scopes of the claims, for consent. A name of no claim of the platform may be that of an entry of the user.
     pub fn scopes(&self) -> BTreeSet<&'static str> {
         let names = self.userinfo.keys().chain(self.id_token.keys());
         let scope = |name: &String| match scope_of(name) {
@@ -68,27 +68,27 @@ impl Requested {
         names.filter_map(scope).collect()
     }
 
-    /// Whether entries of the user may be told because they are named.
+    /// Whether entries of the user may be released because they are named.
     pub fn may_name_entries(&self) -> bool {
         self.entries && self.userinfo.keys().chain(self.id_token.keys()).any(|name| scope_of(name).is_none())
     }
 
-    /// Whether claims are asked for in the ID token.
+    /// Whether claims are requested in the ID token.
     pub fn is_about_id_token(&self) -> bool {
         !self.id_token.is_empty()
     }
 
-    /// Whether a claim of this value is asked for in the ID token.
+    /// Whether a claim of this value is requested in the ID token.
     pub fn is_in_id_token(&self, name: &str, value: impl FnOnce() -> Value) -> bool {
         names(&self.id_token, name, value)
     }
 
-    /// Whether a claim of this value is asked for at userinfo.
+    /// Whether a claim of this value is requested at UserInfo.
     pub fn is_in_userinfo(&self, name: &str, value: impl FnOnce() -> Value) -> bool {
         names(&self.userinfo, name, value)
     }
 
-    /// Whether a named claim that is an entry of the user may be told.
+    /// Whether a named claim that is an entry of the user may be released.
     pub const fn allows_entries(&self) -> bool {
         self.entries
     }

@@ -1,4 +1,4 @@
-//! The way to a provider and back: what is asked for there, and the state by which the answer is known.
+//! The authorization request to a provider, and the state that identifies its response.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_federation::{Asked, Client, Demands, Discovery, authorization_address};
@@ -7,14 +7,14 @@ use chancery_management::idp_instance::connection::Secrets;
 use chancery_resource::{MasterKey, random};
 use uuid::Uuid;
 
-use crate::kept_flow::{KeptFlow, SentTo};
+use crate::pending_flow::{PendingFlow, ProviderRedirect};
 
-/// How long ago a sign-in may have been that was to be a new one, in seconds: as long as a flow lasts.
+/// The maximum age of a new sign-in, in seconds: as long as a flow lasts.
 const NEW_SIGN_IN_S: u64 = 30 * 60;
-/// What stands between the id of the flow and the proof in a state.
-const BETWEEN: char = '.';
+/// The separator between the id of the flow and the proof in a state.
+const SEPARATOR: char = '.';
 
-/// What state, nonce and verifier of one request follow from.
+/// The secret from which state, nonce and verifier of one request are derived.
 #[derive(Clone)]
 pub struct Secret([u8; 16]);
 
@@ -24,12 +24,12 @@ impl Secret {
         Self(random())
     }
 
-    /// That of a browser's way.
-    pub fn of(sent: &SentTo) -> Option<Self> {
-        BASE64_URL_SAFE_NO_PAD.decode(&sent.seed).ok()?.try_into().ok().map(Self)
+    /// The secret of a redirect.
+    pub fn of(redirect: &ProviderRedirect) -> Option<Self> {
+        BASE64_URL_SAFE_NO_PAD.decode(&redirect.seed).ok()?.try_into().ok().map(Self)
     }
 
-    /// It, as a sealed flow keeps it.
+    /// Its text, for the sealed flow.
     pub fn text(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(self.0)
     }
@@ -39,10 +39,10 @@ impl Secret {
         BASE64_URL_SAFE_NO_PAD.encode(master.digest(purpose, &bytes))
     }
 
-    /// `state`: the id of the flow, and a proof that this browser was sent to this instance by it.
+    /// `state`: the id of the flow, and a proof that this browser was redirected to this instance in that flow.
     pub fn state(&self, master: &MasterKey, instance: Uuid, flow: &str, browser: &str) -> String {
         let proof = self.derived(master, "external-sign-in-state", &format!("{instance}/{flow}/{browser}"));
-        format!("{flow}{BETWEEN}{proof}")
+        format!("{flow}{SEPARATOR}{proof}")
     }
 
     /// Nonce and verifier.
@@ -53,17 +53,17 @@ impl Secret {
         }
     }
 
-    /// The digest by which the answer is good once.
+    /// The digest that makes the response valid once.
     pub fn spent(&self, master: &MasterKey) -> Vec<u8> {
         master.digest("external-sign-in-used", &self.0)
     }
 
-    /// The id of the assertion by which this server proves itself.
+    /// The id of this server's client assertion.
     pub fn assertion_id(&self) -> String {
         Uuid::from_bytes(self.0).to_string()
     }
 
-    /// Where the browser of a flow is sent to.
+    /// The authorization address for the browser of a flow.
     pub fn address(
         &self,
         master: &MasterKey,
@@ -72,26 +72,26 @@ impl Secret {
     ) -> String {
         let secrets = self.secrets(master);
         let state = self.state(master, instance, flow, browser);
-        let asked = Asked { state: &state, nonce: &secrets.nonce, verifier: &secrets.verifier, demands };
-        authorization_address(discovery, client, asked)
+        let request = Asked { state: &state, nonce: &secrets.nonce, verifier: &secrets.verifier, demands };
+        authorization_address(discovery, client, request)
     }
 }
 
-/// The id of the flow that a state names, if it is of a sign-in.
+/// The id of the flow in a state, if the state is of a sign-in.
 pub fn flow_of_state(state: &str) -> Option<&str> {
-    state.split_once(BETWEEN).map(|(flow, _)| flow)
+    state.split_once(SEPARATOR).map(|(flow, _)| flow)
 }
 
-/// What the client app demands of the sign-in, which the provider is asked for in turn. Another account than one before is chosen
-/// by signing in anew.
-pub fn demands(kept: &KeptFlow) -> Demands {
-    let request = kept.flow.request();
+/// The client app's requirements, which are passed on to the provider. To select another account, the person signs in
+/// again.
+pub fn demands(pending: &PendingFlow) -> Demands {
+    let request = pending.flow.request();
     let login = matches!(request.prompt, Prompt::Pages { login: true, .. });
-    // that the person signed in anew shows in auth_time alone, which a provider must tell where max_age is sent
+    // only auth_time shows that the person signed in again, and a provider must send it if max_age is sent
     let anew = login.then_some(NEW_SIGN_IN_S);
-    let authorization = kept.request().map(|(_, request)| request);
+    let authorization = pending.request().map(|(_, request)| request);
     Demands {
-        login: login || kept.flow.is_other_account(),
+        login: login || pending.flow.is_other_account(),
         max_age: request.max_age.into_iter().chain(anew).min(),
         since: None,
         login_hint: authorization.as_ref().and_then(|request| request.login_hint.clone()),
@@ -99,14 +99,14 @@ pub fn demands(kept: &KeptFlow) -> Demands {
     }
 }
 
-/// What was demanded when the browser was sent.
-pub fn demands_of(kept: &KeptFlow, sent: &SentTo) -> Demands {
-    let demanded = demands(kept);
-    let is_new = matches!(kept.flow.request().prompt, Prompt::Pages { login: true, .. });
-    // a new sign-in is one since the browser was sent
+/// The requirements at the time of the redirect.
+pub fn demands_of(pending: &PendingFlow, redirect: &ProviderRedirect) -> Demands {
+    let demanded = demands(pending);
+    let is_new = matches!(pending.flow.request().prompt, Prompt::Pages { login: true, .. });
+    // a new sign-in is one after the redirect
     let age = demanded.max_age.map(|age| if is_new { 0 } else { i64::try_from(age).unwrap_or(i64::MAX) });
-    let since = age.map(|age| sent.on.div_euclid(1000).saturating_sub(age));
-    Demands { login: sent.login, since, ..demanded }
+    let since = age.map(|age| redirect.on.div_euclid(1000).saturating_sub(age));
+    Demands { login: redirect.login, since, ..demanded }
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
     use super::{Secret, flow_of_state};
 
     #[test]
-    fn a_state_is_of_one_browser_flow_and_instance() {
+    fn a_state_is_bound_to_browser_flow_and_instance() {
         let (master, secret, instance) = (MasterKey::generate(), Secret::new(), Uuid::from_u128(1));
         let state = secret.state(&master, instance, "flow", "browser");
         assert_eq!(flow_of_state(&state), Some("flow"));

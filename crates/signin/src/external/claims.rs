@@ -1,4 +1,4 @@
-//! What a provider told of a person, as it is kept and told on.
+//! Claims of a provider about a person, as they are stored and released.
 
 use chancery_application::ExternalProfile;
 use chancery_claims::is_protected;
@@ -8,13 +8,13 @@ use serde_json::json;
 
 use crate::application::OfferedProvider;
 
-/// The most bytes of types and values that are kept.
+/// The maximum of stored bytes of types and values.
 const MOST_BYTES: usize = 32 << 10;
-/// The most claims that are kept.
+/// The maximum of stored claims.
 const MOST: usize = 500;
-/// The longest subject, in characters: what a platform user's identity holds.
+/// The maximum length of a subject, in characters: that of a platform user's identity.
 const LONGEST_SUBJECT: usize = 255;
-/// The words of `amr` and `acr` by which a provider says that there was a second factor (RFC 8176; OpenID Provider Authentication Policy
+/// The values of `amr` and `acr` for a second factor at the provider (RFC 8176; OpenID Provider Authentication Policy
 /// Extension 1.0; OpenID Connect Extended Authentication Profile).
 const SECOND_FACTOR: [&str; 4] =
     ["mfa", "phr", "phrh", "http://schemas.openid.net/pape/policies/2007/06/multi-factor"];
@@ -22,24 +22,24 @@ const SECOND_FACTOR: [&str; 4] =
 /// The identity of a person at a provider, from its validated tokens.
 #[derive(Clone)]
 pub struct ProviderIdentity {
-    /// Who vouches for the person.
+    /// `iss`
     pub issuer: String,
     /// `sub`
     pub subject: String,
     /// Whether there was a second factor.
     pub has_second_factor: bool,
-    /// When the person signed in there, in ms since 1970, where that is told.
+    /// When the person signed in there, in ms since 1970, if the provider reports it.
     pub auth_time: Option<i64>,
-    /// The types and values of the claims that are kept.
+    /// The types and values of the stored claims.
     pub claims: Vec<(String, String)>,
 }
 
 impl ProviderIdentity {
-    /// What was told in this sign-in; `None` where nobody signed in.
+    /// The identity in this sign-in; `None` if there is none, or if it cannot be stored unchanged.
     pub fn of(completed: &Completed, provider: &OfferedProvider) -> Option<Self> {
         let id_token = completed.id_token.as_ref()?;
         let subject = completed.subject.clone().filter(|subject| {
-            // what an identity would hold in another form could be somebody else's
+            // a subject that is normalized when stored could be another person's
             subject.chars().count() <= LONGEST_SUBJECT
                 && Name::new(subject.clone()).is_ok_and(|name| name.as_str() == subject)
         });
@@ -48,7 +48,7 @@ impl ProviderIdentity {
             tracing::warn!(instance = %provider.id, "the subject of a sign-in cannot be kept as it is");
             return None;
         };
-        // UserInfo is asked last, and tells what the ID token has no room for
+        // UserInfo is requested last, and has what the ID token has no room for
         let sources = [&completed.user_info, &completed.id_token];
         let mut claims: Vec<(String, String)> = Vec::new();
         for (name, value) in sources.into_iter().flatten().flat_map(members) {
@@ -56,14 +56,14 @@ impl ProviderIdentity {
                 claims.extend(values_of(value).map(|value| (name.to_owned(), value)));
             }
         }
-        let kept = within_bounds(claims, provider);
+        let retained = within_bounds(claims, provider);
         let words = ["amr", "acr"].into_iter().filter_map(|name| id_token.get(name)).flat_map(values_of);
         let has_second_factor = words.into_iter().any(|word| SECOND_FACTOR.contains(&word.as_str()));
         let auth_time = match id_token.get("auth_time") {
             Some(Json::Int(seconds)) => seconds.checked_mul(1000),
             _ => None,
         };
-        Some(Self { issuer, subject, has_second_factor, auth_time, claims: kept })
+        Some(Self { issuer, subject, has_second_factor, auth_time, claims: retained })
     }
 
     /// The fields of the platform user, from these types and values of claims, which claim rules may have changed. Values that a field
@@ -73,7 +73,7 @@ impl ProviderIdentity {
         let value =
             |name: &str| claims.iter().find(|(claim, _)| claim == name).map(|(_, value)| value.clone());
         let name = |claim: &str| value(claim).and_then(|value| Name::new(value).ok());
-        let email = value("email").filter(|email| self.claims.iter().any(|(_, told)| told == email));
+        let email = value("email").filter(|email| self.claims.iter().any(|(_, sent)| sent == email));
         ExternalProfile {
             first_name: name("given_name"),
             last_name: name("family_name"),
@@ -103,11 +103,11 @@ fn values_of(value: &Json) -> impl Iterator<Item = String> + use<> {
     written.collect::<Vec<_>>().into_iter()
 }
 
-/// The claims that are kept, in the order in which they were told.
+/// The claims within the limits, in the provider's order.
 fn within_bounds(claims: Vec<(String, String)>, provider: &OfferedProvider) -> Vec<(String, String)> {
     let (all, mut bytes) = (claims.len(), 0);
     let fits = |(name, value): &(String, String)| {
-        // as they are kept: control characters take several bytes
+        // as they are stored: control characters take several bytes
         let more = bytes + json!([name, value]).to_string().len();
         let fits = more <= MOST_BYTES;
         if fits {
@@ -115,9 +115,9 @@ fn within_bounds(claims: Vec<(String, String)>, provider: &OfferedProvider) -> V
         }
         fits
     };
-    let kept: Vec<_> = claims.into_iter().filter(fits).take(MOST).collect();
-    if kept.len() < all {
-        tracing::warn!(instance = %provider.id, left_out = all - kept.len(), "a provider told more claims than are kept");
+    let retained: Vec<_> = claims.into_iter().filter(fits).take(MOST).collect();
+    if retained.len() < all {
+        tracing::warn!(instance = %provider.id, left_out = all - retained.len(), "a provider told more claims than are kept");
     }
-    kept
+    retained
 }

@@ -1,4 +1,4 @@
-//! Sign-in at an external identity provider: the browser goes there and comes back with an answer, which is judged outside of
+//! Sign-in at an external identity provider: redirects the browser, and validates the response outside of
 //! transactions.
 
 mod address;
@@ -29,75 +29,73 @@ pub use address::flow_of_state;
 use self::{address::Secret, claims::ProviderIdentity};
 use crate::{
     application::{OfferedProvider, ProviderKind},
-    completion::{Completion, Decided},
-    kept_flow::{KeptFlow, SentTo, ToldElsewhere},
-    outcome::{Judged, Outcome, PageError},
     page::PASSWORD,
-    provider::{Circumstances, Examined, Provider, Visit, context_of_person},
+    pending_flow::{ExternalClaims, PendingFlow, ProviderRedirect},
+    provider::{Evaluated, FlowContext, Provider, Visit, context_of_person},
+    response::{AttemptResult, BrowserResponse, PageError},
+    sign_in_transaction::{ProofResult, SignInTransaction},
 };
 
-/// The page that leads to an external identity provider, by its name in addresses.
+/// The page that redirects to an external identity provider, as named in addresses.
 pub const EXTERNAL: &str = "external";
 
 impl Provider<'_> {
-    /// Sends a browser to an external identity provider that the sign-in offers; shows the page that is due where it does not.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Redirects to an external identity provider, if the sign-in offers it; else shows the due page.
     pub async fn go_to_provider(
         self,
         visit: &Visit,
-        kept: KeptFlow,
+        pending: PendingFlow,
         instance: Uuid,
-    ) -> Result<Outcome, Problem> {
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok(Outcome::Error(PageError::UNKNOWN_CLIENT));
+    ) -> Result<BrowserResponse, Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        self.go_from(visit, kept, (circumstances, examined), Some(instance)).await
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        self.redirect_or_step(visit, pending, (flow_context, evaluated), Some(instance)).await
     }
 
-    /// Sends a browser to this provider, if the sign-in offers it; shows the page that is due where it does not.
-    pub(crate) async fn go_from(
+    /// Redirects to this provider, if the sign-in offers it; else shows the due page.
+    pub(crate) async fn redirect_or_step(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
-        (circumstances, examined): (Circumstances, Examined),
+        mut pending: PendingFlow,
+        (flow_context, evaluated): (FlowContext, Evaluated),
         instance: Option<Uuid>,
-    ) -> Result<Outcome, Problem> {
-        kept.mistake = None;
-        let provider = instance.and_then(|id| offered(&circumstances, &examined, id)).cloned();
-        match (provider, examined.due.step()) {
-            (Some(provider), _) => self.send_to(visit, kept, &provider).await,
+    ) -> Result<BrowserResponse, Problem> {
+        pending.form_errors = None;
+        let provider = instance.and_then(|id| offered(&flow_context, &evaluated, id)).cloned();
+        match (provider, evaluated.due.step()) {
+            (Some(provider), _) => self.send_to(visit, pending, &provider).await,
             (None, Step::FirstFactor(due)) if !due.offered.is_empty() => {
-                Ok(Outcome::GoTo(kept.into(), PASSWORD, None))
+                Ok(BrowserResponse::ToPage(pending.into(), PASSWORD, None))
             }
-            (None, _) => self.step(visit, kept, circumstances, examined).await,
+            (None, _) => self.step(visit, pending, flow_context, evaluated).await,
         }
     }
 
-    /// Sends a browser to this provider, or back to the page with what is wrong.
+    /// Redirects to this provider, or shows the page again with the error.
     async fn send_to(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         provider: &OfferedProvider,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<BrowserResponse, Problem> {
         let connection = self.connection(provider.id, provider.kind, visit.now).await?;
         let secret = Secret::new();
-        let demands = address::demands(&kept);
-        let asked = Instant::now();
-        // whoever is sent there once more did not come back
-        let is_again = kept.sent_to.as_ref().is_some_and(|sent| sent.instance == provider.id);
+        let demands = address::demands(&pending);
+        let started = Instant::now();
+        // a repeated redirect means that the browser did not return
+        let is_again =
+            pending.provider_redirect.as_ref().is_some_and(|redirect| redirect.instance == provider.id);
         let max_age_ms = if is_again { RETRY_MAX_AGE_MS } else { REDIRECT_MAX_AGE_MS };
         let begun = begin(Asking { max_age_ms, ..self.asking(visit.now) }, connection, &demands).await;
         let Some(discovery) = begun.discovery.as_ref().filter(|_| begun.can_go_on()) else {
-            self.counts.providers.note(provider.id, false, asked.elapsed());
+            self.counts.providers.note(provider.id, false, started.elapsed());
             log(provider, &begun.checks);
-            return Ok(failed(kept, "provider_failed"));
+            return Ok(failed(pending, "provider_failed"));
         };
-        let sent = SentTo {
+        let redirect = ProviderRedirect {
             instance: provider.id,
             path: begun.connection.path.clone(),
             seed: secret.text(),
@@ -107,10 +105,10 @@ impl Provider<'_> {
         let address = secret.address(
             &self.context.master,
             (discovery, &begun.connection.client, &demands),
-            (provider.id, &kept.id, &visit.browser),
+            (provider.id, &pending.id, &visit.browser),
         );
-        kept.sent_to = Some(sent);
-        Ok(Outcome::Elsewhere(kept.into(), address))
+        pending.provider_redirect = Some(redirect);
+        Ok(BrowserResponse::ToProvider(pending.into(), address))
     }
 
     async fn connection(
@@ -131,165 +129,170 @@ impl Provider<'_> {
         Asking { ask: self.context.ask_elsewhere.clone(), documents, max_age_ms: KEPT_MS, now }
     }
 
-    /// Takes the answer of an external identity provider that a browser brings back, and goes on; and what was judged.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Handles the response of an external identity provider. Returns the response to the browser and the result of
+    /// the attempt.
     pub async fn return_from_provider(
         self,
         visit: &Visit,
-        mut kept: KeptFlow,
+        mut pending: PendingFlow,
         parameters: Vec<(String, String)>,
-    ) -> Result<(Outcome, Judged), Problem> {
-        let no_flow = || Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
-        let Some(sent) = kept.sent_to.take() else { return no_flow() };
-        let Some(secret) = Secret::of(&sent) else { return no_flow() };
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let no_flow = || Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
+        let Some(redirect) = pending.provider_redirect.take() else { return no_flow() };
+        let Some(secret) = Secret::of(&redirect) else { return no_flow() };
         let shown = parameters.iter().find(|(name, _)| name == "state").map(|(_, state)| state.as_str());
-        if shown != Some(secret.state(&self.context.master, sent.instance, &kept.id, &visit.browser).as_str())
+        if shown
+            != Some(
+                secret.state(&self.context.master, redirect.instance, &pending.id, &visit.browser).as_str(),
+            )
         {
             return no_flow();
         }
-        let Some(application) = self.application_of(&kept).await? else {
-            return Ok((Outcome::Error(PageError::UNKNOWN_CLIENT), Judged::Not));
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let circumstances = Circumstances::new(self, application, (visit, &kept));
-        let examined = self.examine(visit, &kept, &circumstances).await?;
-        let offered = offered(&circumstances, &examined, sent.instance).cloned();
-        let Some((provider, tenant)) = offered.zip(circumstances.tenant_of(&examined)) else {
-            return Ok((self.step(visit, kept, circumstances, examined).await?, Judged::Not));
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let offered = offered(&flow_context, &evaluated, redirect.instance).cloned();
+        let Some((provider, tenant)) = offered.zip(flow_context.tenant_of(&evaluated)) else {
+            return Ok((
+                self.step(visit, pending, flow_context, evaluated).await?,
+                AttemptResult::NotCounted,
+            ));
         };
         let connection = self.connection(provider.id, provider.kind, visit.now).await?;
         let is_denied = parameters.iter().any(|(name, value)| name == "error" && value == "access_denied");
-        let demands = address::demands_of(&kept, &sent);
+        let demands = address::demands_of(&pending, &redirect);
         let returned = Returned {
             parameters,
             secrets: secret.secrets(&self.context.master),
             demands,
             assertion_id: secret.assertion_id(),
         };
-        let asked = Instant::now();
+        let started = Instant::now();
         let completed = complete(self.asking(visit.now), connection, returned).await;
-        self.counts.providers.note(provider.id, completed.has_passed(), asked.elapsed());
+        self.counts.providers.note(provider.id, completed.has_passed(), started.elapsed());
         let Some(identity) = ProviderIdentity::of(&completed, &provider).filter(|_| completed.has_passed())
         else {
             log(&provider, &completed.checks);
             return Ok((
-                failed(kept, if is_denied { "provider_denied" } else { "provider_failed" }),
-                Judged::Not,
+                failed(pending, if is_denied { "provider_denied" } else { "provider_failed" }),
+                AttemptResult::NotCounted,
             ));
         };
         let profile = match self.profile_by_rules(&identity, (tenant, provider.id)).await? {
             Ok(profile) => profile,
             Err(Unusable(reason)) => {
                 tracing::error!(%tenant, instance = %provider.id, reason, "claim rules cannot run: nobody signs in by an identity provider");
-                return Ok((failed(kept, "unexpected"), Judged::Not));
+                return Ok((failed(pending, "unexpected"), AttemptResult::NotCounted));
             }
         };
-        self.end_external(visit, (kept, circumstances), (provider, secret), (identity, profile)).await
+        self.complete_external(visit, (pending, flow_context), (provider, secret), (identity, profile)).await
     }
 
-    async fn end_external(
+    async fn complete_external(
         self,
         visit: &Visit,
-        (mut kept, mut circumstances): (KeptFlow, Circumstances),
+        (mut pending, mut flow_context): (PendingFlow, FlowContext),
         (provider, secret): (OfferedProvider, Secret),
         who: (ProviderIdentity, ExternalProfile),
-    ) -> Result<(Outcome, Judged), Problem> {
-        let Some(completion) = self.completion(visit, &kept, &circumstances) else {
-            return Ok((Outcome::Error(PageError::NO_FLOW), Judged::Not));
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
         let spent = secret.spent(&self.context.master);
         let deciding = self.store.run("EndExternalSignIn", Mode::Write, None, move |tx| {
-            if !spend(tx, &completion, &spent)? {
-                return Ok(Ended::Used);
+            if !spend(tx, &transaction, &spent)? {
+                return Ok(ExternalResult::Replayed);
             }
-            decide(&completion, tx, &provider, &who)
+            decide(&transaction, tx, &provider, &who)
         });
         Ok(match deciding.await? {
-            Ended::Used => (Outcome::Error(PageError::NO_FLOW), Judged::Wrong),
-            Ended::Unknown => (failed(kept, "not_allowed"), Judged::Not),
-            Ended::Decided(decided, told) => {
-                // a session keeps it, where there is one already
-                kept.told = matches!(decided, Decided::GoOn(_)).then_some(told);
-                circumstances.told = kept.told.clone().map(Arc::new);
-                (self.conclude(visit, kept, circumstances, decided).await?, Judged::Right)
+            ExternalResult::Replayed => (BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::Failed),
+            ExternalResult::Unknown => (failed(pending, "not_allowed"), AttemptResult::NotCounted),
+            ExternalResult::Decided(decided, external_claims) => {
+                // otherwise a session stores them
+                pending.external_claims =
+                    matches!(decided, ProofResult::Continue(_)).then_some(external_claims);
+                flow_context.external_claims = pending.external_claims.clone().map(Arc::new);
+                (self.conclude(visit, pending, flow_context, decided).await?, AttemptResult::Succeeded)
             }
         })
     }
 }
 
-/// What came of an answer that was right.
-enum Ended {
-    /// The answer was shown before.
-    Used,
-    /// The person is not known here, and does not become a platform user.
+/// The result of a valid response of a provider.
+enum ExternalResult {
+    /// The response was presented before.
+    Replayed,
+    /// The person is unknown here, and no platform user may be created.
     Unknown,
-    /// The person goes on.
-    Decided(Decided, ToldElsewhere),
+    /// The sign-in continues.
+    Decided(ProofResult, ExternalClaims),
 }
 
-/// The provider, where a first factor may be proven there now.
+/// The provider, if it is offered for the first factor now.
 fn offered<'a>(
-    circumstances: &'a Circumstances,
-    examined: &Examined,
+    flow_context: &'a FlowContext,
+    evaluated: &Evaluated,
     instance: Uuid,
 ) -> Option<&'a OfferedProvider> {
-    let Step::FirstFactor(due) = examined.due.step() else { return None };
+    let Step::FirstFactor(due) = evaluated.due.step() else { return None };
     due.offered.iter().find(|offered| offered.id == instance)?;
-    circumstances.application.tenant(due.tenant)?.provider(instance)
+    flow_context.application.tenant(due.tenant)?.provider(instance)
 }
 
-/// The page of the first factor, with what went wrong elsewhere.
-fn failed(mut kept: KeptFlow, code: &str) -> Outcome {
-    kept.sent_to = None;
-    kept.again(PASSWORD, code, "")
+/// The page of the first factor, with an error of the provider.
+fn failed(mut pending: PendingFlow, code: &str) -> BrowserResponse {
+    pending.provider_redirect = None;
+    pending.with_error(PASSWORD, code, "")
 }
 
-/// Tells the log alone what a provider said.
+/// Logs the failed checks of a provider's response, which pages do not show.
 fn log(provider: &OfferedProvider, checks: &[Check]) {
     let wrong: Vec<&str> =
         checks.iter().filter(|check| !check.passed).map(|check| check.detail.as_str()).collect();
     tracing::warn!(instance = %provider.id, reason = wrong.join(" "), "a sign-in at an identity provider failed");
 }
 
-/// Uses an answer up; false where it was used before.
-fn spend(tx: &mut Tx<'_>, completion: &Completion, digest: &[u8]) -> Result<bool, Problem> {
+/// Marks a response as used. `false`: it was used before.
+fn spend(tx: &mut Tx<'_>, transaction: &SignInTransaction, digest: &[u8]) -> Result<bool, Problem> {
     let text =
         StateTable::UsedProof.insert("(digest, expires_on) VALUES (?1, ?2) ON CONFLICT (digest) DO NOTHING");
-    let until = completion.now.plus(chancery_flow::LIFETIME_MS);
+    let until = transaction.now.plus(chancery_flow::LIFETIME_MS);
     Ok(tx.execute(&text, &[Value::Bytes(digest.to_vec()), until.0.into()])? == 1)
 }
 
 fn decide(
-    completion: &Completion,
+    transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     provider: &OfferedProvider,
     (identity, profile): &(ProviderIdentity, ExternalProfile),
-) -> Result<Ended, Problem> {
-    let context = Context::of_server(&completion.app, Scope::Everything, completion.now);
-    let application = &completion.circumstances.application;
-    // also where the person cannot sign in yet by the identity that is to be
+) -> Result<ExternalResult, Problem> {
+    let context = Context::of_server(&transaction.app, Scope::Everything, transaction.now);
+    let application = &transaction.flow_context.application;
+    // also if the person cannot sign in by the replacing identity yet
     prove_replacing(&context, tx, (provider.id, identity.subject.as_str()))?;
-    // nobody becomes a platform user who is refused anyway
-    let is_at_home =
+    // no platform user is created for a person who would be refused
+    let is_own_subscription =
         application.allow_cross_subscription || application.subscription == provider.subscription;
-    let may_be_new = is_at_home && !application.is_restricted;
+    let may_be_new = is_own_subscription && !application.is_restricted;
     let Some(person) = person::find_or_create(&context, tx, (provider, may_be_new), (identity, profile))?
     else {
-        return Ok(Ended::Unknown);
+        return Ok(ExternalResult::Unknown);
     };
-    let told_elsewhere = ToldElsewhere { person, instance: provider.id, claims: identity.claims.clone() };
-    let completion = &completion.clone().with_told(told_elsewhere.clone());
-    let context = context_of_person(&completion.app, person, completion.now);
-    let sessions = completion.sessions(tx)?;
+    let external_claims = ExternalClaims { person, instance: provider.id, claims: identity.claims.clone() };
+    let transaction = &transaction.clone().with_external_claims(external_claims.clone());
+    let context = context_of_person(&transaction.app, person, transaction.now);
+    let sessions = transaction.sessions(tx)?;
     let method =
         Method::External { second_factor: identity.has_second_factor, auth_time: identity.auth_time };
     let proven = Proven { person, instance: provider.id, method, credential: None };
-    let examined = completion.prove(tx, &sessions, proven)?;
-    let decided = completion.sign_in(&context, tx, &sessions, &examined, None)?;
+    let evaluated = transaction.prove(tx, &sessions, proven)?;
+    let decided = transaction.sign_in(&context, tx, &sessions, &evaluated, None)?;
     if decided.is_none() {
-        completion.record_refusal(&context, tx, &examined)?;
+        transaction.record_refusal(&context, tx, &evaluated)?;
     }
-    let decided = decided.unwrap_or_else(|| Decided::GoOn(examined.due.flow().clone().into()));
-    Ok(Ended::Decided(decided, told_elsewhere))
+    let decided = decided.unwrap_or_else(|| ProofResult::Continue(evaluated.due.flow().clone().into()));
+    Ok(ExternalResult::Decided(decided, external_claims))
 }

@@ -1,5 +1,5 @@
-//! Finds or creates the platform user of a sign-in by an external identity provider. Instance and subject identify the person, and no
-//! address does.
+//! Finds or creates the platform user of a sign-in by an external identity provider. Only instance and subject
+//! identify the person, never an address.
 
 use chancery_application::{
     ExternalInstance, ExternalProfile, ExternalSubject, create_external, update_external,
@@ -13,12 +13,9 @@ use crate::{
     person::{Identity, find},
 };
 
-/// The platform user of a subject at an instance, with these fields. If there is none yet, one is created, where the
-/// instance has `autoCreatePlatformUser` and the client app would admit somebody new. `None` if there is none, or its identity is not
-/// active.
-///
-/// # Errors
-/// Those of the store.
+/// The platform user of a subject at an instance, updated with these fields. If there is none, one is created if the
+/// instance has `autoCreatePlatformUser` and the client app would admit a new person. `None` if there is none, or its
+/// identity is not active.
 pub fn find_or_create(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -26,16 +23,16 @@ pub fn find_or_create(
     (identity, profile): (&ProviderIdentity, &ExternalProfile),
 ) -> Result<Option<Uuid>, Problem> {
     match find(tx, provider.id, &identity.subject)? {
-        Identity::Counts(person) => {
+        Identity::Active(person) => {
             update_external(context, tx, (provider.id, person), profile.clone())?;
             Ok(Some(person))
         }
-        Identity::None if provider.creates_platform_users && may_be_new => {
+        Identity::Unknown if provider.creates_platform_users && may_be_new => {
             let instance = ExternalInstance { id: provider.id, subscription: provider.subscription };
-            let whose =
+            let subject =
                 ExternalSubject { issuer: identity.issuer.clone(), subject: identity.subject.clone() };
-            create_external(context, tx, instance, &whose, profile.clone()).map(Some)
+            create_external(context, tx, instance, &subject, profile.clone()).map(Some)
         }
-        Identity::None | Identity::Over => Ok(None),
+        Identity::Unknown | Identity::Inactive => Ok(None),
     }
 }

@@ -17,17 +17,14 @@ impl Provider<'_> {
     /// The fields of the platform user, from the provider's claims after the rules of the instance's subscription. Rules of a tenant
     /// are not applied: tenants share the platform user, so a TenantAdmin could set fields that client apps of other tenants trust.
     /// Destinations apply to tokens only. The inner error: the rules cannot run.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub(super) async fn profile_by_rules(
         self,
         identity: &ProviderIdentity,
         (tenant, instance): (Uuid, Uuid),
     ) -> Result<Result<ExternalProfile, Unusable>, Problem> {
-        let place = Place { app: None, instance: Some(instance), tenant: None };
+        let scope = Place { app: None, instance: Some(instance), tenant: None };
         let reading =
-            self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| InForce::read(tx, place));
+            self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| InForce::read(tx, scope));
         let rules = reading.await?;
         if rules.is_empty() {
             return Ok(Ok(identity.profile(&identity.claims)));

@@ -1,4 +1,4 @@
-//! Signing out at the provider, too (OpenID Connect RP-Initiated Logout 1.0).
+//! Sign-out at the external provider (OpenID Connect RP-Initiated Logout 1.0).
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,11 +23,8 @@ const UPSTREAM: &str = "SELECT i.id, o.value FROM idp_instance i JOIN option_val
     WHERE i.is_active AND i.idp_type = 'OpenIdConnect' AND o.value IS NOT NULL AND o.name = ";
 
 impl Provider<'_> {
-    /// Where a browser goes to sign out at the provider by which its person signed in, if the instance has `SignOutUpstream`; `state`
-    /// is to be added. A provider that does not say where only leaves a line in the log: here the person is signed out.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The address for signing out at the provider of the sign-in, if the instance has `SignOutUpstream`; `state` is
+    /// to be added. If the provider publishes no endpoint, this is only logged: here the person is signed out.
     pub(crate) async fn upstream_sign_out(
         self,
         visit: &Visit,
@@ -72,10 +69,10 @@ fn connection_of(
         }
         Ok(())
     })?;
-    let mut found = instances.iter().copied().filter(|instance| set.contains(instance));
-    let Some(instance) = found.next() else { return Ok(None) };
-    // a browser is led to one provider
-    for other in found.filter(|other| *other != instance) {
+    let mut enabled = instances.iter().copied().filter(|instance| set.contains(instance));
+    let Some(instance) = enabled.next() else { return Ok(None) };
+    // a browser can be redirected to one provider only
+    for other in enabled.filter(|other| *other != instance) {
         tracing::warn!(instance = %other, "only one of several sign-outs is passed on to its identity provider");
     }
     Ok(Some((instance, Connection::read(app, tx, (instance, Kind::OpenIdConnect), now)?)))

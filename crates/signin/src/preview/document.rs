@@ -1,4 +1,4 @@
-//! The answer: what each token would tell, and by what.
+//! The response: the claims of each token, with reasons.
 
 use chancery_auth::Confirmation;
 use chancery_management::claim_rule::Unusable;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::{
-    claims::{Ground, Preview, Reasons, Withheld},
+    claims::{Preview, Reasons, ReleaseReason, WithholdReason},
     granted::Granted,
     tokens::{IdToken, Lifetimes, Tokens},
     userinfo::LACKS_OPENID,
@@ -17,44 +17,44 @@ use crate::{
 /// Claims of the protocol that are known only once a person has signed in and a token is issued.
 const OF_SIGN_IN: [&str; 9] = ["acr", "amr", "at_hash", "auth_time", "exp", "gid", "iat", "jti", "sid"];
 
-/// Where a person signs in.
+/// The tenant and instance of a sign-in.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct SignInTarget {
     /// The tenant.
     pub tenant: Option<Uuid>,
     /// The instance.
     pub instance: Option<Uuid>,
 }
 
-/// All that tokens are made of.
-pub struct Ready {
-    /// What is known of the person.
+/// The input of a token preview.
+pub struct PreviewInput {
+    /// The facts about the person.
     pub preview: Preview,
-    /// Where the person signs in.
-    pub place: Place,
+    /// The tenant and instance of the sign-in.
+    pub target: SignInTarget,
     /// The client app.
     pub application: Uuid,
-    /// What is granted.
+    /// The content of the grant.
     pub granted: Granted,
-    /// Whom the access token is for.
+    /// The audience of the access token.
     pub aud: Vec<String>,
-    /// How long tokens last.
+    /// The lifetimes of tokens.
     pub lifetimes: Lifetimes,
     /// The issuer's URL.
     pub issuer: String,
-    /// Why the UserInfo endpoint tells nothing, whatever is granted.
+    /// Why the UserInfo endpoint refuses, whatever is granted.
     pub of_userinfo: Option<Refusal>,
     /// The time of the request.
     pub now: Timestamp,
 }
 
-impl Ready {
-    /// Runs the rules, and tells what the tokens would tell.
-    pub fn tell(self) -> Value {
-        let previewed = match self.preview.tell() {
+impl PreviewInput {
+    /// Runs the rules, and renders the claims of the tokens.
+    pub fn render(self) -> Value {
+        let previewed = match self.preview.evaluate() {
             Ok(previewed) => previewed,
             Err(Unusable(detail)) => {
-                return answer(self.place, &json!({ "error": "server_error", "detail": detail }), None);
+                return answer(self.target, &json!({ "error": "server_error", "detail": detail }), None);
             }
         };
         let [of_id_token, of_access_token, of_userinfo] = &previewed.reasons;
@@ -73,7 +73,7 @@ impl Ready {
             granted: granted.clone(),
             scope: granted.scope.clone(),
             aud: self.aud,
-            told: previewed.tokens.into(),
+            released: previewed.tokens.into(),
             nonce: None,
             refresh_token: None,
             lifetimes: self.lifetimes,
@@ -87,32 +87,32 @@ impl Ready {
             .then(|| json!({ "error": null, "detail": "Without the scope openid there is no ID token." }));
         let no_userinfo =
             lacks_openid.then(|| json!({ "error": "insufficient_scope", "detail": LACKS_OPENID }));
-        let no_userinfo = no_userinfo.or_else(|| self.of_userinfo.map(told_refusal));
+        let no_userinfo = no_userinfo.or_else(|| self.of_userinfo.map(refusal_json));
         let documents = [
             document(&members(id_token), of_id_token, no_id_token.as_ref()),
             document(&members(access_token), of_access_token, None),
             document(&userinfo, of_userinfo, no_userinfo.as_ref()),
         ];
-        answer(self.place, &Value::Null, Some((&granted.scope, documents)))
+        answer(self.target, &Value::Null, Some((&granted.scope, documents)))
     }
 }
 
-/// The answer where a request of the client app, or the person, is refused.
-pub fn refused(place: Place, refusal: Refusal) -> Value {
-    answer(place, &told_refusal(refusal), None)
+/// The response if the request of the client app, or the person, is refused.
+pub fn refused(target: SignInTarget, refusal: Refusal) -> Value {
+    answer(target, &refusal_json(refusal), None)
 }
 
-fn told_refusal(refusal: Refusal) -> Value {
+fn refusal_json(refusal: Refusal) -> Value {
     json!({ "error": refusal.code.name(), "detail": refusal.detail })
 }
 
-fn answer(place: Place, refusal: &Value, told: Option<(&str, [Value; 3])>) -> Value {
-    let (scope, [id_token, access_token, userinfo]) = match told {
+fn answer(target: SignInTarget, refusal: &Value, rendered: Option<(&str, [Value; 3])>) -> Value {
+    let (scope, [id_token, access_token, userinfo]) = match rendered {
         Some((scope, documents)) => (Some(scope), documents),
         None => (None, [const { Value::Null }; 3]),
     };
     json!({
-        "tenantId": place.tenant, "idpInstanceId": place.instance, "scope": scope, "refusal": refusal,
+        "tenantId": target.tenant, "idpInstanceId": target.instance, "scope": scope, "refusal": refusal,
         "idToken": id_token, "accessToken": access_token, "userInfo": userinfo,
     })
 }
@@ -121,7 +121,7 @@ fn members(claims: Value) -> Map<String, Value> {
     if let Value::Object(members) = claims { members } else { Map::new() }
 }
 
-/// The claims of one place with what they are told by; none where there is a refusal.
+/// The claims of one target with their reasons; none if there is a refusal.
 fn document(members: &Map<String, Value>, reasons: &Reasons, refusal: Option<&Value>) -> Value {
     if refusal.is_some() {
         return json!({ "refusal": refusal, "claims": [], "withheld": [] });
@@ -134,37 +134,37 @@ fn document(members: &Map<String, Value>, reasons: &Reasons, refusal: Option<&Va
 }
 
 fn claim(name: &str, value: &Value, reasons: &Reasons) -> Value {
-    let Some((ground, rules)) = reasons.told.get(name) else {
+    let Some((reason, rules)) = reasons.released.get(name) else {
         let is_of_sign_in = OF_SIGN_IN.contains(&name);
         let (from, value) = if is_of_sign_in { ("SignIn", &Value::Null) } else { ("Protocol", value) };
         return json!({ "name": name, "value": value, "from": from, "scope": null, "rules": [] });
     };
-    let (from, scope) = match ground {
-        Ground::Scope(word) => ("Scope", Some(*word)),
-        Ground::OwnScope => ("Scope", Some(name)),
-        Ground::Name => ("ClaimsParameter", None),
-        Ground::Groups => ("IncludeGroupsClaims", None),
-        Ground::Rule => ("ClaimRule", None),
+    let (from, scope) = match reason {
+        ReleaseReason::Scope(word) => ("Scope", Some(*word)),
+        ReleaseReason::OwnScope => ("Scope", Some(name)),
+        ReleaseReason::Name => ("ClaimsParameter", None),
+        ReleaseReason::Groups => ("IncludeGroupsClaims", None),
+        ReleaseReason::Rule => ("ClaimRule", None),
     };
     json!({ "name": name, "value": value, "from": from, "scope": scope, "rules": rules })
 }
 
-/// Why a claim is not told, for administrators.
-fn detail(why: Withheld) -> String {
+/// The reason for administrators why a claim is withheld.
+fn detail(why: WithholdReason) -> String {
     let fixed = match why {
-        Withheld::Scope(word) => return format!("The scope {word} is not granted."),
-        Withheld::NoGroups => "The client app has includeGroupsClaims off.",
-        Withheld::Minimal => {
+        WithholdReason::Scope(word) => return format!("The scope {word} is not granted."),
+        WithholdReason::NoGroups => "The client app has includeGroupsClaims off.",
+        WithholdReason::Minimal => {
             "The client app has idTokenClaims Minimal: its ID tokens tell what the parameter claims names, and no more."
         }
-        Withheld::OnRequest => {
+        WithholdReason::OnRequest => {
             "Its rule discloses it on request: by its name in the parameter claims, or by a scope of its name."
         }
-        Withheld::NoRule => "An access token tells what rules send there.",
-        Withheld::Elsewhere => "The rules in force send it elsewhere.",
-        Withheld::Dropped => "The rules in force forward no such claim.",
-        Withheld::NoRoom => "There is no room for it in the token: the UserInfo endpoint tells it.",
-        Withheld::Protected => "No rule makes a claim of the protocol.",
+        WithholdReason::NoRule => "An access token tells what rules send there.",
+        WithholdReason::OtherDestination => "The rules in force send it elsewhere.",
+        WithholdReason::Dropped => "The rules in force forward no such claim.",
+        WithholdReason::NoRoom => "There is no room for it in the token: the UserInfo endpoint tells it.",
+        WithholdReason::Protected => "No rule makes a claim of the protocol.",
     };
     fixed.to_owned()
 }

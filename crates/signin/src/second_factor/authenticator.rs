@@ -1,4 +1,4 @@
-//! Authenticators: apps and devices that show a code of the time (RFC 6238).
+//! Authenticators: apps and devices with time-based codes (RFC 6238).
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::totp::{Algorithm, SECRET_LENGTH, Totp};
@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use super::OfferedFactor;
 
-/// An authenticator that is being enrolled: its secret is in the sealed flow until a code proves that it is kept.
+/// An authenticator during enrolment: its secret is in the sealed flow until a code proves that the person has stored
+/// it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Enrolling {
     /// The MFA instance.
@@ -31,7 +32,7 @@ impl Enrolling {
 }
 
 impl OfferedFactor {
-    /// How its codes are made, where an authenticator makes them.
+    /// The TOTP parameters.
     pub(super) fn totp(&self) -> Totp {
         Totp {
             digits: u32::try_from(self.options.get(FactorOption::DIGITS)).unwrap_or(6),
@@ -45,10 +46,7 @@ fn associated_data(person: Uuid, instance: Uuid) -> String {
     format!("second_factor/{person}/{instance}")
 }
 
-/// Verifies a code of the person's authenticator, each of which counts once; the id of the authenticator.
-///
-/// # Errors
-/// Errors of the store.
+/// Verifies a code of the person's authenticator; each counts once. Returns the id of the authenticator.
 pub fn verify(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -74,10 +72,7 @@ pub fn verify(
     Ok((changed == 1).then_some(id))
 }
 
-/// Keeps an authenticator whose first code is right; its id.
-///
-/// # Errors
-/// Errors of the store.
+/// Stores an authenticator whose first code is correct. Returns its id.
 pub fn enrol(
     context: &Context,
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! The facts about second factors: what is asked for, and what a person can prove.
+//! The facts about second factors: the required ones, and those that a person can prove.
 
 use chancery_flow::{CodeKind, Enrolment, SecondFactors, UsableFactor};
 use chancery_record::Timestamp;
@@ -12,37 +12,37 @@ use crate::{
     person::Admitted,
 };
 
-/// The second factors that an app, or the instance of the first factor, asks for.
-pub struct Asked<'a> {
-    /// Whether any is asked for, usable or not.
+/// The second factors that the app or the instance of the first factor requires.
+pub struct RequestedFactors<'a> {
+    /// Whether any is required, usable or not.
     pub is_any: bool,
-    /// Those that can be used. Where none is asked for the tenant's, for a class that is demanded.
+    /// The usable ones. If none is required, those of the tenant, for a demanded class.
     pub usable: Vec<&'a OfferedFactor>,
 }
 
-impl Asked<'_> {
+impl RequestedFactors<'_> {
     /// Whether one of them sends codes.
     pub fn sends_codes(&self) -> bool {
         self.usable.iter().any(|factor| factor.kind != CodeKind::Totp)
     }
 }
 
-/// The second factors that are asked for in a sign-in at an instance.
-pub fn asked_for<'a>(
+/// The required second factors of a sign-in at an instance.
+pub fn requested_factors<'a>(
     application: &Application,
     tenant: &'a ServingTenant,
     offered: Offered<'_>,
-) -> Asked<'a> {
-    let is_any = application.asks_for_second_factor || !offered.factors().is_empty();
-    let is_asked = |factor: &&OfferedFactor| {
+) -> RequestedFactors<'a> {
+    let is_any = application.requires_second_factor || !offered.factors().is_empty();
+    let is_requested = |factor: &&OfferedFactor| {
         !is_any || factor.is_of_application || offered.factors().contains(&factor.id)
     };
     let can_send = |factor: &&OfferedFactor| factor.can_send(offered);
-    let usable = tenant.factors.iter().filter(is_asked).filter(can_send).collect();
-    Asked { is_any, usable }
+    let usable = tenant.factors.iter().filter(is_requested).filter(can_send).collect();
+    RequestedFactors { is_any, usable }
 }
 
-/// What a person enrolled.
+/// The enrolled factors of a person.
 #[derive(Default)]
 struct Enrolled {
     authenticators: Vec<Uuid>,
@@ -50,13 +50,10 @@ struct Enrolled {
     is_remembered: bool,
 }
 
-/// The facts about a person's second factors. What the person enrolled is read only where it counts.
-///
-/// # Errors
-/// Errors of the store.
+/// The facts about a person's second factors. Enrolled factors are read only if they are needed.
 pub fn facts_of(
     tx: &mut Tx<'_>,
-    asked: &Asked<'_>,
+    requested: &RequestedFactors<'_>,
     tenant: &ServingTenant,
     (person, admitted): (Uuid, &Admitted),
     (is_needed, device): (bool, Option<&Device>),
@@ -65,7 +62,7 @@ pub fn facts_of(
     let enrolled =
         if is_needed { read(tx, (person, tenant.facts.id), device, now)? } else { Enrolled::default() };
     let mut usable = Vec::new();
-    for factor in &asked.usable {
+    for factor in &requested.usable {
         let is_enrolled = match factor.kind {
             CodeKind::Totp => enrolled.authenticators.contains(&factor.id),
             CodeKind::Email | CodeKind::Sms => is_needed && destination(tx, factor.kind, admitted)?.is_some(),
@@ -73,11 +70,11 @@ pub fn facts_of(
         usable.push(UsableFactor { instance: factor.id, kind: factor.kind, is_enrolled });
     }
     Ok(SecondFactors {
-        are_asked_for: asked.is_any,
+        are_asked_for: requested.is_any,
         usable,
         has_recovery_code: enrolled.has_recovery_code,
         enrolment: match tenant.options.get(TenantOption::SECOND_FACTOR_ENROLMENT) {
-            // else who knows the password would enrol their own beside it
+            // otherwise anyone with the password could enrol a further authenticator
             _ if tenant.factors.iter().any(|factor| enrolled.authenticators.contains(&factor.id)) => {
                 Enrolment::Closed
             }

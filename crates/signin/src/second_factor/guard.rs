@@ -1,5 +1,5 @@
-//! A guard over guesses at a second factor by who knows the password: only a right code forgets wrong ones, and each lock
-//! is twice as long as the one before.
+//! The rate guard of second-factor codes against callers who know the password: only a correct code clears wrong
+//! ones, and each lock lasts twice as long as the previous one.
 
 use chancery_record::Timestamp;
 use chancery_resource::settings::UserStoreOption;
@@ -8,28 +8,22 @@ use uuid::Uuid;
 
 use crate::application::OfferedStore;
 
-/// The longest lock, in ms: a day.
+/// The maximum lock, in ms: a day.
 const LONGEST_MS: i64 = 24 * 3_600_000;
 /// How long wrong codes are remembered, in ms.
 const REMEMBERED_MS: i64 = 3 * LONGEST_MS;
-/// The first lock of people from elsewhere, in ms.
+/// The first lock of external users, in ms.
 const FIRST_LOCK_MS: i64 = 5 * 60_000;
-/// How many wrong codes lock where the store locks nobody for a while.
+/// How many wrong codes lock if the store has no temporary lock.
 const LIMIT: i64 = 5;
 
-/// Whether a person's codes are not looked at for now.
-///
-/// # Errors
-/// Errors of the store.
+/// Whether a person is locked for second-factor codes now.
 pub fn is_shut(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let text = "SELECT COALESCE(locked_until, 0) FROM attempt_guard WHERE person_id = ?1";
     Ok(tx.one(text, &[person.into()], |row| row.int(0))?.is_some_and(|until| until > now.0))
 }
 
-/// Counts a wrong code of a person of this store, or from elsewhere.
-///
-/// # Errors
-/// Errors of the store.
+/// Counts a wrong code of a person of this store, or of an external user.
 pub fn note_wrong(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -57,16 +51,13 @@ pub fn note_wrong(
     Ok(())
 }
 
-/// How long the lock of this number is, in ms.
+/// The duration of the lock of this number, in ms.
 fn lock(first: i64, number: i64) -> i64 {
     let doublings = u32::try_from((number - 1).clamp(0, 30)).unwrap_or(0);
     first.saturating_mul(1_i64 << doublings).min(LONGEST_MS)
 }
 
-/// Forgets wrong codes: one was right.
-///
-/// # Errors
-/// Errors of the store.
+/// Clears the count of wrong codes after a correct one.
 pub fn clear(tx: &mut Tx<'_>, person: Uuid) -> Result<(), StoreError> {
     tx.queue(&StateTable::AttemptGuard.delete("WHERE person_id = ?1"), vec![person.into()])
 }
@@ -76,7 +67,7 @@ mod tests {
     use super::{LONGEST_MS, lock};
 
     #[test]
-    fn each_lock_is_longer_up_to_a_day() {
+    fn each_lock_doubles_up_to_a_day() {
         assert_eq!([1, 2, 3].map(|number| lock(300_000, number)), [300_000, 600_000, 1_200_000]);
         assert_eq!(lock(300_000, 20), LONGEST_MS);
         assert_eq!(lock(i64::MAX, i64::MAX), LONGEST_MS);

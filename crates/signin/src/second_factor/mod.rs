@@ -1,4 +1,4 @@
-//! Second factors: which are asked for, how they are enrolled and proven, and which browsers are spared them.
+//! Second factors: requirements, enrolment, verification, and remembered browsers.
 
 mod authenticator;
 mod facts;
@@ -16,31 +16,31 @@ use chancery_userstore::password::mail::Sender;
 use uuid::Uuid;
 
 pub use authenticator::{Enrolling, enrol, verify as verify_authenticator};
-pub use facts::{Asked, asked_for, facts_of};
+pub use facts::{RequestedFactors, facts_of, requested_factors};
 pub use page::{choice_of, enrol_context, factor_context};
 pub use recovery::{make as make_recovery_codes, use_code};
 pub use remembered::{Device, remember};
 pub use sent_code::{
-    Destination, Purpose, Sending, Typed, destination, send, take_back, verify as verify_sent,
+    CodeCheck, Destination, Purpose, SendResult, destination, send, take_back, verify as verify_sent,
 };
 
 use crate::application::{Offered, OfferedStore};
 
-/// A second factor of a tenant that can be used: an MFA instance.
+/// A usable second factor of a tenant: an MFA instance.
 #[derive(Clone, Debug)]
 pub struct OfferedFactor {
     /// The MFA instance.
     pub id: Uuid,
-    /// How its codes reach people.
+    /// The channel of its codes.
     pub kind: CodeKind,
-    /// Whether the client app asks for it.
+    /// Whether the client app requires it.
     pub is_of_application: bool,
     /// Its options.
     pub options: Arc<Options<FactorOption>>,
 }
 
 impl OfferedFactor {
-    /// How the codes of instances of this type reach people.
+    /// The channel of the codes of instances of this type.
     pub const fn kind_of(owner: Owner) -> Option<CodeKind> {
         match owner {
             Owner::MfaTotp => Some(CodeKind::Totp),
@@ -50,7 +50,7 @@ impl OfferedFactor {
         }
     }
 
-    /// Whose options such an instance has.
+    /// The owner type of the options of such an instance.
     pub const fn owner_of(kind: CodeKind) -> Owner {
         match kind {
             CodeKind::Totp => Owner::MfaTotp,
@@ -59,7 +59,7 @@ impl OfferedFactor {
         }
     }
 
-    /// How many characters its codes have.
+    /// The length of its codes.
     pub fn digits(&self) -> i64 {
         self.options.get(if self.kind == CodeKind::Totp {
             FactorOption::DIGITS
@@ -68,21 +68,22 @@ impl OfferedFactor {
         })
     }
 
-    /// Whether it can reach the people of an instance. Those of an external identity provider are reached where it is believed: it
-    /// alone says what addresses and numbers they have.
+    /// Whether it can reach the people of an instance. External users are reached only if their provider is trusted,
+    /// because it alone sets their addresses and numbers.
     fn can_send(&self, offered: Offered<'_>) -> bool {
-        let is_believed = match offered {
+        let is_trusted = match offered {
             Offered::Store(_) => true,
-            Offered::Provider(provider) => provider.is_believed,
+            Offered::Provider(provider) => provider.is_trusted,
         };
         match self.kind {
             CodeKind::Totp => true,
-            CodeKind::Email => is_believed && self.mail_sender(offered.store()).is_some(),
-            CodeKind::Sms => is_believed && self.options.is_set(FactorOption::GATEWAY_URL),
+            CodeKind::Email => is_trusted && self.mail_sender(offered.store()).is_some(),
+            CodeKind::Sms => is_trusted && self.options.is_set(FactorOption::GATEWAY_URL),
         }
     }
 
-    /// Who sends its codes by mail: its own mail server, else that of the person's store; `None` where neither can.
+    /// The sender of its codes by mail: its own mail server, else that of the person's store; `None` if there is
+    /// neither.
     fn mail_sender<'a>(&'a self, store: Option<&'a OfferedStore>) -> Option<Sender<'a>> {
         let has_own = self.options.is_set(FactorOption::MAIL_SERVER_CONFIG);
         let senders = [

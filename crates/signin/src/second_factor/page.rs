@@ -1,4 +1,4 @@
-//! What the pages of second factors are filled with.
+//! The contexts of the pages of second factors.
 
 use chancery_resource::settings::{FactorOption, TenantOption};
 use std::fmt::Write as _;
@@ -12,11 +12,11 @@ use uuid::Uuid;
 use super::OfferedFactor;
 use crate::{
     application::ServingTenant,
-    kept_flow::KeptFlow,
-    provider::{Circumstances, Examined},
+    pending_flow::PendingFlow,
+    provider::{Evaluated, FlowContext},
 };
 
-/// How a choice is called in forms.
+/// The value of a choice in forms.
 pub fn value_of(choice: &Choice) -> String {
     match choice {
         Choice::Code { instance, kind } => format!("{}:{instance}", name_of(*kind)),
@@ -25,7 +25,7 @@ pub fn value_of(choice: &Choice) -> String {
     }
 }
 
-/// The choice that a form names.
+/// The choice of a form value.
 pub fn choice_of(value: &str) -> Option<Choice> {
     if value == "passkey" {
         return Some(Choice::Passkey);
@@ -48,21 +48,21 @@ const fn name_of(kind: CodeKind) -> &'static str {
     }
 }
 
-fn tenant<'a>(circumstances: &'a Circumstances, examined: &Examined) -> Option<&'a ServingTenant> {
-    circumstances.application.tenant(examined.due.identified()?.tenant)
+fn tenant<'a>(flow_context: &'a FlowContext, evaluated: &Evaluated) -> Option<&'a ServingTenant> {
+    flow_context.application.tenant(evaluated.due.identified()?.tenant)
 }
 
-impl Circumstances {
+impl FlowContext {
     /// A second factor of the tenant in which a person signs in.
-    pub fn factor(&self, examined: &Examined, id: Uuid) -> Option<&OfferedFactor> {
-        tenant(self, examined)?.factors.iter().find(|factor| factor.id == id)
+    pub fn factor(&self, evaluated: &Evaluated, id: Uuid) -> Option<&OfferedFactor> {
+        tenant(self, evaluated)?.factors.iter().find(|factor| factor.id == id)
     }
 }
 
-/// What the page that asks for a second factor shows. Where a code was sent, whoever prepares the page adds.
-pub fn factor_context(circumstances: &Circumstances, examined: &Examined, choices: &Choices) -> Value {
+/// The context of the page of a second factor. The destination of a sent code is added when the page is prepared.
+pub fn factor_context(flow_context: &FlowContext, evaluated: &Evaluated, choices: &Choices) -> Value {
     let factor = match choices.chosen {
-        Choice::Code { instance, .. } => circumstances.factor(examined, instance),
+        Choice::Code { instance, .. } => flow_context.factor(evaluated, instance),
         Choice::Passkey | Choice::RecoveryCode { .. } => None,
     };
     let others: Vec<_> = choices
@@ -76,11 +76,11 @@ pub fn factor_context(circumstances: &Circumstances, examined: &Examined, choice
         })
         .collect();
     let method = value_of(&choices.chosen);
-    let lifetime = tenant(circumstances, examined)
+    let lifetime = tenant(flow_context, evaluated)
         .map(|tenant| tenant.options.get(TenantOption::REMEMBER_DEVICE_LIFETIME));
-    // a passkey needs no remembering, and what is demanded is asked for each time
+    // a passkey needs no remembering, and a demanded class is required each time
     let may_remember =
-        factor.is_some() && lifetime > Some(0) && examined.due.flow().request().demanded.is_empty();
+        factor.is_some() && lifetime > Some(0) && evaluated.due.flow().request().demanded.is_empty();
     json!({
         "kind": "confirm",
         "method": method.split(':').next(),
@@ -90,14 +90,14 @@ pub fn factor_context(circumstances: &Circumstances, examined: &Examined, choice
     })
 }
 
-/// What the page that enrols an authenticator shows.
-pub fn enrol_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &Examined) -> Value {
-    let Some(enrolling) = &kept.enrolling else { return json!({}) };
-    let Some(factor) = circumstances.factor(examined, enrolling.instance) else { return json!({}) };
-    let name = tenant(circumstances, examined).map_or("", |tenant| tenant.name.as_str());
+/// The context of the page that enrols an authenticator.
+pub fn enrol_context(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Value {
+    let Some(enrolling) = &pending.enrolling else { return json!({}) };
+    let Some(factor) = flow_context.factor(evaluated, enrolling.instance) else { return json!({}) };
+    let name = tenant(flow_context, evaluated).map_or("", |tenant| tenant.name.as_str());
     let issuer =
         Some(factor.options.get(FactorOption::ISSUER)).filter(|issuer| !issuer.is_empty()).unwrap_or(name);
-    let account = examined.admitted.as_ref().map_or("", |admitted| admitted.login_name.as_str());
+    let account = evaluated.admitted.as_ref().map_or("", |admitted| admitted.login_name.as_str());
     let secret = enrolling.secret();
     let address = factor.totp().address(secret.expose(), issuer, account);
     let (path, size) = picture(&address).unzip();
@@ -110,7 +110,7 @@ pub fn enrol_context(circumstances: &Circumstances, kept: &KeptFlow, examined: &
     })
 }
 
-/// A secret as it is typed from a page.
+/// A secret in groups of four, for typing.
 fn in_fours(secret: &str) -> String {
     let mut text = String::new();
     for (index, letter) in secret.chars().enumerate() {
@@ -145,20 +145,20 @@ mod tests {
     use super::{choice_of, in_fours, picture, value_of};
 
     #[test]
-    fn choices_are_read_as_they_are_written() {
+    fn choices_are_parsed_from_their_form_values() {
         let instance = Uuid::from_u128(7);
         let codes =
             [CodeKind::Totp, CodeKind::Email, CodeKind::Sms].map(|kind| Choice::Code { instance, kind });
         for choice in codes.into_iter().chain([Choice::Passkey, Choice::RecoveryCode { instance }]) {
             assert_eq!(choice_of(&value_of(&choice)), Some(choice));
         }
-        for odd in ["", "totp", "totp:x", "fax:00000000-0000-0000-0000-000000000007"] {
-            assert_eq!(choice_of(odd), None, "{odd}");
+        for invalid in ["", "totp", "totp:x", "fax:00000000-0000-0000-0000-000000000007"] {
+            assert_eq!(choice_of(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn a_secret_is_shown_to_be_read_and_typed() {
+    fn a_secret_is_shown_in_groups_of_four_and_as_a_qr_code() {
         assert_eq!(in_fours("ABCDEFGHIJ"), "ABCD EFGH IJ");
         let (path, size) = picture("otpauth://totp/a").unwrap();
         assert!(path.starts_with("M4 4h1v1h-1z") && size == 29 + 2 * 4 - 4, "{size}");

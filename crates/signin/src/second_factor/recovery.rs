@@ -1,4 +1,4 @@
-//! Recovery codes: for who has no authenticator at hand.
+//! Recovery codes: a substitute for an authenticator that is not available.
 
 use chancery_credential::typed::read_code;
 use chancery_resource::{Context, MasterKey, StateTable, StoreError, Tx, random};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// How many codes a set has.
 const CODES: usize = 10;
-/// The characters of a code: 50 bits.
+/// The number of characters of a code: 50 bits.
 const LENGTH: usize = 10;
 /// Letters and digits that are not mistaken for one another.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -23,10 +23,7 @@ fn new_code() -> String {
     format!("{first}-{second}")
 }
 
-/// Makes the codes in place of an authenticator's, which are shown once.
-///
-/// # Errors
-/// Errors of the store.
+/// Creates the recovery codes of an authenticator, which are shown once.
 pub fn make(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -42,10 +39,7 @@ pub fn make(
     Ok(codes)
 }
 
-/// Uses a code up; the authenticator of this instance that it stands for, if it is right.
-///
-/// # Errors
-/// Errors of the store.
+/// Deletes a used code. Returns the authenticator of this instance that it replaces, if it is correct.
 pub fn use_code(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -68,7 +62,7 @@ mod tests {
     use super::{digest, new_code};
 
     #[test]
-    fn a_code_is_read_in_any_form_and_is_one_person_s() {
+    fn a_recovery_code_is_accepted_in_any_form_from_its_person_only() {
         let (master, ann) = (MasterKey::generate(), Uuid::from_u128(1));
         let code = new_code();
         assert_eq!(code.len(), 11);

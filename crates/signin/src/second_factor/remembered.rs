@@ -1,10 +1,10 @@
-//! Browsers where a person is not asked for a second factor (`RememberDeviceLifetime`).
+//! Browsers in which a person does not need a second factor (`RememberDeviceLifetime`).
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_resource::{Context, MasterKey, StateTable, StoreError, Tx, random};
 use uuid::Uuid;
 
-/// The value of the cookie of a browser that is remembered, and its digest, which is kept.
+/// The cookie value of a remembered browser, and its stored digest.
 #[derive(Clone)]
 pub struct Device {
     /// The value.
@@ -14,17 +14,14 @@ pub struct Device {
 }
 
 impl Device {
-    /// The value that a browser shows.
+    /// The cookie value from a browser.
     pub fn of(master: &MasterKey, value: String) -> Self {
         let digest = master.digest("remembered-device", value.as_bytes());
         Self { value, digest }
     }
 }
 
-/// Remembers a browser for so many milliseconds; its new value.
-///
-/// # Errors
-/// Errors of the store.
+/// Remembers a browser for so many milliseconds. Returns its cookie.
 pub fn remember(
     context: &Context,
     tx: &mut Tx<'_>,

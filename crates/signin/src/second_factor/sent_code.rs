@@ -1,4 +1,4 @@
-//! Codes that are sent to a person by mail or SMS: to confirm who signs in, or an address.
+//! Codes that are sent to a person by mail or SMS: as a second factor, or to confirm an address.
 
 use chancery_credential::typed::read_code;
 use chancery_flow::CodeKind;
@@ -17,15 +17,15 @@ use crate::{
     person::{Admitted, Contact},
 };
 
-/// How long sent codes are counted, in ms.
+/// The period in which sent codes are counted, in ms.
 const COUNTED_MS: i64 = 3_600_000;
-/// The most codes in that time.
+/// The maximum of codes in that period.
 const MOST_SENT: i64 = 5;
-/// Where no MFA instance says: the length of a code, how long it lasts and when another one is sent, in ms, and how
-/// many wrong ones end it.
+/// The defaults without an MFA instance: the length of a code, its lifetime, its wrong attempts, and the interval
+/// before another one, in ms.
 const PLAIN: Bounds = Bounds { length: 6, lifetime_ms: 900_000, tries: 5, rest_ms: 30_000 };
 
-/// What a code is for.
+/// The purpose of a code.
 #[derive(Clone, Debug)]
 pub enum Purpose {
     /// To prove a second factor.
@@ -34,7 +34,7 @@ pub enum Purpose {
     Email(String),
 }
 
-/// The bounds of a code.
+/// The limits of a code.
 struct Bounds {
     length: i64,
     lifetime_ms: i64,
@@ -50,7 +50,7 @@ impl Purpose {
         }
     }
 
-    /// What a code is good for: its digest is bound to it.
+    /// The context to which the digest of a code is bound.
     fn about(&self) -> String {
         match self {
             Self::Factor(_) => self.name(),
@@ -84,7 +84,7 @@ impl Purpose {
     }
 }
 
-/// Where a code goes.
+/// The destination of a code.
 #[derive(Clone, Debug)]
 pub struct Destination {
     /// The address or number.
@@ -94,7 +94,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// The address or number as a page shows it, to whoever knows it: its beginning, or its end.
+    /// The address or number in masked form, recognizable for its owner: its start, or its end.
     pub fn masked(&self) -> String {
         if let Some((name, domain)) = self.value.split_once('@') {
             return format!("{}…@{domain}", name.chars().next().unwrap_or('…'));
@@ -104,11 +104,8 @@ impl Destination {
     }
 }
 
-/// Where codes of this kind reach a person: the confirmed address or a verified contact; the confirmed number. Of people from elsewhere
-/// these are the address and the number that a provider told which is believed.
-///
-/// # Errors
-/// Errors of the store.
+/// The destination of codes of this kind: the confirmed address or a verified contact; the confirmed number. For
+/// external users these are the address and the number from a trusted provider.
 pub fn destination(
     tx: &mut Tx<'_>,
     kind: CodeKind,
@@ -135,15 +132,15 @@ fn verified_contact(tx: &mut Tx<'_>, user: i64) -> Result<Option<String>, StoreE
     tx.one(text, &[user.into()], |row| row.text(0).map(str::to_owned))
 }
 
-/// What came of the wish for a code.
-pub enum Sending {
-    /// One that was sent before is good still.
-    Good,
-    /// One is on its way by mail.
+/// The result of a request for a code.
+pub enum SendResult {
+    /// A previous one is still valid.
+    StillValid,
+    /// One was queued as mail.
     Mailed,
-    /// This is to be sent once the transaction is committed.
+    /// This text message is to be sent after the commit.
     Text(TextMessage),
-    /// It is too soon for another one, or there were too many.
+    /// Another one is not due yet, or there were too many.
     TooMany,
 }
 
@@ -151,52 +148,52 @@ fn digest(context: &Context, person: Uuid, purpose: &Purpose, code: &str) -> Vec
     context.app.master.digest(&format!("one-time-code/{person}/{}", purpose.about()), code.as_bytes())
 }
 
-/// Digits, each as likely as another.
+/// Uniformly random digits.
 fn new_code(length: i64) -> String {
     let mut code = String::new();
     for _ in 0..length {
-        // of 2^64 values those beyond a multiple of ten are too few to matter
+        // the bias of 2^64 values modulo ten is negligible
         code.push(char::from(b'0' + u8::try_from(u64::from_be_bytes(random::<8>()) % 10).unwrap_or(0)));
     }
     code
 }
 
-/// How a person's code stands.
-struct Kept {
+/// The state of a person's code.
+struct CodeState {
     sent_on: i64,
     sent: i64,
     counted_from: i64,
     is_good: bool,
 }
 
-/// Sends a person a code where none is good still, or, if `again`, another one.
-///
-/// # Errors
-/// Those of the store.
+/// Sends a person a code if none is valid, or, if `resend`, another one.
 pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
     (purpose, store): (&Purpose, Option<&OfferedStore>),
     (person, user): (Uuid, Uuid),
     to: &Destination,
-    again: bool,
-) -> Result<Sending, Problem> {
+    resend: bool,
+) -> Result<SendResult, Problem> {
     let (name, bounds, now) = (purpose.name(), purpose.bounds(), context.now.0);
     let text = "SELECT sent_on, sent, counted_from, valid_until > ?3 AND tries < ?4 FROM one_time_code \
         WHERE person_id = ?1 AND purpose = ?2";
     let parameters = [person.into(), name.as_str().into(), now.into(), bounds.tries.into()];
-    let kept = tx.one(text, &parameters, |row| {
+    let stored = tx.one(text, &parameters, |row| {
         let (sent_on, sent, counted_from) = (row.int(0)?, row.int(1)?, row.int(2)?);
-        Ok(Kept { sent_on, sent, counted_from, is_good: row.bool(3)? })
+        Ok(CodeState { sent_on, sent, counted_from, is_good: row.bool(3)? })
     })?;
-    if kept.as_ref().is_some_and(|kept| kept.is_good && !again) {
-        return Ok(Sending::Good);
+    if stored.as_ref().is_some_and(|stored| stored.is_good && !resend) {
+        return Ok(SendResult::StillValid);
     }
-    let counted = kept.filter(|kept| now - kept.counted_from < COUNTED_MS);
-    if counted.as_ref().is_some_and(|kept| kept.sent >= MOST_SENT || now - kept.sent_on < bounds.rest_ms) {
-        return Ok(Sending::TooMany);
+    let counted = stored.filter(|stored| now - stored.counted_from < COUNTED_MS);
+    if counted
+        .as_ref()
+        .is_some_and(|stored| stored.sent >= MOST_SENT || now - stored.sent_on < bounds.rest_ms)
+    {
+        return Ok(SendResult::TooMany);
     }
-    let (sent, counted_from) = counted.map_or((1, now), |kept| (kept.sent + 1, kept.counted_from));
+    let (sent, counted_from) = counted.map_or((1, now), |stored| (stored.sent + 1, stored.counted_from));
     let code = new_code(bounds.length);
     let until = context.now.plus(bounds.lifetime_ms);
     let text = StateTable::OneTimeCode.insert(
@@ -222,7 +219,7 @@ pub fn send(
             Gateway { instance: factor.id, url: factor.options.get(FactorOption::GATEWAY_URL).to_owned() };
         let text = TextCode::SignIn.text(to.locale.as_deref(), &code);
         let to = (to.value.as_str(), to.locale.as_deref());
-        return Ok(Sending::Text(gateway.message(context, tx, to, &text)?));
+        return Ok(SendResult::Text(gateway.message(context, tx, to, &text)?));
     }
     let address = store.map_or("", |store| store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS));
     let of_store = Sender { mfa_instance: None, address };
@@ -240,41 +237,35 @@ pub fn send(
         valid_until: until,
     };
     send_code(context, tx, mail)?;
-    Ok(Sending::Mailed)
+    Ok(SendResult::Mailed)
 }
 
-/// Takes a code back that nobody got.
-///
-/// # Errors
-/// Errors of the store.
+/// Invalidates a code that was not delivered.
 pub fn take_back(tx: &mut Tx<'_>, person: Uuid, purpose: &Purpose) -> Result<(), StoreError> {
     let text = StateTable::OneTimeCode
         .update("SET valid_until = 0, sent = sent - 1 WHERE person_id = ?1 AND purpose = ?2");
     tx.queue(&text, vec![person.into(), purpose.name().into()])
 }
 
-/// What came of a code that was typed.
+/// The result of a typed code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typed {
-    /// It is right, and used up.
-    Right,
+pub enum CodeCheck {
+    /// It is correct, and now used.
+    Correct,
     /// It is wrong.
     Wrong,
-    /// There is none that could be right: it is over, or too many wrong ones were typed.
-    Over,
+    /// No code is valid: it has expired, or too many wrong ones were typed.
+    NoValidCode,
 }
 
-/// Verifies a code. Wrong ones are counted: the transaction is to be committed whatever comes of it.
-///
-/// # Errors
-/// Errors of the store.
+/// Verifies a code. Wrong ones are counted, so the transaction has to be committed in any case.
 pub fn verify(
     context: &Context,
     tx: &mut Tx<'_>,
     purpose: &Purpose,
     person: Uuid,
     typed: &str,
-) -> Result<Typed, StoreError> {
+) -> Result<CodeCheck, StoreError> {
     let name = purpose.name();
     let text = StateTable::OneTimeCode.update(
         "SET tries = tries + 1 WHERE person_id = ?1 AND purpose = ?2 AND tries < ?3 AND valid_until > ?4 \
@@ -282,15 +273,15 @@ pub fn verify(
     );
     let parameters =
         [person.into(), name.as_str().into(), purpose.bounds().tries.into(), context.now.0.into()];
-    let kept = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
-    let Some(kept) = kept else { return Ok(Typed::Over) };
-    if !kept.matches(&digest(context, person, purpose, &read_code(typed))) {
-        return Ok(Typed::Wrong);
+    let stored = tx.returning(&text, &parameters, |row| Ok(Secret::new(row.bytes(0)?)))?;
+    let Some(stored) = stored else { return Ok(CodeCheck::NoValidCode) };
+    if !stored.matches(&digest(context, person, purpose, &read_code(typed))) {
+        return Ok(CodeCheck::Wrong);
     }
     // the row stays, since it counts how many were sent
     let text = StateTable::OneTimeCode.update("SET valid_until = 0 WHERE person_id = ?1 AND purpose = ?2");
     tx.queue(&text, vec![person.into(), name.as_str().into()])?;
-    Ok(Typed::Right)
+    Ok(CodeCheck::Correct)
 }
 
 #[cfg(test)]
@@ -298,7 +289,7 @@ mod tests {
     use super::{Destination, new_code};
 
     #[test]
-    fn an_address_is_shown_in_part() {
+    fn addresses_and_numbers_are_masked() {
         let shown = |value: &str| Destination { value: value.to_owned(), locale: None }.masked();
         assert_eq!(shown("ann@example.com"), "a…@example.com");
         assert_eq!(shown("@example.com"), "…@example.com".replacen('…', "……", 1));
@@ -307,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_have_digits_alone() {
+    fn sent_codes_consist_of_digits() {
         for length in [4, 6, 12] {
             let code = new_code(length);
             assert!(

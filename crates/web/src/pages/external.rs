@@ -3,7 +3,7 @@
 use chancery_auth::Issuer;
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
-use chancery_signin::{EXTERNAL, Judged, PageError};
+use chancery_signin::{AttemptResult, EXTERNAL, PageError};
 use http::{Response, request::Parts};
 
 use super::{Browser, Cookies, error_page, language::languages, seconds_of, visit};
@@ -30,7 +30,8 @@ pub async fn returned(
     };
     // the browser was sent to this instance: the answer of another one is none
     let is_sent = |path: &str| path == parts.uri.path();
-    let stored = stored.filter(|stored| stored.sent_to.as_ref().is_some_and(|sent| is_sent(&sent.path)));
+    let stored =
+        stored.filter(|stored| stored.provider_redirect.as_ref().is_some_and(|sent| is_sent(&sent.path)));
     if let Some(issuer) = issuer_of(app, stored.as_ref().and_then(|stored| stored.issuing)).await? {
         visit.issuer = issuer;
     }
@@ -57,7 +58,7 @@ impl Browser<'_> {
         // no guess is possible, so that no other attempt waits for a slow provider: without the state of this browser nothing is requested
         let ending = self.provider().return_from_provider(&self.visit, flow, self.query.clone());
         let (outcome, result) = Box::pin(ending).await?;
-        let known = if result == Judged::Right { "right" } else { "wrong" };
+        let known = if result == AttemptResult::Succeeded { "right" } else { "wrong" };
         self.app.metrics.note_sign_in(EXTERNAL, known);
         self.answer(outcome).await
     }

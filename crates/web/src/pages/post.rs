@@ -5,9 +5,10 @@ use std::pin::Pin;
 use chancery_record::Secret;
 use chancery_resource::Problem;
 use chancery_signin::{
-    ACCESS_PASS, Act, CHOOSE, CONFIRM, CONSENT, CONTINUE, Confirmation, Credentials, DEVICE, ENROL, EXTERNAL,
-    GivenConsent, Judged, KeptFlow, NEW_PASSWORD, NewPassword, Outcome, PASSKEY, PASSWORD, PageError,
-    PassTyped, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, TERMS, item_of,
+    ACCESS_PASS, AccessPassForm, AttemptResult, BrowserResponse, CHOOSE, CONFIRM, CONSENT, CONTINUE,
+    Confirmation, Credentials, DEVICE, ENROL, EXTERNAL, GivenConsent, NEW_PASSWORD, NewPassword, PASSKEY,
+    PASSWORD, PageAction, PageError, PendingFlow, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
+    item_of,
 };
 
 use tokio::time::{Instant, sleep_until};
@@ -17,7 +18,8 @@ use crate::{app::address_of, proof_limiter::About};
 
 /// The outcome of an attempt, and whether it was right. It is boxed: the future of every request is as large as the
 /// largest.
-type Proving<'a> = Pin<Box<dyn Future<Output = Result<(Outcome, Judged), Problem>> + Send + 'a>>;
+type Proving<'a> =
+    Pin<Box<dyn Future<Output = Result<(BrowserResponse, AttemptResult), Problem>> + Send + 'a>>;
 
 /// The fields of a form.
 pub struct Form<'a>(pub &'a Parameters);
@@ -59,9 +61,9 @@ impl Browser<'_> {
     pub(super) async fn do_step(
         &self,
         step: &str,
-        flow: KeptFlow,
+        flow: PendingFlow,
         form: Form<'_>,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<BrowserResponse, Problem> {
         let (provider, visit) = (self.provider(), &self.visit);
         // a flow whose person is known counts by person: a new sign-in gives no new attempts
         let about = flow.person().map_or_else(|| flow.id.clone(), |person| person.to_string());
@@ -71,13 +73,13 @@ impl Browser<'_> {
                 None => self.password(flow, &form).await,
             },
             ACCESS_PASS => {
-                let typed = PassTyped { username: form.name("username"), pass: form.secret("pass") };
+                let typed = AccessPassForm { username: form.name("username"), pass: form.secret("pass") };
                 let name = typed.username.clone();
                 self.attempt((ACCESS_PASS, &name), Box::pin(provider.use_access_pass(visit, flow, typed)))
                     .await
             }
             SECOND_FACTOR | ENROL if form.alternative().is_some() => {
-                Box::pin(provider.go_other_way(visit, flow, form.alternative().unwrap_or_default())).await
+                Box::pin(provider.choose_factor(visit, flow, form.alternative().unwrap_or_default())).await
             }
             SECOND_FACTOR => match form.credential() {
                 Some(answer) => self.passkey(flow, (SECOND_FACTOR, answer)).await,
@@ -91,15 +93,18 @@ impl Browser<'_> {
             PASSKEY => match form.credential() {
                 Some(answer) => self.passkey(flow, (PASSKEY, answer)).await,
                 None => {
-                    self.attempt((PASSKEY, &about), Box::pin(provider.act(visit, flow, act_of(step, &form))))
-                        .await
+                    self.attempt(
+                        (PASSKEY, &about),
+                        Box::pin(provider.perform(visit, flow, act_of(step, &form))),
+                    )
+                    .await
                 }
             },
             QUESTIONNAIRE if form.field("choice").is_none() => {
                 self.attempt((QUESTIONNAIRE, &about), Box::pin(self.answers(flow, &form))).await
             }
             CONFIRM | QUESTIONNAIRE | TERMS => {
-                self.attempt((CONFIRM, &about), Box::pin(provider.act(visit, flow, act_of(step, &form))))
+                self.attempt((CONFIRM, &about), Box::pin(provider.perform(visit, flow, act_of(step, &form))))
                     .await
             }
             DEVICE => {
@@ -109,8 +114,8 @@ impl Browser<'_> {
             NEW_PASSWORD => self.change_password(flow, &form).await,
             CONSENT => {
                 let ticked = form.0.iter().filter(|(name, _)| name == "scope").map(|(_, word)| word.clone());
-                let is_kept = form.field("remember").is_some();
-                let given = GivenConsent { words: ticked.collect(), is_kept };
+                let is_remembered = form.field("remember").is_some();
+                let given = GivenConsent { words: ticked.collect(), is_remembered };
                 let given = (form.field("decision") == Some("allow")).then_some(given);
                 Box::pin(provider.consent(visit, flow, given)).await
             }
@@ -124,54 +129,63 @@ impl Browser<'_> {
         &self,
         (method, about): (&'static str, &str),
         proving: Proving<'_>,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<BrowserResponse, Problem> {
         let (address, now) = (address_of(self.parts), self.visit.now);
         let attempt = match self.app.sign_in_limiter.admit(address, About::Person(about), now).await {
             Ok(attempt) => attempt,
             Err(seconds) => {
                 self.app.metrics.note_sign_in(method, "limited");
-                return Ok(Outcome::Error(PageError::too_many(seconds)));
+                return Ok(BrowserResponse::Error(PageError::too_many(seconds)));
             }
         };
         let began = Instant::now();
         let proven = proving.await;
-        match proven.as_ref().map_or(Judged::Not, |(_, result)| *result) {
-            Judged::Right => {
+        match proven.as_ref().map_or(AttemptResult::NotCounted, |(_, result)| *result) {
+            AttemptResult::Succeeded => {
                 self.app.metrics.note_sign_in(method, "right");
                 attempt.was_right();
             }
-            Judged::Wrong => {
+            AttemptResult::Failed => {
                 self.app.metrics.note_sign_in(method, "wrong");
                 attempt.was_wrong();
                 sleep_until(began + self.app.limits.failed_sign_in_time).await;
             }
-            Judged::Not => attempt.was_inconclusive(),
+            AttemptResult::NotCounted => attempt.was_inconclusive(),
         }
         proven.map(|(outcome, _)| outcome)
     }
 
-    async fn confirm(&self, flow: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
-        let typed = Confirmation { code: form.text("code"), remembers: form.field("remember").is_some() };
+    async fn confirm(
+        &self,
+        flow: PendingFlow,
+        form: &Form<'_>,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let typed =
+            Confirmation { code: form.text("code"), remembers_device: form.field("remember").is_some() };
         self.provider().confirm(&self.visit, flow, typed).await
     }
 
-    async fn answers(&self, flow: KeptFlow, form: &Form<'_>) -> Result<(Outcome, Judged), Problem> {
+    async fn answers(
+        &self,
+        flow: PendingFlow,
+        form: &Form<'_>,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
         self.provider().answer_questionnaire(&self.visit, flow, typed.collect()).await
     }
 
-    async fn password(&self, flow: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
+    async fn password(&self, flow: PendingFlow, form: &Form<'_>) -> Result<BrowserResponse, Problem> {
         let typed = Credentials {
             username: form.name("username"),
             password: form.secret("password"),
-            keeps: form.field("remember").is_some(),
+            is_persistent: form.field("remember").is_some(),
         };
         let name = typed.username.clone();
         let proving = Box::pin(self.provider().sign_in_by_password(&self.visit, flow, typed));
         self.attempt((PASSWORD, &name), proving).await
     }
 
-    async fn change_password(&self, flow: KeptFlow, form: &Form<'_>) -> Result<Outcome, Problem> {
+    async fn change_password(&self, flow: PendingFlow, form: &Form<'_>) -> Result<BrowserResponse, Problem> {
         let typed = NewPassword {
             current: form.secret("current_password"),
             new: form.secret("new_password"),
@@ -182,7 +196,11 @@ impl Browser<'_> {
         self.attempt((NEW_PASSWORD, &about), proving).await
     }
 
-    async fn passkey(&self, flow: KeptFlow, shown: (&'static str, &str)) -> Result<Outcome, Problem> {
+    async fn passkey(
+        &self,
+        flow: PendingFlow,
+        shown: (&'static str, &str),
+    ) -> Result<BrowserResponse, Problem> {
         let about = flow.id.clone();
         let proving = Box::pin(self.provider().verify_passkey(&self.visit, flow, shown));
         self.attempt((PASSKEY, &about), proving).await
@@ -214,26 +232,30 @@ pub(super) fn page_label(step: &str) -> &'static str {
 }
 
 /// The label of a post's result in the metrics.
-pub(super) fn result_label(outcome: &Outcome) -> &'static str {
+pub(super) fn result_label(outcome: &BrowserResponse) -> &'static str {
     match outcome {
-        Outcome::GoTo(flow, ..) if flow.mistake.is_some() => "again",
-        Outcome::GoTo(_, CONTINUE, _) | Outcome::Leave(_) | Outcome::Post { .. } => "complete",
-        Outcome::GoTo(..) | Outcome::Page(..) | Outcome::Elsewhere(..) => "next",
-        Outcome::Refused(_, answer) => result_label(answer),
-        Outcome::Error(_) => "error",
+        BrowserResponse::ToPage(flow, ..) if flow.form_errors.is_some() => "again",
+        BrowserResponse::ToPage(_, CONTINUE, _)
+        | BrowserResponse::ToClient(_)
+        | BrowserResponse::Post { .. } => "complete",
+        BrowserResponse::ToPage(..) | BrowserResponse::Page(..) | BrowserResponse::ToProvider(..) => "next",
+        BrowserResponse::Refused(_, answer) => result_label(answer),
+        BrowserResponse::Error(_) => "error",
     }
 }
 
 /// The act that a person posted on a page of a required action.
-fn act_of(step: &str, form: &Form<'_>) -> Act {
+fn act_of(step: &str, form: &Form<'_>) -> PageAction {
     match (step, form.field("choice")) {
-        (PASSKEY, Some("password")) => Act::PasswordInstead,
-        (PASSKEY, _) => Act::NoPasskey,
-        (QUESTIONNAIRE, Some("later")) => Act::NoAnswers,
-        (_, Some(_)) => Act::Cancelled,
-        (TERMS, _) if form.field("decision") == Some("accept") => Act::TermsAccepted(form.text("version")),
-        (TERMS, _) => Act::Cancelled,
-        _ if form.field("resend").is_some() => Act::AnotherCode,
-        _ => Act::EmailCode(form.text("code")),
+        (PASSKEY, Some("password")) => PageAction::PasswordInstead,
+        (PASSKEY, _) => PageAction::SkipPasskey,
+        (QUESTIONNAIRE, Some("later")) => PageAction::SkipQuestions,
+        (_, Some(_)) => PageAction::Cancelled,
+        (TERMS, _) if form.field("decision") == Some("accept") => {
+            PageAction::TermsAccepted(form.text("version"))
+        }
+        (TERMS, _) => PageAction::Cancelled,
+        _ if form.field("resend").is_some() => PageAction::ResendCode,
+        _ => PageAction::EmailCode(form.text("code")),
     }
 }

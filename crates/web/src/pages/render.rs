@@ -8,7 +8,7 @@ use chancery_presentation::{
 };
 use chancery_record::origin_of;
 use chancery_resource::random;
-use chancery_signin::{Appearance, KeptFlow, Owners, Page, PageError};
+use chancery_signin::{Appearance, Owners, Page, PageError, PendingFlow};
 use http::{HeaderValue, Response, header};
 use serde_json::{Map, Value, json};
 
@@ -188,7 +188,7 @@ async fn locale_of(browser: &Browser<'_>, status: u16) -> Option<String> {
 
 /// Answers with an error page, which names the trace id, and leads back to the client app where that is known.
 pub async fn error_page(browser: &Browser<'_>, error: PageError) -> Response<AnswerBody> {
-    error_page_leading_to(browser, error, browser.flow.as_ref().and_then(KeptFlow::home)).await
+    error_page_leading_to(browser, error, browser.flow.as_ref().and_then(PendingFlow::home)).await
 }
 
 /// The same, with this link back.

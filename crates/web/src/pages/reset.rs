@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chancery_record::Secret;
 use chancery_resource::Problem;
-use chancery_signin::{LONGEST_SECRET, PASSWORD, PageError, RESET, ResetLink, ResetPlace, reset_page};
+use chancery_signin::{LONGEST_SECRET, PASSWORD, PageError, RESET, ResetLink, ResetScope, reset_page};
 use http::Response;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
@@ -34,7 +34,7 @@ impl Browser<'_> {
     /// The pages of a forgotten password, by the parameters of the address.
     pub async fn reset(self, form: Option<Parameters>) -> Result<Response<AnswerBody>, Problem> {
         let flow = self.flow_under_way();
-        let Some(scope) = self.provider().reset_place(&self.visit, flow.as_ref()).await? else {
+        let Some(scope) = self.provider().reset_scope(&self.visit, flow.as_ref()).await? else {
             return Ok(error_page(&self, PageError::NOT_FOUND).await);
         };
         let token = self.parameter("token").map(str::to_owned);
@@ -87,7 +87,7 @@ impl Browser<'_> {
     }
 
     /// Answers before the look-up, so that neither text nor time reveals which names are known.
-    async fn request_reset(self, scope: ResetPlace, form: &Parameters) -> Response<AnswerBody> {
+    async fn request_reset(self, scope: ResetScope, form: &Parameters) -> Response<AnswerBody> {
         let name = field(form, "username").trim().to_owned();
         if name.is_empty() {
             return see_other(&self.reset_address(Some(("wrong", "missing_username"))));

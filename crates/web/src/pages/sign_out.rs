@@ -2,7 +2,7 @@
 
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
-use chancery_signin::{Page, PageError, SIGN_OUT, SIGNED_OUT, SignedOut, SigningOut};
+use chancery_signin::{Page, PageError, SIGN_OUT, SIGNED_OUT, SignOutResponse, SignedOut};
 use chancery_store::Error;
 use http::{Response, request::Parts};
 
@@ -46,8 +46,8 @@ impl Browser<'_> {
         if let Some(refusal) = answer.refusal.filter(|_| !is_confirmed) {
             self.log_refusal(refusal.code.name(), refusal.detail).await;
         }
-        match answer.what {
-            SigningOut::Ask(confirmation) => {
+        match answer.response {
+            SignOutResponse::Confirm(confirmation) => {
                 let action = format!("{}?{}", self.parts.uri.path(), encoded_query(self.query.iter()));
                 Ok(page(
                     &self,
@@ -56,16 +56,18 @@ impl Browser<'_> {
                 )
                 .await)
             }
-            SigningOut::Done(done) => self.leave_signed_out(done, is_post).await,
-            SigningOut::Error(error) => Ok(error_page(&self, error).await),
+            SignOutResponse::Done(done) => self.leave_signed_out(done, is_post).await,
+            SignOutResponse::Error(error) => Ok(error_page(&self, error).await),
         }
     }
 
     async fn end_confirmed(self) -> Result<Response<AnswerBody>, Problem> {
-        match self.provider().end_session(&self.visit, &self.query, true).await?.what {
-            SigningOut::Done(done) => self.leave_signed_out(done, true).await,
-            SigningOut::Error(error) => Ok(error_page(&self, error).await),
-            SigningOut::Ask(_) => Err(Error::Internal("a sign-out asks what was asked".into()).into()),
+        match self.provider().end_session(&self.visit, &self.query, true).await?.response {
+            SignOutResponse::Done(done) => self.leave_signed_out(done, true).await,
+            SignOutResponse::Error(error) => Ok(error_page(&self, error).await),
+            SignOutResponse::Confirm(_) => {
+                Err(Error::Internal("a sign-out asks what was asked".into()).into())
+            }
         }
     }
 
@@ -83,7 +85,7 @@ impl Browser<'_> {
         }
         // proofs of a sign-in in progress would sign in the next person at this browser
         self.cookies.forget_flows();
-        let done = done.by_way_of_the_provider(&self.app.context.master, &self.visit)?;
+        let done = done.via_provider(&self.app.context.master, &self.visit)?;
         let mut response = match done.next() {
             Some(next) if !is_post && done.frames.is_empty() => redirect_to_client(next),
             _ => {

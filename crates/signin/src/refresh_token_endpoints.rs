@@ -1,4 +1,4 @@
-//! Refresh tokens at the endpoints for tokens: introspection (RFC 7662) and revocation (RFC 7009).
+//! Refresh tokens at the endpoints of introspection (RFC 7662) and revocation (RFC 7009).
 
 use std::sync::Arc;
 
@@ -11,21 +11,23 @@ use chancery_store::Mode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{grant::Grant, person, provider::Provider, refresh::good_until, refresh_token::RefreshToken};
+use crate::{
+    grant::Grant, person, provider::Provider, refresh::refresh_token_expiry, refresh_token::RefreshToken,
+};
 
-/// Whether a request shows what may be a refresh token, which has another form than access tokens.
+/// Whether a request has a possible refresh token, which differs in form from access tokens.
 pub fn shows_refresh_token(request: &EndpointRequest) -> bool {
     request.one("token").and_then(RefreshToken::read).is_some()
 }
 
 impl Provider<'_> {
-    /// Revokes a refresh token: its grant ends, and so all tokens of it. One that is not good any more is no error.
+    /// Revokes a refresh token: its grant ends, with all its tokens. An invalid one is no error.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
     pub async fn revoke_refresh_token(self, request: &EndpointRequest) -> Result<(), OAuthError> {
-        let (app, found) = self.find_refresh_token(request).await?;
-        let Some(grant) = found else { return Ok(()) };
+        let (app, stored) = self.find_refresh_token(request).await?;
+        let Some(grant) = stored else { return Ok(()) };
         if grant.application != app.id {
             return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
         }
@@ -37,7 +39,7 @@ impl Provider<'_> {
         Ok(ending.await?)
     }
 
-    /// Introspects a refresh token, for the client app that it was issued to.
+    /// Introspects a refresh token for the client app to which it was issued.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
@@ -45,36 +47,38 @@ impl Provider<'_> {
         self,
         request: &EndpointRequest,
     ) -> Result<Introspection, OAuthError> {
-        let (app, found) = self.find_refresh_token(request).await?;
+        let (app, stored) = self.find_refresh_token(request).await?;
         check_use(&app.unserved, Use::Introspection)?;
-        let told = self.tell_refresh_token(request, app.id, found).await?;
-        Introspection::new(self.store, self.tokens, (request, &app), told).await
+        let response = self.introspection_response(request, app.id, stored).await?;
+        Introspection::new(self.store, self.tokens, (request, &app), response).await
     }
 
-    /// What a client app is told of a refresh token.
-    async fn tell_refresh_token(
+    /// The introspection response for a refresh token.
+    async fn introspection_response(
         self,
         request: &EndpointRequest,
         client: Uuid,
-        found: Option<Grant>,
+        stored: Option<Grant>,
     ) -> Result<Value, OAuthError> {
         let nothing = json!({ "active": false });
-        let known = self.applications.find(self.store, client).await?;
+        let application = self.applications.find(self.store, client).await?;
         let is_theirs = |grant: &Grant| {
             grant.application == client && grant.granted.issuing == request.issuer.tenant_id()
         };
-        let (Some(grant), Some(known)) = (found.filter(is_theirs), known) else { return Ok(nothing) };
+        let (Some(grant), Some(application)) = (stored.filter(is_theirs), application) else {
+            return Ok(nothing);
+        };
         let (grant, now) = (Arc::new(grant), request.now);
-        let judged = Arc::clone(&grant);
-        let judging = self.store.run("JudgeRefreshToken", Mode::Quick, None, move |tx| {
-            let granted = &judged.granted;
-            let Some(tenant) = known.serving(granted.tenant, granted.issuing) else { return Ok(None) };
-            let until = good_until(tx, &judged, (&known, &tenant.options), now)?;
-            let whose = (granted.person, granted.instance);
-            let is_admitted = person::admit(tx, &known, whose, granted.tenant, now)?.is_ok();
+        let checked = Arc::clone(&grant);
+        let checking = self.store.run("JudgeRefreshToken", Mode::Quick, None, move |tx| {
+            let granted = &checked.granted;
+            let Some(tenant) = application.serving(granted.tenant, granted.issuing) else { return Ok(None) };
+            let until = refresh_token_expiry(tx, &checked, (&application, &tenant.options), now)?;
+            let identity = (granted.person, granted.instance);
+            let is_admitted = person::admit(tx, &application, identity, granted.tenant, now)?.is_ok();
             Ok::<_, StoreError>(until.filter(|_| is_admitted))
         });
-        let Some(until) = judging.await? else { return Ok(nothing) };
+        let Some(until) = checking.await? else { return Ok(nothing) };
         let granted = &grant.granted;
         Ok(json!({
             "active": true,
@@ -89,7 +93,7 @@ impl Provider<'_> {
         }))
     }
 
-    /// The client app that asks, and the living grant whose refresh token of now it shows.
+    /// The requesting client app, and the active grant whose current refresh token it presents.
     async fn find_refresh_token(
         self,
         request: &EndpointRequest,
@@ -106,12 +110,12 @@ impl Provider<'_> {
             return Ok((app, None));
         };
         let master = self.context.master.clone();
-        let found = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
-            let found = Grant::find(tx, &master, token.grant)?;
+        let stored = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
+            let stored = Grant::find(tx, &master, token.grant)?;
             Ok::<_, StoreError>(
-                found.filter(|grant| token.is_of(&master, grant) && token.generation == grant.generation),
+                stored.filter(|grant| token.is_of(&master, grant) && token.generation == grant.generation),
             )
         });
-        Ok((app, found.await?))
+        Ok((app, stored.await?))
     }
 }

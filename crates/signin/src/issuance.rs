@@ -1,4 +1,5 @@
-//! Tokens by claim rules: the rules run outside of transactions, and where they cannot run there are no tokens.
+//! Issuing tokens with claim rules: the rules run outside of transactions, and if they cannot run, no tokens are
+//! issued.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::{
     grant::Grant,
     granted::Granted,
     provider::Provider,
-    record::{Outcome, SignInRecord},
+    record::{SignInOutcome, SignInRecord},
 };
 
-/// How long another failure of the rules for the same person and client app leaves no record, in ms.
+/// How long a further failure of the rules for the same person and client app writes no record, in ms.
 const QUIET: i64 = 3_600_000;
 
 const UNUSABLE: OAuthError = OAuthError::new(
@@ -27,14 +28,14 @@ const UNUSABLE: OAuthError = OAuthError::new(
 );
 
 /// The outcome of a transaction that issues tokens.
-pub enum Making<T> {
+pub enum Issuance<T> {
     /// It is done.
     Done(T),
     /// Claim rules are in force. Nothing is written yet.
     Rules(Box<Pending>),
 }
 
-/// Why there are no claims.
+/// Why no claims were released.
 pub enum RulesFailed {
     /// An error of the store.
     Store(StoreError),
@@ -69,46 +70,51 @@ impl From<RulesFailed> for Problem {
 }
 
 impl Provider<'_> {
-    /// Runs a transaction that makes tokens. Where claim rules are in force it stops before it writes, and runs again with what they
-    /// tell.
+    /// Runs a transaction that issues tokens. If claim rules are in force, it stops before it writes, and runs again
+    /// with the claims from the rules.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
-    pub(crate) async fn make_ruled<T: Send + 'static>(
+    pub(crate) async fn issue_with_rules<T: Send + 'static>(
         self,
         name: &'static str,
         now: Timestamp,
-        making: impl Fn(
+        issuing: impl Fn(
             &mut Tx<'_>,
             Option<&Arc<ReleasedClaims>>,
-        ) -> Result<Result<Making<T>, OAuthError>, Problem>
+        ) -> Result<Result<Issuance<T>, OAuthError>, Problem>
         + Send
         + Sync
         + 'static,
     ) -> Result<T, OAuthError> {
-        let making = Arc::new(making);
-        let first = Arc::clone(&making);
-        let made = self.store.run(name, Mode::Write, None, move |tx| first(tx, None)).await??;
-        let pending = match made {
-            Making::Done(done) => return Ok(done),
-            Making::Rules(pending) => pending,
+        let issuing = Arc::new(issuing);
+        let first = Arc::clone(&issuing);
+        let issued = self.store.run(name, Mode::Write, None, move |tx| first(tx, None)).await??;
+        let pending = match issued {
+            Issuance::Done(done) => return Ok(done),
+            Issuance::Rules(pending) => pending,
         };
-        let told = Arc::new(self.tell(*pending, now).await?);
-        let made = self.store.run(name, Mode::Write, None, move |tx| making(tx, Some(&told))).await??;
-        match made {
-            Making::Done(done) => Ok(done),
-            Making::Rules(_) => Err(StoreError::Internal(format!("{name} asks for rules twice")).into()),
+        let released = Arc::new(self.run_claim_rules(*pending, now).await?);
+        let issued =
+            self.store.run(name, Mode::Write, None, move |tx| issuing(tx, Some(&released))).await??;
+        match issued {
+            Issuance::Done(done) => Ok(done),
+            Issuance::Rules(_) => Err(StoreError::Internal(format!("{name} asks for rules twice")).into()),
         }
     }
 
     /// Runs claim rules in the pool.
     ///
     /// # Errors
-    /// Why there are no claims.
-    pub(crate) async fn tell(self, pending: Pending, now: Timestamp) -> Result<ReleasedClaims, RulesFailed> {
+    /// The database fails, or the rules cannot run.
+    pub(crate) async fn run_claim_rules(
+        self,
+        pending: Pending,
+        now: Timestamp,
+    ) -> Result<ReleasedClaims, RulesFailed> {
         let (granted, application) = (pending.granted.clone(), pending.application);
         let detail = match self.pool.run(Some(granted.tenant), pending.work()).await? {
-            Ok(told) => return Ok(told),
+            Ok(released) => return Ok(released),
             Err(Unusable(detail)) => detail,
         };
         let (context, about) = (Arc::clone(self.context), granted.clone());
@@ -126,8 +132,8 @@ impl Provider<'_> {
         Err(RulesFailed::Unusable)
     }
 
-    /// Grants a token to a client app: one of its own, or one in the place of another. A person's tells what the rules for this client
-    /// app send to it.
+    /// Issues a token to a client app: its own (`client_credentials`), or in exchange for another. A person's token
+    /// contains the claims that the rules release to this client app.
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
@@ -144,15 +150,15 @@ impl Provider<'_> {
                 pending_exchange(tx, &application, (&grant.granted, &scope), now)
             });
             if let Some(rules) = reading.await? {
-                claims.told = self.tell(*rules, now).await?.access_token;
+                claims.told = self.run_claim_rules(*rules, now).await?.access_token;
             }
         }
         pending.issue(self.store, self.tokens, request).await
     }
 }
 
-/// Records that rules cannot run, unless that was recorded for the same person and client app a short time ago. Returns whether it is
-/// new.
+/// Records that rules cannot run, unless that was recorded recently for the same person and client app. Returns
+/// whether it is new.
 fn record(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -166,7 +172,7 @@ fn record(
         return Ok(false);
     }
     let record = SignInRecord {
-        outcome: Outcome::RulesUnusable,
+        outcome: SignInOutcome::RulesUnusable,
         tenant: granted.tenant,
         application: Some(application),
         instance: Some(granted.instance),

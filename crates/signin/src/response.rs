@@ -1,67 +1,67 @@
-//! What a browser is answered.
+//! The response to a browser.
 
 use chancery_oauth::Refusal;
 use uuid::Uuid;
 
-use crate::{appearance::Owners, application::Application, kept_flow::KeptFlow};
+use crate::{appearance::Owners, application::Application, pending_flow::PendingFlow};
 
-/// What a browser is answered.
-pub enum Outcome {
-    /// It goes back to the client app, to this address.
-    Leave(String),
-    /// It posts these fields to the client app.
+/// The response to a browser.
+pub enum BrowserResponse {
+    /// Redirects to the client app, at this address.
+    ToClient(String),
+    /// Posts these fields to the client app (`form_post`).
     Post {
         /// The address.
         action: String,
         /// The fields.
         fields: Vec<(String, String)>,
-        /// The session's new cookie, where the person has just signed in.
+        /// The session's new cookie, if the person has just signed in.
         session: Option<NewSession>,
     },
-    /// It goes to an external identity provider, at this address, and comes back to this flow.
-    Elsewhere(Box<KeptFlow>, String),
-    /// It goes to a page of this flow. Where the person has just signed in, with the session's new cookie.
-    GoTo(Box<KeptFlow>, &'static str, Option<NewSession>),
-    /// It is shown a page of this flow.
-    Page(Box<KeptFlow>, Page),
-    /// The client app's request is refused for this reason, which the client app is told by this answer.
-    Refused(Refusal, Box<Outcome>),
-    /// There is no flow any more, or none that may be answered by redirect.
+    /// Redirects to an external identity provider, at this address; the flow continues when the browser returns.
+    ToProvider(Box<PendingFlow>, String),
+    /// Redirects to a page of this flow; with the session's new cookie if the person has just signed in.
+    ToPage(Box<PendingFlow>, &'static str, Option<NewSession>),
+    /// Shows a page of this flow.
+    Page(Box<PendingFlow>, Page),
+    /// The client app's request is refused for this reason; the inner response reports it to the client app.
+    Refused(Refusal, Box<BrowserResponse>),
+    /// An error page: there is no flow, or none that may be answered by redirect.
     Error(PageError),
 }
 
-/// What a post says of what was shown in it, for who counts wrong proofs.
+/// The result of the proof in a post, for the limit of failed attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// It is right.
-    Right,
-    /// It is wrong.
-    Wrong,
-    /// Nothing was judged: it counts as neither.
-    Not,
+pub enum AttemptResult {
+    /// The proof is correct.
+    Succeeded,
+    /// The proof is wrong.
+    Failed,
+    /// No proof was verified: it counts as neither.
+    NotCounted,
 }
 
 /// A session's new cookie.
 pub struct NewSession {
     /// Its value.
     pub value: String,
-    /// How long the browser keeps it, in seconds; `None`: until it is closed.
+    /// Its lifetime in the browser, in seconds; `None`: until the browser is closed.
     pub max_age: Option<i64>,
-    /// The value of the cookie of a browser that is remembered, and how long the browser keeps it, in seconds.
+    /// The cookie of a remembered browser: the value, and its lifetime in seconds.
     pub device: Option<(String, i64)>,
 }
 
-/// A page: its view and what the view is filled with.
+/// A page: its view and the view's context.
 pub struct Page {
     /// The name of the view.
     pub view: &'static str,
-    /// The step that the page's form is for.
+    /// The step of the page's form.
     pub step: &'static str,
     /// The status.
     pub status: u16,
-    /// The context, beside what all pages have.
+    /// The context, besides that of all pages.
     pub context: serde_json::Value,
-    /// Whose page it is, as far as it is known beside the browser's flow.
+    /// The owners of the page, as far as they are known without the browser's flow.
     pub owners: Owners,
     /// The security epoch, where this request has read it.
     pub epoch: Option<i64>,
@@ -75,55 +75,55 @@ impl Page {
         Self { view, step, status: 200, context, owners: Owners::default(), epoch: None, locale: None }
     }
 
-    /// The page, as that of a client app in a tenant.
+    /// The page of a client app in a tenant.
     #[must_use]
     pub fn of(self, application: &Application, tenant: Option<Uuid>) -> Self {
         let owners = Owners { tenant, client_app: Some(application.id), subscription: None };
         Self { owners, epoch: Some(application.epoch), ..self }
     }
 
-    /// The page, for a person with this language.
+    /// The page for a person with this language.
     #[must_use]
     pub fn in_language(self, locale: Option<String>) -> Self {
         Self { locale, ..self }
     }
 }
 
-/// An error that is told on a page.
+/// An error that is shown on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageError {
     /// The status.
     pub status: u16,
-    /// The code of the text that people read.
+    /// The code of the displayed text.
     pub code: &'static str,
-    /// What is wrong, for developers.
+    /// The reason, for developers.
     pub detail: &'static str,
     /// After how many seconds to try again.
     pub retry_after: Option<i64>,
 }
 
 impl PageError {
-    /// The client app is not known here.
+    /// The client app is unknown or does not serve here.
     pub const UNKNOWN_CLIENT: Self =
         Self::new(400, "unknown_client", "client_id names no client app that serves here.");
     /// The redirect URI is not the client app's.
     pub const UNKNOWN_REDIRECT: Self =
         Self::new(400, "unknown_redirect", "redirect_uri is none of the client app's.");
-    /// Nobody can sign in: the client app and the tenant have no user store in common that can be used.
+    /// Sign-ins are impossible: the client app and the tenant have no usable user store in common.
     pub const NOT_SET_UP: Self = Self::new(
         400,
         "not_set_up",
         "No active instance without a configuration error belongs to the tenant and the client app, or the tenant is closed by its settings.",
     );
-    /// The request is longer than any that is read.
+    /// The request exceeds the maximum length.
     pub const TOO_LONG: Self = Self::new(400, "too_long", "The query is longer than 8 KiB.");
-    /// The flow's time is over.
+    /// The flow has expired.
     pub const NO_FLOW: Self = Self::new(400, "expired", "The time of the sign-in is over.");
-    /// The flow came to its end: the client app was answered.
+    /// The flow has ended: the client app has its response.
     pub const FINISHED: Self = Self::new(400, "finished", "The sign-in has come to its end.");
-    /// This browser has no such flow, or no longer: it signed out, or has begun others since.
+    /// This browser has no such flow: it has signed out, or has started others since.
     pub const GONE: Self = Self::new(400, "gone", "There is no such sign-in under way in this browser.");
-    /// The browser sends no cookie, so that nothing can be under way in it.
+    /// The browser sends no cookie, so it can have no flow.
     pub const NO_COOKIES: Self = Self::new(400, "no_cookies", "The browser sends no cookies.");
     /// A form that was not sent by a page of ours.
     pub const FOREIGN_FORM: Self =
@@ -131,13 +131,13 @@ impl PageError {
 
     /// There is no such page here.
     pub const NOT_FOUND: Self = Self::new(404, "not_found", "There is no such page here.");
-    /// Too much waits to be worked on.
+    /// The server is overloaded.
     pub const BUSY: Self = Self {
         retry_after: Some(1),
         ..Self::new(503, "temporarily_unavailable", "Too much waits to be worked on.")
     };
 
-    /// What is told on a page where a request cannot be answered with this status.
+    /// The error page of a status.
     pub const fn of_status(status: u16, retry_after: Option<i64>) -> Self {
         let (code, detail) = match status {
             404 | 405 => ("not_found", "There is no such page here."),
@@ -154,12 +154,12 @@ impl PageError {
         Self { status, code, detail, retry_after: None }
     }
 
-    /// A request that cannot be understood.
+    /// A malformed request.
     pub const fn request(detail: &'static str) -> Self {
         Self::new(400, "invalid_request", detail)
     }
 
-    /// A request that does not say who asks, or where the answer is to go.
+    /// A request without a valid `client_id` or `redirect_uri`.
     pub(crate) fn addressing(parameters: &[(String, String)], refusal: Refusal) -> Self {
         let is_missing = |name| !parameters.iter().any(|(key, value)| key == name && !value.is_empty());
         let code = match () {
@@ -170,7 +170,7 @@ impl PageError {
         Self::new(400, code, refusal.detail)
     }
 
-    /// Too many attempts: to be tried again after so many seconds.
+    /// Too many attempts; retry after these seconds.
     pub const fn too_many(seconds: i64) -> Self {
         Self { retry_after: Some(seconds), ..Self::new(429, "too_many", "Too many wrong attempts came.") }
     }

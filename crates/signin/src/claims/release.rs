@@ -1,4 +1,4 @@
-//! What each token tells of the claims that the rules forwarded.
+//! Selects the claims of each token from those that the rules forwarded.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{application::Application, granted::Granted};
 
-/// The most group names in a token, and their most bytes: tokens are sent in headers, addresses and cookies.
+/// The maximum of group names in a token, and of their bytes: tokens are sent in headers, addresses and cookies.
 const MOST_GROUPS: usize = 500;
 const MOST_GROUP_BYTES: usize = 4 << 10;
 
-/// What apps rely on: of these a provider's are told by rules alone.
+/// Claims that apps rely on: a provider's values are released only by rules.
 const RELIED_ON: [&str; 5] = [GROUPS, "email", "email_verified", "phone_number", "phone_number_verified"];
 
-/// Where claims are told.
+/// The target of released claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReleaseTarget {
     /// The ID token.
     IdToken,
     /// The UserInfo endpoint.
@@ -32,7 +32,7 @@ pub enum Place {
     AccessToken,
 }
 
-impl Place {
+impl ReleaseTarget {
     const fn name(self) -> &'static str {
         match self {
             Self::IdToken => "ID token",
@@ -41,8 +41,8 @@ impl Place {
         }
     }
 
-    /// The most bytes of what rules send there, of groups, and of the user's entries. This server takes tokens of up to 8 KiB, which are
-    /// base64 of these and others, and a signature.
+    /// The maximum of bytes of rules' claims, groups and entries. This server accepts tokens of up to 8 KiB: base64
+    /// of these and other claims, and a signature.
     const fn bound(self) -> usize {
         match self {
             Self::IdToken => 4 << 10,
@@ -51,14 +51,14 @@ impl Place {
         }
     }
 
-    /// Whether claims of this destination go there.
+    /// Whether claims of this destination are sent to this target.
     fn is_reached(self, destination: Destination) -> bool {
         let own = if self == Self::AccessToken { Destination::AccessToken } else { Destination::IdToken };
         destination & own == own
     }
 }
 
-/// What tokens tell about a person.
+/// The released claims about a person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleasedClaims {
     /// In the ID token.
@@ -69,37 +69,37 @@ pub struct ReleasedClaims {
     pub access_token: BTreeMap<String, Value>,
 }
 
-/// What is issued or answered.
+/// The kind of issuance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issue {
     /// An access token, and an ID token with the scope `openid`.
     Tokens,
-    /// An access token in the place of another.
+    /// An access token in exchange for another.
     Exchange,
-    /// An answer of the UserInfo endpoint.
+    /// A response of the UserInfo endpoint.
     UserInfo,
 }
 
-/// What a client app may be told.
+/// The policy by which claims are released to a client app.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReleasePolicy {
     issue: Issue,
     scope: Vec<String>,
     requested: Requested,
     includes_groups: bool,
-    tells_in_id_token: bool,
+    scope_claims_in_id_token: bool,
 }
 
-impl Asked {
-    /// By tokens of this scope, which may be narrower than what was granted.
+impl ReleasePolicy {
+    /// The policy for tokens of this scope, which may be narrower than the granted one.
     pub fn new(application: &Application, (granted, scope): (&Granted, &str), issue: Issue) -> Self {
         Self {
             issue,
             scope: scope.split(' ').map(str::to_owned).collect(),
-            // as the scope of a refresh: what the client app may not have any more is not told
+            // as for the scope of a refresh: what the client app may no longer have is not released
             requested: granted.requested.clone().within(|word| application.may_have(word)),
             includes_groups: application.includes_groups,
-            tells_in_id_token: application.tells_in_id_token,
+            scope_claims_in_id_token: application.scope_claims_in_id_token,
         }
     }
 
@@ -107,78 +107,82 @@ impl Asked {
         self.scope.iter().any(|one| one == word)
     }
 
-    /// Whether claims about the person are told, where there are no rules.
-    pub fn is_told(&self) -> bool {
+    /// Whether claims about the person are released without rules.
+    pub fn releases_any(&self) -> bool {
         match self.issue {
             Issue::UserInfo => true,
             Issue::Exchange => false,
             Issue::Tokens => {
-                self.has(OPENID) && (self.tells_in_id_token || self.requested.is_about_id_token())
+                self.has(OPENID) && (self.scope_claims_in_id_token || self.requested.is_about_id_token())
             }
         }
     }
 
-    /// Whether entries of the user can be told.
-    pub fn wants_entries(&self) -> bool {
+    /// Whether entries of the user can be released.
+    pub fn may_release_entries(&self) -> bool {
         self.has(ENTRIES) || self.requested.may_name_entries()
     }
 
-    /// Whether groups are told in this place, whatever rules do.
-    fn tells_groups(&self, place: Place) -> bool {
-        let is_place = match place {
-            Place::IdToken => self.tells_in_id_token,
-            Place::UserInfo => true,
-            Place::AccessToken => false,
+    /// Whether groups are released to this target regardless of rules.
+    fn releases_groups(&self, target: ReleaseTarget) -> bool {
+        let is_selected = match target {
+            ReleaseTarget::IdToken => self.scope_claims_in_id_token,
+            ReleaseTarget::UserInfo => true,
+            ReleaseTarget::AccessToken => false,
         };
-        self.includes_groups && is_place
+        self.includes_groups && is_selected
     }
 
-    /// By what a claim of this scope is told in this place, given that its destination is there, or why it is not.
-    fn judge(
+    /// The reason to release or withhold a claim of this scope whose destination is this target.
+    fn reason_for(
         &self,
-        place: Place,
+        target: ReleaseTarget,
         (claim, scope): (&OutClaim, Option<&'static str>),
         facts: &Facts,
-    ) -> Result<Ground, Withheld> {
+    ) -> Result<ReleaseReason, WithholdReason> {
         let is_entry = scope.is_none() && facts.has_entry(claim);
         let Some(word) = scope.or_else(|| is_entry.then_some(ENTRIES)) else {
-            return self.judge_other(place, claim);
+            return self.reason_for_rule_claim(target, claim);
         };
         if word == GROUPS && !self.includes_groups {
-            return Err(Withheld::NoGroups);
+            return Err(WithholdReason::NoGroups);
         }
-        // groups are told without their scope, too
+        // groups are released without their scope, too
         let is_granted = word == GROUPS || self.has(word);
-        let by_scope = place != Place::IdToken || self.tells_in_id_token;
+        let by_scope = target != ReleaseTarget::IdToken || self.scope_claims_in_id_token;
         if is_granted && by_scope {
-            return Ok(if word == GROUPS { Ground::Groups } else { Ground::Scope(word) });
+            return Ok(if word == GROUPS { ReleaseReason::Groups } else { ReleaseReason::Scope(word) });
         }
-        if (!is_entry || self.requested.allows_entries()) && self.is_named(place, claim) {
-            return Ok(Ground::Name);
+        if (!is_entry || self.requested.allows_entries()) && self.is_requested_by_name(target, claim) {
+            return Ok(ReleaseReason::Name);
         }
-        Err(if is_granted { Withheld::Minimal } else { Withheld::Scope(word) })
+        Err(if is_granted { WithholdReason::Minimal } else { WithholdReason::Scope(word) })
     }
 
-    /// The same of a claim that rules made and no scope has.
-    fn judge_other(&self, place: Place, claim: &OutClaim) -> Result<Ground, Withheld> {
+    /// The same for a claim of rules that belongs to no scope.
+    fn reason_for_rule_claim(
+        &self,
+        target: ReleaseTarget,
+        claim: &OutClaim,
+    ) -> Result<ReleaseReason, WithholdReason> {
         if !claim.on_request {
-            Ok(Ground::Rule)
-        } else if self.is_named(place, claim) {
-            Ok(Ground::Name)
+            Ok(ReleaseReason::Rule)
+        } else if self.is_requested_by_name(target, claim) {
+            Ok(ReleaseReason::Name)
         } else if self.has(&claim.claim_type) {
-            Ok(Ground::OwnScope)
+            Ok(ReleaseReason::OwnScope)
         } else {
-            Err(Withheld::OnRequest)
+            Err(WithholdReason::OnRequest)
         }
     }
 
-    /// Whether the request names a claim of this value for a place.
-    fn is_named(&self, place: Place, claim: &OutClaim) -> bool {
+    /// Whether the request names a claim of this value for this target.
+    fn is_requested_by_name(&self, target: ReleaseTarget, claim: &OutClaim) -> bool {
         let (name, value) = (&claim.claim_type, || json_of(claim));
-        match place {
-            Place::IdToken => self.requested.is_in_id_token(name, value),
-            Place::UserInfo => self.requested.is_in_userinfo(name, value),
-            Place::AccessToken => {
+        match target {
+            ReleaseTarget::IdToken => self.requested.is_in_id_token(name, value),
+            ReleaseTarget::UserInfo => self.requested.is_in_userinfo(name, value),
+            ReleaseTarget::AccessToken => {
                 self.requested.is_in_id_token(name, value) || self.requested.is_in_userinfo(name, value)
             }
         }
@@ -187,39 +191,39 @@ impl Asked {
 
 /// Why a claim is included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum ReleaseReason {
     /// By this scope, which is granted.
     Scope(&'static str),
-    /// By a granted scope that is called like the claim.
+    /// By a granted scope with the name of the claim.
     OwnScope,
     /// By its name in `claims`.
     Name,
     /// By `includeGroupsClaims` of the client app.
     Groups,
-    /// By a claim rule that discloses it always.
+    /// By a claim rule that always discloses it.
     Rule,
 }
 
-/// Why a claim is not told in a place.
+/// Why a claim is withheld from a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Withheld {
+pub enum WithholdReason {
     /// This scope is not granted.
     Scope(&'static str),
     /// The client app has `includeGroupsClaims` off.
     NoGroups,
     /// The client app has `idTokenClaims` Minimal.
     Minimal,
-    /// Its rule discloses it on request, and nothing requests it.
+    /// Its rule discloses it on request, and it is not requested.
     OnRequest,
-    /// It is not in an access token, which tells what rules send there alone.
+    /// Access tokens contain only claims that rules send there.
     NoRule,
-    /// The rules send it elsewhere.
-    Elsewhere,
+    /// The rules send it to another destination.
+    OtherDestination,
     /// The rules forward no claim of this type.
     Dropped,
     /// There is no room for it in a token.
     NoRoom,
-    /// No rule makes a claim of the protocol.
+    /// Rules cannot set claims of the protocol.
     Protected,
 }
 
@@ -237,28 +241,28 @@ impl TypeOfClaim {
     }
 }
 
-/// By what a claim of this type, which the rules forwarded, is told in a place, or why it is not.
-pub fn release(
-    place: Place,
+/// The reason for releasing a forwarded claim of this type to a target, or for withholding it.
+pub fn release_reason(
+    target: ReleaseTarget,
     (claim, of_type): (&OutClaim, TypeOfClaim),
     facts: &Facts,
-    asked: &Asked,
-) -> Result<Ground, Withheld> {
+    policy: &ReleasePolicy,
+) -> Result<ReleaseReason, WithholdReason> {
     if of_type.is_protected {
-        return Err(Withheld::Protected);
+        return Err(WithholdReason::Protected);
     }
-    if place == Place::AccessToken && claim.path.is_empty() {
-        return Err(Withheld::NoRule);
+    if target == ReleaseTarget::AccessToken && claim.path.is_empty() {
+        return Err(WithholdReason::NoRule);
     }
-    if !place.is_reached(claim.destination) {
-        return Err(Withheld::Elsewhere);
+    if !target.is_reached(claim.destination) {
+        return Err(WithholdReason::OtherDestination);
     }
-    asked.judge(place, (claim, of_type.scope), facts)
+    policy.reason_for(target, (claim, of_type.scope), facts)
 }
 
-/// The claims as they are where there are no rules: those of the platform's table, and entries. What else a provider told, or a
-/// directory, is told by rules alone.
-pub fn untouched(facts: &Facts) -> Vec<OutClaim> {
+/// The claims without rules: those of the platform's table, and entries. Other claims of a provider or a directory
+/// are released only by rules.
+pub fn without_rules(facts: &Facts) -> Vec<OutClaim> {
     let forwarded = facts.claims.iter().map(|claim| OutClaim {
         claim_type: claim.claim_type.clone(),
         value: claim.value.clone(),
@@ -267,44 +271,47 @@ pub fn untouched(facts: &Facts) -> Vec<OutClaim> {
         on_request: false,
         path: Vec::new(),
     });
-    let is_told = |claim: &OutClaim| {
-        // groups give rights in apps, and a verified address or number stands for a person: a provider's are not mistaken for the
-        // platform's
+    let is_released = |claim: &OutClaim| {
+        // groups give rights and a verified address identifies a person: a provider's are not the platform's
         let is_foreign =
             claim.source == Source::IdentityProvider && RELIED_ON.contains(&claim.claim_type.as_str());
         !is_foreign && (scope_of(&claim.claim_type).is_some() || facts.has_entry(claim))
     };
-    forwarded.filter(is_told).collect()
+    forwarded.filter(is_released).collect()
 }
 
-/// What is told of the claims that the rules forwarded, where it is asked for.
+/// Selects the requested claims from those that the rules forwarded.
 ///
 /// # Errors
 /// The rules forward more to a token than it holds.
-pub fn tell(claims: &[OutClaim], facts: &Facts, asked: &Asked) -> Result<ReleasedClaims, Unusable> {
-    let told = |place, is_asked: bool| {
-        if is_asked { tell_in(place, claims, facts, asked) } else { Ok(Map::new()) }
+pub fn release_claims(
+    claims: &[OutClaim],
+    facts: &Facts,
+    policy: &ReleasePolicy,
+) -> Result<ReleasedClaims, Unusable> {
+    let released = |target, is_requested: bool| {
+        if is_requested { release_in(target, claims, facts, policy) } else { Ok(Map::new()) }
     };
-    let is_userinfo = asked.issue == Issue::UserInfo;
+    let is_userinfo = policy.issue == Issue::UserInfo;
     Ok(ReleasedClaims {
-        id_token: told(Place::IdToken, asked.issue == Issue::Tokens && asked.has(OPENID))?,
-        userinfo: told(Place::UserInfo, is_userinfo)?,
-        access_token: told(Place::AccessToken, !is_userinfo)?.into_iter().collect(),
+        id_token: released(ReleaseTarget::IdToken, policy.issue == Issue::Tokens && policy.has(OPENID))?,
+        userinfo: released(ReleaseTarget::UserInfo, is_userinfo)?,
+        access_token: released(ReleaseTarget::AccessToken, !is_userinfo)?.into_iter().collect(),
     })
 }
 
-fn tell_in(
-    place: Place,
+fn release_in(
+    target: ReleaseTarget,
     claims: &[OutClaim],
     facts: &Facts,
-    asked: &Asked,
+    policy: &ReleasePolicy,
 ) -> Result<Map<String, Value>, Unusable> {
     let (mut groups, mut entries, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for of_type in claims.chunk_by(|one, next| one.claim_type == next.claim_type) {
         let Some(name) = of_type.first().map(|claim| claim.claim_type.as_str()) else { continue };
         let known = TypeOfClaim::of(name);
         for claim in of_type {
-            if release(place, (claim, known), facts, asked).is_err() {
+            if release_reason(target, (claim, known), facts, policy).is_err() {
                 continue;
             }
             if name == GROUPS {
@@ -317,15 +324,15 @@ fn tell_in(
         }
     }
     let size = |claim: &&OutClaim| claim.claim_type.len() + json_of(claim).to_string().len();
-    let ruled: usize = others.iter().filter(|claim| !claim.path.is_empty()).map(size).sum();
-    let Some(room) = place.bound().checked_sub(ruled) else {
-        let (bound, name) = (place.bound(), place.name());
+    let rule_bytes: usize = others.iter().filter(|claim| !claim.path.is_empty()).map(size).sum();
+    let Some(room) = target.bound().checked_sub(rule_bytes) else {
+        let (bound, name) = (target.bound(), target.name());
         let detail = format!("The rules in force send more than {bound} bytes of claims to the {name}.");
         return Err(Unusable(detail));
     };
     let mut members = Map::new();
-    let room = tell_groups(&mut members, (place, room), &groups, asked.tells_groups(place));
-    // what does not fit is at userinfo
+    let room = release_groups(&mut members, (target, room), &groups, policy.releases_groups(target));
+    // what does not fit is available at UserInfo
     let has_room = entries.iter().map(size).sum::<usize>() <= room;
     let mut by_type = BTreeMap::<&str, Vec<&OutClaim>>::new();
     for claim in others.into_iter().chain(entries.into_iter().filter(|_| has_room)) {
@@ -337,22 +344,22 @@ fn tell_in(
     Ok(members)
 }
 
-/// Tells all groups, sorted, an empty list where there are none; in a token `groups_truncated` in their place if there are too many. Returns the room that is left.
-fn tell_groups(
+/// Adds the sorted groups, if any; too many for a token become `groups_truncated`. Returns the remaining room.
+fn release_groups(
     members: &mut Map<String, Value>,
-    (place, room): (Place, usize),
+    (target, room): (ReleaseTarget, usize),
     claims: &[&OutClaim],
-    are_told: bool,
+    are_required: bool,
 ) -> usize {
     let mut names: Vec<&str> = claims.iter().map(|claim| claim.value.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() && !are_told {
+    if names.is_empty() && !are_required {
         return room;
     }
     let bytes = names.iter().map(|name| name.len()).sum::<usize>();
     let is_short = names.len() <= MOST_GROUPS && bytes <= MOST_GROUP_BYTES.min(room);
-    if is_short || place == Place::UserInfo {
+    if is_short || target == ReleaseTarget::UserInfo {
         members.insert(GROUPS.to_owned(), json!(names));
         return room.saturating_sub(bytes);
     }
@@ -360,8 +367,7 @@ fn tell_groups(
     room
 }
 
-/// The value of a claim: several are an array. Of a claim of the platform the platform's own values win over those of the identity
-/// provider.
+/// The value of a claim; several are an array. In claims of the platform its own values replace a provider's.
 fn value_of(claim_type: &str, claims: &[&OutClaim]) -> Value {
     let is_own = |claim: &OutClaim| claim.source == Source::Platform;
     let own_alone = scope_of(claim_type).is_some() && claims.iter().any(|claim| is_own(claim));
@@ -375,7 +381,7 @@ fn value_of(claim_type: &str, claims: &[&OutClaim]) -> Value {
     if values.len() == 1 { values.remove(0) } else { Value::Array(values) }
 }
 
-/// One value: claims that OpenID Connect Core 1.0, section 5.1, has as Booleans and numbers are these.
+/// One value: Booleans and numbers of OpenID Connect Core 1.0, section 5.1, have these JSON types.
 fn json_of(claim: &OutClaim) -> Value {
     match claim.claim_type.as_str() {
         "email_verified" | "phone_number_verified" => match claim.value.as_str() {
@@ -399,7 +405,7 @@ mod tests {
     use serde_json::{Value, json};
     use uuid::Uuid;
 
-    use super::{Asked, Issue, ReleasedClaims, tell};
+    use super::{Issue, ReleasePolicy, ReleasedClaims, release_claims};
     use crate::claims::{facts::Facts, requested::Requested};
 
     fn claim(claim_type: &str, value: &str, source: Source) -> OutClaim {
@@ -413,19 +419,19 @@ mod tests {
         }
     }
 
-    fn told(claims: &[OutClaim], issue: Issue) -> ReleasedClaims {
-        let asked = Asked {
+    fn released(claims: &[OutClaim], issue: Issue) -> ReleasedClaims {
+        let policy = ReleasePolicy {
             issue,
             scope: vec!["openid".to_owned(), "profile".to_owned(), "email".to_owned()],
             requested: Requested::default(),
             includes_groups: true,
-            tells_in_id_token: true,
+            scope_claims_in_id_token: true,
         };
-        tell(claims, &Facts::default(), &asked).unwrap()
+        release_claims(claims, &Facts::default(), &policy).unwrap()
     }
 
     #[test]
-    fn the_platform_s_value_wins_of_its_own_claims() {
+    fn platform_values_override_provider_values_in_platform_claims() {
         use Source::{IdentityProvider, Platform};
         let claims = [
             claim("email", "their@example.com", IdentityProvider),
@@ -435,15 +441,15 @@ mod tests {
             claim("role", "b", Platform),
             claim("role", "a", Platform),
         ];
-        let told = Value::Object(told(&claims, Issue::UserInfo).userinfo);
+        let released = Value::Object(released(&claims, Issue::UserInfo).userinfo);
         assert_eq!(
-            told,
+            released,
             json!({ "email": "our@example.com", "name": "Their Name", "role": ["a", "b"], "groups": [] })
         );
     }
 
     #[test]
-    fn values_have_the_types_of_the_standard() {
+    fn claim_values_have_the_json_types_of_openid_connect() {
         let own = |name: &str, value: &str| claim(name, value, Source::Platform);
         let claims = [
             own("email_verified", "false"),
@@ -454,18 +460,18 @@ mod tests {
         ];
         let expected =
             json!({ "email_verified": false, "updated_at": 7, "birthdate": "1990", "groups": ["a", "b"] });
-        assert_eq!(Value::Object(told(&claims, Issue::Tokens).id_token), expected);
-        let odd =
-            told(&[own("email_verified", "perhaps"), own("updated_at", "soon")], Issue::Tokens).id_token;
+        assert_eq!(Value::Object(released(&claims, Issue::Tokens).id_token), expected);
+        let invalid =
+            released(&[own("email_verified", "perhaps"), own("updated_at", "soon")], Issue::Tokens).id_token;
         assert_eq!(
-            Value::Object(odd),
+            Value::Object(invalid),
             json!({ "email_verified": "perhaps", "updated_at": "soon", "groups": [] })
         );
     }
 
-    /// The members of an access token's claims are one object with what rules tell.
+    /// The members of an access token's claims are one object with the claims of rules.
     #[test]
-    fn no_rule_tells_a_claim_of_an_access_token() {
+    fn rules_cannot_set_protocol_claims_of_an_access_token() {
         let id = Uuid::nil();
         let claims = Claims {
             iss: String::new(),

@@ -1,4 +1,4 @@
-//! A flow under way as the browser keeps it: sealed in a cookie, bound to the browser.
+//! A sign-in flow in progress, stored by the browser: sealed in a cookie and bound to the browser.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request};
@@ -15,133 +15,133 @@ use crate::{
     second_factor::Enrolling,
 };
 
-/// The cookie of a flow that does not fit one.
+/// The cookie value of a flow that is too large for a cookie and is stored in a row.
 pub const IN_ROW: &str = "row";
-/// The most rows of flows under way. Anybody can begin a flow, so an installation has a bound besides that of each
-/// address: 10,000 rows are less than 200 MB.
+/// The maximum of stored flows. Unauthenticated callers can start a flow, so the installation has a limit besides
+/// that of each address: 10,000 rows are less than 200 MB.
 const MOST_ROWS: i64 = 10_000;
 
-/// A flow under way.
+/// A sign-in flow in progress.
 #[derive(Clone, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
-pub struct KeptFlow {
-    /// Its id, by which its pages name it.
+pub struct PendingFlow {
+    /// Its id, which the addresses of its pages contain.
     #[serde(skip)]
     pub id: String,
-    /// The tenant whose issuer was asked; none is the installation.
+    /// The tenant whose issuer got the request; `None`: the installation.
     pub issuing: Option<Uuid>,
     /// The client app.
     pub application: Uuid,
     /// The parameters of the authorization request.
     pub parameters: Vec<(String, String)>,
-    /// What was chosen and proven.
+    /// The choices and proofs so far.
     pub flow: Flow,
-    /// The device that waits; none: a client app in this browser asked.
+    /// The waiting device; `None`: the request came from a client app in this browser.
     #[serde(default)]
     pub device: Option<WaitingDevice>,
-    /// Whether the session is to outlive the browser's own, as was ticked.
-    #[serde(default)]
-    pub keeps: bool,
-    /// Whether this browser is spared a second factor next time, as was ticked.
-    #[serde(default)]
-    pub remembers: bool,
-    /// What was wrong on the page before: it is answered by a redirect, so that going back repeats no form.
-    #[serde(default)]
-    pub mistake: Option<Mistake>,
+    /// Whether the session persists after the browser is closed ("stay signed in").
+    #[serde(default, rename = "keeps")]
+    pub is_persistent: bool,
+    /// Whether this browser skips the second factor next time ("remember this device").
+    #[serde(default, rename = "remembers")]
+    pub remembers_device: bool,
+    /// Errors of the last post. It is answered by a redirect, so that going back resubmits no form.
+    #[serde(default, rename = "mistake")]
+    pub form_errors: Option<FormErrors>,
     /// The authenticator that is being enrolled.
     #[serde(default)]
     pub enrolling: Option<Enrolling>,
-    /// Recovery codes that are shown before the flow goes on.
+    /// Recovery codes to show before the flow continues.
     #[serde(default)]
     pub recovery_codes: Vec<String>,
-    /// By what the answer of an authenticator is judged that the open page asks for a passkey, in base64url.
+    /// State of the WebAuthn ceremony of the open page, in base64url.
     #[serde(default)]
     pub ceremony: Option<String>,
-    /// Whether a password is to be made where a passkey could be, too.
+    /// Whether the person prefers a password where a passkey could be registered instead.
     #[serde(default)]
     pub prefers_password: bool,
-    /// The external identity provider that the browser was sent to.
-    #[serde(default)]
-    pub sent_to: Option<SentTo>,
-    /// What a provider told of the person, until a session keeps it.
-    #[serde(default)]
-    pub told: Option<ToldElsewhere>,
-    /// Whether a page that is shown changed the flow, so that the browser keeps it anew.
+    /// The external identity provider to which the browser was redirected.
+    #[serde(default, rename = "sent_to")]
+    pub provider_redirect: Option<ProviderRedirect>,
+    /// Claims of the external provider, until a session stores them.
+    #[serde(default, rename = "told")]
+    pub external_claims: Option<ExternalClaims>,
+    /// Whether rendering a page changed the flow, so that the cookie has to be set again.
     #[serde(skip)]
     pub is_changed: bool,
-    /// Whether the person was signed in: a session that ended since is not made anew.
+    /// Whether the person was signed in: a session that has ended since is not created again.
     #[serde(default)]
     pub has_signed_in: bool,
-    /// The language of the person whose sign-in has come to its end, for the pages that look nothing up any more.
+    /// The language of the person once the sign-in is complete, for pages that read nothing else.
     #[serde(default)]
     pub locale: Option<String>,
-    /// Where the flow ends, once it has: the address of the answer to the client app.
+    /// The address of the response to the client app, once the flow has ended.
     pub answer: Option<String>,
-    /// Whether the client app was answered.
+    /// Whether the client app has got its response.
     #[serde(default)]
     pub has_ended: bool,
 }
 
-/// A browser's way to an external identity provider: by what its answer is judged.
+/// A redirect to an external identity provider, against which its response is validated.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct SentTo {
+pub struct ProviderRedirect {
     /// The instance.
     pub instance: Uuid,
-    /// The path that the provider leads back to.
+    /// The path of the callback.
     pub path: String,
-    /// What state, nonce and verifier follow from, and by which the answer is good once, in base64url.
+    /// The seed of state, nonce and verifier, in base64url. It makes the response valid once.
     pub seed: String,
-    /// Whether the person was to sign in anew there.
+    /// Whether a new sign-in was requested there (`prompt=login`).
     pub login: bool,
-    /// When the browser was sent, in ms since 1970.
+    /// When the browser was redirected, in ms since 1970.
     pub on: i64,
 }
 
-/// What an external identity provider told of a person.
+/// Claims about a person from an external identity provider.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct ToldElsewhere {
+pub struct ExternalClaims {
     /// The person.
     pub person: Uuid,
     /// The instance.
     pub instance: Uuid,
-    /// The types and values of the claims.
+    /// Types and values of the claims.
     pub claims: Vec<(String, String)>,
 }
 
-/// A device that waits for the end of a flow.
+/// A device that waits for this flow (RFC 8628).
 #[derive(Clone, Serialize, Deserialize)]
 pub struct WaitingDevice {
     /// The digest of its code, in base64url.
     pub digest: String,
     /// The user code, as it was typed.
     pub user_code: String,
-    /// What was decided: the step of the page that says so.
+    /// The decision: the step of the page that shows it.
     pub decided: Option<String>,
 }
 
-/// What was typed on a page, and what is wrong there.
+/// The input of a form with its errors.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct Mistake {
-    /// The page: another one shows nothing of it.
+pub struct FormErrors {
+    /// The page; no other one shows the errors.
     pub page: String,
-    /// The name.
+    /// The login name.
     pub username: String,
-    /// Codes of problems, each with its field.
+    /// Error codes, each with its field.
     pub errors: Vec<(String, String)>,
-    /// What else was typed, by fields.
+    /// Other input, by field.
     #[serde(default)]
     pub typed: Vec<(String, String)>,
 }
 
-impl Mistake {
-    /// What is wrong, as pages take it.
-    pub fn told(&self) -> serde_json::Value {
+impl FormErrors {
+    /// The errors in the form that views expect.
+    pub fn to_json(&self) -> serde_json::Value {
         self.errors.iter().map(|(code, field)| serde_json::json!({ "code": code, "field": field })).collect()
     }
 }
 
-impl KeptFlow {
-    /// A flow at its beginning.
+impl PendingFlow {
+    /// A new flow.
     pub fn new(
         issuing: Option<Uuid>,
         application: Uuid,
@@ -156,15 +156,15 @@ impl KeptFlow {
             parameters,
             flow,
             device: None,
-            keeps: false,
-            remembers: false,
-            mistake: None,
+            is_persistent: false,
+            remembers_device: false,
+            form_errors: None,
             enrolling: None,
             recovery_codes: Vec::new(),
             ceremony: None,
             prefers_password: false,
-            sent_to: None,
-            told: None,
+            provider_redirect: None,
+            external_claims: None,
             is_changed: false,
             has_signed_in: false,
             locale: None,
@@ -173,33 +173,33 @@ impl KeptFlow {
         }
     }
 
-    /// What is kept of it once the client app was answered: where it leads back to.
+    /// The remainder of an ended flow: the data that leads back to the client app.
     #[must_use]
     pub fn ended(&self) -> Self {
-        let is_kept = |name: &str| matches!(name, "redirect_uri" | "ui_locales");
-        let parameters = self.parameters.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+        let is_retained = |name: &str| matches!(name, "redirect_uri" | "ui_locales");
+        let parameters = self.parameters.iter().filter(|(name, _)| is_retained(name)).cloned().collect();
         let flow = Flow::new(Request::new(self.flow.request().started));
-        let kept = Self::new(self.issuing, self.application, parameters, flow);
-        Self { id: self.id.clone(), has_ended: true, locale: self.locale.clone(), ..kept }
+        let pending = Self::new(self.issuing, self.application, parameters, flow);
+        Self { id: self.id.clone(), has_ended: true, locale: self.locale.clone(), ..pending }
     }
 
-    /// Who proved something last.
+    /// The person of the last proof.
     pub fn person(&self) -> Option<Uuid> {
         self.flow.proofs().last().map(|proof| proof.person)
     }
 
-    /// What was wrong on this page.
-    pub fn mistake_on(&self, page: &str) -> Option<&Mistake> {
-        self.mistake.as_ref().filter(|mistake| mistake.page == page)
+    /// The errors of this page.
+    pub fn form_errors_on(&self, page: &str) -> Option<&FormErrors> {
+        self.form_errors.as_ref().filter(|form_errors| form_errors.page == page)
     }
 
-    /// The beginning of the client app's address, for who gets lost.
+    /// The origin of the client app, as a link on error pages.
     pub fn home(&self) -> Option<String> {
         let (_, address) = self.parameters.iter().find(|(name, _)| name == "redirect_uri")?;
         home_of(self.application, address)
     }
 
-    /// The authorization request, read again from its parameters, which were judged when the flow began.
+    /// The authorization request, parsed again from its parameters, which were validated when the flow began.
     pub fn request(&self) -> Option<(Addressing, AuthorizationRequest)> {
         let addressing = Addressing::read(&self.parameters).ok()?;
         let request = AuthorizationRequest::read(&addressing, &self.parameters).ok()?;
@@ -211,13 +211,13 @@ impl KeptFlow {
         Some(master.seal(&associated_data(master, &self.id, browser), &text))
     }
 
-    /// The flow, sealed for the browser with this cookie value; `None` where it has more bytes than a cookie has room for.
+    /// The flow, sealed for the browser with this cookie value; `None` if it is larger than `room` bytes.
     pub fn seal(&self, master: &MasterKey, browser: &str, room: usize) -> Option<String> {
         let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.seal_bytes(master, browser)?);
         (sealed.len() <= room).then_some(sealed)
     }
 
-    /// Opens a flow that the browser with this cookie value shows.
+    /// Opens a flow from the cookie of this browser.
     pub fn open(master: &MasterKey, id: &str, browser: &str, sealed: &str) -> Option<Self> {
         let sealed = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
         Self::open_bytes(master, id, browser, &sealed)
@@ -229,29 +229,27 @@ impl KeptFlow {
         Some(Self { id: id.to_owned(), ..flow })
     }
 
-    /// What a form of this flow's page sends along, so that no other site can send it (`csrf`).
+    /// The CSRF token of a form of this flow (`csrf`).
     pub fn csrf(&self, master: &MasterKey, browser: &str, step: &str) -> String {
         let about = format!("{}\0{browser}\0{step}", self.id);
         BASE64_URL_SAFE_NO_PAD.encode(master.digest("sign-in-csrf", about.as_bytes()))
     }
 
-    /// Whether the flow has ended, or its time is over.
+    /// Whether the flow has ended or expired.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.has_ended || now >= self.flow.request().started.plus(chancery_flow::LIFETIME_MS)
     }
 }
 
 impl Provider<'_> {
-    /// Keeps a flow that is too large for a cookie in a row; its cookie is [`IN_ROW`]. Whether there was a place for it.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn keep_in_row(self, visit: &Visit, kept: &KeptFlow) -> Result<bool, Problem> {
+    /// Stores a flow that is too large for a cookie in a row; its cookie is [`IN_ROW`]. Returns false if the limit of
+    /// rows is reached.
+    pub async fn store_in_row(self, visit: &Visit, pending: &PendingFlow) -> Result<bool, Problem> {
         let (master, now) = (&self.context.master, visit.now);
         let unwritable = || StoreError::Internal("a flow cannot be written".into());
-        let sealed = kept.seal_bytes(master, &visit.browser).ok_or_else(unwritable)?;
-        let until = kept.flow.request().started.plus(chancery_flow::LIFETIME_MS);
-        let (id, sealed) = (Value::from(kept.id.clone()), Value::from(sealed));
+        let sealed = pending.seal_bytes(master, &visit.browser).ok_or_else(unwritable)?;
+        let until = pending.flow.request().started.plus(chancery_flow::LIFETIME_MS);
+        let (id, sealed) = (Value::from(pending.id.clone()), Value::from(sealed));
         let writing = move |tx: &mut Tx<'_>| {
             let text = StateTable::SignInFlow.update("SET sealed = ?2 WHERE id = ?1");
             if tx.execute(&text, &[id.clone(), sealed.clone()])? == 1 {
@@ -269,14 +267,16 @@ impl Provider<'_> {
         Ok(self.store.run("KeepSignIn", Mode::Write, None, writing).await?)
     }
 
-    /// The flow of this id that a browser's cookie holds, or the row that it names.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn flow_of(self, visit: &Visit, id: &str, cookie: &str) -> Result<Option<KeptFlow>, Problem> {
+    /// The flow of this id, from the browser's cookie or from the row that it names.
+    pub async fn flow_of(
+        self,
+        visit: &Visit,
+        id: &str,
+        cookie: &str,
+    ) -> Result<Option<PendingFlow>, Problem> {
         let master = &self.context.master;
         if cookie != IN_ROW {
-            return Ok(KeptFlow::open(master, id, &visit.browser, cookie));
+            return Ok(PendingFlow::open(master, id, &visit.browser, cookie));
         }
         let key = id.to_owned();
         let reading = move |tx: &mut Tx<'_>| {
@@ -284,11 +284,11 @@ impl Provider<'_> {
             tx.one(text, &[key.as_str().into()], |row| Ok(row.bytes(0)?.to_vec()))
         };
         let sealed = self.store.run("ReadSignIn", Mode::Quick, None, reading).await?;
-        Ok(sealed.and_then(|sealed| KeptFlow::open_bytes(master, id, &visit.browser, &sealed)))
+        Ok(sealed.and_then(|sealed| PendingFlow::open_bytes(master, id, &visit.browser, &sealed)))
     }
 }
 
-/// Where a client app is, for who gets lost: the origin of one of its redirect URIs.
+/// The origin of one of a client app's redirect URIs, as a link on error pages.
 pub fn home_of(application: Uuid, address: &str) -> Option<String> {
     let (scheme, rest) =
         address.split_once("://").filter(|(scheme, _)| matches!(*scheme, "https" | "http"))?;
@@ -296,7 +296,7 @@ pub fn home_of(application: Uuid, address: &str) -> Option<String> {
     Some(if application == CONSOLE { CONSOLE_PATH.to_owned() } else { format!("{scheme}://{host}/") })
 }
 
-/// The rows of flows under way.
+/// Counts stored flows, up to the limit.
 fn rows(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
     let text = format!(
         "SELECT count(*) FROM (SELECT 1 FROM sign_in_flow WHERE expires_on > ?1 LIMIT {MOST_ROWS}) w"
@@ -304,7 +304,7 @@ fn rows(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
     Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 
-/// A flow is opened in its own era alone: what people proved in one that began before a restore counts no longer.
+/// A flow opens only in its own era, so that proofs from before a restore are invalid.
 fn associated_data(master: &MasterKey, id: &str, browser: &str) -> String {
     format!("sign_in_flow/{id}/{browser}{}", master.era())
 }
@@ -316,44 +316,47 @@ mod tests {
     use chancery_resource::MasterKey;
     use uuid::Uuid;
 
-    use super::KeptFlow;
+    use super::PendingFlow;
 
-    fn kept() -> KeptFlow {
+    fn pending() -> PendingFlow {
         let parameters = vec![("state".to_owned(), "s".to_owned())];
-        KeptFlow::new(None, Uuid::from_u128(1), parameters, Flow::new(Request::new(Timestamp(1))))
+        PendingFlow::new(None, Uuid::from_u128(1), parameters, Flow::new(Request::new(Timestamp(1))))
     }
 
     #[test]
-    fn a_flow_opens_in_its_own_browser_alone() {
-        let (master, kept) = (MasterKey::generate(), kept());
-        let sealed = kept.seal(&master, "browser", 2_000).unwrap();
+    fn a_sealed_flow_opens_only_in_its_own_browser() {
+        let (master, pending) = (MasterKey::generate(), pending());
+        let sealed = pending.seal(&master, "browser", 2_000).unwrap();
         assert_eq!(
-            KeptFlow::open(&master, &kept.id, "browser", &sealed).unwrap().parameters,
-            kept.parameters
+            PendingFlow::open(&master, &pending.id, "browser", &sealed).unwrap().parameters,
+            pending.parameters
         );
-        assert!(KeptFlow::open(&master, &kept.id, "other", &sealed).is_none());
-        assert!(KeptFlow::open(&master, "another", "browser", &sealed).is_none());
-        assert!(KeptFlow::open(&MasterKey::generate(), &kept.id, "browser", &sealed).is_none());
-        assert!(KeptFlow::open(&master.in_era("another"), &kept.id, "browser", &sealed).is_none());
-        assert!(KeptFlow::open(&master, &kept.id, "browser", "!").is_none());
+        assert!(PendingFlow::open(&master, &pending.id, "other", &sealed).is_none());
+        assert!(PendingFlow::open(&master, "another", "browser", &sealed).is_none());
+        assert!(PendingFlow::open(&MasterKey::generate(), &pending.id, "browser", &sealed).is_none());
+        assert!(PendingFlow::open(&master.in_era("another"), &pending.id, "browser", &sealed).is_none());
+        assert!(PendingFlow::open(&master, &pending.id, "browser", "!").is_none());
     }
 
     #[test]
-    fn a_form_is_of_one_flow_step_and_browser() {
-        let (master, kept) = (MasterKey::generate(), kept());
-        let own = kept.csrf(&master, "browser", "password");
-        assert_eq!(own, kept.csrf(&master, "browser", "password"));
-        assert_ne!(own, kept.csrf(&master, "browser", "consent"));
-        assert_ne!(own, kept.csrf(&master, "other", "password"));
-        assert_ne!(own, super::KeptFlow { id: "other".into(), ..kept }.csrf(&master, "browser", "password"));
+    fn a_csrf_token_is_bound_to_flow_step_and_browser() {
+        let (master, pending) = (MasterKey::generate(), pending());
+        let own = pending.csrf(&master, "browser", "password");
+        assert_eq!(own, pending.csrf(&master, "browser", "password"));
+        assert_ne!(own, pending.csrf(&master, "browser", "consent"));
+        assert_ne!(own, pending.csrf(&master, "other", "password"));
+        assert_ne!(
+            own,
+            super::PendingFlow { id: "other".into(), ..pending }.csrf(&master, "browser", "password")
+        );
     }
 
     #[test]
-    fn what_does_not_fit_a_cookie_is_not_sealed() {
-        let mut kept = kept();
-        let sealed = kept.seal(&MasterKey::generate(), "browser", 2_000).unwrap();
-        assert!(kept.seal(&MasterKey::generate(), "browser", sealed.len() - 1).is_none());
-        kept.parameters = vec![("state".to_owned(), "s".repeat(4_000))];
-        assert!(kept.seal(&MasterKey::generate(), "browser", 2_000).is_none());
+    fn a_flow_that_does_not_fit_a_cookie_is_not_sealed() {
+        let mut pending = pending();
+        let sealed = pending.seal(&MasterKey::generate(), "browser", 2_000).unwrap();
+        assert!(pending.seal(&MasterKey::generate(), "browser", sealed.len() - 1).is_none());
+        pending.parameters = vec![("state".to_owned(), "s".repeat(4_000))];
+        assert!(pending.seal(&MasterKey::generate(), "browser", 2_000).is_none());
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use chancery_oauth::{
-    ClientFacts, Encryption, Status, Unserved, is_same_resource, normal_resource, unserved,
+    ClientFacts, Encryption, Status, UnsupportedSetting, is_same_resource, normal_resource,
+    unsupported_settings,
 };
 use chancery_record::{Secret, Timestamp, Value, fold};
 use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
@@ -154,7 +155,7 @@ pub struct ClientApp {
     /// Whether the client app has a FAPI profile.
     pub is_fapi: bool,
     /// Its configured features that are not supported.
-    pub unserved: Vec<Unserved>,
+    pub unserved: Vec<UnsupportedSetting>,
     /// Whether that is a FAPI 2.0 profile, where an assertion must have this server as its only audience.
     pub is_fapi2: bool,
     /// Whether it always gets signed introspection responses (FAPI 2.0 Message Signing, section 5.5).
@@ -411,7 +412,7 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
         gets_references: row.text(6)? == "Reference",
         filters_scopes: row.bool(7)?,
         filters_resources: row.bool(8)?,
-        unserved: unserved(&ClientFacts {
+        unserved: unsupported_settings(&ClientFacts {
             encrypts_access_tokens: flag(19)?,
             introspection_encryption: Encryption { alg: name(20)?.as_deref(), enc: None },
             ..ClientFacts::default()

@@ -164,7 +164,7 @@ impl PendingToken {
                 members.insert("issued_token_type".into(), json!(TokenType::AccessToken.name()));
             }
         }
-        let nonce = app.configuration.needs_nonce.then(|| token_service.nonces.make(request.now));
+        let nonce = app.configuration.needs_nonce.then(|| token_service.nonces.issue(request.now));
         Ok(TokenGrant { body: body.to_string(), nonce })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr};
 
-/// Declares enumerations whose values are named as they are on the wire.
+/// Declares enumerations whose values have their wire names.
 macro_rules! choices {
     ($($(#[doc = $about:literal])* $name:ident {
         $($(#[doc = $doc:literal])* $value:ident),+ $(,)?
@@ -19,7 +19,7 @@ macro_rules! choices {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$value => stringify!($value)),+ }
             }
-            /// The value of this name; case counts.
+            /// The value with a name. Names are case-sensitive.
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| one.name() == name)
             }
@@ -28,18 +28,18 @@ macro_rules! choices {
 }
 
 choices! {
-    /// What a rule does with the claims that it matches.
+    /// The effect of a rule on the claims that it matches.
     RuleType {
         /// Forwards the claims.
         Filter,
         /// Forwards the claims rewritten.
         Transform,
-        /// Adds a claim because of the claims.
+        /// Adds a claim if a claim matches.
         Add,
         /// Forwards the other claims.
         Remove,
     }
-    /// Which part of a claim is matched or rewritten.
+    /// The part of a claim that is matched or rewritten.
     Target {
         /// The type.
         ClaimType,
@@ -48,38 +48,38 @@ choices! {
         /// The type and the value.
         ClaimTypeAndValue,
     }
-    /// Where a claim goes.
+    /// The tokens that contain a claim.
     Destination {
-        /// Into no token.
+        /// No token.
         None,
-        /// Into the ID token.
+        /// The ID token.
         IdToken,
-        /// Into the access token.
+        /// The access token.
         AccessToken,
-        /// Into both.
+        /// Both tokens.
         IdTokenAndAccessToken,
     }
-    /// Where a claim comes from.
+    /// The origin of a claim.
     Source {
-        /// From this installation.
+        /// This installation.
         Platform,
-        /// From the identity provider that the user signed in with.
+        /// The identity provider that the user signed in with.
         IdentityProvider,
     }
-    /// Which claims a rule looks at.
+    /// The claims that a rule processes.
     InputSource {
-        /// All.
+        /// All claims.
         All,
-        /// Those of this installation.
+        /// Claims of this installation.
         Platform,
-        /// Those of the identity provider.
+        /// Claims of the identity provider.
         IdentityProvider,
     }
-    /// When a claim is put into a token.
+    /// The condition for including a claim in a token.
     Disclosure {
         /// Always, requested or not.
         Always,
-        /// When the client requests it.
+        /// Only if the client requests it.
         OnRequest,
     }
 }
@@ -123,7 +123,7 @@ impl BitAnd for Destination {
 }
 
 impl InputSource {
-    /// Whether a rule with this input source looks at claims of `source`.
+    /// Whether a rule with this input source processes claims of `source`.
     pub const fn includes(self, source: Source) -> bool {
         matches!(
             (self, source),
@@ -139,7 +139,7 @@ mod tests {
     use super::{Destination, InputSource, RuleType, Source, Target};
 
     #[test]
-    fn names_are_those_of_the_wire() {
+    fn names_are_wire_names() {
         assert_eq!(RuleType::NAMES, ["Filter", "Transform", "Add", "Remove"]);
         assert_eq!(Target::parse("ClaimTypeAndValue"), Some(Target::ClaimTypeAndValue));
         assert_eq!(Target::parse("claimtype"), None);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn all_looks_at_both_sources() {
+    fn input_source_all_includes_both_sources() {
         for source in Source::ALL {
             assert!(InputSource::All.includes(*source));
         }

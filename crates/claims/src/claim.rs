@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::{Destination, Source};
 
-/// The claim types whose meaning the protocol defines, so that rules may not change them.
+/// The claim types that the protocol defines. Rules must not change them.
 pub const PROTECTED: [&str; 25] = [
     "sub",
     "iss",
@@ -33,7 +33,7 @@ pub const PROTECTED: [&str; 25] = [
     "groups_truncated",
 ];
 
-/// Whether the type is protected. Case counts: `Sub` is not.
+/// Whether the type is protected. Types are case-sensitive: `Sub` is not protected.
 pub fn is_protected(claim_type: &str) -> bool {
     PROTECTED.contains(&claim_type)
 }
@@ -58,17 +58,17 @@ pub struct OutClaim {
     pub value: String,
     /// The claim's source.
     pub source: Source,
-    /// The tokens that the claim goes into.
+    /// The tokens that contain the claim.
     pub destination: Destination,
-    /// Whether the claim is disclosed only when it is requested.
+    /// Whether the claim is included only if it is requested.
     pub on_request: bool,
-    /// The ids of the rules that the claim passed, or that added it: each once, in the order of running.
+    /// The ids of the rules that forwarded or added the claim, in the order of running, without duplicates.
     pub path: Vec<Uuid>,
 }
 
-/// The outcome of an evaluation.
+/// The result of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The claims, no two of them equal, in the order in which they first appeared.
+    /// The claims without duplicates, in the order of first appearance.
     pub claims: Vec<OutClaim>,
 }

@@ -1,4 +1,4 @@
-//! The bounds of an evaluation that can be exceeded.
+//! Exceeded limits of an evaluation.
 
 use std::fmt;
 
@@ -6,25 +6,24 @@ use uuid::Uuid;
 
 use crate::{MAX_CLAIMS, MAX_PATHS, MAX_STEPS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
 
-/// The bound that the claims exceed, before or after the rules.
+/// The limit that the claims exceed, before or after the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// More than [`MAX_CLAIMS`].
+    /// There are more than [`MAX_CLAIMS`].
     Claims,
-    /// A claim's type or value of more than [`MAX_TEXT_BYTES`].
+    /// A claim's type or value has more than [`MAX_TEXT_BYTES`].
     Text,
-    /// Types and values of more than [`MAX_TOTAL_BYTES`].
+    /// All types and values together have more than [`MAX_TOTAL_BYTES`].
     Total,
-    /// More than [`MAX_PATHS`] rules that claims passed.
+    /// The paths of all claims together have more than [`MAX_PATHS`] rules.
     Paths,
-    /// More than [`MAX_STEPS`] in an evaluation that is traced, or more than [`MAX_TOTAL_BYTES`] in them.
+    /// A trace has more than [`MAX_STEPS`], or more than [`MAX_TOTAL_BYTES`].
     Steps,
-    /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace more matches in one
-    /// text than a rule may.
+    /// This rule would write a text of more than [`MAX_TEXT_BYTES`], or replace too many matches in one text.
     Rewriting(Uuid),
     /// A text is too long for the weight of this rule's patterns.
     Matching(Uuid),
-    /// The time of one evaluation.
+    /// The evaluation took too long.
     Time,
 }
 

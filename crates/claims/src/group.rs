@@ -1,27 +1,27 @@
-//! A group of rules: those of one priority. They all run on the same claims, and what they forward is united.
+//! A group of rules: those of one priority. They all run on the same claims, and their results are merged.
 //!
-//! A person may be in hundreds of groups, and each of a hundred rules may look for one of them. So a rule that looks for one whole text
-//! is found by that text, and only the other rules search.
+//! A user may be in hundreds of groups, and each of a hundred rules may match one of them. So the rules whose pattern matches only
+//! one text are indexed by that text, and only the other rules search.
 
 use std::collections::HashMap;
 
 use crate::{
     Claim, Exceeded, RuleType, Source, is_protected,
-    pattern::GoOn,
+    pattern::TimeCheck,
     pool::{Disposition, Numbered, Pool},
     rule::CompiledRule,
     trace::{Effect, Trace},
 };
 
-/// The work between two looks at the clock: a search counts its pattern's weight times the text's bytes, and each claim, and each rule
-/// that is considered for it, counts a little.
-const WORK_BETWEEN_LOOKS: u64 = 1_000_000;
+/// The work between two checks of the time limit. The work of a search is the pattern's weight times the text's bytes.
+const WORK_BETWEEN_CHECKS: u64 = 1_000_000;
+/// The work for each claim, and for each rule that is considered for it.
 const WORK_OF_A_RULE: u64 = 500;
 
-/// Places of rules in their group.
-type Places = Vec<usize>;
-/// Places of the rules that look for one whole text, by this text.
-type ByText = HashMap<Box<[u8]>, Places>;
+/// Positions of rules in their group.
+type Positions = Vec<usize>;
+/// Positions of the rules whose pattern matches only one text, by this text.
+type ByText = HashMap<Box<[u8]>, Positions>;
 
 /// A compiled group.
 #[derive(Clone, Debug)]
@@ -29,46 +29,46 @@ pub(crate) struct Group {
     /// The index of its first rule in the set.
     first: usize,
     rules: Vec<CompiledRule>,
-    of_platform: Looking,
-    of_provider: Looking,
+    platform_rules: SourceRules,
+    provider_rules: SourceRules,
 }
 
-/// The rules of a group that look at the claims of one source. An `Add` without patterns needs no claim, so it is not among them.
+/// The rules of a group that process the claims of one source, without an `Add` without patterns, which needs no claim.
 #[derive(Clone, Debug, Default)]
-struct Looking {
-    /// Those that look for one whole type.
+struct SourceRules {
+    /// Rules that match only one type.
     by_type: ByText,
-    /// Those that search the type.
-    searching_type: Places,
-    /// Those that look for one whole value.
+    /// Rules that search the type.
+    searching_type: Positions,
+    /// Rules that match only one value.
     by_value: ByText,
     /// The `Remove` rules.
-    removes: Places,
-    /// Whether a claim that no rule forwards goes no further.
-    decides: bool,
+    removes: Positions,
+    /// Whether claims that no rule forwards are dropped.
+    drops_unforwarded: bool,
 }
 
-impl Looking {
+impl SourceRules {
     fn new(rules: &[CompiledRule], source: Source) -> Self {
-        let mut looking = Self::default();
+        let mut indexed = Self::default();
         let needs_claim = |rule: &CompiledRule| rule.rule_type != RuleType::Add || !rule.is_unconditional();
-        for (place, rule) in rules.iter().enumerate() {
-            if !rule.looks_at(source) || !needs_claim(rule) {
+        for (position, rule) in rules.iter().enumerate() {
+            if !rule.processes(source) || !needs_claim(rule) {
                 continue;
             }
             match rule.only_type() {
-                Some(only) => looking.by_type.entry(only.into()).or_default().push(place),
-                None => looking.searching_type.push(place),
+                Some(only) => indexed.by_type.entry(only.into()).or_default().push(position),
+                None => indexed.searching_type.push(position),
             }
             if let Some(only) = rule.only_value() {
-                looking.by_value.entry(only.into()).or_default().push(place);
+                indexed.by_value.entry(only.into()).or_default().push(position);
             }
             if rule.rule_type == RuleType::Remove {
-                looking.removes.push(place);
+                indexed.removes.push(position);
             }
-            looking.decides |= rule.rule_type != RuleType::Add;
+            indexed.drops_unforwarded |= rule.rule_type != RuleType::Add;
         }
-        looking
+        indexed
     }
 
     fn is_empty(&self) -> bool {
@@ -76,85 +76,85 @@ impl Looking {
     }
 }
 
-/// The places of the rules that look for this text.
-fn named<'a>(by_text: &'a ByText, text: &str) -> &'a [usize] {
+/// The positions of the rules that match this text.
+fn matching<'a>(by_text: &'a ByText, text: &str) -> &'a [usize] {
     by_text.get(text.as_bytes()).map_or(&[], Vec::as_slice)
 }
 
 impl Group {
     /// A group of rules in the order of running; `first` is the index of its first rule in the set.
     pub(crate) fn new(first: usize, rules: Vec<CompiledRule>) -> Self {
-        let of_platform = Looking::new(&rules, Source::Platform);
-        let of_provider = Looking::new(&rules, Source::IdentityProvider);
-        Self { first, rules, of_platform, of_provider }
+        let platform_rules = SourceRules::new(&rules, Source::Platform);
+        let provider_rules = SourceRules::new(&rules, Source::IdentityProvider);
+        Self { first, rules, platform_rules, provider_rules }
     }
 
-    const fn looking(&self, source: Source) -> &Looking {
+    const fn rules_of(&self, source: Source) -> &SourceRules {
         match source {
-            Source::Platform => &self.of_platform,
-            Source::IdentityProvider => &self.of_provider,
+            Source::Platform => &self.platform_rules,
+            Source::IdentityProvider => &self.provider_rules,
         }
     }
 
-    /// Rules with their places.
-    fn at<'a>(&'a self, places: &'a [usize]) -> impl Iterator<Item = (usize, &'a CompiledRule)> {
-        places.iter().filter_map(|place| Some((*place, self.rules.get(*place)?)))
+    /// Rules with their positions.
+    fn at<'a>(&'a self, positions: &'a [usize]) -> impl Iterator<Item = (usize, &'a CompiledRule)> {
+        positions.iter().filter_map(|position| Some((*position, self.rules.get(*position)?)))
     }
 
-    /// Runs the group on claims that differ from each other.
+    /// Runs the group on claims without duplicates.
     pub(crate) fn run(
         &self,
         claims: Vec<Numbered>,
         trace: &mut Trace,
-        go_on: GoOn<'_>,
+        has_time: TimeCheck<'_>,
     ) -> Result<Vec<Numbered>, Exceeded> {
-        let mut has_reason = vec![false; self.rules.len()];
-        let mut forwarded = if self.of_platform.is_empty() && self.of_provider.is_empty() {
+        let mut has_match = vec![false; self.rules.len()];
+        let mut forwarded = if self.platform_rules.is_empty() && self.provider_rules.is_empty() {
             Pool::of(claims)
         } else {
-            self.forward_all(claims, &mut has_reason, (trace, go_on))?
+            self.forward_all(claims, &mut has_match, (trace, has_time))?
         };
-        for ((place, rule), has_reason) in self.rules.iter().enumerate().zip(has_reason) {
+        for ((position, rule), has_match) in self.rules.iter().enumerate().zip(has_match) {
             if rule.rule_type == RuleType::Add
-                && (has_reason || rule.is_unconditional())
+                && (has_match || rule.is_unconditional())
                 && let Some(claim) = rule.addition()
             {
-                trace.note(rule, &claim, Effect::Added)?;
-                forwarded.put(claim, Disposition::fresh().through(self.first + place, rule))?;
+                trace.record(rule, &claim, Effect::Added)?;
+                forwarded.add(claim, Disposition::initial().after(self.first + position, rule))?;
             }
         }
         forwarded.into_claims()
     }
 
-    /// Forwards what the rules make of claims, and notes the rules that match one.
+    /// Runs the rules on claims; sets `has_match` of the rules that match one.
     fn forward_all(
         &self,
         claims: Vec<Numbered>,
-        has_reason: &mut [bool],
-        (trace, go_on): (&mut Trace, GoOn<'_>),
+        has_match: &mut [bool],
+        (trace, has_time): (&mut Trace, TimeCheck<'_>),
     ) -> Result<Pool, Exceeded> {
-        let mut search = Search::new(self, go_on);
+        let mut search = Search::new(self, has_time);
         let mut forwarded = Pool::default();
         for (_, claim, disposition) in claims {
-            search.look(&claim)?;
-            for place in &search.matched {
-                if let Some(has_reason) = has_reason.get_mut(*place) {
-                    *has_reason = true;
+            search.search(&claim)?;
+            for position in &search.matched {
+                if let Some(has_match) = has_match.get_mut(*position) {
+                    *has_match = true;
                 }
             }
-            let unchanged = if search.decides {
+            let unchanged = if search.drops_unforwarded {
                 self.forward((&claim, &disposition), &search, (&mut forwarded, trace))?
             } else {
                 Some((forwarded.number(), disposition))
             };
             if let Some((number, disposition)) = unchanged {
-                forwarded.keep(number, claim, disposition)?;
+                forwarded.add_distinct(number, claim, disposition)?;
             }
         }
         Ok(forwarded)
     }
 
-    /// Forwards what the rules make of a claim. Returns the number and the fate of the claim as it is, where a rule forwards that.
+    /// Runs the rules on a claim. Returns its number and disposition if a rule forwards it unchanged.
     fn forward(
         &self,
         (claim, before): (&Claim, &Disposition),
@@ -163,28 +163,28 @@ impl Group {
     ) -> Result<Option<(usize, Disposition)>, Exceeded> {
         let mut is_forwarded = false;
         let mut unchanged: Option<(usize, Disposition)> = None;
-        for (place, rule) in self.at(&search.forwarding) {
-            let index = self.first + place;
+        for (position, rule) in self.at(&search.forwarding) {
+            let index = self.first + position;
             if rule.rule_type == RuleType::Transform {
-                if let Some(rewritten) = rule.rewrite(claim, search.clock.go_on)? {
+                if let Some(rewritten) = rule.rewrite(claim, search.clock.has_time)? {
                     is_forwarded = true;
-                    trace.note_forwarded(rule, claim, &rewritten)?;
-                    forwarded.put(rewritten, before.through(index, rule))?;
+                    trace.record_forwarded(rule, claim, &rewritten)?;
+                    forwarded.add(rewritten, before.after(index, rule))?;
                 }
                 continue;
             }
             is_forwarded = true;
-            trace.note_forwarded(rule, claim, claim)?;
+            trace.record_forwarded(rule, claim, claim)?;
             match &mut unchanged {
-                Some((_, known)) => known.merge_through(before, index, rule),
-                None => unchanged = Some((forwarded.number(), before.through(index, rule))),
+                Some((_, known)) => known.merge_after(before, index, rule),
+                None => unchanged = Some((forwarded.number(), before.after(index, rule))),
             }
         }
-        if !is_forwarded && trace.is_on() {
-            let looking = self.rules.iter().enumerate().filter(|(_, rule)| rule.looks_at(claim.source));
-            for (place, rule) in looking {
-                if rule.can_hold_back(search.matched.contains(&place)) {
-                    trace.note(rule, claim, Effect::Dropped)?;
+        if !is_forwarded && trace.is_enabled() {
+            let involved = self.rules.iter().enumerate().filter(|(_, rule)| rule.processes(claim.source));
+            for (position, rule) in involved {
+                if rule.can_drop(search.matched.contains(&position)) {
+                    trace.record(rule, claim, Effect::Dropped)?;
                 }
             }
         }
@@ -192,9 +192,9 @@ impl Group {
     }
 }
 
-/// When the clock was looked at last, in work.
+/// The work since the last check of the time limit.
 struct Clock<'a> {
-    go_on: GoOn<'a>,
+    has_time: TimeCheck<'a>,
     work: u64,
 }
 
@@ -202,119 +202,120 @@ impl Clock<'_> {
     /// Counts work before it is done.
     fn spend(&mut self, work: u64) -> Result<(), Exceeded> {
         self.work = self.work.saturating_add(work);
-        if self.work < WORK_BETWEEN_LOOKS {
+        if self.work < WORK_BETWEEN_CHECKS {
             return Ok(());
         }
         self.work = 0;
-        if (self.go_on)() { Ok(()) } else { Err(Exceeded::Time) }
+        if (self.has_time)() { Ok(()) } else { Err(Exceeded::Time) }
     }
 
-    /// Counts that so many rules are considered.
+    /// Counts the work of considering rules.
     fn consider(&mut self, rules: usize) -> Result<(), Exceeded> {
         self.spend(u64::try_from(rules).unwrap_or(u64::MAX).saturating_mul(WORK_OF_A_RULE))
     }
 }
 
-/// What the rules of a group find in one claim after another.
+/// The matches of a group's rules in one claim after another.
 struct Search<'a> {
     group: &'a Group,
     clock: Clock<'a>,
     /// Type and source of the last claim: claims of one type often follow each other.
     last: Option<(String, Source)>,
-    /// Whether rules decide on claims of this type and source: then only what they forward goes on.
-    decides: bool,
-    /// Whether rules look at claims of this type and source.
-    looks: bool,
-    /// Whether each rule finds the type.
-    finds_type: Vec<bool>,
-    /// The rules that find the type and search the value.
-    searching_value: Places,
+    /// Whether claims of this type and source are dropped unless a rule forwards them.
+    drops_unforwarded: bool,
+    /// Whether rules process claims of this type and source.
+    is_processed: bool,
+    /// Whether each rule matches the type.
+    matches_type: Vec<bool>,
+    /// The rules that match the type and search the value.
+    searching_value: Positions,
     /// The rules that match the claim.
-    matched: Places,
-    /// The rules that forward something of the claim, ascending.
-    forwarding: Places,
+    matched: Positions,
+    /// The rules that forward the claim, perhaps rewritten, in ascending order.
+    forwarding: Positions,
 }
 
 impl<'a> Search<'a> {
-    fn new(group: &'a Group, go_on: GoOn<'a>) -> Self {
+    fn new(group: &'a Group, has_time: TimeCheck<'a>) -> Self {
         Self {
             group,
-            // the first search is preceded by a look
-            clock: Clock { go_on, work: WORK_BETWEEN_LOOKS },
+            // the time limit is checked before the first search
+            clock: Clock { has_time, work: WORK_BETWEEN_CHECKS },
             last: None,
-            decides: false,
-            looks: false,
-            finds_type: vec![false; group.rules.len()],
+            drops_unforwarded: false,
+            is_processed: false,
+            matches_type: vec![false; group.rules.len()],
             searching_value: Vec::new(),
             matched: Vec::new(),
             forwarding: Vec::new(),
         }
     }
 
-    /// Finds the rules that match a claim, and of those that decide the ones that forward something.
-    fn look(&mut self, claim: &Claim) -> Result<(), Exceeded> {
+    /// Finds the rules that match a claim, and the rules that forward it.
+    fn search(&mut self, claim: &Claim) -> Result<(), Exceeded> {
         if !matches!(&self.last, Some((last, source)) if *source == claim.source && *last == claim.claim_type)
         {
             self.last = Some((claim.claim_type.clone(), claim.source));
-            self.turn_to(claim)?;
+            self.search_type(claim)?;
         }
         self.matched.clear();
         self.forwarding.clear();
-        if !self.looks {
+        if !self.is_processed {
             return Ok(());
         }
-        let looking = self.group.looking(claim.source);
-        let named = named(&looking.by_value, &claim.value);
-        self.clock.consider(1 + named.len() + looking.removes.len())?;
-        self.matched.extend(named.iter().filter(|place| self.finds_type.get(**place) == Some(&true)));
-        for (place, rule) in self.group.at(&self.searching_value) {
+        let rules = self.group.rules_of(claim.source);
+        let indexed = matching(&rules.by_value, &claim.value);
+        self.clock.consider(1 + indexed.len() + rules.removes.len())?;
+        self.matched
+            .extend(indexed.iter().filter(|position| self.matches_type.get(**position) == Some(&true)));
+        for (position, rule) in self.group.at(&self.searching_value) {
             self.clock.consider(1)?;
             self.clock.spend(rule.work_of_value(claim))?;
-            if rule.finds_value(claim)? {
-                self.matched.push(place);
+            if rule.matches_value(claim)? {
+                self.matched.push(position);
             }
         }
         let mut is_removed = false;
-        for (place, rule) in self.group.at(&self.matched) {
+        for (position, rule) in self.group.at(&self.matched) {
             match rule.rule_type {
-                RuleType::Filter | RuleType::Transform => self.forwarding.push(place),
+                RuleType::Filter | RuleType::Transform => self.forwarding.push(position),
                 RuleType::Remove => is_removed = true,
                 RuleType::Add => {}
             }
         }
         if !is_removed {
-            self.forwarding.extend(&looking.removes);
+            self.forwarding.extend(&rules.removes);
         }
         self.forwarding.sort_unstable();
         Ok(())
     }
 
-    /// Finds the rules that find the type of this claim.
-    fn turn_to(&mut self, claim: &Claim) -> Result<(), Exceeded> {
-        let looking = self.group.looking(claim.source);
-        self.looks = !looking.is_empty() && !is_protected(&claim.claim_type);
-        self.decides = self.looks && looking.decides;
-        self.finds_type.fill(false);
+    /// Finds the rules that match the type of a claim.
+    fn search_type(&mut self, claim: &Claim) -> Result<(), Exceeded> {
+        let rules = self.group.rules_of(claim.source);
+        self.is_processed = !rules.is_empty() && !is_protected(&claim.claim_type);
+        self.drops_unforwarded = self.is_processed && rules.drops_unforwarded;
+        self.matches_type.fill(false);
         self.searching_value.clear();
-        if !self.looks {
+        if !self.is_processed {
             return Ok(());
         }
-        let named = named(&looking.by_type, &claim.claim_type);
-        self.clock.consider(1 + named.len())?;
-        let mut found = named.to_vec();
-        for (place, rule) in self.group.at(&looking.searching_type) {
+        let indexed = matching(&rules.by_type, &claim.claim_type);
+        self.clock.consider(1 + indexed.len())?;
+        let mut matched = indexed.to_vec();
+        for (position, rule) in self.group.at(&rules.searching_type) {
             self.clock.consider(1)?;
             self.clock.spend(rule.work_of_type(claim))?;
-            if rule.finds_type(claim)? {
-                found.push(place);
+            if rule.matches_type(claim)? {
+                matched.push(position);
             }
         }
-        for (place, rule) in self.group.at(&found) {
-            if let Some(finds_type) = self.finds_type.get_mut(place) {
-                *finds_type = true;
+        for (position, rule) in self.group.at(&matched) {
+            if let Some(matches_type) = self.matches_type.get_mut(position) {
+                *matches_type = true;
             }
             if rule.only_value().is_none() {
-                self.searching_value.push(place);
+                self.searching_value.push(position);
             }
         }
         Ok(())

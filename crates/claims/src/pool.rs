@@ -1,4 +1,4 @@
-//! Claims between two groups: equal claims are one, and their number and size are bounded.
+//! Claims between two groups, without duplicates, and with a limited number and size.
 
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
@@ -6,10 +6,10 @@ use crate::{
     Claim, Destination, Exceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::CompiledRule,
 };
 
-/// The rules that a claim passed, by their indexes in the set: a bit for each.
+/// The rules that forwarded a claim, as a bit set of their indexes in the rule set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Path {
-    /// The first 128 rules. Most sets have no more, so that a path needs no allocation.
+    /// The first 128 rules. Most rule sets have no more, so that a path needs no allocation.
     first: u128,
     more: Vec<u128>,
 }
@@ -53,7 +53,7 @@ impl Path {
         self.words().map(|bits| bits.count_ones() as usize).sum()
     }
 
-    /// The indexes, ascending.
+    /// The indexes in ascending order.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = usize> {
         let indexes = |(word, mut bits): (usize, u128)| {
             std::iter::from_fn(move || {
@@ -66,23 +66,23 @@ impl Path {
     }
 }
 
-/// What the rules have decided about a claim so far.
+/// The effect of the rules on a claim so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Disposition {
     pub(crate) destination: Destination,
     pub(crate) on_request: bool,
-    /// The rules that the claim passed.
+    /// The rules that forwarded the claim.
     pub(crate) path: Path,
 }
 
 impl Disposition {
-    /// The fate of a claim that no rule has looked at.
-    pub(crate) const fn fresh() -> Self {
+    /// The disposition before any rule.
+    pub(crate) const fn initial() -> Self {
         Self { destination: Destination::IdTokenAndAccessToken, on_request: false, path: Path::empty() }
     }
 
-    /// The fate after a rule: from group to group the narrower counts.
-    pub(crate) fn through(&self, index: usize, rule: &CompiledRule) -> Self {
+    /// The disposition after a rule: restrictions add up.
+    pub(crate) fn after(&self, index: usize, rule: &CompiledRule) -> Self {
         let mut path = self.path.clone();
         path.insert(index);
         Self {
@@ -92,14 +92,14 @@ impl Disposition {
         }
     }
 
-    /// Joins the fate with that of the same claim, which was `before` its group, after another rule of the group.
-    pub(crate) fn merge_through(&mut self, before: &Self, index: usize, rule: &CompiledRule) {
+    /// Merges the disposition after another rule of the group; `before` is the one before the group.
+    pub(crate) fn merge_after(&mut self, before: &Self, index: usize, rule: &CompiledRule) {
         self.destination = self.destination | (before.destination & rule.destination);
         self.on_request = self.on_request && (before.on_request || rule.on_request);
         self.path.insert(index);
     }
 
-    /// Joins the fates of equal claims of one group: the wider counts.
+    /// Merges the dispositions of equal claims of one group: the least restriction counts.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.destination = self.destination | other.destination;
         self.on_request = self.on_request && other.on_request;
@@ -107,15 +107,15 @@ impl Disposition {
     }
 }
 
-/// A claim on its way from group to group, with its place among the claims of its pool.
+/// A claim with its number, in the order of first appearance, and its disposition.
 pub(crate) type Numbered = (usize, Claim, Disposition);
 
-/// How many claims there are, with the bytes of their texts and how many rules they passed, added up.
+/// The number of claims, the total length of their texts, and the total number of rules in their paths.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     claims: usize,
     bytes: usize,
-    passed: usize,
+    rules: usize,
 }
 
 impl Size {
@@ -131,68 +131,68 @@ impl Size {
         if self.bytes > MAX_TOTAL_BYTES {
             return Err(Exceeded::Total);
         }
-        self.pass(disposition.path.len())
+        self.add_rules(disposition.path.len())
     }
 
-    const fn pass(&mut self, rules: usize) -> Result<(), Exceeded> {
-        self.passed += rules;
-        if self.passed > MAX_PATHS { Err(Exceeded::Paths) } else { Ok(()) }
+    const fn add_rules(&mut self, rules: usize) -> Result<(), Exceeded> {
+        self.rules += rules;
+        if self.rules > MAX_PATHS { Err(Exceeded::Paths) } else { Ok(()) }
     }
 }
 
-/// Claims with their fates, numbered by first appearance. Those that a group leaves as they are differ from each other, so only those
-/// that it makes are looked up.
+/// Claims with their dispositions, numbered by first appearance. The input claims of a group have no duplicates, so only the created
+/// claims are looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    kept: Vec<Numbered>,
-    made: HashMap<Claim, (usize, Disposition)>,
-    size_of_kept: Size,
-    size_of_made: Size,
+    distinct: Vec<Numbered>,
+    created: HashMap<Claim, (usize, Disposition)>,
+    size_of_distinct: Size,
+    size_of_created: Size,
     next: usize,
 }
 
 impl Pool {
-    /// A pool that keeps all claims that came to a group, in their order.
+    /// A pool of all input claims of a group, in their order.
     pub(crate) fn of(mut claims: Vec<Numbered>) -> Self {
         let mut pool = Self::default();
         for (number, _, _) in &mut claims {
             *number = pool.number();
         }
-        pool.kept = claims;
+        pool.distinct = claims;
         pool
     }
 
-    /// The number of the claim that appears next.
+    /// The number of the next claim.
     pub(crate) const fn number(&mut self) -> usize {
         self.next += 1;
         self.next
     }
 
-    /// Adds a claim of this number that differs from all that are kept: one that came to the group.
-    pub(crate) fn keep(
+    /// Adds an input claim of the group with its number. It must differ from all others of these.
+    pub(crate) fn add_distinct(
         &mut self,
         number: usize,
         claim: Claim,
         disposition: Disposition,
     ) -> Result<(), Exceeded> {
-        self.size_of_kept.add(&claim, &disposition)?;
-        self.kept.push((number, claim, disposition));
+        self.size_of_distinct.add(&claim, &disposition)?;
+        self.distinct.push((number, claim, disposition));
         Ok(())
     }
 
-    /// Adds a claim that may be equal to another.
-    pub(crate) fn put(&mut self, claim: Claim, disposition: Disposition) -> Result<(), Exceeded> {
+    /// Adds a created claim, which may be equal to another one.
+    pub(crate) fn add(&mut self, claim: Claim, disposition: Disposition) -> Result<(), Exceeded> {
         let number = self.number();
-        match self.made.entry(claim) {
+        match self.created.entry(claim) {
             Entry::Occupied(mut known) => {
                 let known = &mut known.get_mut().1;
                 let before = known.path.len();
                 known.merge(&disposition);
-                self.size_of_made.pass(known.path.len() - before)
+                self.size_of_created.add_rules(known.path.len() - before)
             }
-            Entry::Vacant(place) => {
-                self.size_of_made.add(place.key(), &disposition)?;
-                place.insert((number, disposition));
+            Entry::Vacant(entry) => {
+                self.size_of_created.add(entry.key(), &disposition)?;
+                entry.insert((number, disposition));
                 Ok(())
             }
         }
@@ -200,25 +200,27 @@ impl Pool {
 
     /// The claims in the order of first appearance.
     pub(crate) fn into_claims(self) -> Result<Vec<Numbered>, Exceeded> {
-        let Self { kept: mut all, mut made, .. } = self;
-        if !made.is_empty() {
-            let types: HashSet<String> = made.keys().map(|claim| claim.claim_type.clone()).collect();
+        let Self { distinct: mut all, mut created, .. } = self;
+        if !created.is_empty() {
+            let types: HashSet<String> = created.keys().map(|claim| claim.claim_type.clone()).collect();
             for of_type in all.chunk_by_mut(|(_, one, _), (_, next, _)| one.claim_type == next.claim_type) {
                 if !of_type.first().is_some_and(|(_, claim, _)| types.contains(&claim.claim_type)) {
                     continue;
                 }
                 for (number, claim, disposition) in of_type {
-                    if let Some((other, more)) = made.remove(claim) {
+                    if let Some((other, more)) = created.remove(claim) {
                         *number = other.min(*number);
                         disposition.merge(&more);
                     }
                 }
             }
-            let begin = all.len();
-            all.extend(made.into_iter().map(|(claim, (number, disposition))| (number, claim, disposition)));
+            let start = all.len();
+            all.extend(
+                created.into_iter().map(|(claim, (number, disposition))| (number, claim, disposition)),
+            );
             let by_number = |(number, _, _): &Numbered| *number;
-            all.get_mut(begin..).unwrap_or_default().sort_unstable_by_key(by_number);
-            // merges two parts that are all but sorted
+            all.get_mut(start..).unwrap_or_default().sort_unstable_by_key(by_number);
+            // merges two parts that are almost sorted
             all.sort_by_key(by_number);
         }
         let mut size = Size::default();

@@ -1,4 +1,4 @@
-//! Properties that hold for any rules.
+//! Property tests with arbitrary rules.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::{
     Source, Target, is_protected, tests::rule,
 };
 
-/// Few enough words that rules and claims meet.
+/// So few words that rules match claims.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => select(vec!["role", "email", "ada", "adaada", "x", ""]),
@@ -65,7 +65,7 @@ prop_compose! {
     }
 }
 
-/// Rules, each with an id of its own.
+/// Rules with distinct ids.
 fn rules(types: &'static [RuleType]) -> impl Strategy<Value = Vec<Rule>> {
     vec(any_rule(types), 0..7).prop_map(|mut rules| {
         for (id, rule) in (1..).zip(&mut rules) {
@@ -89,14 +89,14 @@ fn plain(outcome: &Outcome) -> Vec<Claim> {
 
 proptest! {
     #[test]
-    fn no_rules_change_nothing(claims in vec(claim(), 0..12)) {
+    fn without_rules_claims_are_unchanged(claims in vec(claim(), 0..12)) {
         let mut seen = BTreeSet::new();
         let distinct: Vec<_> = claims.iter().filter(|one| seen.insert(*one)).cloned().collect();
         prop_assert_eq!(plain(&evaluate(&[], &claims)), distinct);
     }
 
     #[test]
-    fn protected_claims_pass_untouched(rules in rules(RuleType::ALL), claims in vec(claim(), 0..12)) {
+    fn protected_claims_are_unchanged(rules in rules(RuleType::ALL), claims in vec(claim(), 0..12)) {
         let protected = |outcome: &Outcome| -> Vec<_> {
             outcome.claims.iter().filter(|one| is_protected(&one.claim_type)).cloned().collect()
         };
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_rules_given_does_not_show(
+    fn the_order_of_the_rules_has_no_effect(
         (rules, shuffled) in rules(RuleType::ALL).prop_flat_map(|rules| {
             (Just(rules.clone()), Just(rules).prop_shuffle())
         }),
@@ -114,21 +114,21 @@ proptest! {
     }
 
     #[test]
-    fn nor_do_the_ids_that_order_a_group(rules in rules(RuleType::ALL), claims in vec(claim(), 0..12)) {
-        let turned: Vec<_> = rules
+    fn the_ids_of_rules_in_a_group_have_no_effect(rules in rules(RuleType::ALL), claims in vec(claim(), 0..12)) {
+        let reversed: Vec<_> = rules
             .iter()
             .map(|rule| Rule { id: uuid::Uuid::from_u128(100 - rule.id.as_u128()), ..rule.clone() })
             .collect();
         let set = |rules: &[Rule]| -> BTreeSet<_> {
             let outcome = evaluate(rules, &claims);
-            let fates = outcome.claims.iter().map(|one| (one.destination, one.on_request, one.path.len()));
-            plain(&outcome).into_iter().zip(fates).collect()
+            let dispositions = outcome.claims.iter().map(|one| (one.destination, one.on_request, one.path.len()));
+            plain(&outcome).into_iter().zip(dispositions).collect()
         };
-        prop_assert_eq!(set(&rules), set(&turned));
+        prop_assert_eq!(set(&rules), set(&reversed));
     }
 
     #[test]
-    fn equal_claims_are_one_and_paths_name_a_rule_once(
+    fn claims_and_paths_have_no_duplicates(
         rules in rules(RuleType::ALL),
         claims in vec(claim(), 0..12),
     ) {
@@ -146,9 +146,9 @@ proptest! {
         }
     }
 
-    /// A pattern with a group is searched for, where one without is looked up.
+    /// A pattern with a group is searched, and the same one without is looked up.
     #[test]
-    fn a_rule_that_looks_for_one_text_does_what_a_search_would_do(
+    fn an_indexed_rule_has_the_result_of_a_search(
         rules in rules(RuleType::ALL),
         claims in vec(claim(), 0..12),
     ) {
@@ -169,9 +169,9 @@ proptest! {
         prop_assert_eq!(evaluate(&rules, &claims), trace(&rules).unwrap().0);
     }
 
-    /// A replacement of the complete text gives the same without the search.
+    /// The replacement of the complete text needs no search.
     #[test]
-    fn a_complete_text_is_replaced_as_a_search_would_do(
+    fn a_literal_replacement_has_the_result_of_a_search(
         rules in rules(RuleType::ALL),
         claims in vec(claim(), 0..12),
     ) {
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn filters_and_removes_invent_nothing(
+    fn filter_and_remove_create_no_claims(
         rules in rules(&[RuleType::Filter, RuleType::Remove]),
         claims in vec(claim(), 0..12),
     ) {
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_a_rule(
+    fn any_rule_compiles_or_is_rejected(
         mut rule in any_rule(RuleType::ALL),
         texts in vec(prop_oneof!["\\PC{0,24}", r"([a-c]|[()\[\]{}.*+?|^$\\]|\$[0-9a-c]){0,16}"], 6),
         claims in vec(("\\PC{0,12}", any::<String>()), 0..6),

@@ -1,4 +1,4 @@
-//! One claim rule: its members, their bounds, and what it does with one claim.
+//! A claim rule: its members, their limits, and its effect on one claim.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use uuid::Uuid;
 use crate::{
     Claim, Destination, Disclosure, Exceeded, InputSource, MAX_TEXT_BYTES, Pattern, RuleType, Source, Target,
     is_protected,
-    pattern::{GoOn, Overflow},
-    reading::ParsedPattern,
+    parsed_pattern::ParsedPattern,
+    pattern::{Overflow, TimeCheck},
 };
 
-/// The most characters of a replacement.
+/// The maximum length of a replacement, in characters.
 pub const MAX_REPLACEMENT_CHARACTERS: usize = 2_000;
 
-/// A member of a rule that something can be wrong with.
+/// A member of a rule that can be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
-    /// The pattern of the types that it matches.
+    /// The evaluation pattern of the type.
     TypeEvaluationRule,
-    /// The pattern of the values that it matches.
+    /// The evaluation pattern of the value.
     ValueEvaluationRule,
-    /// The pattern of what is replaced in a type.
+    /// The transformation pattern of the type.
     TypeTransformationRule,
-    /// The pattern of what is replaced in a value.
+    /// The transformation pattern of the value.
     ValueTransformationRule,
-    /// What is written there, or the type that an `Add` adds.
+    /// The replacement in the type, or the type of an `Add`.
     TypeTransformationReplacement,
-    /// What is written there, or the value that an `Add` adds.
+    /// The replacement in the value, or the value of an `Add`.
     ValueTransformationReplacement,
 }
 
@@ -44,65 +44,65 @@ impl fmt::Display for Member {
     }
 }
 
-/// What is wrong with a member, for people.
+/// An invalid member, with the explanation for people.
 type MemberFault = (Member, String);
 
-/// A rule as it is configured. Empty text means that there is none. For the meaning see the [crate].
+/// The configuration of a rule, described in the [crate]. Empty text means no pattern or replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The rule's id.
     pub id: Uuid,
     /// The rule's name, for people.
     pub name: String,
-    /// What the rule does with the claims that it matches.
+    /// The effect of the rule on the claims that it matches.
     pub rule_type: RuleType,
-    /// The part of a claim that the evaluation patterns are matched against.
+    /// The part of a claim that the evaluation patterns match.
     pub filter_target: Target,
     /// The part of a claim that a `Transform` rewrites.
     pub transform_target: Target,
-    /// The tokens that forwarded claims go into.
+    /// The tokens that contain forwarded claims.
     pub destination: Destination,
-    /// The claims that the rule looks at, by source.
+    /// The claims that the rule processes, by source.
     pub input_source: InputSource,
-    /// When forwarded claims are put into tokens.
+    /// The condition for including forwarded claims in tokens.
     pub disclosure: Disclosure,
     /// The rule's group: lower ones run first.
     pub priority: i64,
-    /// The pattern of the claim types that the rule matches.
+    /// The evaluation pattern of the type.
     pub type_evaluation_rule: String,
-    /// The pattern of the claim values that the rule matches.
+    /// The evaluation pattern of the value.
     pub value_evaluation_rule: String,
-    /// The pattern of what is replaced in a type.
+    /// The transformation pattern of the type.
     pub type_transformation_rule: String,
-    /// The pattern of what is replaced in a value.
+    /// The transformation pattern of the value.
     pub value_transformation_rule: String,
-    /// The replacement in a type, or the type of the claim that an `Add` adds.
+    /// The replacement in the type, or the type of an `Add`.
     pub type_transformation_replacement: String,
-    /// The replacement in a value, or the value of the claim that an `Add` adds.
+    /// The replacement in the value, or the value of an `Add`.
     pub value_transformation_replacement: String,
 }
 
 impl Rule {
     /// Parses the rule's patterns, also those that the targets leave unused: a target may be changed later
-    /// by a caller who does not see the patterns.
-    pub(crate) fn read(&self) -> Result<ParsedPatterns, Vec<MemberFault>> {
+    /// without the patterns.
+    pub(crate) fn parse(&self) -> Result<ParsedPatterns, Vec<MemberFault>> {
         let whole_type = whole_or(&self.type_transformation_rule, &self.type_transformation_replacement);
         let whole_value = whole_or(&self.value_transformation_rule, &self.value_transformation_replacement);
         let at = |member| move |detail| (member, detail);
-        let readings = [
+        let parsed = [
             ParsedPattern::of_filter(&self.type_evaluation_rule).map_err(at(Member::TypeEvaluationRule)),
             ParsedPattern::of_filter(&self.value_evaluation_rule).map_err(at(Member::ValueEvaluationRule)),
             ParsedPattern::of_rewriting(whole_type).map_err(at(Member::TypeTransformationRule)),
             ParsedPattern::of_rewriting(whole_value).map_err(at(Member::ValueTransformationRule)),
         ];
         let too_long = self.too_long();
-        match readings {
+        match parsed {
             [Ok(evaluated_type), Ok(evaluated_value), Ok(rewritten_type), Ok(rewritten_value)]
                 if too_long.is_empty() =>
             {
                 Ok(ParsedPatterns { evaluated_type, evaluated_value, rewritten_type, rewritten_value })
             }
-            readings => Err(readings.into_iter().filter_map(Result::err).chain(too_long).collect()),
+            parsed => Err(parsed.into_iter().filter_map(Result::err).chain(too_long).collect()),
         }
     }
 
@@ -111,19 +111,19 @@ impl Rule {
             (Member::TypeTransformationReplacement, &self.type_transformation_replacement),
             (Member::ValueTransformationReplacement, &self.value_transformation_replacement),
         ];
-        let judged = replacements.into_iter().filter_map(|(member, replacement)| {
+        let faults = replacements.into_iter().filter_map(|(member, replacement)| {
             let length = replacement.chars().count();
             (length > MAX_REPLACEMENT_CHARACTERS).then(|| {
                 (member, format!("takes at most {MAX_REPLACEMENT_CHARACTERS} characters, not {length}"))
             })
         });
-        judged.collect()
+        faults.collect()
     }
 
-    /// The weight of the rule's patterns together (see [`Pattern::weigh`]), or what is wrong with its members.
-    /// Cheap for one rule, not for thousands.
+    /// The total weight of the rule's patterns (see [`Pattern::weigh`]), or all invalid members. Cheap for one rule, not
+    /// for thousands.
     pub fn weigh(&self) -> Result<u64, Vec<MemberFault>> {
-        self.read().map(|readings| readings.weight())
+        self.parse().map(|parsed| parsed.weight())
     }
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct ParsedPatterns {
 }
 
 impl ParsedPatterns {
-    /// The weight of the patterns together.
+    /// The total weight of the patterns.
     pub(crate) const fn weight(&self) -> u64 {
         self.evaluated_type.weight
             + self.evaluated_value.weight
@@ -160,7 +160,7 @@ pub(crate) struct CompiledRule {
     rewritten_value: Rewriting,
 }
 
-/// A pattern with the replacement of its matches.
+/// A transformation pattern with its replacement.
 #[derive(Clone, Debug)]
 struct Rewriting {
     pattern: Pattern,
@@ -170,33 +170,33 @@ struct Rewriting {
 }
 
 impl Rewriting {
-    fn rewrite(&self, text: &str, go_on: GoOn<'_>) -> Result<String, Overflow> {
+    fn rewrite(&self, text: &str, has_time: TimeCheck<'_>) -> Result<String, Overflow> {
         if self.is_literal {
             return Ok(self.replacement.clone());
         }
-        self.pattern.rewrite(text, &self.replacement, MAX_TEXT_BYTES, go_on)
+        self.pattern.rewrite(text, &self.replacement, MAX_TEXT_BYTES, has_time)
     }
 }
 
 impl CompiledRule {
-    /// Compiles the patterns that are used, with this many bytes for each of their tables.
-    pub(crate) fn new(rule: &Rule, read: &ParsedPatterns, table_bytes: usize) -> Result<Self, MemberFault> {
-        let (filters_type, filters_value) = parts(rule.filter_target);
+    /// Compiles the patterns in use; `table_bytes` is the maximum size of each of their tables.
+    pub(crate) fn new(rule: &Rule, parsed: &ParsedPatterns, table_bytes: usize) -> Result<Self, MemberFault> {
+        let (filters_type, filters_value) = includes(rule.filter_target);
         let (rewrites_type, rewrites_value) = match rule.rule_type {
-            // an added claim consists of the replacements, whatever the target
+            // the target of an `Add` is ignored: its claim consists of the replacements
             RuleType::Add => (true, true),
-            _ => parts(rule.transform_target),
+            _ => includes(rule.transform_target),
         };
-        let compile = |member, reading: &ParsedPattern, is_used: bool| {
+        let compile = |member, pattern: &ParsedPattern, is_used: bool| {
             if !is_used {
                 return Ok(Pattern::default());
             }
-            Pattern::compile(reading, table_bytes).map_err(|detail| (member, detail))
+            Pattern::compile(pattern, table_bytes).map_err(|detail| (member, detail))
         };
-        let rewriting = |member, reading: &ParsedPattern, (pattern, replacement): (&str, &str), is_used| {
+        let rewriting = |member, parsed: &ParsedPattern, (pattern, replacement): (&str, &str), is_used| {
             let is_literal =
                 is_used && pattern.is_empty() && !replacement.is_empty() && !replacement.contains('$');
-            let pattern = compile(member, reading, is_used)?;
+            let pattern = compile(member, parsed, is_used)?;
             Ok(Rewriting { pattern, replacement: replacement.to_owned(), is_literal })
         };
         Ok(Self {
@@ -206,61 +206,62 @@ impl CompiledRule {
             on_request: rule.disclosure == Disclosure::OnRequest,
             priority: rule.priority,
             input_source: rule.input_source,
-            evaluated_type: compile(Member::TypeEvaluationRule, &read.evaluated_type, filters_type)?,
-            evaluated_value: compile(Member::ValueEvaluationRule, &read.evaluated_value, filters_value)?,
+            evaluated_type: compile(Member::TypeEvaluationRule, &parsed.evaluated_type, filters_type)?,
+            evaluated_value: compile(Member::ValueEvaluationRule, &parsed.evaluated_value, filters_value)?,
             rewritten_type: rewriting(
                 Member::TypeTransformationRule,
-                &read.rewritten_type,
+                &parsed.rewritten_type,
                 (&rule.type_transformation_rule, &rule.type_transformation_replacement),
                 rewrites_type,
             )?,
             rewritten_value: rewriting(
                 Member::ValueTransformationRule,
-                &read.rewritten_value,
+                &parsed.rewritten_value,
                 (&rule.value_transformation_rule, &rule.value_transformation_replacement),
                 rewrites_value,
             )?,
         })
     }
 
-    pub(crate) const fn looks_at(&self, source: Source) -> bool {
+    /// Whether the rule processes claims of a source.
+    pub(crate) const fn processes(&self, source: Source) -> bool {
         self.input_source.includes(source)
     }
 
-    /// The one type that the rule finds, where there is one.
+    /// The only type that the rule matches, if there is only one.
     pub(crate) fn only_type(&self) -> Option<&[u8]> {
         self.evaluated_type.only()
     }
 
-    /// The one value that the rule finds, where there is one.
+    /// The only value that the rule matches, if there is only one.
     pub(crate) fn only_value(&self) -> Option<&[u8]> {
         self.evaluated_value.only()
     }
 
-    /// The most work of searching a claim's type.
+    /// The maximum work of searching a claim's type.
     pub(crate) fn work_of_type(&self, claim: &Claim) -> u64 {
         self.evaluated_type.work(&claim.claim_type)
     }
 
-    /// The most work of searching a claim's value.
+    /// The maximum work of searching a claim's value.
     pub(crate) fn work_of_value(&self, claim: &Claim) -> u64 {
         self.evaluated_value.work(&claim.value)
     }
 
-    pub(crate) fn finds_type(&self, claim: &Claim) -> Result<bool, Exceeded> {
-        self.finds(&self.evaluated_type, &claim.claim_type)
+    pub(crate) fn matches_type(&self, claim: &Claim) -> Result<bool, Exceeded> {
+        self.matches(&self.evaluated_type, &claim.claim_type)
     }
 
-    pub(crate) fn finds_value(&self, claim: &Claim) -> Result<bool, Exceeded> {
-        self.finds(&self.evaluated_value, &claim.value)
+    pub(crate) fn matches_value(&self, claim: &Claim) -> Result<bool, Exceeded> {
+        self.matches(&self.evaluated_value, &claim.value)
     }
 
-    fn finds(&self, pattern: &Pattern, text: &str) -> Result<bool, Exceeded> {
+    fn matches(&self, pattern: &Pattern, text: &str) -> Result<bool, Exceeded> {
         pattern.is_match(text).map_err(|_| Exceeded::Matching(self.id))
     }
 
-    /// Whether the rule is why a claim goes no further, where no rule of its group forwards it.
-    pub(crate) fn can_hold_back(&self, matched: bool) -> bool {
+    /// Whether the rule is a reason for dropping a claim that no rule of its group forwards.
+    pub(crate) fn can_drop(&self, matched: bool) -> bool {
         match self.rule_type {
             RuleType::Add => false,
             RuleType::Remove => matched,
@@ -273,22 +274,22 @@ impl CompiledRule {
         self.evaluated_type.is_empty() && self.evaluated_value.is_empty()
     }
 
-    /// The rewritten claim; `None` where it has no type or a protected one.
-    pub(crate) fn rewrite(&self, claim: &Claim, go_on: GoOn<'_>) -> Result<Option<Claim>, Exceeded> {
+    /// The rewritten claim; `None` if its type is empty or protected.
+    pub(crate) fn rewrite(&self, claim: &Claim, has_time: TimeCheck<'_>) -> Result<Option<Claim>, Exceeded> {
         let rewrite = |rewriting: &Rewriting, text: &str| {
-            rewriting.rewrite(text, go_on).map_err(|overflow| match overflow {
+            rewriting.rewrite(text, has_time).map_err(|overflow| match overflow {
                 Overflow::Text => Exceeded::Rewriting(self.id),
                 Overflow::Time => Exceeded::Time,
             })
         };
         let claim_type = rewrite(&self.rewritten_type, &claim.claim_type)?;
         let value = rewrite(&self.rewritten_value, &claim.value)?;
-        Ok(made(Claim { claim_type, value, source: claim.source }))
+        Ok(valid(Claim { claim_type, value, source: claim.source }))
     }
 
-    /// The claim that an `Add` adds; `None` where it has no type or a protected one.
+    /// The claim of an `Add`; `None` if its type is empty or protected.
     pub(crate) fn addition(&self) -> Option<Claim> {
-        made(Claim {
+        valid(Claim {
             claim_type: self.rewritten_type.replacement.clone(),
             value: self.rewritten_value.replacement.clone(),
             source: Source::Platform,
@@ -296,17 +297,18 @@ impl CompiledRule {
     }
 }
 
-fn made(claim: Claim) -> Option<Claim> {
+/// The claim, unless its type is empty or protected.
+fn valid(claim: Claim) -> Option<Claim> {
     (!claim.claim_type.is_empty() && !is_protected(&claim.claim_type)).then_some(claim)
 }
 
-/// The pattern; where it is empty but has a replacement, one that matches the complete text.
+/// The pattern; if it is empty but has a replacement, one that matches the complete text.
 const fn whole_or<'a>(pattern: &'a str, replacement: &str) -> &'a str {
     if pattern.is_empty() && !replacement.is_empty() { r"(?s)\A.*\z" } else { pattern }
 }
 
 /// Whether the target includes the type, and the value.
-const fn parts(target: Target) -> (bool, bool) {
+const fn includes(target: Target) -> (bool, bool) {
     match target {
         Target::ClaimType => (true, false),
         Target::ClaimValue => (false, true),

@@ -7,20 +7,19 @@ use uuid::Uuid;
 use crate::{
     Claim, Exceeded, Member, OutClaim, Outcome, Rule,
     group::Group,
-    pattern::GoOn,
+    pattern::TimeCheck,
     pool::{Disposition, Pool},
     rule::{CompiledRule, ParsedPatterns},
     trace::{Step, Trace},
 };
 
-/// The greatest weight of all patterns of a set. A state takes some 15 bytes compiled and 32 in a search:
-/// 100 MiB in all.
+/// The maximum weight of all patterns of a set. A state takes some 15 bytes compiled and 32 in a search: 100 MiB in total.
 const MAX_SET_WEIGHT: u64 = 2_000_000;
-/// The bytes of all tables of a set, which make its patterns' searches fast.
+/// The maximum size of all tables of a set, which accelerate searches, in bytes.
 const SET_TABLE_BYTES: usize = 48 << 20;
-/// The most tables of a rule: three for each of its four patterns.
+/// The maximum number of tables of a rule: three for each of its four patterns.
 const TABLES: usize = 12;
-/// The weight of a rule beside its patterns.
+/// The weight of a rule in addition to its patterns.
 const RULE_WEIGHT: u64 = 1_000;
 
 /// A fault of one rule.
@@ -28,45 +27,45 @@ const RULE_WEIGHT: u64 = 1_000;
 pub struct Fault {
     /// The rule's id.
     pub rule: Uuid,
-    /// The member at fault.
+    /// The invalid member.
     pub member: Member,
-    /// What is wrong, for people.
+    /// The explanation for people.
     pub detail: String,
 }
 
-/// Why rules cannot be used.
+/// The reason why rules cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSetError {
     /// Members of the rules are invalid.
     Faults(Vec<Fault>),
-    /// The caller's time ran out.
+    /// The caller's time limit was exceeded.
     Time,
 }
 
-/// Compiled rules, ready to run.
+/// A compiled rule set.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
-    /// In the order of running.
+    /// The groups in the order of running.
     groups: Vec<Group>,
-    /// The ids of the rules in the order of running, which is that of priority and id: the order in which rules are passed has no effect.
+    /// The ids of the rules in the order of running, by priority and id: the order of the input has no effect.
     ids: Vec<Uuid>,
     weight: u64,
 }
 
 impl RuleSet {
-    /// Compiles the rules, up to a weight of all together and as long as `go_on` says that there is time. It
-    /// is called before each rule; the work for one rule is bounded. The error names every invalid member.
-    pub fn new(rules: &[Rule], go_on: GoOn<'_>) -> Result<Self, RuleSetError> {
-        let (read, weight) = read(rules, go_on)?;
+    /// Compiles the rules, within the maximum weight and the time limit. `has_time` is called before each rule, and the work
+    /// for one rule is bounded. The error names every invalid member.
+    pub fn new(rules: &[Rule], has_time: TimeCheck<'_>) -> Result<Self, RuleSetError> {
+        let (parsed, weight) = parse(rules, has_time)?;
         let table_bytes = SET_TABLE_BYTES / TABLES / rules.len().max(1);
-        let compile = |(rule, readings): (&Rule, ParsedPatterns)| {
-            if !go_on() {
+        let compile = |(rule, patterns): (&Rule, ParsedPatterns)| {
+            if !has_time() {
                 return Err(RuleSetError::Time);
             }
-            CompiledRule::new(rule, &readings, table_bytes)
-                .map_err(|wrong| RuleSetError::Faults(vec![fault(rule, wrong)]))
+            CompiledRule::new(rule, &patterns, table_bytes)
+                .map_err(|invalid| RuleSetError::Faults(vec![fault(rule, invalid)]))
         };
-        let mut rules = read.into_iter().map(compile).collect::<Result<Vec<_>, _>>()?;
+        let mut rules = parsed.into_iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         rules.sort_by_key(|rule| (rule.priority, rule.id));
         let ids: Vec<Uuid> = rules.iter().map(|rule| rule.id).collect();
         let mut groups = Vec::new();
@@ -78,21 +77,25 @@ impl RuleSet {
         Ok(Self { groups, ids, weight })
     }
 
-    /// The weight of all rules together.
+    /// The total weight of the rules.
     pub(crate) const fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Runs the claims through the rules, as long as `go_on` says that there is time. It is called before
-    /// the first search and after some work; the work between two calls is bounded.
-    pub fn evaluate(&self, claims: Vec<Claim>, go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
-        self.run_all(claims, &mut Trace::default(), go_on)
+    /// Runs the claims through the rules, within the time limit. `has_time` is called before the first search and then
+    /// regularly; the work between two calls is bounded.
+    pub fn evaluate(&self, claims: Vec<Claim>, has_time: TimeCheck<'_>) -> Result<Outcome, Exceeded> {
+        self.run_all(claims, &mut Trace::default(), has_time)
     }
 
-    /// The same, with each step of each claim.
-    pub fn trace(&self, claims: Vec<Claim>, go_on: GoOn<'_>) -> Result<(Outcome, Vec<Step>), Exceeded> {
-        let mut trace = Trace::of_all();
-        let outcome = self.run_all(claims, &mut trace, go_on)?;
+    /// Evaluates like [`Self::evaluate`], and returns each step of each claim.
+    pub fn trace(
+        &self,
+        claims: Vec<Claim>,
+        has_time: TimeCheck<'_>,
+    ) -> Result<(Outcome, Vec<Step>), Exceeded> {
+        let mut trace = Trace::enabled();
+        let outcome = self.run_all(claims, &mut trace, has_time)?;
         Ok((outcome, trace.into_steps()))
     }
 
@@ -101,7 +104,12 @@ impl RuleSet {
         self.ids.iter().copied()
     }
 
-    fn run_all(&self, claims: Vec<Claim>, trace: &mut Trace, go_on: GoOn<'_>) -> Result<Outcome, Exceeded> {
+    fn run_all(
+        &self,
+        claims: Vec<Claim>,
+        trace: &mut Trace,
+        has_time: TimeCheck<'_>,
+    ) -> Result<Outcome, Exceeded> {
         // bounds the input, even where most of the claims are equal
         if claims.len() > crate::MAX_CLAIMS {
             return Err(Exceeded::Claims);
@@ -111,11 +119,11 @@ impl RuleSet {
         let is_first: Vec<bool> = claims.iter().map(|claim| seen.insert(claim)).collect();
         for (claim, _) in claims.into_iter().zip(is_first).filter(|(_, is_first)| *is_first) {
             let number = pool.number();
-            pool.keep(number, claim, Disposition::fresh())?;
+            pool.add_distinct(number, claim, Disposition::initial())?;
         }
         let mut current = pool.into_claims()?;
         for group in &self.groups {
-            current = group.run(current, trace, go_on)?;
+            current = group.run(current, trace, has_time)?;
         }
         Ok(Outcome {
             claims: current
@@ -138,21 +146,21 @@ impl RuleSet {
 }
 
 /// Rules with their parsed patterns.
-type Read<'a> = Vec<(&'a Rule, ParsedPatterns)>;
+type Parsed<'a> = Vec<(&'a Rule, ParsedPatterns)>;
 
-/// Parses the patterns of all rules; with their weight together.
-fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), RuleSetError> {
-    let (mut weight, mut faults, mut read) = (0, Vec::new(), Vec::new());
+/// Parses the patterns of all rules; returns also their total weight.
+fn parse<'a>(rules: &'a [Rule], has_time: TimeCheck<'_>) -> Result<(Parsed<'a>, u64), RuleSetError> {
+    let (mut weight, mut faults, mut parsed) = (0, Vec::new(), Vec::new());
     for rule in rules {
-        if !go_on() {
+        if !has_time() {
             return Err(RuleSetError::Time);
         }
-        match rule.read() {
-            Ok(readings) => {
-                weight += readings.weight() + RULE_WEIGHT;
-                read.push((rule, readings));
+        match rule.parse() {
+            Ok(patterns) => {
+                weight += patterns.weight() + RULE_WEIGHT;
+                parsed.push((rule, patterns));
             }
-            Err(wrong) => faults.extend(wrong.into_iter().map(|wrong| fault(rule, wrong))),
+            Err(invalid) => faults.extend(invalid.into_iter().map(|member| fault(rule, member))),
         }
         if weight > MAX_SET_WEIGHT {
             let detail = "is one too many: the patterns of the rules in force take too much memory together";
@@ -162,7 +170,7 @@ fn read<'a>(rules: &'a [Rule], go_on: GoOn<'_>) -> Result<(Read<'a>, u64), RuleS
             )]));
         }
     }
-    if faults.is_empty() { Ok((read, weight)) } else { Err(RuleSetError::Faults(faults)) }
+    if faults.is_empty() { Ok((parsed, weight)) } else { Err(RuleSetError::Faults(faults)) }
 }
 
 fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {

@@ -1,85 +1,85 @@
-//! The steps of claims through rules, for people who ask what became of each.
+//! The trace of an evaluation: the effect of each rule on each claim.
 
 use uuid::Uuid;
 
 use crate::{Claim, Exceeded, MAX_TOTAL_BYTES, rule::CompiledRule};
 
-/// The most steps of an evaluation that is traced.
+/// The maximum number of steps of a trace.
 pub const MAX_STEPS: usize = 10_000;
 
-/// What a rule did with a claim.
+/// The effect of a rule on a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It forwarded the claim as it was.
+    /// The claim was forwarded unchanged.
     Passed,
-    /// It forwarded this claim in its place.
+    /// This claim was forwarded instead.
     Changed(Claim),
-    /// It did not forward the claim, and no other rule of its group did.
+    /// The claim was dropped: no rule of the group forwarded it.
     Dropped,
-    /// The claim is its own.
+    /// The claim was added.
     Added,
 }
 
-/// What one rule did with one claim. Where rules of a group forward a claim, these are its steps; where none does, those
-/// that could have are.
+/// The effect of one rule on one claim. If rules of a group forward a claim, there is a step for each of these; otherwise
+/// for each rule that could have forwarded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The rule's id.
     pub rule: Uuid,
     /// The rule's group.
     pub priority: i64,
-    /// The claim, as it came to the group; one that was added, as it left.
+    /// The claim before the group, or the added claim.
     pub claim: Claim,
-    /// What the rule did with it.
+    /// The effect on the claim.
     pub effect: Effect,
 }
 
-/// The steps so far, where they are asked for.
+/// The recorded steps, if tracing is enabled.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    is_on: bool,
+    is_enabled: bool,
     steps: Vec<Step>,
     bytes: usize,
 }
 
 impl Trace {
-    /// A trace of all steps.
-    pub(crate) fn of_all() -> Self {
-        Self { is_on: true, ..Self::default() }
+    /// An enabled trace.
+    pub(crate) fn enabled() -> Self {
+        Self { is_enabled: true, ..Self::default() }
     }
 
-    /// Whether steps are noted.
-    pub(crate) const fn is_on(&self) -> bool {
-        self.is_on
+    /// Whether steps are recorded.
+    pub(crate) const fn is_enabled(&self) -> bool {
+        self.is_enabled
     }
 
-    /// Notes that a rule forwarded a claim, perhaps as another.
-    pub(crate) fn note_forwarded(
+    /// Records that a rule forwarded a claim, perhaps rewritten.
+    pub(crate) fn record_forwarded(
         &mut self,
         rule: &CompiledRule,
         claim: &Claim,
-        became: &Claim,
+        result: &Claim,
     ) -> Result<(), Exceeded> {
-        if !self.is_on {
+        if !self.is_enabled {
             return Ok(());
         }
-        let effect = if became == claim { Effect::Passed } else { Effect::Changed(became.clone()) };
-        self.note(rule, claim, effect)
+        let effect = if result == claim { Effect::Passed } else { Effect::Changed(result.clone()) };
+        self.record(rule, claim, effect)
     }
 
-    /// Notes a step.
-    pub(crate) fn note(
+    /// Records a step.
+    pub(crate) fn record(
         &mut self,
         rule: &CompiledRule,
         claim: &Claim,
         effect: Effect,
     ) -> Result<(), Exceeded> {
-        if !self.is_on {
+        if !self.is_enabled {
             return Ok(());
         }
         let size = |claim: &Claim| claim.claim_type.len() + claim.value.len();
-        let more = if let Effect::Changed(became) = &effect { size(became) } else { 0 };
-        self.bytes += size(claim) + more;
+        let result_size = if let Effect::Changed(result) = &effect { size(result) } else { 0 };
+        self.bytes += size(claim) + result_size;
         if self.steps.len() >= MAX_STEPS || self.bytes > MAX_TOTAL_BYTES {
             return Err(Exceeded::Steps);
         }

@@ -1,26 +1,26 @@
-//! Active Directory Federation Services without OpenID Connect: the access token tells who signed in.
+//! Active Directory Federation Services without OpenID Connect: the access token identifies the user.
 
 use chancery_oauth::{Algorithm, Jwk, LEEWAY, TokenParts};
 use chancery_record::{Json, Timestamp};
 
 use crate::{
     Check, Client, Discovery, Evidence,
-    check::{text, told},
+    check::{quoted, text},
     discovery::is_safe,
     id_token::{audiences, is_signed_by, times},
 };
 
-/// The longest access token, in bytes.
-const LONGEST: usize = 64 * 1024;
-/// What AD FS puts before an identifier in `aud` that is no URI.
+/// The maximum length of an access token, in bytes.
+const MAX_LENGTH: usize = 64 * 1024;
+/// The prefix that AD FS adds to an identifier in `aud` that is no URI.
 const AUDIENCE_PREFIX: &str = "microsoft:identityserver:";
 
-/// The endpoints of an AD FS below its authority, which must be reached by https. Nothing is asked there for them.
+/// The endpoints of an AD FS below its authority, which must be an https URL. No request is sent for them.
 pub fn adfs_endpoints(client: &Client) -> (Check, Option<Discovery>) {
     let authority = client.authority.trim_end_matches('/');
     if !is_safe(authority) {
-        let detail = format!("Authority is {}, which does not begin with https://.", told(authority));
-        return (Check::failed("endpoints", detail).by("Authority"), None);
+        let detail = format!("Authority is {}, which does not begin with https://.", quoted(authority));
+        return (Check::failed("endpoints", detail).with_option("Authority"), None);
     }
     let endpoints = Discovery {
         issuer: authority.to_owned(),
@@ -29,22 +29,22 @@ pub fn adfs_endpoints(client: &Client) -> (Check, Option<Discovery>) {
         evidence: Evidence::AccessToken,
         userinfo_endpoint: None,
         end_session_endpoint: None,
-        methods: vec!["client_secret_post".to_owned()],
+        auth_methods: vec!["client_secret_post".to_owned()],
         signing_algorithms: Vec::new(),
-        names_itself: false,
+        sends_issuer: false,
     };
     (Check::new("endpoints", true, "The endpoints are below Authority."), Some(endpoints))
 }
 
-/// Judges an access token of AD FS by the keys of linked certificates; its claims, which only count where every check passed. `sub` is
-/// among them: where the token has none, it is the token's `upn`.
-pub fn judge_adfs_token(
+/// Validates an access token of AD FS with the keys of linked certificates. Returns its claims, which count only if every check passed.
+/// `sub` is one of them: if the token has none, it is the token's `upn`.
+pub fn check_adfs_token(
     token: &str,
     client: &Client,
     keys: &[Jwk],
     now: Timestamp,
 ) -> (Vec<Check>, Option<Json>) {
-    let parts = match TokenParts::read(token, LONGEST) {
+    let parts = match TokenParts::read(token, MAX_LENGTH) {
         Ok(parts) => parts,
         Err(why) => {
             let detail = format!("The access token cannot be read. {why}");
@@ -59,9 +59,9 @@ pub fn judge_adfs_token(
         "No linked certificate of type AdfsOAuthTokenSigning verifies the access token by RS256."
     };
     let mut checks = vec![
-        Check::new("signature", is_signed, detail).by("certStores"),
+        Check::new("signature", is_signed, detail).with_option("certStores"),
         audience(&parts.claims, client),
-        party(&parts.claims, client),
+        authorized_party(&parts.claims, client),
     ];
     checks.extend(times(&parts.claims, now.0.div_euclid(1000)));
     checks.push(not_before(&parts.claims, now.0.div_euclid(1000)));
@@ -77,7 +77,7 @@ pub fn judge_adfs_token(
         ));
         return (checks, None);
     };
-    checks.push(Check::new("subject", true, format!("{name} is {}.", told(&subject))));
+    checks.push(Check::new("subject", true, format!("{name} is {}.", quoted(&subject))));
     let mut claims = parts.claims;
     if let (Json::Object(members), "upn") = (&mut claims, name) {
         members.push(("sub".to_owned(), Json::Text(subject)));
@@ -86,22 +86,24 @@ pub fn judge_adfs_token(
 }
 
 fn audience(claims: &Json, client: &Client) -> Check {
-    let found = audiences(claims).unwrap_or_default();
-    let is_asked = |audience: &str| {
+    let audiences = audiences(claims).unwrap_or_default();
+    let is_requested = |audience: &str| {
         let resource = audience.strip_prefix(AUDIENCE_PREFIX).unwrap_or(audience);
-        client.resources.iter().any(|asked| asked == resource || asked == audience)
+        client.resources.iter().any(|requested| requested == resource || requested == audience)
     };
-    let is_ours = !found.is_empty() && found.iter().all(|audience| is_asked(audience));
+    let is_ours = !audiences.is_empty() && audiences.iter().all(|audience| is_requested(audience));
     let names = if is_ours { "is" } else { "is not" };
-    let detail = format!("aud is {}, which {names} among RequestResources.", told(&found.join(" ")));
-    Check::new("audience", is_ours, detail).by("RequestResources")
+    let detail = format!("aud is {}, which {names} among RequestResources.", quoted(&audiences.join(" ")));
+    Check::new("audience", is_ours, detail).with_option("RequestResources")
 }
 
-/// A token that another client got could be shown here, too.
-fn party(claims: &Json, client: &Client) -> Check {
+/// Rejects a token that was issued to another client and is replayed here.
+fn authorized_party(claims: &Json, client: &Client) -> Check {
     match claims.get("appid") {
         None => Check::new("authorizedParty", true, "appid is absent."),
-        Some(Json::Text(party)) => Check::same("authorizedParty", "appid", party, &client.id).by("ClientId"),
+        Some(Json::Text(party)) => {
+            Check::same("authorizedParty", "appid", party, &client.id).with_option("ClientId")
+        }
         Some(_) => Check::failed("authorizedParty", "appid is no text."),
     }
 }

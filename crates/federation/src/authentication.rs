@@ -1,17 +1,17 @@
-//! How this server proves at a provider's token endpoint who it is.
+//! Client authentication of this server at a provider's token endpoint.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_certificate::{Algorithm, KeyKind, PrivateKey};
 use serde_json::{Value, json};
 
-use crate::{Check, Client, Discovery, check::told};
+use crate::{Check, Client, Discovery, check::quoted};
 
-/// How long an assertion is good, in seconds.
+/// The lifetime of an assertion, in seconds.
 const LIFETIME: i64 = 300;
 
-/// A way to prove who this server is.
+/// A client authentication method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
+pub enum ClientAuthMethod {
     /// `client_secret_basic`
     Basic,
     /// `client_secret_post`
@@ -20,8 +20,8 @@ pub enum Proof {
     PrivateKey,
 }
 
-impl Proof {
-    /// Its registered name.
+impl ClientAuthMethod {
+    /// The registered name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Basic => "client_secret_basic",
@@ -31,7 +31,7 @@ impl Proof {
     }
 }
 
-/// A key of a certificate by which this server signs.
+/// The private key of a certificate with which this server signs assertions.
 #[derive(Debug)]
 pub struct SigningKey {
     /// The key.
@@ -40,30 +40,36 @@ pub struct SigningKey {
     pub x5t: String,
 }
 
-/// Chooses the proof: the key of a linked certificate, else the secret in the header, or in the body where only that is
-/// served.
-pub fn choose_proof(discovery: &Discovery, has_key: bool) -> (Check, Proof) {
-    let serves = |proof: Proof| discovery.methods.iter().any(|method| method == proof.name());
-    let secret = if serves(Proof::Post) && !serves(Proof::Basic) { Proof::Post } else { Proof::Basic };
-    let proof = if has_key { Proof::PrivateKey } else { secret };
-    let name = proof.name();
-    if serves(proof) {
+/// Chooses the client authentication method: the key of a linked certificate, otherwise the secret in the header, or in the body if the
+/// provider supports only that.
+pub fn choose_client_auth(discovery: &Discovery, has_key: bool) -> (Check, ClientAuthMethod) {
+    let supports = |method: ClientAuthMethod| discovery.auth_methods.iter().any(|name| name == method.name());
+    let secret = if supports(ClientAuthMethod::Post) && !supports(ClientAuthMethod::Basic) {
+        ClientAuthMethod::Post
+    } else {
+        ClientAuthMethod::Basic
+    };
+    let method = if has_key { ClientAuthMethod::PrivateKey } else { secret };
+    let name = method.name();
+    if supports(method) {
         return (
             Check::new("clientAuthentication", true, format!("This server proves itself by {name}.")),
-            proof,
+            method,
         );
     }
-    let taken = discovery.methods.join(", ");
-    let detail = format!("This server proves itself by {name}, and the provider takes {}.", told(&taken));
-    let option = if has_key || serves(Proof::PrivateKey) { "certStores" } else { "ClientSecret" };
-    (Check::failed("clientAuthentication", detail).by(option), proof)
+    let supported = discovery.auth_methods.join(", ");
+    let detail =
+        format!("This server proves itself by {name}, and the provider takes {}.", quoted(&supported));
+    let option =
+        if has_key || supports(ClientAuthMethod::PrivateKey) { "certStores" } else { "ClientSecret" };
+    (Check::failed("clientAuthentication", detail).with_option(option), method)
 }
 
 impl SigningKey {
-    /// Makes an assertion (RFC 7523, section 3), good once. `now` is in seconds.
+    /// Creates an assertion for one use (RFC 7523, section 3). `now` is in seconds.
     ///
     /// # Errors
-    /// The key signs by no algorithm that the provider takes.
+    /// The provider supports no algorithm of the key.
     pub fn assertion(
         &self,
         discovery: &Discovery,
@@ -71,9 +77,11 @@ impl SigningKey {
         id: &str,
         now: i64,
     ) -> Result<String, Check> {
-        let takes = |name: &str| discovery.signing_algorithms.iter().any(|algorithm| algorithm == name);
-        let found = match self.key.kind() {
-            KeyKind::Rsa { .. } if takes("PS256") && !takes("RS256") => Some((Algorithm::Ps256, "PS256")),
+        let supports = |name: &str| discovery.signing_algorithms.iter().any(|algorithm| algorithm == name);
+        let algorithm = match self.key.kind() {
+            KeyKind::Rsa { .. } if supports("PS256") && !supports("RS256") => {
+                Some((Algorithm::Ps256, "PS256"))
+            }
             KeyKind::Rsa { .. } => Some((Algorithm::Rs256, "RS256")),
             KeyKind::P256 => Some((Algorithm::Es256, "ES256")),
             KeyKind::P384 => Some((Algorithm::Es384, "ES384")),
@@ -81,11 +89,11 @@ impl SigningKey {
             KeyKind::Ed25519 => Some((Algorithm::EdDsa, "EdDSA")),
             KeyKind::Other => None,
         };
-        let refuse = |detail: String| Check::failed("clientAuthentication", detail).by("certStores");
+        let error = |detail: String| Check::failed("clientAuthentication", detail).with_option("certStores");
         let (algorithm, name) =
-            found.ok_or_else(|| refuse("The certificate's key signs nothing.".to_owned()))?;
-        if !discovery.signing_algorithms.is_empty() && !takes(name) {
-            return Err(refuse(format!(
+            algorithm.ok_or_else(|| error("The certificate's key signs nothing.".to_owned()))?;
+        if !discovery.signing_algorithms.is_empty() && !supports(name) {
+            return Err(error(format!(
                 "The certificate's key signs by {name}, which the provider does not take."
             )));
         }
@@ -97,7 +105,7 @@ impl SigningKey {
         let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
         let signed = format!("{}.{}", part(&header), part(&claims));
         let signature = self.key.sign(algorithm, signed.as_bytes());
-        let signature = signature.map_err(|_| refuse("The certificate's key does not sign.".to_owned()))?;
+        let signature = signature.map_err(|_| error("The certificate's key does not sign.".to_owned()))?;
         Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
     }
 }

@@ -1,22 +1,22 @@
-//! One thing that was looked at.
+//! The result of one check of a provider's response or configuration.
 
 use chancery_record::{Json, shortened};
 
-/// One thing that was looked at: whether it is as it must be, and where that is set right.
+/// The result of one check, and the option to correct if it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Its name.
+    /// The check's name.
     pub name: &'static str,
-    /// Whether it is right.
+    /// Whether the check passed.
     pub passed: bool,
-    /// What was found, for an administrator. What the provider said is shortened in it.
+    /// The explanation for an administrator. Texts of the provider are shortened in it.
     pub detail: String,
-    /// The option of the instance by which it is set right, or `certStores`; none where that is up to the provider.
+    /// The option of the instance to correct, or `certStores`; none if only the provider can correct it.
     pub option: Option<&'static str>,
 }
 
 impl Check {
-    /// A check of this name with what was found.
+    /// A check with its result.
     pub fn new(name: &'static str, passed: bool, detail: impl Into<String>) -> Self {
         Self { name, passed, detail: detail.into(), option: None }
     }
@@ -26,17 +26,17 @@ impl Check {
         Self::new(name, false, detail)
     }
 
-    /// Whether two texts are the same, and which they are.
-    pub fn same(name: &'static str, what: &str, found: &str, wanted: &str) -> Self {
-        if found == wanted {
-            return Self::new(name, true, format!("{what} is {}.", told(found)));
+    /// Compares a received value with the expected one; `subject` names it in the explanation.
+    pub fn same(name: &'static str, subject: &str, received: &str, expected: &str) -> Self {
+        if received == expected {
+            return Self::new(name, true, format!("{subject} is {}.", quoted(received)));
         }
-        Self::failed(name, format!("{what} is {}, and must be {}.", told(found), told(wanted)))
+        Self::failed(name, format!("{subject} is {}, and must be {}.", quoted(received), quoted(expected)))
     }
 
-    /// The same check, set right by this option.
+    /// The same check, with the option to correct.
     #[must_use]
-    pub const fn by(mut self, option: &'static str) -> Self {
+    pub const fn with_option(mut self, option: &'static str) -> Self {
         self.option = Some(option);
         self
     }
@@ -47,18 +47,18 @@ pub fn has_passed(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.passed)
 }
 
-/// What a provider said, fit to be shown: in quotes, of one line, and not longer than a sentence.
-pub fn told(text: &str) -> String {
+/// Quotes a provider's text for display: one line, shortened to a sentence.
+pub fn quoted(text: &str) -> String {
     let line: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     format!("\"{}\"", shortened(&line))
 }
 
-/// A member that is text.
+/// A member, if it is text.
 pub fn text<'a>(json: &'a Json, name: &str) -> Option<&'a str> {
     if let Some(Json::Text(text)) = json.get(name) { Some(text) } else { None }
 }
 
-/// The texts of a member that is an array; none where it is absent or something else.
+/// The texts of a member, if it is an array.
 pub fn texts(json: &Json, name: &str) -> Option<Vec<String>> {
     let Some(Json::Array(items)) = json.get(name) else { return None };
     let text = |item: &Json| if let Json::Text(text) = item { Some(text.clone()) } else { None };

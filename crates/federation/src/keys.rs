@@ -1,11 +1,11 @@
-//! The keys by which a provider signs.
+//! The signing keys of a provider.
 
 use chancery_oauth::{Jwk, JwkSet};
 
 use crate::Check;
 
-/// Judges the document of a provider's keys; those that can be used.
-pub fn judge_keys(document: &[u8]) -> (Check, Vec<Jwk>) {
+/// Reads a provider's JWK set. Returns the usable keys.
+pub fn check_keys(document: &[u8]) -> (Check, Vec<Jwk>) {
     match JwkSet::parse(document) {
         Ok(set) => {
             let detail = format!("The provider publishes keys that can be used: {}.", set.keys.len());

@@ -1,12 +1,12 @@
-//! What external identity providers answer, judged (OpenID Connect Core 1.0, Discovery 1.0; RFC 6749, 7523, 7636, 9207).
+//! Validation of the responses of external identity providers (OpenID Connect Core 1.0, Discovery 1.0; RFC 6749, 7523, 7636, 9207).
 //!
-//! Nothing here knows a clock or a network: documents, answers and the time are parameters. Each judgement is a list of
-//! [`Check`]s, all that can be told, not only the first that fails: an administrator who tries a provider out gets all of
-//! them. What somebody would be signed in by is taken from what passed alone.
+//! Nothing here reads a clock or a network: documents, responses and the time are parameters. Each validation returns a list
+//! of [`Check`]s, not only the first that failed: an administrator who tries a provider gets all of them. A sign-in uses only
+//! values that passed.
 
 mod adfs;
-mod answer;
 mod authentication;
+mod callback;
 mod check;
 mod discovery;
 mod id_token;
@@ -18,19 +18,19 @@ mod state;
 mod token;
 mod user_info;
 
-pub use adfs::{adfs_endpoints, judge_adfs_token};
-pub use answer::judge_answer;
-pub use authentication::{Proof, SigningKey, choose_proof};
+pub use adfs::{adfs_endpoints, check_adfs_token};
+pub use authentication::{ClientAuthMethod, SigningKey, choose_client_auth};
+pub use callback::check_callback;
 pub use check::{Check, has_passed};
-pub use discovery::{Discovery, Evidence, discovery_address, judge_discovery};
-pub use id_token::{Expected, judge_id_token};
-pub use keys::judge_keys;
-pub use provider::{Addresses, Client, Kind};
-pub use request::{Asked, Demands, authorization_address, judge_demands, judge_request};
-pub use social::{fixed_endpoints, judge_profile, profile_address};
+pub use discovery::{Discovery, Evidence, check_discovery, discovery_url};
+pub use id_token::{Expected, check_id_token};
+pub use keys::check_keys;
+pub use provider::{Client, ProviderAddresses, ProviderKind};
+pub use request::{Demands, RequestParameters, authorization_url, check_demands, check_request};
+pub use social::{check_profile, fixed_endpoints, profile_url};
 pub use state::TrialState;
-pub use token::{TokenRequest, Tokens, judge_tokens, token_request};
-pub use user_info::judge_user_info;
+pub use token::{TokenRequest, Tokens, check_token_response, token_request};
+pub use user_info::check_user_info;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! Which providers there are, where they are, and what this server is there.
+//! The kinds of providers, their addresses, and this server's registration at a provider.
 
 /// A kind of external identity provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProviderKind {
     /// An OpenID provider whose address an administrator sets.
     OpenIdConnect,
     /// Active Directory Federation Services.
@@ -17,24 +17,24 @@ pub enum Kind {
     Twitter,
 }
 
-/// Where the providers are whose addresses are the same for everybody. Tests replace them; no setting does.
+/// The base URLs of the providers with fixed addresses. Only tests replace them; there is no setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Addresses {
+pub struct ProviderAddresses {
     /// Microsoft's OpenID provider, without the organisation.
     pub microsoft: String,
     /// Google's OpenID provider.
     pub google: String,
-    /// Where people sign in to Facebook.
+    /// Facebook's sign-in.
     pub facebook: String,
     /// Facebook's Graph API.
     pub facebook_api: String,
-    /// Where people sign in to Twitter.
+    /// Twitter's sign-in.
     pub twitter: String,
     /// Twitter's API.
     pub twitter_api: String,
 }
 
-impl Default for Addresses {
+impl Default for ProviderAddresses {
     fn default() -> Self {
         let [microsoft, google, facebook, facebook_api, twitter, twitter_api] = [
             "https://login.microsoftonline.com",
@@ -49,17 +49,17 @@ impl Default for Addresses {
     }
 }
 
-/// The part of Microsoft's issuer that stands for the organisation.
+/// The placeholder for the organisation in Microsoft's issuer.
 const ANY_TENANT: &str = "{tenantid}";
-/// The part of Microsoft's authority that stands for all organisations.
+/// The path segment for all organisations in Microsoft's authority.
 const ALL_TENANTS: &str = "common";
 
-impl Kind {
+impl ProviderKind {
     /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::OpenIdConnect, Self::AdfsOAuth, Self::Microsoft, Self::Google, Self::Facebook, Self::Twitter];
 
-    /// Its name: that of the factory type.
+    /// The name of the factory type.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenIdConnect => "OpenIdConnect",
@@ -71,15 +71,15 @@ impl Kind {
         }
     }
 
-    /// The kind of a factory type of that name.
+    /// The kind of a factory type.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The address of the provider, given the option Authority. A discovery document is below it, where there is one.
-    pub fn authority(self, set: &str, addresses: &Addresses) -> String {
+    /// The provider's authority, the base URL of its discovery document. `option` is the value of the option Authority.
+    pub fn authority(self, option: &str, addresses: &ProviderAddresses) -> String {
         match self {
-            Self::OpenIdConnect | Self::AdfsOAuth => set.to_owned(),
+            Self::OpenIdConnect | Self::AdfsOAuth => option.to_owned(),
             Self::Microsoft => format!("{}/{ALL_TENANTS}/v2.0", addresses.microsoft),
             Self::Google => addresses.google.clone(),
             Self::Facebook => addresses.facebook.clone(),
@@ -95,63 +95,63 @@ impl Kind {
         authority.to_owned()
     }
 
-    /// The issuer of a token whose claim `tid` is this: Microsoft names one issuer for each organisation. `None` where no organisation is
-    /// named.
+    /// The issuer that a token with this `tid` must name: Microsoft has an issuer for each organisation. `None` if `tid` names no
+    /// organisation.
     pub fn issuer_of_token(self, issuer: &str, tid: Option<&str>) -> Option<String> {
         if self != Self::Microsoft {
             return Some(issuer.to_owned());
         }
-        // a tid that is more than an id could name another host's path
+        // only an id: other text could change the path of the URL
         let tid = tid.filter(|tid| chancery_record::parse_id(tid).is_some())?;
         Some(issuer.replace(ANY_TENANT, tid))
     }
 
-    /// Whether it is an OpenID provider, or may be one.
+    /// Whether the provider can issue ID tokens.
     pub const fn has_id_tokens(self) -> bool {
         !matches!(self, Self::Facebook | Self::Twitter)
     }
 
-    /// Whether it tells when somebody signed in, where that is asked for. Google does not, and takes no `prompt=login`.
-    pub const fn tells_time(self) -> bool {
+    /// Whether the provider returns `auth_time` on request. Google does not, and does not support `prompt=login`.
+    pub const fn reports_auth_time(self) -> bool {
         self.has_id_tokens() && !matches!(self, Self::Google)
     }
 
-    /// The scopes that are always asked for.
+    /// The scopes that are always requested.
     const fn scopes(self) -> &'static [&'static str] {
         match self {
             Self::OpenIdConnect | Self::AdfsOAuth | Self::Microsoft | Self::Google => {
                 &["openid", "profile", "email"]
             }
             Self::Facebook => &["public_profile", "email"],
-            // without tweet.read, the profile is refused
+            // the profile endpoint requires tweet.read, too
             Self::Twitter => &["users.read", "tweet.read"],
         }
     }
 }
 
-/// What this server is at a provider: the instance's options.
+/// This server's registration as a client of a provider, from the options of the instance.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// The provider's kind.
-    pub kind: Kind,
-    /// The address of the provider. A discovery document is below it, where there is one.
+    pub kind: ProviderKind,
+    /// The provider's authority, the base URL of its discovery document.
     pub authority: String,
     /// `ClientId`
     pub id: String,
-    /// `AdditionalScopes`, beside those that are always asked for.
+    /// `AdditionalScopes`, requested in addition to the default ones.
     pub scopes: Vec<String>,
     /// `RequestResources` (RFC 8707).
     pub resources: Vec<String>,
-    /// `ScimUniqueIdentifierValues`: whose people come; none where everybody does.
+    /// `ScimUniqueIdentifierValues`: the accepted organisations; empty if all are accepted.
     pub tenants: Vec<String>,
     /// `ScimSubjectClaim`: the claim that is compared with the subject of an identity.
     pub subject_claim: String,
-    /// Where the provider leads back to.
+    /// The URL of the callback.
     pub redirect_uri: String,
 }
 
 impl Client {
-    /// All scopes that are asked for, each once.
+    /// All requested scopes, without duplicates.
     pub fn all_scopes(&self) -> Vec<&str> {
         let mut all = self.kind.scopes().to_vec();
         for scope in &self.scopes {

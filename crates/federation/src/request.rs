@@ -3,43 +3,43 @@
 use chancery_oauth::{Challenge, with_query};
 use chancery_record::is_of_this_machine;
 
-use crate::{Check, Client, Discovery, Evidence, Kind, check::told};
+use crate::{Check, Client, Discovery, Evidence, ProviderKind, check::quoted};
 
-/// What makes one request that request: by these its answer is judged.
+/// The parameters of one authorization request, against which its response is validated.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RequestParameters<'a> {
     /// `state`
     pub state: &'a str,
     /// `nonce`
     pub nonce: &'a str,
     /// `code_verifier`
     pub verifier: &'a str,
-    /// What the client app demands of the sign-in.
+    /// The client app's demands on the sign-in.
     pub demands: &'a Demands,
 }
 
-/// What a client app demands of a sign-in, which the provider is asked for in turn (OpenID Connect Core 1.0, section 3.1.2.1).
+/// A client app's demands on a sign-in, which are passed on to the provider (OpenID Connect Core 1.0, section 3.1.2.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// Whether the person must sign in anew (`prompt=login`).
+    /// Whether the user must sign in again (`prompt=login`).
     pub login: bool,
-    /// How long ago the person may have signed in, in seconds (`max_age`).
+    /// The maximum age of the user's sign-in, in seconds (`max_age`).
     pub max_age: Option<u64>,
-    /// Since when the person must have signed in, in seconds since 1970: it is known once the browser was sent there.
+    /// The earliest time of the user's sign-in, in seconds since 1970. It is known from the redirect on.
     pub since: Option<i64>,
-    /// Who is expected (`login_hint`).
+    /// The expected user (`login_hint`).
     pub login_hint: Option<String>,
-    /// The authentication context classes that will do (`acr_values`).
+    /// The accepted authentication context classes (`acr_values`).
     pub acr_values: Vec<String>,
 }
 
 impl Demands {
-    /// Nothing is demanded.
+    /// No demands.
     pub const NONE: Self =
         Self { login: false, max_age: None, since: None, login_hint: None, acr_values: Vec::new() };
 
-    fn fields(&self, kind: Kind) -> impl Iterator<Item = (&'static str, String)> {
-        let prompt = if kind.tells_time() { "login" } else { "select_account" };
+    fn fields(&self, kind: ProviderKind) -> impl Iterator<Item = (&'static str, String)> {
+        let prompt = if kind.reports_auth_time() { "login" } else { "select_account" };
         let acr_values = Some(self.acr_values.join(" ")).filter(|values| !values.is_empty());
         [
             ("prompt", self.login.then(|| prompt.to_owned())),
@@ -52,25 +52,25 @@ impl Demands {
     }
 }
 
-/// Where a browser is sent to: with state, nonce and PKCE by S256.
-pub fn authorization_address(discovery: &Discovery, client: &Client, asked: Asked<'_>) -> String {
+/// The URL of the authorization request, with state, nonce and PKCE by S256.
+pub fn authorization_url(discovery: &Discovery, client: &Client, request: RequestParameters<'_>) -> String {
     let mut fields = vec![
         ("response_type", "code".to_owned()),
         ("client_id", client.id.clone()),
         ("redirect_uri", client.redirect_uri.clone()),
-        ("scope", asked_scopes(discovery, client)),
-        ("state", asked.state.to_owned()),
-        ("code_challenge", Challenge::of(asked.verifier).to_string()),
+        ("scope", requested_scopes(discovery, client)),
+        ("state", request.state.to_owned()),
+        ("code_challenge", Challenge::of(request.verifier).to_string()),
         ("code_challenge_method", "S256".to_owned()),
     ];
     fields.retain(|(name, value)| *name != "scope" || !value.is_empty());
     match discovery.evidence {
         Evidence::IdToken { .. } => {
-            fields.push(("nonce", asked.nonce.to_owned()));
-            fields.extend(asked.demands.fields(client.kind));
+            fields.push(("nonce", request.nonce.to_owned()));
+            fields.extend(request.demands.fields(client.kind));
         }
-        Evidence::AccessToken => fields.extend(asked.demands.fields(client.kind)),
-        Evidence::Profile { .. } if client.kind == Kind::Facebook && asked.demands.login => {
+        Evidence::AccessToken => fields.extend(request.demands.fields(client.kind)),
+        Evidence::Profile { .. } if client.kind == ProviderKind::Facebook && request.demands.login => {
             fields.push(("auth_type", "reauthenticate".to_owned()));
         }
         Evidence::Profile { .. } => {}
@@ -81,8 +81,8 @@ pub fn authorization_address(discovery: &Discovery, client: &Client, asked: Aske
     with_query(&discovery.authorization_endpoint, &fields)
 }
 
-/// The scopes that are asked for. An AD FS whose access token is the evidence knows those alone that are set.
-fn asked_scopes(discovery: &Discovery, client: &Client) -> String {
+/// The requested scopes. An AD FS without OpenID Connect knows only the configured ones.
+fn requested_scopes(discovery: &Discovery, client: &Client) -> String {
     if discovery.evidence == Evidence::AccessToken {
         client.scopes.join(" ")
     } else {
@@ -90,34 +90,35 @@ fn asked_scopes(discovery: &Discovery, client: &Client) -> String {
     }
 }
 
-/// Judges whether the provider can tell what the client app demands: when somebody signed in is told by an ID token alone.
-pub fn judge_demands(discovery: &Discovery, client: &Client, demands: &Demands) -> Option<Check> {
+/// Checks that the provider can meet the demands: only ID tokens report the time of the sign-in.
+pub fn check_demands(discovery: &Discovery, client: &Client, demands: &Demands) -> Option<Check> {
     demands.max_age?;
-    let is_told = matches!(discovery.evidence, Evidence::IdToken { .. }) && client.kind.tells_time();
+    let is_reported =
+        matches!(discovery.evidence, Evidence::IdToken { .. }) && client.kind.reports_auth_time();
     let detail = "The client app demands a sign-in of a certain age, and this provider does not tell when somebody signed in.";
-    (!is_told).then(|| Check::failed("authTime", detail))
+    (!is_reported).then(|| Check::failed("authTime", detail))
 }
 
-/// Tells what would be asked for, and judges where the provider leads back to. Scopes and resources are of their form: an instance whose
-/// options are not is not tried out.
-pub fn judge_request(client: &Client) -> Vec<Check> {
-    let mut asked = vec![format!("the scopes {}", client.all_scopes().join(" "))];
+/// Reports the requested scopes and resources, and checks the URL of the callback. Scopes and resources are well-formed: an instance with
+/// other options gets no trial.
+pub fn check_request(client: &Client) -> Vec<Check> {
+    let mut requested = vec![format!("the scopes {}", client.all_scopes().join(" "))];
     if !client.resources.is_empty() {
-        asked.push(format!("the resources {}", client.resources.join(" ")));
+        requested.push(format!("the resources {}", client.resources.join(" ")));
     }
-    let mut checks = vec![Check::new("request", true, format!("It asks for {}.", asked.join(" and ")))];
+    let mut checks = vec![Check::new("request", true, format!("It asks for {}.", requested.join(" and ")))];
     checks.extend(resources(client));
     let is_safe = client.redirect_uri.starts_with("https://")
         || (client.redirect_uri.starts_with("http://") && is_of_this_machine(&client.redirect_uri));
-    let detail = format!("The provider leads back to {}: register it there.", told(&client.redirect_uri));
-    checks.push(Check::new("callback", is_safe, detail).by("CallbackPath"));
+    let detail = format!("The provider leads back to {}: register it there.", quoted(&client.redirect_uri));
+    checks.push(Check::new("callback", is_safe, detail).with_option("CallbackPath"));
     checks
 }
 
-/// An AD FS issues access tokens for one resource at a time, and must be told which.
+/// An AD FS issues access tokens for one resource at a time.
 fn resources(client: &Client) -> Option<Check> {
-    (client.kind == Kind::AdfsOAuth && client.resources.len() > 1).then(|| {
+    (client.kind == ProviderKind::AdfsOAuth && client.resources.len() > 1).then(|| {
         Check::failed("resources", "AD FS takes one resource: RequestResources names several.")
-            .by("RequestResources")
+            .with_option("RequestResources")
     })
 }

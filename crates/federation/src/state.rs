@@ -1,33 +1,33 @@
-//! What the state of a trial carries: all that its answer is judged by, so that nothing of it is kept.
+//! The state of a trial: it carries all that its response is validated with, so that nothing is stored.
 
 use chancery_record::{Timestamp, Uuid};
 
-/// A trial of a provider that is under way. Whoever makes the state seals its bytes.
+/// A trial of a provider that is under way. The caller encrypts the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialState {
-    /// The instance that is tried out.
+    /// The instance under trial.
     pub instance: Uuid,
-    /// Who tries it out: nobody else can go on.
+    /// The administrator of the trial, who alone can complete it.
     pub actor: Uuid,
-    /// Until when.
+    /// The expiry.
     pub until: Timestamp,
-    /// What nonce and verifier follow from, and by which the state is good once.
+    /// The seed of nonce and verifier. It identifies the state, which can be used once.
     pub seed: [u8; 16],
-    /// The path that the provider leads back to.
+    /// The path of the callback.
     pub path: String,
 }
 
 impl TrialState {
-    /// By what its bytes are sealed.
+    /// The label for the encryption.
     pub const LABEL: &'static str = "idp-instance-trial";
 
-    /// Its bytes.
+    /// The serialized state.
     pub fn to_bytes(&self) -> Vec<u8> {
         let ids = [*self.instance.as_bytes(), *self.actor.as_bytes(), self.seed];
         [ids.as_flattened(), &self.until.0.to_be_bytes(), self.path.as_bytes()].concat()
     }
 
-    /// Reads bytes that were sealed.
+    /// Reads a serialized state.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (ids, rest) = bytes.split_at_checked(48)?;
         let (until, path) = rest.split_first_chunk::<8>()?;

@@ -1,22 +1,22 @@
-//! The request for tokens and its answer (OpenID Connect Core 1.0, section 3.1.3; RFC 6749, sections 2.3.1 and 4.1.3).
+//! The token request and the token response (OpenID Connect Core 1.0, section 3.1.3; RFC 6749, sections 2.3.1 and 4.1.3).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{Json, Secret, read_json_within};
 use form_urlencoded::{Serializer, byte_serialize};
 
 use crate::{
-    Check, Client, Discovery, Evidence, Proof,
-    check::{text, told},
+    Check, Client, ClientAuthMethod, Discovery, Evidence,
+    check::{quoted, text},
 };
 
-/// The type of assertions (RFC 7523, section 2.2).
-const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// `client_assertion_type` (RFC 7523, section 2.2).
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// A request for tokens. `Debug` does not print it.
+/// A token request. `Debug` does not print it.
 pub struct TokenRequest {
-    /// Where to.
+    /// The token endpoint.
     pub url: String,
-    /// The form.
+    /// The form-encoded body.
     pub form: String,
     /// The header `Authorization`.
     pub authorization: Option<String>,
@@ -28,14 +28,14 @@ impl std::fmt::Debug for TokenRequest {
     }
 }
 
-/// The request that redeems a code. `shown` is what the proof takes: the secret, or an assertion.
+/// The request that redeems a code. `credential` is that of the method: the secret, or an assertion.
 pub fn token_request(
     discovery: &Discovery,
     client: &Client,
-    (proof, shown): (Proof, &Secret),
+    (method, credential): (ClientAuthMethod, &Secret),
     (code, verifier): (&str, &str),
 ) -> TokenRequest {
-    let shown = String::from_utf8_lossy(shown.expose());
+    let credential = String::from_utf8_lossy(credential.expose());
     let mut form = Serializer::new(String::new());
     form.append_pair("grant_type", "authorization_code").append_pair("code", code);
     form.append_pair("redirect_uri", &client.redirect_uri).append_pair("code_verifier", verifier);
@@ -43,27 +43,27 @@ pub fn token_request(
         form.append_pair("resource", resource);
     }
     let mut authorization = None;
-    match proof {
-        Proof::Basic => {
-            // each is encoded as in a form before they are joined
-            let part = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-            let joined = format!("{}:{}", part(&client.id), part(&shown));
+    match method {
+        ClientAuthMethod::Basic => {
+            // id and secret are form-encoded before they are joined
+            let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            let joined = format!("{}:{}", encode(&client.id), encode(&credential));
             authorization = Some(format!("Basic {}", BASE64_STANDARD.encode(joined)));
         }
-        Proof::Post => {
-            form.append_pair("client_id", &client.id).append_pair("client_secret", &shown);
+        ClientAuthMethod::Post => {
+            form.append_pair("client_id", &client.id).append_pair("client_secret", &credential);
         }
-        Proof::PrivateKey => {
-            form.append_pair("client_id", &client.id).append_pair("client_assertion_type", ASSERTION);
-            form.append_pair("client_assertion", &shown);
+        ClientAuthMethod::PrivateKey => {
+            form.append_pair("client_id", &client.id).append_pair("client_assertion_type", ASSERTION_TYPE);
+            form.append_pair("client_assertion", &credential);
         }
     }
     TokenRequest { url: discovery.token_endpoint.clone(), form: form.finish(), authorization }
 }
 
-/// What a code was redeemed for. `Debug` does not print it.
+/// The tokens of a token response. `Debug` does not print them.
 pub struct Tokens {
-    /// The ID token, where it is the evidence.
+    /// The ID token, if the provider issued one.
     pub id_token: Option<String>,
     /// The access token.
     pub access_token: String,
@@ -75,31 +75,33 @@ impl std::fmt::Debug for Tokens {
     }
 }
 
-/// Judges the answer of the token endpoint.
-pub fn judge_tokens(
+/// Validates the token response.
+pub fn check_token_response(
     status: u16,
     body: &[u8],
-    (proof, evidence): (Proof, &Evidence),
+    (method, evidence): (ClientAuthMethod, &Evidence),
 ) -> (Check, Option<Tokens>) {
     let json = read_json_within(body, 1_000).ok().filter(|json| matches!(json, Json::Object(_)));
     let Some(json) = json else {
         let detail = format!("The token endpoint answered {status}, and no JSON object.");
-        return (Check::failed("tokens", detail).by("Authority"), None);
+        return (Check::failed("tokens", detail).with_option("Authority"), None);
     };
     if status != 200 {
         // Facebook's error is an object
         let message = json.get("error").and_then(|error| text(error, "message"));
         let error = text(&json, "error").unwrap_or_default();
-        let about = text(&json, "error_description").or(message);
-        let about = about.map(|text| format!(": {}", told(text))).unwrap_or_default();
-        let detail = format!("The token endpoint answered {status} by {}{about}.", told(error));
+        let description = text(&json, "error_description").or(message);
+        let about = description.map(|text| format!(": {}", quoted(text))).unwrap_or_default();
+        let detail = format!("The token endpoint answered {status} by {}{about}.", quoted(error));
         let check = Check::failed("tokens", detail);
         return match error {
-            "invalid_client" if proof == Proof::PrivateKey => (check.by("certStores"), None),
-            "invalid_client" => (check.by("ClientSecret"), None),
-            "unauthorized_client" => (check.by("ClientId"), None),
-            "invalid_grant" => (check.by("CallbackPath"), None),
-            "invalid_target" => (check.by("RequestResources"), None),
+            "invalid_client" if method == ClientAuthMethod::PrivateKey => {
+                (check.with_option("certStores"), None)
+            }
+            "invalid_client" => (check.with_option("ClientSecret"), None),
+            "unauthorized_client" => (check.with_option("ClientId"), None),
+            "invalid_grant" => (check.with_option("CallbackPath"), None),
+            "invalid_target" => (check.with_option("RequestResources"), None),
             _ => (check, None),
         };
     }
@@ -115,7 +117,7 @@ pub fn judge_tokens(
     if !is_bearer {
         return (Check::failed("tokens", "token_type is not Bearer."), None);
     }
-    let what = if needs_id_token { "an ID token and an access token" } else { "an access token" };
-    let check = Check::new("tokens", true, format!("The code was redeemed for {what}."));
+    let issued = if needs_id_token { "an ID token and an access token" } else { "an access token" };
+    let check = Check::new("tokens", true, format!("The code was redeemed for {issued}."));
     (check, Some(Tokens { id_token, access_token }))
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use chancery_claims::GoOn;
+use chancery_claims::TimeCheck;
 use chancery_resource::{FieldFault, Problem, ProblemKind, Purpose, Violation, Work, Writer};
 
 use crate::subscription::resolve::wrong;
@@ -58,7 +58,7 @@ pub fn validate_items<T: PartialEq + Send + Sync + 'static>(
 fn weigh_all<T>(
     items: Vec<T>,
     weigh: fn(&T) -> Result<u64, Vec<FieldFault>>,
-    go_on: GoOn<'_>,
+    go_on: TimeCheck<'_>,
 ) -> Validated<T> {
     let (mut weight, mut invalid, mut is_late) = (0_u64, Vec::new(), false);
     for (index, item) in items.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
-use chancery_oauth::{normal_resource, unserved_row};
+use chancery_oauth::{normal_resource, unsupported_row};
 use chancery_record::Value;
 use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredRefusal, Tx};
 
@@ -42,7 +42,7 @@ fn unserved(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
         Value::Text(text) => Some(text.as_str()),
         _ => None,
     };
-    let unserved = unserved_row(shape.name, text_of)?;
+    let unserved = unsupported_row(shape.name, text_of)?;
     Some((field(unserved.member)?, unserved.detail.to_owned()))
 }
 

@@ -1,6 +1,6 @@
-//! The algorithms of signatures (RFC 7518, section 3.1; RFC 8037, section 3.1).
+//! Signature algorithms (RFC 7518, section 3.1; RFC 8037, section 3.1).
 
-/// An algorithm of a signature. There is no `none`.
+/// A signature algorithm. `none` is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// HMAC with SHA-256.
@@ -9,17 +9,17 @@ pub enum Algorithm {
     Hs384,
     /// HMAC with SHA-512.
     Hs512,
-    /// RSA by PKCS #1 v1.5 with SHA-256.
+    /// RSASSA-PKCS1-v1_5 with SHA-256.
     Rs256,
-    /// RSA by PKCS #1 v1.5 with SHA-384.
+    /// RSASSA-PKCS1-v1_5 with SHA-384.
     Rs384,
-    /// RSA by PKCS #1 v1.5 with SHA-512.
+    /// RSASSA-PKCS1-v1_5 with SHA-512.
     Rs512,
-    /// RSA by PSS with SHA-256.
+    /// RSASSA-PSS with SHA-256.
     Ps256,
-    /// RSA by PSS with SHA-384.
+    /// RSASSA-PSS with SHA-384.
     Ps384,
-    /// RSA by PSS with SHA-512.
+    /// RSASSA-PSS with SHA-512.
     Ps512,
     /// ECDSA on P-256 with SHA-256.
     Es256,
@@ -68,7 +68,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of that name.
+    /// The algorithm with a registered name.
     pub fn named(name: &str) -> Option<Self> {
         if name == "Ed25519" {
             return Some(Self::EdDsa);
@@ -76,7 +76,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
-    /// Whether signing and verifying use one secret: whoever verifies could sign, too.
+    /// Whether signing and verifying use the same secret, so that a verifier could also sign.
     pub const fn is_symmetric(self) -> bool {
         matches!(self, Self::Hs256 | Self::Hs384 | Self::Hs512)
     }

@@ -5,17 +5,17 @@ use aws_lc_rs::hmac;
 use chancery_record::{Json, Secret, Timestamp};
 
 use crate::{
-    Algorithm, Code, Jwk, KeyMiss, Refusal,
+    Algorithm, Code, Jwk, NoMatchingKey, Refusal,
     claims::{seconds, short_text, text},
     compact::Compact,
-    fitting_keys,
+    matching_keys,
 };
 
-/// How far ahead an assertion may expire, in seconds.
+/// The maximum lifetime of an assertion, in seconds.
 pub const MAX_LIFETIME: i64 = 3600;
-/// How much the clocks of client and server may differ, in seconds.
+/// The accepted difference between the clocks of client and server, in seconds.
 pub const LEEWAY: i64 = 60;
-/// The bytes that the id of a client or of an assertion may have: far above any in use.
+/// The maximum length of the id of a client or of an assertion, in bytes.
 const MAX_ID: usize = 256;
 
 /// The keys that may verify a client's assertion. The client's method decides, never the assertion's header.
@@ -28,46 +28,46 @@ pub enum Keys<'a> {
     Secrets(&'a [Secret]),
 }
 
-/// What the claims of an assertion must be.
+/// The values that an assertion is validated with.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
-    /// The ids by which the client may be named.
+    /// The accepted ids of the client.
     pub client_ids: &'a [&'a str],
-    /// The URLs by which this server may be named: its issuer, its endpoints.
+    /// The accepted audiences: this server's issuer and its endpoints.
     pub audiences: &'a [&'a str],
-    /// Whether `aud` must be one text and no array (FAPI 2.0 Security Profile, section 5.3.2.1): of two
-    /// servers that an assertion is meant for, one could use it at the other.
+    /// Whether `aud` must be a text, not an array (FAPI 2.0 Security Profile, section 5.3.2.1): one audience could
+    /// replay the assertion at another.
     pub one_audience: bool,
     /// The time of the request.
     pub now: Timestamp,
-    /// How far ahead the assertion may expire, in seconds: [`MAX_LIFETIME`].
+    /// The maximum lifetime of the assertion, in seconds: [`MAX_LIFETIME`].
     pub max_lifetime: i64,
-    /// How much the clocks may differ, in seconds: [`LEEWAY`].
+    /// The accepted difference between the clocks, in seconds: [`LEEWAY`].
     pub leeway: i64,
 }
 
 /// A client that authenticated by an assertion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedAssertion {
-    /// The client id in the assertion: one of the expected.
+    /// The client id in the assertion, one of the expected ids.
     pub client_id: String,
-    /// The assertion's id, good once for this client. The assertion's text would not do: an ECDSA signature
-    /// has a second form that is valid, too.
+    /// The assertion's id, valid once for this client. The text of the assertion is no substitute, because a second
+    /// form of an ECDSA signature is valid, too.
     pub jti: String,
-    /// When the assertion expires, leeway included: until then the caller stores its id.
+    /// The expiry, with leeway: until then the caller stores the id.
     pub expires_on: Timestamp,
     /// The algorithm of the signature.
     pub algorithm: Algorithm,
 }
 
-/// The client that an assertion claims to be of, to look its keys up. Nothing is verified here.
+/// The unverified client id of an assertion, to look up its keys.
 pub fn client_of(assertion: &str) -> Option<String> {
     let token = Compact::read(assertion).ok()?;
     let subject = short_text(&token.claims, "sub", MAX_ID)?;
     (text(&token.claims, "iss") == Some(subject)).then(|| subject.to_owned())
 }
 
-/// Checks the claims of an assertion, before any key is looked up for it.
+/// Checks the claims of an assertion before the look-up of keys.
 ///
 /// # Errors
 /// `invalid_client`, with the rule that the assertion breaks.
@@ -76,7 +76,7 @@ pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), Refu
     read_claims(&token, expected).map(drop)
 }
 
-/// Verifies an assertion. The caller checks by [`VerifiedAssertion::jti`] that it was not used before.
+/// Verifies an assertion. The caller must reject a used [`VerifiedAssertion::jti`].
 ///
 /// # Errors
 /// `invalid_client`, with the rule that the assertion breaks.
@@ -91,7 +91,7 @@ pub fn verify_assertion(
     Ok(verified)
 }
 
-/// Reads and checks the claims; the signature is not verified.
+/// Reads and checks the claims without verifying the signature.
 fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<VerifiedAssertion, Refusal> {
     check_type(&token.header)?;
     let claims = &token.claims;
@@ -103,12 +103,12 @@ fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<VerifiedA
         return Err(refuse("The assertion is of another client."));
     }
     check_audience(claims, expected)?;
-    let end = check_times(claims, expected)?;
+    let expiry = check_times(claims, expected)?;
     let jti = short_text(claims, "jti", MAX_ID).ok_or(refuse("jti is missing or too long."))?;
     Ok(VerifiedAssertion {
         client_id: client_id.to_owned(),
         jti: jti.to_owned(),
-        expires_on: Timestamp(end.saturating_add(expected.leeway).saturating_mul(1000)),
+        expires_on: Timestamp(expiry.saturating_add(expected.leeway).saturating_mul(1000)),
         algorithm: token.algorithm,
     })
 }
@@ -117,10 +117,10 @@ const fn refuse(detail: &'static str) -> Refusal {
     Refusal::new(Code::InvalidClient, detail)
 }
 
-/// Checks `typ`: a token for another purpose, e.g. an access token, authenticates no client (RFC 8725,
-/// section 3.11).
+/// Checks `typ`: a token for another purpose, e.g. an access token, must not authenticate a client (RFC 8725, section
+/// 3.11).
 fn check_type(header: &Json) -> Result<(), Refusal> {
-    let fits = match header.get("typ") {
+    let is_valid = match header.get("typ") {
         None => true,
         Some(Json::Text(typ)) => {
             let typ = typ.to_ascii_lowercase();
@@ -128,44 +128,45 @@ fn check_type(header: &Json) -> Result<(), Refusal> {
         }
         Some(_) => false,
     };
-    if fits { Ok(()) } else { Err(refuse("typ is that of another kind of token.")) }
+    if is_valid { Ok(()) } else { Err(refuse("typ is that of another kind of token.")) }
 }
 
 fn check_audience(claims: &Json, expected: &Expected<'_>) -> Result<(), Refusal> {
-    let ours = |json: &Json| matches!(json, Json::Text(name) if expected.audiences.contains(&name.as_str()));
+    let is_ours =
+        |json: &Json| matches!(json, Json::Text(name) if expected.audiences.contains(&name.as_str()));
     match claims.get("aud") {
-        Some(name @ Json::Text(_)) if ours(name) => Ok(()),
-        Some(Json::Array(names)) if !expected.one_audience && names.iter().any(ours) => Ok(()),
+        Some(name @ Json::Text(_)) if is_ours(name) => Ok(()),
+        Some(Json::Array(names)) if !expected.one_audience && names.iter().any(is_ours) => Ok(()),
         _ => Err(refuse("aud does not name this server.")),
     }
 }
 
-/// Checks the times; returns when the assertion expires, in seconds since 1970.
+/// Checks the times; returns the expiry, in seconds since 1970.
 fn check_times(claims: &Json, expected: &Expected<'_>) -> Result<i64, Refusal> {
-    let moment = |name| seconds(claims, name).map_err(|()| refuse("exp, iat and nbf are whole seconds."));
+    let time = |name| seconds(claims, name).map_err(|()| refuse("exp, iat and nbf are whole seconds."));
     let now = expected.now.0.div_euclid(1000);
     let latest = now.saturating_add(expected.leeway);
-    let end = moment("exp")?.ok_or(refuse("exp is missing."))?;
-    if end.saturating_add(expected.leeway) <= now {
+    let expiry = time("exp")?.ok_or(refuse("exp is missing."))?;
+    if expiry.saturating_add(expected.leeway) <= now {
         return Err(refuse("The assertion has expired."));
     }
-    if end > latest.saturating_add(expected.max_lifetime) {
+    if expiry > latest.saturating_add(expected.max_lifetime) {
         return Err(refuse("exp is too far ahead."));
     }
-    if let Some(begin) = moment("nbf")?
-        && (begin > latest || begin > end)
+    if let Some(start) = time("nbf")?
+        && (start > latest || start > expiry)
     {
         return Err(refuse("The assertion is not valid yet."));
     }
-    if let Some(made) = moment("iat")? {
-        if made > latest || made > end {
+    if let Some(issued) = time("iat")? {
+        if issued > latest || issued > expiry {
             return Err(refuse("iat is in the future."));
         }
-        if made.saturating_add(expected.max_lifetime).saturating_add(expected.leeway) < now {
+        if issued.saturating_add(expected.max_lifetime).saturating_add(expected.leeway) < now {
             return Err(refuse("iat is too long ago."));
         }
     }
-    Ok(end)
+    Ok(expiry)
 }
 
 fn check_signature(token: &Compact<'_>, keys: Keys<'_>) -> Result<(), Refusal> {
@@ -180,16 +181,16 @@ fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, Refusal> 
     if token.algorithm.is_symmetric() {
         return Err(refuse("The client signs with a private key, not with its secret."));
     }
-    let fitting = fitting_keys(&token.header, keys, token.algorithm).map_err(|miss| {
-        refuse(match miss {
-            KeyMiss::Malformed => "kid is no text.",
-            KeyMiss::Unknown | KeyMiss::OtherUse | KeyMiss::OtherAlgorithm => {
+    let matches = matching_keys(&token.header, keys, token.algorithm).map_err(|reason| {
+        refuse(match reason {
+            NoMatchingKey::Malformed => "kid is no text.",
+            NoMatchingKey::Unknown | NoMatchingKey::OtherUse | NoMatchingKey::OtherAlgorithm => {
                 "The client has no usable key of this kid and algorithm."
             }
-            KeyMiss::Many => "The client has many keys: the header must name one by kid.",
+            NoMatchingKey::Many => "The client has many keys: the header must name one by kid.",
         })
     })?;
-    Ok(fitting.iter().any(|jwk| jwk.verifies(token.algorithm, token.signed, &token.signature)))
+    Ok(matches.iter().any(|jwk| jwk.verifies(token.algorithm, token.signed, &token.signature)))
 }
 
 fn verify_with_secrets(token: &Compact<'_>, secrets: &[Secret]) -> Result<bool, Refusal> {
@@ -200,11 +201,11 @@ fn verify_with_secrets(token: &Compact<'_>, secrets: &[Secret]) -> Result<bool, 
         Algorithm::Hs512 => (hmac::HMAC_SHA512, 64),
         _ => return Err(refuse("The client signs with its secret: HS256, HS384 or HS512.")),
     };
-    let mut long = secrets.iter().filter(|secret| secret.expose().len() >= shortest).peekable();
-    if long.peek().is_none() {
+    let mut long_secrets = secrets.iter().filter(|secret| secret.expose().len() >= shortest).peekable();
+    if long_secrets.peek().is_none() {
         return Err(refuse("The client has no secret that is long enough for this algorithm."));
     }
-    Ok(long.any(|secret| {
+    Ok(long_secrets.any(|secret| {
         let key = hmac::Key::new(algorithm, secret.expose());
         hmac::verify(&key, token.signed, &token.signature).is_ok()
     }))

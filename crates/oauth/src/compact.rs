@@ -1,4 +1,4 @@
-//! A signed token in its compact form (RFC 7515, section 7.1), read strictly; not yet verified.
+//! Strict parsing of JWS in compact serialization (RFC 7515, section 7.1), without verification.
 
 use chancery_record::{Json, read_json};
 
@@ -7,39 +7,39 @@ use crate::{
     claims::{from_base64, text},
 };
 
-/// The longest token that is read, in bytes.
-const LONGEST: usize = 8 * 1024;
+/// The maximum length of a token, in bytes.
+const MAX_LENGTH: usize = 8 * 1024;
 
-/// A token's parts.
+/// The parts of a token with a supported algorithm.
 pub struct Compact<'a> {
     pub header: Json,
     pub claims: Json,
     pub algorithm: Algorithm,
-    /// The bytes that the signature is over.
+    /// The signing input.
     pub signed: &'a [u8],
     pub signature: Vec<u8>,
 }
 
-/// A token of the form of a signed one, of any algorithm: nothing is verified.
+/// The parts of a token with any algorithm, not verified.
 #[derive(Clone, Debug)]
 pub struct TokenParts<'a> {
     /// The header.
     pub header: Json,
     /// The claims.
     pub claims: Json,
-    /// The bytes that the signature is over.
+    /// The signing input.
     pub signed: &'a [u8],
     /// The signature.
     pub signature: Vec<u8>,
 }
 
 impl<'a> TokenParts<'a> {
-    /// Reads a token of at most so many bytes. Repeated members, `crit` and `b64` are refused.
+    /// Parses a token of at most `max_length` bytes. Repeated members, `crit` and `b64` are rejected.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn read(token: &'a str, longest: usize) -> Result<Self, &'static str> {
-        if token.len() > longest {
+    /// The explanation of the fault.
+    pub fn read(token: &'a str, max_length: usize) -> Result<Self, &'static str> {
+        if token.len() > max_length {
             return Err("The token is too long.");
         }
         let malformed = "The token is not of the form header.claims.signature in base64url.";
@@ -50,7 +50,7 @@ impl<'a> TokenParts<'a> {
             .ok_or("The header is no JSON object, or has a member twice.")?;
         let claims = object(&from_base64(claims).ok_or(malformed)?)
             .ok_or("The claims are no JSON object, or have a member twice.")?;
-        // no extension is supported, and one that is critical must be refused (RFC 7515, section 4.1.11)
+        // no extension is supported, and a critical one must be rejected (RFC 7515, section 4.1.11)
         if header.get("crit").is_some() || header.get("b64").is_some() {
             return Err("The header must not hold crit or b64.");
         }
@@ -59,12 +59,12 @@ impl<'a> TokenParts<'a> {
 }
 
 impl<'a> Compact<'a> {
-    /// Reads a token. Repeated members, `crit`, `b64` and unknown algorithms are refused.
+    /// Parses a token. Repeated members, `crit`, `b64` and unknown algorithms are rejected.
     pub fn read(token: &'a str) -> Result<Self, &'static str> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_LENGTH {
             return Err("The token is longer than 8 KiB.");
         }
-        let TokenParts { header, claims, signed, signature } = TokenParts::read(token, LONGEST)?;
+        let TokenParts { header, claims, signed, signature } = TokenParts::read(token, MAX_LENGTH)?;
         let algorithm = text(&header, "alg")
             .and_then(Algorithm::named)
             .ok_or("The algorithm is missing or not served.")?;

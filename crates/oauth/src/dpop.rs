@@ -1,4 +1,4 @@
-//! DPoP proofs: that a client holds the key that its tokens are bound to (RFC 9449).
+//! DPoP: a client proves possession of the key that its tokens are bound to (RFC 9449).
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_record::{Json, Timestamp};
@@ -10,11 +10,11 @@ use crate::{
     target::is_same,
 };
 
-/// The age that a proof may have, in seconds.
+/// The maximum age of a proof, in seconds.
 const MAX_AGE: i64 = 300;
-/// How far a client's clock may be ahead, in seconds.
+/// The accepted lead of a client's clock, in seconds.
 const MAX_AHEAD: i64 = 60;
-/// The bytes that an id and a nonce may have.
+/// The maximum length of an id and of a nonce, in bytes.
 const MAX_TEXT: usize = 256;
 
 /// Whether a proof needs a nonce.
@@ -22,20 +22,20 @@ const MAX_TEXT: usize = 256;
 pub enum NoncePolicy<'a> {
     /// Nonces are ignored.
     Ignored,
-    /// A proof may have a nonce, which must be valid.
+    /// A nonce is optional, and must be valid if present.
     Optional(&'a Nonces),
     /// A proof must have a valid nonce: `requireDpopNonce`.
     Required(&'a Nonces),
 }
 
-/// The request that a proof came with.
+/// The request with the proof.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The request's method.
     pub method: &'a str,
-    /// The request's URL, as the client sees it; query and fragment do not matter.
+    /// The request's URL as the client sees it; query and fragment are ignored.
     pub url: &'a str,
-    /// The access token in the request, if there is one.
+    /// The access token of the request, if it has one.
     pub access_token: Option<&'a str>,
     /// Whether the proof needs a nonce.
     pub nonce: NoncePolicy<'a>,
@@ -43,28 +43,25 @@ pub struct Request<'a> {
     pub now: Timestamp,
 }
 
-/// A proof that was verified.
+/// A verified proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// The thumbprint of the key, to be compared with the token's `cnf.jkt` (section 6.1) or
-    /// written there.
+    /// The thumbprint of the key, to be compared with or written to the token's `cnf.jkt` (section 6.1).
     pub jkt: String,
-    /// The proof's id, good once for the target (section 11.1).
+    /// The proof's id, valid once for the target (section 11.1).
     pub jti: String,
-    /// When the proof was issued, by its `iat`.
+    /// The proof's `iat`.
     pub issued_on: Timestamp,
-    /// When the proof expires: until then the caller stores its id.
+    /// The expiry of the proof: until then the caller stores its id.
     pub expires_on: Timestamp,
     /// The proof's nonce, if it was checked.
     pub nonce: Option<String>,
 }
 
-/// Verifies a proof by the list in section 4.3. The caller checks that it was not used before, and that its
-/// key is the token's.
+/// Verifies a proof by the list in section 4.3. The caller must reject a used id, and a key that is not the token's.
 ///
 /// # Errors
-/// `invalid_dpop_proof`, with the rule that the proof breaks; `use_dpop_nonce` if only the nonce is missing
-/// or not valid.
+/// `invalid_dpop_proof`, with the rule that the proof breaks; `use_dpop_nonce` if only the nonce is missing or invalid.
 pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, Refusal> {
     let token = Compact::read(proof).map_err(refuse)?;
     if text(&token.header, "typ") != Some("dpop+jwt") {
@@ -130,7 +127,7 @@ fn check_nonce(claims: &Json, request: &Request<'_>) -> Result<Option<String>, R
         return Ok(None);
     }
     match short_text(claims, "nonce", MAX_TEXT) {
-        Some(nonce) if nonces.is_good(nonce, request.now) => Ok(Some(nonce.to_owned())),
+        Some(nonce) if nonces.is_valid(nonce, request.now) => Ok(Some(nonce.to_owned())),
         _ => Err(Refusal::new(Code::UseDpopNonce, "The proof must hold the nonce of the DPoP-Nonce header.")),
     }
 }

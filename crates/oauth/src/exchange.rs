@@ -1,4 +1,4 @@
-//! Token exchange: the request (RFC 8693, section 2.1) and the actors in `act` (section 4.1).
+//! Token exchange: the request (RFC 8693, section 2.1) and the claim `act` (section 4.1).
 
 use chancery_record::{Json, Secret};
 use serde_json::{Value, json};
@@ -8,20 +8,21 @@ use crate::{
     claims::{short_text, text},
 };
 
-/// The `grant_type` of an exchange.
+/// The `grant_type` of token exchange.
 pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
-/// The prefix of the names of token types (section 3).
+/// The prefix of token types (section 3).
 const TYPE: &str = "urn:ietf:params:oauth:token-type:";
-/// The longest token that is read, in bytes.
+/// The maximum length of a token, in bytes.
 const MAX_TOKEN: usize = 16 * 1024;
-/// The most targets of one exchange, and the bytes that the name of one may have.
+/// The maximum number of targets of a request.
 pub const MAX_TARGETS: usize = 32;
+/// The maximum length of a target, in bytes.
 const MAX_TARGET: usize = 2048;
-/// The most actors in a chain of `act`.
+/// The maximum number of actors in `act`.
 const MAX_ACTORS: usize = 5;
-/// The bytes that the name of an actor or its issuer may have.
+/// The maximum length of the name of an actor or its issuer, in bytes.
 const MAX_NAME: usize = 2048;
-/// The parameters that may occur once only. `resource` and `audience` may be repeated.
+/// The parameters that must not be repeated. `resource` and `audience` may be.
 const SINGLE: [&str; 7] = [
     "grant_type",
     "subject_token",
@@ -32,19 +33,19 @@ const SINGLE: [&str; 7] = [
     "scope",
 ];
 
-/// A type of token that can be exchanged. Refresh tokens and SAML assertions cannot.
+/// A supported token type. Refresh tokens and SAML assertions cannot be exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenType {
-    /// An access token, whatever its form.
+    /// An access token in any format.
     AccessToken,
     /// An ID token.
     IdToken,
-    /// A JWT, of a type that it names itself.
+    /// A JWT, whose `typ` decides.
     Jwt,
 }
 
 impl TokenType {
-    /// The type of that name.
+    /// The type with a registered name.
     pub fn named(name: &str) -> Option<Self> {
         match name.strip_prefix(TYPE)? {
             "access_token" => Some(Self::AccessToken),
@@ -54,7 +55,7 @@ impl TokenType {
         }
     }
 
-    /// The type's name, as in `issued_token_type`.
+    /// The registered name, as in `issued_token_type`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AccessToken => "urn:ietf:params:oauth:token-type:access_token",
@@ -64,12 +65,12 @@ impl TokenType {
     }
 }
 
-/// Whether a request may have an actor token.
+/// Whether actor tokens are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActorTokens {
-    /// It may not.
+    /// A request with an actor token is rejected.
     Refused,
-    /// It may.
+    /// A request may have an actor token.
     Accepted,
 }
 
@@ -78,26 +79,26 @@ pub enum ActorTokens {
 pub struct TypedToken {
     /// The token.
     pub token: Secret,
-    /// The type that the request gives.
+    /// The type in the request.
     pub kind: TokenType,
 }
 
-/// A request for token exchange. The token issued is always an access token.
+/// A token exchange request. Only access tokens are issued.
 #[derive(Debug)]
 pub struct Exchange {
-    /// The token of the subject that the new token is for.
+    /// `subject_token`
     pub subject: TypedToken,
-    /// The token of the party that acts for the subject.
+    /// `actor_token`: the party that acts for the subject.
     pub actor: Option<TypedToken>,
-    /// The services where the new token is to be used, by address.
+    /// `resource`: the services for the new token, by URL.
     pub resources: Vec<String>,
-    /// The services where the new token is to be used, by name.
+    /// `audience`: the services for the new token, by name.
     pub audiences: Vec<String>,
     /// The requested scope.
     pub scope: Option<Scope>,
 }
 
-/// Reads the form of an exchange. A parameter without a value counts as absent (RFC 6749, section 3.2).
+/// Parses a token exchange request. A parameter without a value counts as absent (RFC 6749, section 3.2).
 ///
 /// # Errors
 /// `unsupported_grant_type`, `invalid_request`, `invalid_target` or `invalid_scope`.
@@ -108,7 +109,7 @@ pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<
             .map(|(_, value)| value.as_str())
     };
     let one = |name| all(name).next();
-    // a repeated parameter is refused even when it is empty
+    // a repeated parameter is rejected even if it is empty
     if SINGLE.iter().any(|name| form.iter().filter(|(key, _)| key == name).count() > 1) {
         return Err(refuse("A parameter is there twice."));
     }
@@ -121,9 +122,9 @@ pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<
     {
         return Err(refuse("requested_token_type: only access tokens are issued."));
     }
-    let subject = typed(one("subject_token"), one("subject_token_type"))?
+    let subject = read_typed_token(one("subject_token"), one("subject_token_type"))?
         .ok_or(refuse("subject_token and subject_token_type are missing."))?;
-    let actor = typed(one("actor_token"), one("actor_token_type"))?;
+    let actor = read_typed_token(one("actor_token"), one("actor_token_type"))?;
     if actor.is_some() && actors == ActorTokens::Refused {
         return Err(refuse("No actor_token is accepted."));
     }
@@ -136,8 +137,8 @@ pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<
     })
 }
 
-/// A token with its type: both are there, or neither.
-fn typed(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, Refusal> {
+/// Reads a token with its type: both are present, or neither.
+fn read_typed_token(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, Refusal> {
     let (token, kind) = match (token, kind) {
         (None, None) => return Ok(None),
         (Some(token), Some(kind)) => (token, kind),
@@ -151,15 +152,15 @@ fn typed(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, 
     Ok(Some(TypedToken { token: Secret::new(token), kind }))
 }
 
-/// Reads names of targets, which have no fragment (RFC 8707, section 2).
+/// Reads the targets of a request, which have no fragment (RFC 8707, section 2).
 ///
 /// # Errors
-/// `invalid_target` where one is malformed, or there are too many.
+/// `invalid_target`: one is malformed, or there are too many.
 pub fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Refusal> {
     let mut targets: Vec<String> = Vec::new();
     for name in names {
-        let readable = name.len() <= MAX_TARGET && name.bytes().all(|byte| byte.is_ascii_graphic());
-        if !readable || name.contains('#') || targets.len() >= MAX_TARGETS {
+        let is_valid = name.len() <= MAX_TARGET && name.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_valid || name.contains('#') || targets.len() >= MAX_TARGETS {
             return Err(Refusal::new(
                 Code::InvalidTarget,
                 "A resource or audience is malformed, or there are too many.",
@@ -175,14 +176,14 @@ pub fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, 
 pub struct Actor {
     /// The actor's subject.
     pub sub: String,
-    /// The issuer that the subject is of, if `act` has one.
+    /// The issuer of the subject, if `act` has one.
     pub iss: Option<String>,
 }
 
 /// The actors of a token's claims, the current one first (section 4.1).
 ///
 /// # Errors
-/// `invalid_request` where `act` is malformed or nested too deep.
+/// `invalid_request`: `act` is malformed or nested too deep.
 pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, Refusal> {
     let mut actors = Vec::new();
     let mut level = claims;
@@ -204,19 +205,19 @@ pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, Refusal> {
     Ok(actors)
 }
 
-/// The claim `act` of these actors, the current one first; `None` without actors.
+/// Builds the claim `act` from actors, the current one first; `None` without actors.
 ///
 /// # Errors
-/// `invalid_request` where there are too many.
+/// `invalid_request`: there are too many actors.
 pub fn write_actors(actors: &[Actor]) -> Result<Option<Value>, Refusal> {
     if actors.len() > MAX_ACTORS {
         return Err(refuse("act is nested too deep."));
     }
-    Ok(actors.iter().rev().fold(None, |before, actor| {
+    Ok(actors.iter().rev().fold(None, |inner, actor| {
         let mut act = json!({ "sub": actor.sub });
         if let Some(members) = act.as_object_mut() {
             members.extend(actor.iss.as_ref().map(|iss| ("iss".to_owned(), json!(iss))));
-            members.extend(before.map(|before| ("act".to_owned(), before)));
+            members.extend(inner.map(|inner| ("act".to_owned(), inner)));
         }
         Some(act)
     }))

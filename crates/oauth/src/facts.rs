@@ -1,22 +1,22 @@
-//! The members of a client app and its authentication configuration that the rules between them read.
+//! The settings of a client app and its authentication configuration that the rules between them depend on.
 
-/// How a client authenticates at the token endpoint: `tokenEndpointAuthMethod`, by the registered names (RFC
-/// 7591, section 2; RFC 8705, section 2).
+/// `tokenEndpointAuthMethod`: the client authentication method, by its registered name (RFC 7591, section 2; RFC 8705,
+/// section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// By its secret, in the header.
+    /// The secret in the header.
     ClientSecretBasic,
-    /// By its secret, in the body.
+    /// The secret in the body.
     ClientSecretPost,
-    /// By an assertion with a MAC by its secret.
+    /// An assertion with a MAC by the secret.
     ClientSecretJwt,
-    /// By an assertion signed with its private key.
+    /// An assertion signed with the private key.
     PrivateKeyJwt,
-    /// By a certificate of a trusted authority.
+    /// A certificate of a trusted authority.
     TlsClientAuth,
-    /// By a self-signed certificate of its key sets.
+    /// A self-signed certificate of the client's key sets.
     SelfSignedTlsClientAuth,
-    /// Not at all.
+    /// No authentication: a public client.
     None,
 }
 
@@ -45,13 +45,13 @@ impl Method {
         }
     }
 
-    /// The method of that name.
+    /// The method with a registered name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
-/// The profile that a client app conforms to (`securityProfile`).
+/// `securityProfile`: the profile that a client app conforms to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SecurityProfile {
     /// None.
@@ -65,7 +65,7 @@ pub enum SecurityProfile {
     Fapi2MessageSigning,
 }
 
-/// The two members that name the encryption of a kind of message for the client (RFC 7516).
+/// The encryption of a kind of message for the client (RFC 7516).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Encryption<'a> {
     /// The key management algorithm.
@@ -98,7 +98,7 @@ pub struct Authentication<'a> {
 }
 
 impl Default for Authentication<'_> {
-    /// The configuration that a client app without one is treated as having.
+    /// The defaults of a client app without a configuration.
     fn default() -> Self {
         Self {
             method: Method::ClientSecretBasic,
@@ -114,7 +114,7 @@ impl Default for Authentication<'_> {
     }
 }
 
-/// A client app as it would be after a write. The default is that of a new one.
+/// The settings of a client app after a write. The default is a new client app.
 #[expect(clippy::struct_excessive_bools, reason = "the members of a client app are what they are")]
 #[derive(Clone, Copy, Debug)]
 pub struct ClientFacts<'a> {
@@ -148,7 +148,7 @@ pub struct ClientFacts<'a> {
     pub request_object_encryption: Encryption<'a>,
     /// `requestObjectSigningAlg`
     pub request_object_signing_alg: Option<&'a str>,
-    /// The authentication configuration, once there is one.
+    /// The authentication configuration, if there is one.
     pub authentication: Option<Authentication<'a>>,
 }
 

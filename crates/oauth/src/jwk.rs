@@ -1,4 +1,4 @@
-//! A public key as JSON (RFC 7517, section 4).
+//! JSON Web Keys (RFC 7517, section 4).
 
 use chancery_record::{Json, read_json};
 
@@ -8,17 +8,17 @@ use crate::{
     jwk_set::MAX_LENGTH,
 };
 
-/// The members that only a private key has: RSA, EC and OKP (RFC 7518, section 6), AKP.
+/// The members of private keys: RSA, EC and OKP (RFC 7518, section 6), AKP.
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "priv"];
-/// The bytes that a key's id may have: far above any in use.
+/// The maximum length of a key's id, in bytes.
 const MAX_KID: usize = 512;
 
-/// What a key is for (`use`).
+/// The use of a key (`use`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To verify signatures.
+    /// Verification of signatures.
     Signature,
-    /// To encrypt for the client.
+    /// Encryption for the client.
     Encryption,
 }
 
@@ -30,7 +30,7 @@ impl Purpose {
         }
     }
 
-    /// The operations of a public key that fit the purpose (RFC 7517, section 4.3).
+    /// The operations of a public key with this use (RFC 7517, section 4.3).
     const fn operations(self) -> &'static [&'static str] {
         match self {
             Self::Signature => &["verify"],
@@ -39,14 +39,14 @@ impl Purpose {
     }
 }
 
-/// A public key with its id and the uses that its owner allows.
+/// A public key with its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jwk {
     /// The key.
     pub key: PublicKey,
     /// The key's id in the set.
     pub kid: Option<String>,
-    /// The issuer whose tokens alone it signs, where the set tells one (Microsoft's does).
+    /// The only issuer whose tokens the key signs, if the set names one (Microsoft's does).
     pub issuer: Option<String>,
     signature: bool,
     encryption: bool,
@@ -54,10 +54,10 @@ pub struct Jwk {
 }
 
 impl Jwk {
-    /// Reads one key from its JSON text.
+    /// Parses a key.
     ///
     /// # Errors
-    /// [`KeyFault`]: what is wrong with the key.
+    /// The fault of the key.
     pub fn parse(bytes: &[u8]) -> Result<Self, KeyFault> {
         if bytes.len() > MAX_LENGTH {
             return Err(KeyFault::TooLong);
@@ -65,10 +65,10 @@ impl Jwk {
         Self::read(&read_json(bytes).map_err(|_| KeyFault::NotJson)?)
     }
 
-    /// Reads one key. Unknown members are ignored (RFC 7517, section 4).
+    /// Reads a key. Unknown members are ignored (RFC 7517, section 4).
     ///
     /// # Errors
-    /// [`KeyFault`]: what is wrong with the key.
+    /// The fault of the key.
     pub fn read(json: &Json) -> Result<Self, KeyFault> {
         if PRIVATE.iter().any(|member| json.get(member).is_some()) {
             return Err(KeyFault::Private);
@@ -83,52 +83,52 @@ impl Jwk {
         }
         let purpose = optional(json, "use", "use is no text")?;
         let operations = read_operations(json)?;
-        let operable = |wanted: Purpose| {
-            let has = |names: &Vec<&str>| names.iter().any(|name| wanted.operations().contains(name));
+        let has_operation = |required: Purpose| {
+            let has = |names: &Vec<&str>| names.iter().any(|name| required.operations().contains(name));
             operations.as_ref().is_none_or(has)
         };
         // an unknown use allows neither purpose
-        let serves = |wanted: Purpose| purpose.is_none_or(|name| name == wanted.name()) && operable(wanted);
+        let allows =
+            |required: Purpose| purpose.is_none_or(|name| name == required.name()) && has_operation(required);
         let both = [Purpose::Signature, Purpose::Encryption];
-        if both.into_iter().any(|wanted| purpose == Some(wanted.name()) && !operable(wanted)) {
+        if both.into_iter().any(|required| purpose == Some(required.name()) && !has_operation(required)) {
             return Err(KeyFault::Malformed("use and key_ops contradict each other"));
         }
         Ok(Self {
             key: read_key(family, json)?,
             kid: kid.map(str::to_owned),
             issuer: text(json, "issuer").map(str::to_owned),
-            signature: serves(Purpose::Signature),
-            encryption: serves(Purpose::Encryption),
+            signature: allows(Purpose::Signature),
+            encryption: allows(Purpose::Encryption),
             algorithm: optional(json, "alg", "alg is no text")?.map(str::to_owned),
         })
     }
 
-    /// A key without an id that may be used in any way that its kind allows, e.g. a certificate's.
+    /// A key without metadata, e.g. a certificate's: it has no id, and all uses are allowed.
     pub const fn of(key: PublicKey) -> Self {
         Self { key, kid: None, issuer: None, signature: true, encryption: true, algorithm: None }
     }
 
-    /// Whether the key may serve a purpose, by `use` and `key_ops`.
-    pub const fn serves(&self, purpose: Purpose) -> bool {
+    /// Whether `use` and `key_ops` allow a purpose.
+    pub const fn allows(&self, purpose: Purpose) -> bool {
         match purpose {
             Purpose::Signature => self.signature,
             Purpose::Encryption => self.encryption,
         }
     }
 
-    /// The only algorithm that the key is for (`alg`), of signing or of encryption.
+    /// The only algorithm of the key (`alg`), for signatures or encryption.
     pub fn algorithm(&self) -> Option<&str> {
         self.algorithm.as_deref()
     }
 
-    /// Whether the key may verify signatures of an algorithm: its kind, `use`, `key_ops` and `alg` all allow
-    /// it.
+    /// Whether the key may verify signatures of an algorithm by its kind, `use`, `key_ops` and `alg`.
     pub fn may_verify(&self, algorithm: Algorithm) -> bool {
         let only = self.algorithm.as_deref().map(Algorithm::named);
-        self.signature && self.key.can(algorithm) && only.is_none_or(|only| only == Some(algorithm))
+        self.signature && self.key.supports(algorithm) && only.is_none_or(|only| only == Some(algorithm))
     }
 
-    /// Whether the signature over the message is this key's, of an algorithm that it may verify.
+    /// Verifies a signature, if the key may verify the algorithm.
     pub fn verifies(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         self.may_verify(algorithm) && self.key.verifies(algorithm, message, signature)
     }
@@ -156,11 +156,11 @@ fn read_key(family: &str, json: &Json) -> Result<PublicKey, KeyFault> {
 }
 
 fn read_operations(json: &Json) -> Result<Option<Vec<&str>>, KeyFault> {
-    let wrong = KeyFault::Malformed("key_ops is no array of different texts");
+    let fault = KeyFault::Malformed("key_ops is no array of different texts");
     let items = match json.get("key_ops") {
         None => return Ok(None),
         Some(Json::Array(items)) => items,
-        Some(_) => return Err(wrong),
+        Some(_) => return Err(fault),
     };
     let mut names = Vec::new();
     for item in items {
@@ -168,20 +168,20 @@ fn read_operations(json: &Json) -> Result<Option<Vec<&str>>, KeyFault> {
             Json::Text(name) if names.len() < 16 && !names.contains(&name.as_str()) => {
                 names.push(name.as_str());
             }
-            _ => return Err(wrong),
+            _ => return Err(fault),
         }
     }
     Ok(Some(names))
 }
 
-fn optional<'a>(json: &'a Json, name: &str, wrong: &'static str) -> Result<Option<&'a str>, KeyFault> {
+fn optional<'a>(json: &'a Json, name: &str, error: &'static str) -> Result<Option<&'a str>, KeyFault> {
     match json.get(name) {
         None => Ok(None),
         Some(Json::Text(text)) => Ok(Some(text)),
-        Some(_) => Err(KeyFault::Malformed(wrong)),
+        Some(_) => Err(KeyFault::Malformed(error)),
     }
 }
 
-fn bytes(json: &Json, name: &str, wrong: &'static str) -> Result<Vec<u8>, KeyFault> {
-    text(json, name).and_then(from_base64).ok_or(KeyFault::Malformed(wrong))
+fn bytes(json: &Json, name: &str, error: &'static str) -> Result<Vec<u8>, KeyFault> {
+    text(json, name).and_then(from_base64).ok_or(KeyFault::Malformed(error))
 }

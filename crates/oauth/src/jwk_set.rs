@@ -1,4 +1,4 @@
-//! A set of public keys (RFC 7517, section 5) that a client app uploads or publishes.
+//! JWK sets (RFC 7517, section 5) that a client app uploads or publishes.
 
 use std::collections::HashSet;
 
@@ -6,26 +6,26 @@ use chancery_record::{Json, read_json};
 
 use crate::{Jwk, KeyFault, KeyProblem};
 
-/// The most keys that a set may have.
+/// The maximum number of keys in a set.
 pub const MAX_KEYS: usize = 100;
-/// The longest text of a set, in bytes.
+/// The maximum length of a set's JSON text, in bytes.
 pub const MAX_LENGTH: usize = 256 * 1024;
 
 /// The keys of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwkSet {
-    /// The keys that can be used, at least one.
+    /// The supported keys, at least one.
     pub keys: Vec<Jwk>,
-    /// The indexes of keys of an unsupported kind or curve. A set that a client publishes for many servers
-    /// may have such keys (RFC 7517, section 5); in an upload they are better refused.
+    /// The indexes of keys of an unsupported kind or curve. A set that a client publishes for many servers may have such
+    /// keys (RFC 7517, section 5); in an upload they should be rejected.
     pub skipped: Vec<usize>,
 }
 
 impl JwkSet {
-    /// Reads a set.
+    /// Parses a set.
     ///
     /// # Errors
-    /// [`KeyProblem`]: what is wrong, and with which key.
+    /// The fault, and the key that has it.
     pub fn parse(bytes: &[u8]) -> Result<Self, KeyProblem> {
         if bytes.len() > MAX_LENGTH {
             return Err(KeyFault::TooLong.into());
@@ -36,12 +36,12 @@ impl JwkSet {
             return Err(KeyFault::TooMany.into());
         }
         let mut set = Self { keys: Vec::new(), skipped: Vec::new() };
-        let mut names = HashSet::new();
+        let mut kids = HashSet::new();
         for (position, item) in items.iter().enumerate() {
             let problem = |fault| KeyProblem { position: Some(position), fault };
             match Jwk::read(item) {
                 Ok(jwk) => {
-                    if jwk.kid.as_ref().is_some_and(|kid| !names.insert(kid.clone())) {
+                    if jwk.kid.as_ref().is_some_and(|kid| !kids.insert(kid.clone())) {
                         return Err(problem(KeyFault::TwiceNamed));
                     }
                     set.keys.push(jwk);

@@ -1,29 +1,29 @@
-//! Why a key, or a set of keys, is refused.
+//! The faults of a key or a set of keys.
 
 use std::fmt;
 
-/// What is wrong with a key.
+/// The fault of a key or a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFault {
     /// The text is longer than [`MAX_LENGTH`](crate::MAX_LENGTH).
     TooLong,
-    /// The text is no JSON, or a member is repeated.
+    /// The text is not JSON, or a member is repeated.
     NotJson,
-    /// There is no array `keys`.
+    /// The array `keys` is missing.
     NotASet,
     /// There are more keys than [`MAX_KEYS`](crate::MAX_KEYS).
     TooMany,
     /// No key is of a supported kind.
     Empty,
-    /// A member is missing or not of its form; the text says which.
+    /// A member is missing or malformed; with the explanation.
     Malformed(&'static str),
-    /// The key has private members: it has been disclosed, so its owner must generate a new one.
+    /// The key has private members: it is disclosed, so that its owner must generate a new one.
     Private,
     /// The key is symmetric.
     Symmetric,
     /// The RSA modulus has fewer than 2048 or more than 8192 bits.
     Weak,
-    /// Two keys have one `kid`.
+    /// Two keys have the same `kid`.
     TwiceNamed,
     /// The kind of key or the curve is not supported.
     Unsupported,
@@ -37,7 +37,7 @@ impl fmt::Display for KeyFault {
             Self::NotASet => "is no JWK set: there is no array keys",
             Self::TooMany => "has more than 100 keys",
             Self::Empty => "has no key that can be used: RSA, EC on P-256, P-384 or P-521, Ed25519",
-            Self::Malformed(which) => which,
+            Self::Malformed(detail) => detail,
             Self::Private => {
                 "holds a private key: it is not secret any more, so make a new one and send only its public part"
             }
@@ -49,12 +49,12 @@ impl fmt::Display for KeyFault {
     }
 }
 
-/// A fault, and which key of a set has it.
+/// A fault with the position of the key in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyProblem {
-    /// The key's index in `keys`, from 0; none when the fault is that of the set.
+    /// The key's index in `keys`, from 0; none if the set itself has the fault.
     pub position: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub fault: KeyFault,
 }
 

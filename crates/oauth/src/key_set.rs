@@ -11,14 +11,14 @@ pub enum Status {
     Active,
     /// Still in use while its successor takes over.
     Retiring,
-    /// Ended as planned.
+    /// Ended regularly.
     Retired,
-    /// Ended because it must not be trusted.
+    /// Ended because it is no longer trusted.
     Revoked,
 }
 
 impl Status {
-    /// All statuses; the index of each is its number in version 1.
+    /// All statuses; the index is the number in version 1.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Active, Self::Retiring, Self::Retired, Self::Revoked];
 
     /// The status's name on the wire.
@@ -32,13 +32,13 @@ impl Status {
         }
     }
 
-    /// The status of that name, in any case.
+    /// The status with a name; case is ignored.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether this status may become another: step by step to Retired, and to Revoked before it has ended.
-    /// It may always stay.
+    /// Whether a transition to another status is allowed: step by step to Retired, and to Revoked before the end. The
+    /// same status is always allowed.
     pub fn may_become(self, next: Self) -> bool {
         use Status::{Active, Pending, Retired, Retiring, Revoked};
         self == next
@@ -51,8 +51,7 @@ impl Status {
             )
     }
 
-    /// Whether keys of this status and validity may be used now. They are valid from `valid_from`, and before
-    /// `valid_to`.
+    /// Whether keys with this status and validity can be used now. They are valid from `valid_from`, and before `valid_to`.
     pub fn is_usable(
         self,
         valid_from: Option<Timestamp>,
@@ -73,11 +72,11 @@ mod tests {
     use super::Status;
 
     #[test]
-    fn every_step_is_as_listed() {
-        let mut steps = Vec::new();
+    fn only_the_listed_transitions_are_allowed() {
+        let mut transitions = Vec::new();
         for from in Status::ALL {
             let next = Status::ALL.into_iter().filter(|next| *next != from && from.may_become(*next));
-            steps.extend(next.map(|next| format!("{}>{}", from.name(), next.name())));
+            transitions.extend(next.map(|next| format!("{}>{}", from.name(), next.name())));
         }
         let listed = [
             "Pending>Active",
@@ -87,28 +86,28 @@ mod tests {
             "Retiring>Retired",
             "Retiring>Revoked",
         ];
-        assert_eq!(steps, listed);
+        assert_eq!(transitions, listed);
         assert_eq!(Status::named("retiring"), Some(Status::Retiring));
         assert_eq!(Status::named("Gone"), None);
     }
 
     proptest! {
-        /// A status never goes back, and never changes once it has ended.
+        /// A status never goes back, and Retired and Revoked are final.
         #[test]
-        fn a_life_goes_one_way(wishes in vec(select(Status::ALL.to_vec()), 0..40)) {
+        fn transitions_never_go_back(targets in vec(select(Status::ALL.to_vec()), 0..40)) {
             let mut status = Status::Pending;
-            for wish in wishes {
-                if !status.may_become(wish) {
+            for target in targets {
+                if !status.may_become(target) {
                     continue;
                 }
-                prop_assert!(wish as u8 >= status as u8);
-                prop_assert!(wish == status || !matches!(status, Status::Retired | Status::Revoked));
-                status = wish;
+                prop_assert!(target as u8 >= status as u8);
+                prop_assert!(target == status || !matches!(status, Status::Retired | Status::Revoked));
+                status = target;
             }
         }
 
         #[test]
-        fn usable_in_the_window_only(
+        fn keys_are_usable_only_while_valid(
             status in select(Status::ALL.to_vec()),
             from in option::of(0_i64..100),
             to in option::of(0_i64..100),

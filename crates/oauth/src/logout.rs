@@ -1,23 +1,23 @@
-//! The parameters of end session (OpenID Connect RP-Initiated Logout 1.0, section 2).
+//! The logout request (OpenID Connect RP-Initiated Logout 1.0, section 2).
 
 use std::fmt;
 
-use crate::{Refusal, authorize::answer::with_query, parameters::Parameters};
+use crate::{Refusal, authorize::response::with_query, parameters::Parameters};
 
-/// A request to sign a person out. All of it is optional.
+/// A logout request. All parameters are optional.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct EndSession {
     /// `id_token_hint`, not yet verified.
     pub id_token_hint: Option<String>,
     /// `client_id`
     pub client_id: Option<String>,
-    /// `post_logout_redirect_uri`. It is not yet known to be the client app's: one of type Logout, byte for byte.
+    /// `post_logout_redirect_uri`, not yet compared with the client app's URIs of type Logout.
     pub post_logout_redirect_uri: Option<String>,
     /// `state`, up to 4,096 characters.
     pub state: Option<String>,
     /// `logout_hint`
     pub logout_hint: Option<String>,
-    /// `ui_locales`, the preferred one first, without what is no language tag.
+    /// The language tags of `ui_locales`, the preferred one first.
     pub ui_locales: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl EndSession {
     /// Reads the parameters; others are ignored.
     ///
     /// # Errors
-    /// `invalid_request`, for an error page, where one is there twice, holds NUL, or the state is too long.
+    /// `invalid_request`, for an error page: a parameter is repeated or contains NUL, or the state is too long.
     pub fn read(parameters: &[(String, String)]) -> Result<Self, Refusal> {
         let parameters = Parameters(parameters);
         let owned = |name| parameters.one(name).map(|value| value.map(str::to_owned));
@@ -39,8 +39,7 @@ impl EndSession {
         })
     }
 
-    /// Where the person goes once signed out, with the state (section 3). The caller makes sure before that the
-    /// address is the client app's.
+    /// The redirect after the logout, with the state (section 3). The caller must check that the URI is the client app's.
     pub fn return_address(&self) -> Option<String> {
         let state: Vec<_> = self.state.iter().map(|state| ("state".to_owned(), state.clone())).collect();
         self.post_logout_redirect_uri.as_ref().map(|uri| with_query(uri, &state))

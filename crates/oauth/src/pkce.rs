@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange (RFC 7636): who redeems a code is who asked for it. S256 is the only method.
+//! Proof Key for Code Exchange (RFC 7636): only the client that requested a code can redeem it. S256 is the only method.
 
 use std::fmt;
 
@@ -12,16 +12,15 @@ use crate::{
     claims::{from_base64, to_base64},
 };
 
-/// The characters that a verifier may have (section 4.1).
-const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
+/// The accepted lengths of a verifier, in characters (section 4.1).
+const VERIFIER_LENGTH: std::ops::RangeInclusive<usize> = 43..=128;
 
 /// A code challenge: the SHA-256 of a verifier (section 4.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge([u8; SHA256_OUTPUT_LEN]);
 
 impl Challenge {
-    /// Reads a challenge: 43 characters of base64url. One whose unused bits are not zero is of no verifier, and
-    /// no challenge.
+    /// Reads a challenge: 43 characters of base64url, whose unused bits must be zero.
     pub fn read(text: &str) -> Option<Self> {
         from_base64(text)?.try_into().ok().map(Self)
     }
@@ -33,7 +32,7 @@ impl Challenge {
         Self(hash)
     }
 
-    /// Whether the challenge is the hash of this text, in a time that does not depend on either.
+    /// Compares the challenge with the hash of a verifier in constant time.
     fn is_of(&self, verifier: &str) -> bool {
         verify_slices_are_equal(&self.0, digest(&SHA256, verifier.as_bytes()).as_ref()).is_ok()
     }
@@ -45,12 +44,12 @@ impl fmt::Display for Challenge {
     }
 }
 
-/// Verifies the `code_verifier` of a token request against the challenge that the code is bound to (section
-/// 4.6). A verifier without a value counts as absent. One without a challenge is refused: else a request whose
-/// challenge somebody took away would pass (RFC 9700, section 4.8.2).
+/// Verifies the `code_verifier` of a token request against the challenge that the code is bound to (section 4.6). An
+/// empty verifier counts as absent. A verifier without a challenge is rejected, so that an attacker cannot remove the
+/// challenge from the request (RFC 9700, section 4.8.2).
 ///
 /// # Errors
-/// `invalid_grant` where one is there without the other, or they do not fit.
+/// `invalid_grant`: one is present without the other, or they do not match.
 pub fn verify_pkce(challenge: Option<&Challenge>, verifier: Option<&str>) -> Result<(), Refusal> {
     match (challenge, verifier.filter(|verifier| !verifier.is_empty())) {
         (None, None) => Ok(()),
@@ -61,10 +60,10 @@ pub fn verify_pkce(challenge: Option<&Challenge>, verifier: Option<&str>) -> Res
     }
 }
 
-/// Whether a text is a `code-verifier` (section 4.1): `43*128unreserved`.
+/// Whether a text is a `code-verifier`: `43*128unreserved` (section 4.1).
 fn is_verifier(text: &str) -> bool {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    VERIFIER.contains(&text.len()) && text.bytes().all(is_unreserved)
+    VERIFIER_LENGTH.contains(&text.len()) && text.bytes().all(is_unreserved)
 }
 
 const fn refuse(detail: &'static str) -> Refusal {
@@ -88,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_standard() {
+    fn the_example_of_the_specification_verifies() {
         let challenge = Challenge::read(CHALLENGE).unwrap();
         assert_eq!(challenge.to_string(), CHALLENGE);
         assert_eq!(verify_pkce(Some(&challenge), Some(VERIFIER)), Ok(()));
     }
 
     #[test]
-    fn both_are_there_or_neither() {
+    fn challenge_and_verifier_are_both_present_or_both_absent() {
         let challenge = Challenge::read(CHALLENGE).unwrap();
         assert_eq!(verify_pkce(None, None), Ok(()));
         assert_eq!(verify_pkce(None, Some("")), Ok(()));
@@ -103,7 +102,7 @@ mod tests {
             (None, Some(VERIFIER)),
             (Some(&challenge), None),
             (Some(&challenge), Some("")),
-            // the challenge itself is what an eavesdropper knows
+            // an eavesdropper knows the challenge itself
             (Some(&challenge), Some(CHALLENGE)),
             (Some(&challenge), Some("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXK")),
         ] {
@@ -113,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_verifier_is_43_to_128_unreserved_characters() {
-        for (verifier, good) in [
+        for (verifier, is_valid) in [
             ("a".repeat(42), false),
             ("a".repeat(43), true),
             ("-._~".repeat(32), true),
@@ -124,7 +123,7 @@ mod tests {
         ] {
             assert_eq!(
                 verify_pkce(Some(&challenge_of(&verifier)), Some(&verifier)).is_ok(),
-                good,
+                is_valid,
                 "{verifier}"
             );
         }
@@ -148,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_its_own_verifier_fits(one in "[A-Za-z0-9._~-]{43,128}", other in "\\PC{0,130}") {
+        fn a_challenge_accepts_only_its_own_verifier(one in "[A-Za-z0-9._~-]{43,128}", other in "\\PC{0,130}") {
             let challenge = challenge_of(&one);
             prop_assert!(verify_pkce(Some(&challenge), Some(&one)).is_ok());
             prop_assert_eq!(verify_pkce(Some(&challenge), Some(&other)).is_ok(), one == other);

@@ -1,37 +1,37 @@
-//! The rules between the members of a client app and its authentication configuration.
+//! The rules between the settings of a client app and its authentication configuration.
 
 use std::collections::BTreeSet;
 
 use crate::{Algorithm, Authentication, ClientFacts, Encryption, Method, ResponseType, fapi};
 
-/// A broken rule.
+/// A violated rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The member to change, as it is named on the wire.
+    /// The member to change, by its wire name.
     pub member: &'static str,
-    /// What to do about it.
+    /// The instruction for the administrator.
     pub detail: &'static str,
 }
 
-/// The algorithms of key management for messages to a client (RFC 7518, section 4.1). `RSA1_5` and symmetric
-/// ones are not supported.
+/// The supported key management algorithms for messages to a client (RFC 7518, section 4.1), without `RSA1_5` and
+/// symmetric ones.
 pub const KEY_ENCRYPTION: [&str; 5] =
     ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
-/// The algorithms of content encryption (RFC 7518, section 5.1).
-const ENCRYPTION_ENCS: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
+/// The supported content encryption algorithms (RFC 7518, section 5.1).
+const CONTENT_ENCRYPTION: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
 
-/// Every broken rule, in a fixed order.
+/// All violated rules, in a fixed order.
 pub fn findings(facts: &ClientFacts<'_>) -> Vec<Finding> {
-    let mut found = Findings::default();
-    check_encryption(facts, &mut found);
-    check_requests(facts, &mut found);
-    check_subjects(facts, &mut found);
-    check_public(facts, &mut found);
+    let mut findings = Findings::default();
+    check_encryption(facts, &mut findings);
+    check_requests(facts, &mut findings);
+    check_subjects(facts, &mut findings);
+    check_public(facts, &mut findings);
     if let Some(authentication) = &facts.authentication {
-        check_authentication(authentication, &mut found);
+        check_authentication(authentication, &mut findings);
     }
-    fapi::check(facts, &mut found);
-    found.0
+    fapi::check(facts, &mut findings);
+    findings.0
 }
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Findings {
         self.0.push(Finding { member, detail });
     }
 
-    /// Adds a finding where a rule does not hold.
+    /// Adds a finding if a rule does not hold.
     pub fn require(&mut self, holds: bool, member: &'static str, detail: &'static str) {
         if !holds {
             self.add(member, detail);
@@ -60,7 +60,7 @@ pub fn response_types(facts: &ClientFacts<'_>) -> Vec<String> {
     facts.allowed_response_types.split(',').map(sorted).filter(|name| !name.is_empty()).collect()
 }
 
-fn check_encryption(facts: &ClientFacts<'_>, found: &mut Findings) {
+fn check_encryption(facts: &ClientFacts<'_>, findings: &mut Findings) {
     let pairs = [
         ("idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", facts.id_token_encryption),
         ("userinfoEncryptedResponseAlg", "userinfoEncryptedResponseEnc", facts.userinfo_encryption),
@@ -72,17 +72,17 @@ fn check_encryption(facts: &ClientFacts<'_>, found: &mut Findings) {
         ("requestObjectEncryptionAlg", "requestObjectEncryptionEnc", facts.request_object_encryption),
     ];
     for (alg_member, enc_member, Encryption { alg, enc }) in pairs {
-        found.require(
+        findings.require(
             alg.is_none_or(|alg| KEY_ENCRYPTION.contains(&alg)),
             alg_member,
             "Use RSA-OAEP-256, RSA-OAEP, ECDH-ES, ECDH-ES+A128KW or ECDH-ES+A256KW.",
         );
-        found.require(
-            enc.is_none_or(|enc| ENCRYPTION_ENCS.contains(&enc)),
+        findings.require(
+            enc.is_none_or(|enc| CONTENT_ENCRYPTION.contains(&enc)),
             enc_member,
             "Use A128CBC-HS256, A256CBC-HS512, A128GCM or A256GCM.",
         );
-        found.require(
+        findings.require(
             alg.is_some() || enc.is_none(),
             enc_member,
             "Set the Alg that belongs to this Enc too.",
@@ -90,15 +90,15 @@ fn check_encryption(facts: &ClientFacts<'_>, found: &mut Findings) {
     }
 }
 
-fn check_requests(facts: &ClientFacts<'_>, found: &mut Findings) {
-    let asymmetric = |name| Algorithm::named(name).is_some_and(|algorithm| !algorithm.is_symmetric());
-    found.require(
-        facts.request_object_signing_alg.is_none_or(asymmetric),
+fn check_requests(facts: &ClientFacts<'_>, findings: &mut Findings) {
+    let is_asymmetric = |name| Algorithm::named(name).is_some_and(|algorithm| !algorithm.is_symmetric());
+    findings.require(
+        facts.request_object_signing_alg.is_none_or(is_asymmetric),
         "requestObjectSigningAlg",
         "Use RS, PS or ES with 256, 384 or 512, or EdDSA.",
     );
     let types = response_types(facts);
-    found.require(
+    findings.require(
         types.iter().all(|name| ResponseType::named(name).is_some()),
         "allowedResponseTypes",
         "Use code, token, id_token, their combinations or none, with commas between them.",
@@ -106,14 +106,14 @@ fn check_requests(facts: &ClientFacts<'_>, found: &mut Findings) {
 }
 
 /// OpenID Connect Core 1.0, section 8.1.
-fn check_subjects(facts: &ClientFacts<'_>, found: &mut Findings) {
+fn check_subjects(facts: &ClientFacts<'_>, findings: &mut Findings) {
     let hosts: BTreeSet<String> = facts.redirect_uris.iter().filter_map(|uri| host_of(uri)).collect();
-    found.require(
+    findings.require(
         !facts.is_pairwise || facts.sector_identifier_uri.is_some() || hosts.len() <= 1,
         "sectorIdentifierUri",
         "Set it: the redirect URIs have several hosts, and pairwise subjects need one sector.",
     );
-    found.require(
+    findings.require(
         facts.sector_identifier_uri.is_none_or(|uri| has_scheme(uri, "https") && host_of(uri).is_some()),
         "sectorIdentifierUri",
         "Use an https URL.",
@@ -121,28 +121,28 @@ fn check_subjects(facts: &ClientFacts<'_>, found: &mut Findings) {
 }
 
 /// A public client has no credentials (RFC 6749, section 2.1).
-fn check_public(facts: &ClientFacts<'_>, found: &mut Findings) {
+fn check_public(facts: &ClientFacts<'_>, findings: &mut Findings) {
     let method = facts.authentication.map(|authentication| authentication.method);
-    // without a configuration there is no method to contradict
-    found.require(
+    // without a configuration there is no method
+    findings.require(
         !facts.is_public || method.is_none_or(|method| method == Method::None),
         "tokenEndpointAuthMethod",
         "Use none: the client app is public.",
     );
-    found.require(
+    findings.require(
         facts.is_public || method != Some(Method::None),
         "tokenEndpointAuthMethod",
         "Use another method than none, or make the client app public.",
     );
-    found.require(
+    findings.require(
         !facts.is_public || !facts.allow_client_credential_login,
         "allowClientCredentialLogin",
         "Turn it off: a public client app has no credentials.",
     );
 }
 
-fn check_authentication(authentication: &Authentication<'_>, found: &mut Findings) {
-    found.require(
+fn check_authentication(authentication: &Authentication<'_>, findings: &mut Findings) {
+    findings.require(
         !authentication.require_dpop_nonce || authentication.dpop_bound_access_tokens,
         "requireDpopNonce",
         "Turn dpopBoundAccessTokens on too, or this off.",
@@ -157,15 +157,15 @@ fn check_authentication(authentication: &Authentication<'_>, found: &mut Finding
     let set = || names.iter().filter(|(_, value)| value.is_some_and(|value| !value.is_empty()));
     // RFC 8705, section 2.1.2
     if authentication.method != Method::TlsClientAuth {
-        set().for_each(|(member, _)| found.add(member, "Leave it empty: only tls_client_auth uses it."));
+        set().for_each(|(member, _)| findings.add(member, "Leave it empty: only tls_client_auth uses it."));
     } else if set().count() == 0 {
-        found.add("tlsClientAuthSubjectDn", "Set this or one of tlsClientAuthSanDns, Uri, Ip and Email.");
+        findings.add("tlsClientAuthSubjectDn", "Set this or one of tlsClientAuthSanDns, Uri, Ip and Email.");
     } else if set().count() > 1 {
-        set().for_each(|(member, _)| found.add(member, "Set exactly one of the tlsClientAuth members."));
+        set().for_each(|(member, _)| findings.add(member, "Set exactly one of the tlsClientAuth members."));
     }
 }
 
-/// The host of a URI that has one, in lower case.
+/// The host of a URI, in lower case.
 pub fn host_of(uri: &str) -> Option<String> {
     let authority = uri.split_once("://")?.1.split(['/', '?', '#']).next()?;
     let host = authority.rsplit('@').next()?;
@@ -178,5 +178,5 @@ pub fn host_of(uri: &str) -> Option<String> {
 
 /// Whether a URI has a scheme.
 pub fn has_scheme(uri: &str, scheme: &str) -> bool {
-    uri.split_once(':').is_some_and(|(found, _)| found.eq_ignore_ascii_case(scheme))
+    uri.split_once(':').is_some_and(|(own, _)| own.eq_ignore_ascii_case(scheme))
 }

@@ -1,4 +1,4 @@
-//! A client's public key: its kind, the signatures that it can verify, and its thumbprint.
+//! Public keys of clients: kinds, verification of signatures, and thumbprints.
 
 use aws_lc_rs::{
     digest::{SHA256, digest},
@@ -12,9 +12,9 @@ use aws_lc_rs::{
 
 use crate::{Algorithm, KeyFault, claims::to_base64};
 
-/// The bits that an RSA modulus may have.
+/// The accepted lengths of an RSA modulus, in bits.
 const MODULUS_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
-/// The bits that an RSA exponent may have: what `aws-lc-rs` computes with. Keys in use have 65537.
+/// The accepted lengths of an RSA exponent, in bits: the limits of `aws-lc-rs`. Usual keys have 65537.
 const EXPONENT_BITS: std::ops::RangeInclusive<usize> = 2..=33;
 /// The first byte of an uncompressed point.
 const UNCOMPRESSED: u8 = 4;
@@ -43,12 +43,12 @@ impl Curve {
         }
     }
 
-    /// The curve of that name.
+    /// The curve with a registered name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|curve| curve.name() == name)
     }
 
-    /// The bytes of one coordinate.
+    /// The length of a coordinate, in bytes.
     pub const fn size(self) -> usize {
         match self {
             Self::P256 => 32,
@@ -66,7 +66,7 @@ impl Curve {
     }
 }
 
-/// A valid public key: of a supported size, its point on the curve.
+/// A valid public key of a supported kind and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PublicKey {
@@ -96,15 +96,15 @@ pub enum PublicKey {
 
 impl PublicKey {
     pub(crate) fn rsa(n: Vec<u8>, e: Vec<u8>) -> Result<Self, KeyFault> {
-        // a key must have one encoding only (RFC 7518, section 2), and so one thumbprint
+        // a key must have only one encoding (RFC 7518, section 2), and so one thumbprint
         if n.first() == Some(&0) || e.first() == Some(&0) {
             return Err(KeyFault::Malformed("n and e must have no leading zeros"));
         }
         if !MODULUS_BITS.contains(&bits(&n)) {
             return Err(KeyFault::Weak);
         }
-        let odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
-        if !EXPONENT_BITS.contains(&bits(&e)) || !odd(&e) || !odd(&n) || !is_rsa(&n, &e) {
+        let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
+        if !EXPONENT_BITS.contains(&bits(&e)) || !is_odd(&e) || !is_odd(&n) || !is_rsa(&n, &e) {
             return Err(KeyFault::Malformed("n and e are no RSA key"));
         }
         Ok(Self::Rsa { n, e })
@@ -118,8 +118,8 @@ impl PublicKey {
     }
 
     pub(crate) fn ec_point(curve: Curve, point: Vec<u8>) -> Result<Self, KeyFault> {
-        let whole = point.len() == 1 + 2 * curve.size() && point.first() == Some(&UNCOMPRESSED);
-        if !whole || ParsedPublicKey::new(curve.verification(), &point).is_err() {
+        let is_complete = point.len() == 1 + 2 * curve.size() && point.first() == Some(&UNCOMPRESSED);
+        if !is_complete || ParsedPublicKey::new(curve.verification(), &point).is_err() {
             return Err(KeyFault::Malformed("x and y are no point on the curve"));
         }
         Ok(Self::Ec { curve, point })
@@ -133,7 +133,7 @@ impl PublicKey {
     }
 
     /// Whether this kind of key can verify signatures of an algorithm.
-    pub const fn can(&self, algorithm: Algorithm) -> bool {
+    pub const fn supports(&self, algorithm: Algorithm) -> bool {
         use Algorithm as A;
         match self {
             Self::Rsa { .. } => rsa_parameters(algorithm).is_some(),
@@ -145,9 +145,9 @@ impl PublicKey {
         }
     }
 
-    /// Whether the signature over the message is this key's, of an algorithm that it can verify.
+    /// Verifies a signature, if this kind of key supports the algorithm.
     pub fn verifies(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
-        if !self.can(algorithm) {
+        if !self.supports(algorithm) {
             return false;
         }
         let verified = match self {
@@ -163,7 +163,7 @@ impl PublicKey {
         verified.is_ok()
     }
 
-    /// The shortest JWK of this key: its required members, ordered and written as in RFC 7638, section 3.
+    /// The canonical JWK: the required members, ordered and written as in RFC 7638, section 3.
     pub fn canonical(&self) -> String {
         match self {
             Self::Rsa { n, e } => {
@@ -201,7 +201,7 @@ fn is_rsa(n: &[u8], e: &[u8]) -> bool {
     RsaPublicKeyComponents { n, e }.to_parsed_public_key(&RSA_PKCS1_2048_8192_SHA256).is_ok()
 }
 
-/// The bits of a number without leading zeros.
+/// The bit length of a number without leading zero bytes.
 fn bits(number: &[u8]) -> usize {
     let unused = number.first().map_or(0, |first| first.leading_zeros() as usize);
     (number.len() * 8).saturating_sub(unused)

@@ -1,20 +1,19 @@
-//! Where an answer may be sent: the redirect URIs of a client app (RFC 6749, section 3.1.2.3; RFC 9700, section
-//! 2.1).
+//! Redirect URIs of client apps (RFC 6749, section 3.1.2.3; RFC 9700, section 2.1).
 
-/// What answers the redirect URI.
+/// The kind of application behind a redirect URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedirectKind {
-    /// A web site by https.
+    /// A web site with https.
     Web,
-    /// A program on the person's device, by http on the loopback address or `localhost` (RFC 8252, section 7.3).
+    /// A program on the user's device, with http on the loopback address or `localhost` (RFC 8252, section 7.3).
     Loopback,
-    /// A program on the person's device that claims a scheme of its own (RFC 8252, section 7.1).
+    /// A program on the user's device with a private-use URI scheme (RFC 8252, section 7.1).
     PrivateScheme,
 }
 
 impl RedirectKind {
-    /// The kind of a redirect URI; `None` where no answer may be sent there: it has no scheme, a fragment, or is
-    /// http beyond the device.
+    /// The kind of a redirect URI; `None` if it is not allowed: it has no scheme, a reserved one, a fragment, or is http on
+    /// another host.
     pub fn of(uri: &str) -> Option<Self> {
         let (scheme, rest) = uri.split_once(':')?;
         if scheme.is_empty() || uri.contains('#') {
@@ -29,9 +28,9 @@ impl RedirectKind {
     }
 }
 
-/// Schemes that belong to the browser, the system or a protocol, so that no application can claim them. What opens them
-/// shows or runs what the address holds, or hands it to some other program.
-const TAKEN: [&str; 65] = [
+/// Schemes of the browser, the system or a protocol, which no application can claim: their handlers display or run the
+/// content of the URI, or pass it to another program.
+const RESERVED: [&str; 65] = [
     "about",
     "android-app",
     "blob",
@@ -99,37 +98,36 @@ const TAKEN: [&str; 65] = [
     "wyciwyg",
 ];
 
-/// Whether an application can claim a scheme for itself (RFC 8252, section 7.1). One by a domain name has a dot and is
-/// nobody else's; many applications have one without, such as `myapp`, which stays.
+/// Whether an application can claim a scheme (RFC 8252, section 7.1). Schemes by domain name have a dot; those without,
+/// such as `myapp`, are common and allowed, too.
 pub fn is_claimable(scheme: &str) -> bool {
     let scheme = scheme.to_ascii_lowercase();
-    // Windows names its own `ms-...`; these two lead back to applications of its store
+    // `ms-...` is reserved for Windows, except for these two of its store's applications
     let is_of_windows = scheme.starts_with("ms-")
         && !matches!(scheme.as_str(), "ms-app" | "ms-appx-web")
         && !scheme.contains('.');
-    !is_of_windows && !TAKEN.contains(&scheme.as_str())
+    !is_of_windows && !RESERVED.contains(&scheme.as_str())
 }
 
-/// Whether a redirect URI that was sent is among those that are registered for sign-in: byte for byte. For a
-/// native application the port of `http://127.0.0.1` and `http://[::1]` may differ, because the system gives it
-/// one when it starts (RFC 8252, section 7.3), and nothing else may. A scheme of its own is for native
-/// applications alone.
+/// Whether a redirect URI is registered: an exact match. Only for a native application, the port of `http://127.0.0.1`
+/// and `http://[::1]` may differ, because the system assigns it at the start (RFC 8252, section 7.3). Private-use
+/// schemes are only for native applications.
 pub fn is_registered_redirect(uri: &str, registered: &[&str], is_native_application: bool) -> bool {
-    let is_exact = || registered.contains(&uri);
+    let is_exact_match = || registered.contains(&uri);
     match RedirectKind::of(uri) {
         None => false,
-        Some(RedirectKind::Web) => is_exact(),
-        Some(RedirectKind::PrivateScheme) => is_native_application && is_exact(),
+        Some(RedirectKind::Web) => is_exact_match(),
+        Some(RedirectKind::PrivateScheme) => is_native_application && is_exact_match(),
         Some(RedirectKind::Loopback) => {
-            let has_other_port = |known: &&str| {
+            let differs_in_port = |known: &&str| {
                 split_port(uri).is_some_and(|parts| split_port(known).is_some_and(|other| parts == other))
             };
-            is_exact() || (is_native_application && registered.iter().any(has_other_port))
+            is_exact_match() || (is_native_application && registered.iter().any(differs_in_port))
         }
     }
 }
 
-/// Whether what follows `http:` is on this device.
+/// Whether the rest of a URI after `http:` is on this device.
 fn is_loopback(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix("//") else { return false };
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
@@ -139,7 +137,7 @@ fn is_loopback(rest: &str) -> bool {
     })
 }
 
-/// What is before and after the port of an address that is http on a loopback address.
+/// The parts before and after the port of an http URI on a loopback address.
 fn split_port(uri: &str) -> Option<(&str, &str)> {
     let origins = ["http://127.0.0.1", "http://[::1]"];
     let (origin, after) =
@@ -151,7 +149,7 @@ fn split_port(uri: &str) -> Option<(&str, &str)> {
     Some((origin, rest))
 }
 
-/// Whether a text is a port in its one form: 1 to 65535, without leading zeros.
+/// Whether a text is a port in canonical form: 1 to 65535, without leading zeros.
 fn is_port(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0') && text.parse::<u16>().is_ok()
 }

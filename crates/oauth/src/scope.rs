@@ -1,33 +1,33 @@
-//! The scope that a client requests (RFC 6749, section 3.3).
+//! Scopes (RFC 6749, section 3.3).
 
 use std::fmt;
 
 use crate::{Code, Refusal};
 
-/// The bytes that the text of a scope may have.
+/// The maximum length of a scope, in bytes.
 const MAX_LENGTH: usize = 4096;
-/// The most words of a scope.
+/// The maximum number of words of a scope.
 const MAX_WORDS: usize = 100;
 
-/// The scope words that every client app may ask for, as discovery lists them (OpenID Connect Core 1.0,
-/// sections 3.1.2.1, 5.4 and 11; `groups` is this server's). Without `openid` a request is one of plain OAuth.
+/// The scope words that every client app may request, as discovery lists them (OpenID Connect Core 1.0, sections
+/// 3.1.2.1, 5.4 and 11; `groups` is an extension of this server).
 pub const STANDARD_SCOPES: [&str; 6] = [OPENID, "profile", "email", "phone", GROUPS, OFFLINE_ACCESS];
-/// The word that makes a request one of OpenID Connect.
+/// The word of OpenID Connect requests. Without it, a request is plain OAuth.
 pub const OPENID: &str = "openid";
-/// The word that asks for the names of the person's groups.
+/// The word that requests the names of the user's groups.
 pub const GROUPS: &str = "groups";
-/// The word that asks for a refresh token.
+/// The word that requests a refresh token.
 pub const OFFLINE_ACCESS: &str = "offline_access";
 
-/// A set of scope words, in the order in which they were requested.
+/// A set of scope words in the order of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scope(Vec<String>);
 
 impl Scope {
-    /// Reads a scope: words with one space between them. Repeated words count once.
+    /// Parses a scope: words with one space between them. Repeated words count once.
     ///
     /// # Errors
-    /// `invalid_scope` where the grammar is broken or there are too many words.
+    /// `invalid_scope`: the grammar is violated, or there are too many words.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if text.len() > MAX_LENGTH {
             return Err(refuse("The scope is longer than 4 KiB."));
@@ -48,20 +48,20 @@ impl Scope {
         }
     }
 
-    /// The first of these words, as many as a scope can hold.
+    /// A scope of the first words, up to the maximum size.
     pub fn of_first<'a>(words: impl Iterator<Item = &'a str>) -> Self {
         let mut length = 0;
         let fits = |word: &&str| {
             length += word.len() + 1;
             length <= MAX_LENGTH
         };
-        let mut kept: Vec<String> = Vec::new();
+        let mut unique: Vec<String> = Vec::new();
         for word in words.filter(|word| is_word(word)).take_while(fits).take(MAX_WORDS) {
-            if !kept.iter().any(|seen| seen == word) {
-                kept.push(word.to_owned());
+            if !unique.iter().any(|seen| seen == word) {
+                unique.push(word.to_owned());
             }
         }
-        Self(kept)
+        Self(unique)
     }
 
     /// The scope's words.
@@ -79,8 +79,7 @@ impl Scope {
         self.0.is_empty()
     }
 
-    /// The part of the scope that is granted. An answer must name a scope that differs from the request's
-    /// (RFC 6749, section 5.1).
+    /// The granted part of the scope. A response must name a scope that differs from the request's (RFC 6749, section 5.1).
     #[must_use]
     pub fn filter(&self, is_granted: impl Fn(&str) -> bool) -> Self {
         Self(self.0.iter().filter(|word| is_granted(word)).cloned().collect())
@@ -110,7 +109,7 @@ mod tests {
     use crate::Code;
 
     #[test]
-    fn reads_and_filters() {
+    fn a_scope_is_parsed_and_filtered() {
         let scope = Scope::parse("openid read:all openid https://api.example/x!").unwrap();
         assert_eq!(scope.to_string(), "openid read:all https://api.example/x!");
         assert_eq!(scope.filter(|word| word.starts_with("read")).words().collect::<Vec<_>>(), ["read:all"]);
@@ -118,18 +117,18 @@ mod tests {
     }
 
     #[test]
-    fn holds_as_many_words_as_it_can() {
+    fn a_scope_of_many_words_is_cut_at_the_maximum() {
         let words: Vec<String> = (0..200).map(|number| number.to_string()).collect();
         assert_eq!(Scope::of_first(words.iter().map(String::as_str)).words().count(), 100);
         let long = ["a".repeat(2000), "b".repeat(2000), "c".repeat(2000)];
-        let whole = Scope::of_first(long.iter().map(String::as_str));
-        assert_eq!(whole.words().count(), 2);
-        assert_eq!(Scope::parse(&whole.to_string()), Ok(whole));
+        let scope = Scope::of_first(long.iter().map(String::as_str));
+        assert_eq!(scope.words().count(), 2);
+        assert_eq!(Scope::parse(&scope.to_string()), Ok(scope));
         assert_eq!(Scope::of_first(["a", "b c", "a"].into_iter()).to_string(), "a");
     }
 
     #[test]
-    fn refuses_what_is_not_the_grammar() {
+    fn violations_of_the_grammar_are_rejected() {
         let many = (0..101).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
         let long = "a".repeat(4097);
         for wrong in ["", " ", "a  b", " a", "a ", "a\tb", "a\"b", "a\\b", "ä", "a\u{7f}", &many, &long] {
@@ -139,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_as_the_same(text in "\\PC{0,60}") {
+        fn a_written_scope_parses_to_the_same_scope(text in "\\PC{0,60}") {
             if let Ok(scope) = Scope::parse(&text) {
                 prop_assert_eq!(Scope::parse(&scope.to_string()).unwrap(), scope);
             }

@@ -1,103 +1,103 @@
-//! Whether two URLs name the same target (RFC 9449, section 4.3, item 9), or the same resource (RFC 8707).
+//! Comparison of target URLs (RFC 9449, section 4.3, item 9) and of resources (RFC 8707).
 
-/// Whether both URLs are the same but for query and fragment, after the normalization by syntax and scheme of
-/// RFC 3986, sections 6.2.2 and 6.2.3 (dot segments stay: no client writes them).
+/// Compares two URLs without query and fragment, after syntax-based and scheme-based normalization (RFC 3986, sections
+/// 6.2.2 and 6.2.3). Dot segments remain, because clients do not send them.
 pub fn is_same(one: &str, other: &str) -> bool {
-    normal(one).is_some_and(|one| normal(other).is_some_and(|other| one == other))
+    normalize(one).is_some_and(|one| normalize(other).is_some_and(|other| one == other))
 }
 
-/// A resource's name in the form by which two are the same: http and https addresses after RFC 3986, sections 6.2.2 and
-/// 6.2.3, any other as it is.
+/// The normalized name of a resource: http and https URLs by RFC 3986, sections 6.2.2 and 6.2.3, other names unchanged.
 pub fn normal_resource(name: &str) -> String {
     let (address, query) =
         name.split_once('?').map_or((name, None), |(address, query)| (address, Some(query)));
-    let query = query.map(normal_path);
-    let normal = normal(address).filter(|_| !name.contains('#'));
-    match (normal, query) {
-        (Some(normal), None) => without_dots(&normal),
-        (Some(normal), Some(Some(query))) => format!("{}?{query}", without_dots(&normal)),
+    let query = query.map(normalize_path);
+    let normalized = normalize(address).filter(|_| !name.contains('#'));
+    match (normalized, query) {
+        (Some(address), None) => remove_dot_segments(&address),
+        (Some(address), Some(Some(query))) => format!("{}?{query}", remove_dot_segments(&address)),
         _ => name.to_owned(),
     }
 }
 
-/// Whether two names are of the same resource.
+/// Whether two names denote the same resource.
 pub fn is_same_resource(one: &str, other: &str) -> bool {
     one == other || normal_resource(one) == normal_resource(other)
 }
 
-/// An address without the segments `.` and `..` (RFC 3986, section 5.2.4).
-fn without_dots(address: &str) -> String {
+/// Removes the segments `.` and `..` (RFC 3986, section 5.2.4).
+fn remove_dot_segments(address: &str) -> String {
     let begin = address.find("://").map_or(0, |at| at + 3);
     let path = address.get(begin..).and_then(|rest| rest.find('/')).map_or(address.len(), |at| begin + at);
     let (origin, path) = address.split_at_checked(path).unwrap_or((address, ""));
-    let mut kept: Vec<&str> = Vec::new();
+    let mut output: Vec<&str> = Vec::new();
     let segments: Vec<&str> = path.split('/').skip(1).collect();
-    for (at, segment) in segments.iter().enumerate() {
-        let is_last = at + 1 == segments.len();
+    for (index, segment) in segments.iter().enumerate() {
+        let is_last = index + 1 == segments.len();
         match *segment {
             "." | ".." => {
                 if *segment == ".." {
-                    kept.pop();
+                    output.pop();
                 }
                 if is_last {
-                    kept.push("");
+                    output.push("");
                 }
             }
-            other => kept.push(other),
+            other => output.push(other),
         }
     }
-    format!("{origin}/{}", kept.join("/"))
+    format!("{origin}/{}", output.join("/"))
 }
 
-fn normal(url: &str) -> Option<String> {
+/// Normalizes an http or https URL without its query and fragment.
+fn normalize(url: &str) -> Option<String> {
     let url = url.split(['?', '#']).next()?;
     if !url.bytes().all(|byte| byte.is_ascii_graphic()) {
         return None;
     }
     let (scheme, rest) = url.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
-    let usual = match scheme.as_str() {
+    let default_port = match scheme.as_str() {
         "https" => 443,
         "http" => 80,
         _ => return None,
     };
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     let (host, port) = match authority.rsplit_once(':') {
-        // the last colon of [::1] begins no port
-        Some((host, port)) if !port.ends_with(']') => (host, read_port(port, usual)?),
-        _ => (authority, usual),
+        // the last colon of [::1] does not begin a port
+        Some((host, port)) if !port.ends_with(']') => (host, read_port(port, default_port)?),
+        _ => (authority, default_port),
     };
     if host.is_empty() || host.contains('@') {
         return None;
     }
-    let path = if path.is_empty() { "/".to_owned() } else { normal_path(path)? };
+    let path = if path.is_empty() { "/".to_owned() } else { normalize_path(path)? };
     Some(format!("{scheme}://{}:{port}{path}", host.to_ascii_lowercase()))
 }
 
-fn read_port(port: &str, usual: u16) -> Option<u16> {
+fn read_port(port: &str, default_port: u16) -> Option<u16> {
     if port.is_empty() {
-        return Some(usual);
+        return Some(default_port);
     }
     port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse().ok())?
 }
 
-/// The path with escapes in upper case, and none where none is needed.
-fn normal_path(path: &str) -> Option<String> {
+/// Decodes unreserved characters of a path, and writes other escapes in upper case.
+fn normalize_path(path: &str) -> Option<String> {
     let mut parts = path.split('%');
-    let mut normal = parts.next()?.to_owned();
+    let mut normalized = parts.next()?.to_owned();
     for part in parts {
         let (digits, rest) = part.split_at_checked(2)?;
         let hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte = u8::from_str_radix(digits, 16).ok().filter(|_| hex)?;
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            normal.push(char::from(byte));
+            normalized.push(char::from(byte));
         } else {
-            normal.push('%');
-            normal.push_str(&digits.to_ascii_uppercase());
+            normalized.push('%');
+            normalized.push_str(&digits.to_ascii_uppercase());
         }
-        normal.push_str(rest);
+        normalized.push_str(rest);
     }
-    Some(normal)
+    Some(normalized)
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     use super::{is_same, is_same_resource, normal_resource};
 
     #[test]
-    fn names_of_the_same_resource() {
+    fn spellings_of_a_resource_are_equal() {
         for (one, other) in [
             ("https://mcp.example.com", "https://mcp.example.com/"),
             ("https://mcp.example.com", "HTTPS://MCP.example.com:443/"),
@@ -138,58 +138,60 @@ mod tests {
         }
     }
 
-    /// An address and another spelling of it.
-    fn spelled() -> impl Strategy<Value = (String, String)> {
+    /// A URL and another spelling of it.
+    fn url_with_spelling() -> impl Strategy<Value = (String, String)> {
         let scheme = prop::sample::select(vec![("https", 443), ("http", 80)]);
         let host = "[a-z]{1,8}(\\.[a-z]{1,8}){0,2}";
         let segments = prop::collection::vec("[a-z0-9~-]{1,6}", 0..4);
         let query = prop::option::of("[a-z]{1,4}=[a-z0-9]{0,4}");
-        let ways = (any::<bool>(), any::<bool>(), any::<bool>(), 0..4_usize);
-        (scheme, host, segments, query, ways).prop_map(|((scheme, port), host, segments, query, ways)| {
-            let (is_loud, has_port, is_escaped, dots) = ways;
-            let path = segments.iter().map(|segment| format!("/{segment}")).collect::<Vec<_>>().concat();
-            let tail = query.map(|query| format!("?{query}")).unwrap_or_default();
-            let one = format!("{scheme}://{host}{path}{tail}");
-            let (scheme, host) = if is_loud {
-                (scheme.to_uppercase(), host.to_uppercase())
-            } else {
-                (scheme.to_owned(), host)
-            };
-            let port = if has_port { format!(":{port}") } else { String::new() };
-            let mut path = segments
-                .iter()
-                .enumerate()
-                .map(|(at, segment)| {
-                    let dotted = if at == dots { "/./x/.." } else { "" };
-                    format!("{dotted}/{segment}")
-                })
-                .collect::<Vec<_>>()
-                .concat();
-            if path.is_empty() {
-                path.push('/');
-            }
-            if is_escaped {
-                path = path.replace('a', "%61").replace('~', "%7e");
-            }
-            (one, format!("{scheme}://{host}{port}{path}{tail}"))
-        })
+        let variations = (any::<bool>(), any::<bool>(), any::<bool>(), 0..4_usize);
+        (scheme, host, segments, query, variations).prop_map(
+            |((scheme, port), host, segments, query, variations)| {
+                let (is_upper_case, has_port, is_escaped, dots) = variations;
+                let path = segments.iter().map(|segment| format!("/{segment}")).collect::<Vec<_>>().concat();
+                let tail = query.map(|query| format!("?{query}")).unwrap_or_default();
+                let one = format!("{scheme}://{host}{path}{tail}");
+                let (scheme, host) = if is_upper_case {
+                    (scheme.to_uppercase(), host.to_uppercase())
+                } else {
+                    (scheme.to_owned(), host)
+                };
+                let port = if has_port { format!(":{port}") } else { String::new() };
+                let mut path = segments
+                    .iter()
+                    .enumerate()
+                    .map(|(at, segment)| {
+                        let dotted = if at == dots { "/./x/.." } else { "" };
+                        format!("{dotted}/{segment}")
+                    })
+                    .collect::<Vec<_>>()
+                    .concat();
+                if path.is_empty() {
+                    path.push('/');
+                }
+                if is_escaped {
+                    path = path.replace('a', "%61").replace('~', "%7e");
+                }
+                (one, format!("{scheme}://{host}{port}{path}{tail}"))
+            },
+        )
     }
 
     proptest! {
         #[test]
-        fn another_spelling_is_the_same_resource((one, other) in spelled()) {
+        fn another_spelling_is_the_same_resource((one, other) in url_with_spelling()) {
             prop_assert!(is_same_resource(&one, &other), "{one} {other}");
         }
 
         #[test]
-        fn the_normal_form_is_its_own(name in "(https?://)?[!-~]{0,30}") {
+        fn normalization_is_idempotent(name in "(https?://)?[!-~]{0,30}") {
             let once = normal_resource(&name);
             prop_assert_eq!(normal_resource(&once), once);
         }
     }
 
     #[test]
-    fn urls_of_the_same_target() {
+    fn spellings_of_a_target_url_are_equal() {
         for (one, other) in [
             ("https://server.example.com/token", "https://server.example.com/token?a=b#c"),
             ("https://Server.Example.com/token", "HTTPS://server.example.COM:443/token"),
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_different_targets() {
+    fn different_target_urls_are_not_equal() {
         for (one, other) in [
             ("https://server.example.com/token", "https://server.example.com/Token"),
             ("https://server.example.com/token", "https://server.example.com/token/"),

@@ -9,7 +9,7 @@ pub mod secrets;
 use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
-use chancery_federation::Addresses;
+use chancery_federation::ProviderAddresses;
 use chancery_fetch::{Networks, Outbound};
 use chancery_record::{Secret, Timestamp, format_timestamp, is_of_this_machine, parse_day, parse_timestamp};
 use chancery_resource::Proofs;
@@ -70,7 +70,7 @@ pub struct Config {
     /// Networks outside the public internet that administrators' settings may point into.
     pub private_destinations: Networks,
     /// The base URLs of identity providers with fixed addresses. Only tests replace them.
-    pub provider_addresses: Addresses,
+    pub provider_addresses: ProviderAddresses,
     /// Networks outside the public internet that events may be sent to.
     pub event_networks: Networks,
     /// Whether outbound traffic is enabled; on a copy of an installation it is always disabled.
@@ -273,7 +273,7 @@ impl Config {
             version_1,
             version_1_deprecated,
             version_1_sunset,
-            provider_addresses: Addresses::default(),
+            provider_addresses: ProviderAddresses::default(),
             private_destinations: networks("private_destinations", options.private_destinations.as_deref())?,
             event_networks: networks("event_networks", options.event_networks.as_deref())?,
             outbound: outbound(options.outbound.as_deref())?,

@@ -4,10 +4,11 @@ mod load;
 
 use std::{net::IpAddr, sync::Arc};
 
-pub use chancery_federation::Kind as ProviderKind;
+pub use chancery_federation::ProviderKind;
 use chancery_flow::TenantFacts;
 use chancery_oauth::{
-    ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, Unserved, Use, check_use,
+    ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, UnsupportedSetting, Use,
+    check_use,
 };
 use chancery_record::fold;
 use chancery_resource::{
@@ -101,7 +102,7 @@ pub struct Application {
     /// `securityProfile`
     pub security_profile: SecurityProfile,
     /// Its unsupported settings.
-    pub unserved: Vec<Unserved>,
+    pub unserved: Vec<UnsupportedSetting>,
     /// Whether a second factor is required.
     pub requires_second_factor: bool,
     /// The redirect URIs of type Login.
@@ -371,7 +372,7 @@ impl Application {
 
     /// Whether this scope may be granted to the client app now.
     pub fn may_have(&self, word: &str) -> bool {
-        with_facts(self, |facts| chancery_oauth::may_have(word, facts))
+        with_facts(self, |facts| chancery_oauth::is_grantable(word, facts))
     }
 
     /// The tenant of this id.

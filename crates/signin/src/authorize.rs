@@ -5,8 +5,9 @@ use std::sync::Arc;
 use chancery_auth::exact_id;
 use chancery_flow::Flow;
 use chancery_oauth::{
-    Addressing, Answer, AuthorizationRequest, Checked, ClaimsRequest, Code, Delivery, RedirectKind, Refusal,
-    ResponseMode, Terms, Use, check_request, check_use, is_registered_redirect, meant, targets,
+    AuthorizationRequest, AuthorizationResponse, CheckedRequest, ClaimsRequest, Code, Delivery, RedirectKind,
+    Refusal, RequestSecurity, ResponseMode, ResponseTarget, Use, check_request, check_use,
+    is_registered_redirect, recognized_parameters, targets,
 };
 use chancery_resource::{CONSOLE, Problem};
 use chancery_store::Mode;
@@ -31,7 +32,7 @@ impl Provider<'_> {
         visit: &Visit,
         parameters: Vec<(String, String)>,
     ) -> Result<BrowserResponse, Problem> {
-        let addressing = match Addressing::read(&parameters) {
+        let addressing = match ResponseTarget::read(&parameters) {
             Ok(addressing) => addressing,
             Err(refusal) => return Ok(BrowserResponse::Error(PageError::addressing(&parameters, refusal))),
         };
@@ -51,7 +52,7 @@ impl Provider<'_> {
             Ok(checked) => checked,
             Err(refusal) => return refuse(refusal),
         };
-        if addressing.reply.mode.is_signed {
+        if addressing.options.mode.is_signed {
             return refuse(Refusal::new(Code::InvalidRequest, "Signed answers are not served yet."));
         }
         if let Err(refusal) = self.audience(&application, &checked.request.resources).await? {
@@ -74,7 +75,8 @@ impl Provider<'_> {
             let fits = demanded.hinted_person.is_none_or(|hinted| hinted == named);
             demanded.hinted_person = Some(if fits { named } else { Uuid::nil() });
         }
-        let pending = PendingFlow::new(issuing, application.id, meant(parameters), Flow::new(demanded));
+        let pending =
+            PendingFlow::new(issuing, application.id, recognized_parameters(parameters), Flow::new(demanded));
         let flow_context = FlowContext::new(self, application, (visit, &pending));
         if visit.session.is_some() {
             // most requests with a session need no page: evaluate and respond in one transaction
@@ -111,7 +113,7 @@ impl Provider<'_> {
         pending: &PendingFlow,
     ) -> Result<Option<Arc<Application>>, Problem> {
         let application = self.application(pending.application, pending.issuing).await?;
-        let Ok(addressing) = Addressing::read(&pending.parameters) else { return Ok(None) };
+        let Ok(addressing) = ResponseTarget::read(&pending.parameters) else { return Ok(None) };
         let may_go_on = |application: &Arc<Application>| {
             let leads_back = pending.device.is_some() || self.has_redirect(application, &addressing);
             application.allow_user_login
@@ -123,7 +125,7 @@ impl Provider<'_> {
     }
 
     /// Whether a response may be sent to the redirect URI. The console's is on this server.
-    fn has_redirect(self, application: &Application, addressing: &Addressing) -> bool {
+    fn has_redirect(self, application: &Application, addressing: &ResponseTarget) -> bool {
         if application.id == CONSOLE {
             return addressing.redirect_uri.strip_prefix(&self.tokens.public_url) == Some(CONSOLE_RETURN);
         }
@@ -185,10 +187,10 @@ fn named_person(claims: &ClaimsRequest) -> Option<Uuid> {
 /// The refusal.
 pub(crate) fn validate_request(
     application: &Application,
-    addressing: &Addressing,
+    addressing: &ResponseTarget,
     parameters: &[(String, String)],
     issuing: Option<Uuid>,
-) -> Result<Checked, Refusal> {
+) -> Result<CheckedRequest, Refusal> {
     let request = AuthorizationRequest::read(addressing, parameters)?;
     if request.response_type.name() != "code" && request.response_type.name() != "none" {
         let detail = "Answers without a code are not served yet.";
@@ -198,22 +200,29 @@ pub(crate) fn validate_request(
     application.check_served()?;
     let served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
     // a tenant that may still be selected counts, too
-    let terms =
-        Terms { is_pkce_required: application.needs_pkce(served), is_pushed: false, is_signed: false };
+    let terms = RequestSecurity {
+        is_pkce_required: application.needs_pkce(served),
+        is_pushed: false,
+        is_signed: false,
+    };
     with_facts(application, |facts| check_request(request, facts, terms))
 }
 
 /// The error response to a request.
-pub(crate) fn refuse(issuer: &str, addressing: &Addressing, refusal: Refusal) -> BrowserResponse {
+pub(crate) fn refuse(issuer: &str, addressing: &ResponseTarget, refusal: Refusal) -> BrowserResponse {
     BrowserResponse::Refused(
         refusal,
-        deliver(addressing, addressing.reply.answer(issuer).refused(refusal)).into(),
+        deliver(addressing, addressing.options.response(issuer).with_error(refusal)).into(),
     )
 }
 
 /// The response with a code, if one was requested.
-pub(crate) fn answer_client(issuer: &str, addressing: &Addressing, code: Option<&str>) -> BrowserResponse {
-    let answer = addressing.reply.answer(issuer);
+pub(crate) fn answer_client(
+    issuer: &str,
+    addressing: &ResponseTarget,
+    code: Option<&str>,
+) -> BrowserResponse {
+    let answer = addressing.options.response(issuer);
     deliver(
         addressing,
         match code {
@@ -223,9 +232,9 @@ pub(crate) fn answer_client(issuer: &str, addressing: &Addressing, code: Option<
     )
 }
 
-fn deliver(addressing: &Addressing, answer: Answer) -> BrowserResponse {
+fn deliver(addressing: &ResponseTarget, answer: AuthorizationResponse) -> BrowserResponse {
     // a request for a signed response is refused in the same mode without a signature
-    let mode = ResponseMode { is_signed: false, ..addressing.reply.mode };
+    let mode = ResponseMode { is_signed: false, ..addressing.options.mode };
     match answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()))
     {
         Ok(Delivery::Redirect(address)) => BrowserResponse::ToClient(address),

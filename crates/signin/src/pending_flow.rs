@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request};
-use chancery_oauth::{Addressing, AuthorizationRequest};
+use chancery_oauth::{AuthorizationRequest, ResponseTarget};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{CONSOLE, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
@@ -200,8 +200,8 @@ impl PendingFlow {
     }
 
     /// The authorization request, parsed again from its parameters, which were validated when the flow began.
-    pub fn request(&self) -> Option<(Addressing, AuthorizationRequest)> {
-        let addressing = Addressing::read(&self.parameters).ok()?;
+    pub fn request(&self) -> Option<(ResponseTarget, AuthorizationRequest)> {
+        let addressing = ResponseTarget::read(&self.parameters).ok()?;
         let request = AuthorizationRequest::read(&addressing, &self.parameters).ok()?;
         Some((addressing, request))
     }

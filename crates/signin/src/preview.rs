@@ -11,7 +11,7 @@ use chancery_management::{
     idp_instance::IDP_INSTANCE,
     tenant::TENANT,
 };
-use chancery_oauth::{Addressing, Checked, Code, Refusal, Use, check_use, whole_scope};
+use chancery_oauth::{CheckedRequest, Code, Refusal, ResponseTarget, Use, check_use, maximum_scope};
 use chancery_record::{Field, Value};
 use chancery_resource::{
     Answer, Authority, CONSOLE, Call, Context, Problem, ProblemKind, Purpose, Shape, StoreError, Tx, Work,
@@ -221,7 +221,7 @@ fn check_request(
     tx: &mut Tx<'_>,
     application: &Application,
     form: &TokenPreview,
-) -> Result<Result<Checked, Refusal>, StoreError> {
+) -> Result<Result<CheckedRequest, Refusal>, StoreError> {
     let redirect = match application.login_uris.first() {
         Some(uri) => uri.clone(),
         // the console's is this server's own, and devices need none
@@ -233,7 +233,7 @@ fn check_request(
             return Ok(Err(Refusal::new(Code::InvalidRequest, detail)));
         }
     };
-    let whole = |application| with_facts(application, |facts| whole_scope(facts).to_string());
+    let whole = |application| with_facts(application, |facts| maximum_scope(facts).to_string());
     let scope = form.scope.as_ref().map_or_else(|| whole(application), |own| own.as_str().to_owned());
     let claims = form.claims.as_ref().map(|claims| claims.as_str().to_owned());
     let fixed = [
@@ -249,6 +249,6 @@ fn check_request(
     let resources = as_registered(tx, &form.resources.0)?.into_iter().map(|key| ("resource", key));
     let parameters = fixed.chain(resources).map(|(name, value)| (name.to_owned(), value));
     let parameters: Vec<(String, String)> = parameters.collect();
-    Ok(Addressing::read(&parameters)
+    Ok(ResponseTarget::read(&parameters)
         .and_then(|addressing| validate_request(application, &addressing, &parameters, None)))
 }

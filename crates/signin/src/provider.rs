@@ -7,7 +7,7 @@ use chancery_flow::{
     Acr, Action, AppFacts, Due, DueAction, Flow, Identified, Method, Prompt, Proof, Request, Step, next,
 };
 use chancery_management::{idp_instance::connection::Documents, user_questionnaire_item::Item};
-use chancery_oauth::{Addressing, AuthorizationRequest, Checked, Prompt as RequestPrompt};
+use chancery_oauth::{AuthorizationRequest, CheckedRequest, Prompt as RequestPrompt, ResponseTarget};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, MasterKey, Pool, Problem, Scope, Tx};
 use chancery_store::Store;
@@ -245,7 +245,7 @@ fn lacks_session(due: &Due, sessions: &[Session]) -> bool {
 /// The requirements of the authorization request for the sign-in.
 pub fn demands(
     application: &Application,
-    (checked, addressing): (&Checked, &Addressing),
+    (checked, addressing): (&CheckedRequest, &ResponseTarget),
     (issuing, is_native): (Option<Uuid>, bool),
     now: Timestamp,
 ) -> Request {
@@ -274,7 +274,7 @@ pub fn demands(
 }
 
 /// The subject of a person's consent: the scope, the scopes of the claims requested by name, and the resources.
-pub fn requested_access(application: &Application, checked: &Checked) -> Vec<String> {
+pub fn requested_access(application: &Application, checked: &CheckedRequest) -> Vec<String> {
     let requested = Requested::of(application, &checked.request.claims, &checked.scope).scopes();
     let named = requested.into_iter().filter(|word| checked.is_openid() && !checked.scope.has(word));
     let words = checked.scope.words().chain(named).map(str::to_owned);

@@ -130,7 +130,7 @@ impl Provider<'_> {
                 .await?;
             members.insert("id_token".to_owned(), json!(signed));
         }
-        let nonce = app.configuration.needs_nonce.then(|| self.tokens.nonces.make(request.now));
+        let nonce = app.configuration.needs_nonce.then(|| self.tokens.nonces.issue(request.now));
         Ok(TokenGrant { body: body.to_string(), nonce })
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use chancery::{Arguments, Config, Server};
 use chancery_credential::hash::Parameters;
-use chancery_federation::Addresses;
+use chancery_federation::ProviderAddresses;
 use chancery_store::{Error, Mode, raw};
 use chancery_web::App;
 use serde_json::{Value, json};
@@ -85,9 +85,9 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
 }
 
 /// All public identity providers at one address.
-pub fn one_address(address: &str) -> Addresses {
+pub fn one_address(address: &str) -> ProviderAddresses {
     let at = || address.to_owned();
-    Addresses {
+    ProviderAddresses {
         microsoft: at(),
         google: at(),
         facebook: at(),

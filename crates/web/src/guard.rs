@@ -97,7 +97,7 @@ pub async fn check(
     };
     let proof = verify_proof(proof, &request).map_err(|refusal| {
         if refusal.code == Code::UseDpopNonce {
-            nonce_required(&nonces.make(now))
+            nonce_required(&nonces.issue(now))
         } else {
             challenge(refusal.detail, refusal.code.name())
         }
@@ -107,7 +107,7 @@ pub async fn check(
     }
     let used = ReplayId::new("dpop", &proof.jkt, &proof.jti, proof.expires_on);
     if used.claim_alone(&app.store).await? {
-        Ok(proof.nonce.is_none().then(|| nonces.make(now)))
+        Ok(proof.nonce.is_none().then(|| nonces.issue(now)))
     } else {
         Err(challenge("The DPoP proof was used before.", "invalid_dpop_proof"))
     }

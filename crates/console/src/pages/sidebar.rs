@@ -1,6 +1,6 @@
 //! The sidebar of a form: related rows, status, and actions.
 
-use chancery_oauth::unserved_row;
+use chancery_oauth::unsupported_row;
 use chancery_record::Field;
 use chancery_resource::{Op, Problem, Relation, RoleType};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub async fn own_cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, P
 
 /// The badge of a stored row that is not supported, with what is refused.
 fn unserved_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<Card> {
-    let unserved = unserved_row(resource.name, |member| row[member].as_str())?;
+    let unserved = unsupported_row(resource.name, |member| row[member].as_str())?;
     let words = visit.words;
     let key = format!("unserved_{}_{}", unserved.resource, unserved.member);
     let text = format!("{}: {}", words.field(unserved.member), words.page("unserved"));

@@ -1,4 +1,4 @@
-//! The claims of an ID token, each by its rule.
+//! Validation of the claims of an ID token.
 
 use chancery_oauth::{Algorithm, LEEWAY, half_hash};
 use chancery_record::Json;
@@ -6,16 +6,16 @@ use chancery_record::Json;
 use super::Expected;
 use crate::{
     Check,
-    check::{text, told},
+    check::{quoted, text},
 };
 
-/// How long ago a token may have been made that answers a request of now, in seconds.
-const OLDEST: i64 = 600;
-/// The bytes that a subject may have (section 2).
-const LONGEST_SUBJECT: usize = 255;
+/// The maximum age of a token since `iat`, in seconds.
+const MAX_TOKEN_AGE: i64 = 600;
+/// The maximum length of a subject, in bytes (section 2).
+const MAX_SUBJECT_LENGTH: usize = 255;
 
-/// Judges all claims that matter, whichever of them are wrong.
-pub fn judge(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Check> {
+/// Validates all claims, even after one has failed.
+pub fn check(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Check> {
     let client = expected.client;
     let mut checks = vec![
         issuer(claims, expected),
@@ -25,32 +25,33 @@ pub fn judge(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Che
     ];
     let now = expected.now.0.div_euclid(1000);
     checks.extend(times(claims, now));
-    checks.extend(sign_in_time(claims, expected, now));
-    let nonce = text(claims, "nonce").is_some_and(|nonce| nonce == expected.nonce);
-    let detail = if nonce { "nonce is that of the request." } else { "nonce is not that of the request." };
-    checks.push(Check::new("nonce", nonce, detail));
-    // by no algorithm that is known, no hash is the right one
+    checks.extend(authentication_time(claims, expected, now));
+    let is_same = text(claims, "nonce").is_some_and(|nonce| nonce == expected.nonce);
+    let detail = if is_same { "nonce is that of the request." } else { "nonce is not that of the request." };
+    checks.push(Check::new("nonce", is_same, detail));
+    // the hash of an unknown algorithm cannot be checked
     if Algorithm::named(algorithm).is_some() {
-        checks.push(access_token(claims, &half_hash(expected.access_token, algorithm)));
+        checks.push(access_token_hash(claims, &half_hash(expected.access_token, algorithm)));
     }
     if !client.tenants.is_empty() {
         let tid = text(claims, "tid").unwrap_or_default();
         let is_listed = client.tenants.iter().any(|tenant| tenant == tid);
         let is = if is_listed { "is" } else { "is not" };
-        let detail = format!("tid is {}, which {is} listed.", told(tid));
-        checks.push(Check::new("tenant", is_listed, detail).by("ScimUniqueIdentifierValues"));
+        let detail = format!("tid is {}, which {is} listed.", quoted(tid));
+        checks.push(Check::new("tenant", is_listed, detail).with_option("ScimUniqueIdentifierValues"));
     }
     checks
 }
 
 fn issuer(claims: &Json, expected: &Expected<'_>) -> Check {
-    let found = text(claims, "iss").unwrap_or_default();
+    let received = text(claims, "iss").unwrap_or_default();
     match expected.client.kind.issuer_of_token(expected.issuer, text(claims, "tid")) {
-        Some(issuer) => Check::same("tokenIssuer", "iss", found, &issuer).by("Authority"),
+        Some(issuer) => Check::same("tokenIssuer", "iss", received, &issuer).with_option("Authority"),
         None => Check::failed("tokenIssuer", "tid is missing or no id: it names no organisation."),
     }
 }
 
+/// The values of `aud`, if it is a text or an array of texts.
 pub fn audiences(claims: &Json) -> Option<Vec<&str>> {
     match claims.get("aud") {
         Some(Json::Text(one)) => Some(vec![one]),
@@ -64,58 +65,62 @@ pub fn audiences(claims: &Json) -> Option<Vec<&str>> {
 
 fn audience(claims: &Json, id: &str) -> Check {
     let Some(audiences) = audiences(claims) else {
-        return Check::failed("audience", "aud is neither a text nor an array of texts.").by("ClientId");
+        return Check::failed("audience", "aud is neither a text nor an array of texts.")
+            .with_option("ClientId");
     };
     let is_ours = audiences.contains(&id);
     let names = if is_ours { "names" } else { "does not name" };
-    let detail = format!("aud is {}, which {names} ClientId.", told(&audiences.join(" ")));
-    Check::new("audience", is_ours, detail).by("ClientId")
+    let detail = format!("aud is {}, which {names} ClientId.", quoted(&audiences.join(" ")));
+    Check::new("audience", is_ours, detail).with_option("ClientId")
 }
 
-/// Of several audiences one got the token: it must be this server.
+/// If there are several audiences, `azp` must name this server.
 fn authorized_party(claims: &Json, id: &str) -> Check {
-    let is_one_of_many = audiences(claims).is_some_and(|audiences| audiences.len() > 1);
+    let has_several = audiences(claims).is_some_and(|audiences| audiences.len() > 1);
     let check = match claims.get("azp") {
-        None if is_one_of_many => Check::failed("authorizedParty", "aud names several, and azp is missing."),
+        None if has_several => Check::failed("authorizedParty", "aud names several, and azp is missing."),
         None => Check::new("authorizedParty", true, "azp is absent, and aud names one."),
         Some(Json::Text(party)) => Check::same("authorizedParty", "azp", party, id),
         Some(_) => Check::failed("authorizedParty", "azp is no text."),
     };
-    check.by("ClientId")
+    check.with_option("ClientId")
 }
 
 fn subject(claims: &Json) -> Check {
     match text(claims, "sub") {
-        Some(sub) if (1..=LONGEST_SUBJECT).contains(&sub.len()) => {
-            Check::new("subject", true, format!("sub is {}.", told(sub)))
+        Some(sub) if (1..=MAX_SUBJECT_LENGTH).contains(&sub.len()) => {
+            Check::new("subject", true, format!("sub is {}.", quoted(sub)))
         }
         _ => Check::failed("subject", "sub is missing, empty or longer than 255 bytes."),
     }
 }
 
+/// Checks `exp` and `iat`. `now` is in seconds.
 pub fn times(claims: &Json, now: i64) -> [Check; 2] {
-    let moment = |name| if let Some(Json::Int(seconds)) = claims.get(name) { Some(*seconds) } else { None };
+    let seconds = |name| if let Some(Json::Int(seconds)) = claims.get(name) { Some(*seconds) } else { None };
     let check = |name, (passed, detail): (bool, &str)| Check::new(name, passed, detail);
-    let end = match moment("exp") {
+    let expiry = match seconds("exp") {
         None => (false, "exp is no whole number of seconds."),
-        Some(end) if end.saturating_add(LEEWAY) <= now => {
+        Some(expiry) if expiry.saturating_add(LEEWAY) <= now => {
             (false, "exp is over: the token has expired, or a clock is wrong.")
         }
         Some(_) => (true, "exp is still to come."),
     };
-    let made = match moment("iat") {
+    let issued = match seconds("iat") {
         None => (false, "iat is no whole number of seconds."),
-        Some(made) if made > now.saturating_add(LEEWAY) => (false, "iat is in the future: a clock is wrong."),
-        Some(made) if made.saturating_add(OLDEST) < now => {
+        Some(issued) if issued > now.saturating_add(LEEWAY) => {
+            (false, "iat is in the future: a clock is wrong.")
+        }
+        Some(issued) if issued.saturating_add(MAX_TOKEN_AGE) < now => {
             (false, "iat is more than ten minutes ago: the token is an old one, or a clock is wrong.")
         }
         Some(_) => (true, "iat is just now."),
     };
-    [check("expiry", end), check("issuedAt", made)]
+    [check("expiry", expiry), check("issuedAt", issued)]
 }
 
-/// Where a sign-in of a certain age was demanded, `auth_time` must tell one (section 3.1.3.7, rule 13).
-fn sign_in_time(claims: &Json, expected: &Expected<'_>, now: i64) -> Option<Check> {
+/// Checks `auth_time` if a maximum age was demanded (section 3.1.3.7, rule 13).
+fn authentication_time(claims: &Json, expected: &Expected<'_>, now: i64) -> Option<Check> {
     let max_age = expected.demands.max_age?;
     let check = |passed, detail: &str| Some(Check::new("authTime", passed, detail));
     let Some(Json::Int(time)) = claims.get("auth_time") else {
@@ -134,11 +139,11 @@ fn sign_in_time(claims: &Json, expected: &Expected<'_>, now: i64) -> Option<Chec
     )
 }
 
-/// Where it is there, `at_hash` must be of the access token beside it.
-fn access_token(claims: &Json, hash: &str) -> Check {
+/// Checks `at_hash`, if present, against the access token of the same response.
+fn access_token_hash(claims: &Json, hash: &str) -> Check {
     match claims.get("at_hash") {
         None => Check::new("accessTokenHash", true, "at_hash is absent, as it may be."),
-        Some(Json::Text(found)) if found == hash => {
+        Some(Json::Text(received)) if received == hash => {
             Check::new("accessTokenHash", true, "at_hash is that of the access token.")
         }
         Some(_) => Check::failed("accessTokenHash", "at_hash is not that of the access token."),

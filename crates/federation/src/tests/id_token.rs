@@ -1,4 +1,4 @@
-//! ID tokens: a right one, and each that is wrong in one way.
+//! ID tokens: a valid one, and one for each fault.
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey},
@@ -15,7 +15,7 @@ use chancery_record::{Secret, Timestamp};
 use serde_json::{Value, json};
 
 use super::{ISSUER, client, failing};
-use crate::{Check, Client, Demands, Expected, Kind, judge_id_token, judge_keys};
+use crate::{Check, Client, Demands, Expected, ProviderKind, check_id_token, check_keys};
 
 const NOW: i64 = 1_800_000_000;
 
@@ -51,50 +51,50 @@ fn jwk(key: &PrivateKey, purpose: &str) -> Value {
     jwk
 }
 
-fn judged(token: &str, client: &Client, issuer: &str, keys: &Value) -> (Vec<Check>, bool) {
-    judged_with(token, (client, issuer), keys, &[])
+fn validate(token: &str, client: &Client, issuer: &str, keys: &Value) -> (Vec<Check>, bool) {
+    validate_with_keys(token, (client, issuer), keys, &[])
 }
 
-fn judged_with(
+fn validate_with_keys(
     token: &str,
-    whose: (&Client, &str),
+    provider: (&Client, &str),
     keys: &Value,
-    opening: &[OpeningKey],
+    decryption_keys: &[OpeningKey],
 ) -> (Vec<Check>, bool) {
-    judged_by(token, whose, (keys, opening), &Demands::default())
+    validate_with_demands(token, provider, (keys, decryption_keys), &Demands::default())
 }
 
-fn judged_by(
+fn validate_with_demands(
     token: &str,
     (client, issuer): (&Client, &str),
-    (keys, opening): (&Value, &[OpeningKey]),
+    (keys, decryption_keys): (&Value, &[OpeningKey]),
     demands: &Demands,
 ) -> (Vec<Check>, bool) {
-    let (_, keys) = judge_keys(json!({ "keys": keys }).to_string().as_bytes());
+    let (_, keys) = check_keys(json!({ "keys": keys }).to_string().as_bytes());
     let expected = Expected {
         client,
         issuer,
         keys: &keys,
-        opening,
+        decryption_keys,
         nonce: "n",
         access_token: "access",
         demands,
         now: Timestamp(NOW * 1000),
     };
-    let (checks, claims) = judge_id_token(token, &expected);
+    let (checks, claims) = check_id_token(token, &expected);
     (checks, claims.is_some())
 }
 
 /// OpenID Connect Core 1.0, section 3.1.3.7, rule 13.
 #[test]
-fn a_sign_in_is_as_recent_as_was_demanded() {
-    let (key, client) = (key(), client(Kind::OpenIdConnect));
+fn the_sign_in_must_be_as_recent_as_demanded() {
+    let (key, client) = (key(), client(ProviderKind::OpenIdConnect));
     let keys = json!([jwk(&key, "sig")]);
     let is_refused = |demands: &Demands, auth_time: Value| {
         let mut claims = claims();
         claims["auth_time"] = auth_time;
         let token = sign(&key, &header(), &claims);
-        !failing(&judged_by(&token, (&client, ISSUER), (&keys, &[]), demands).0).is_empty()
+        !failing(&validate_with_demands(&token, (&client, ISSUER), (&keys, &[]), demands).0).is_empty()
     };
     let within = |seconds| Demands { max_age: Some(seconds), ..Demands::default() };
     for (demands, auth_time, refused) in [
@@ -112,13 +112,13 @@ fn a_sign_in_is_as_recent_as_was_demanded() {
 }
 
 #[test]
-fn every_wrong_claim_is_told() {
-    let (key, client) = (key(), client(Kind::OpenIdConnect));
+fn each_fault_of_a_claim_is_reported() {
+    let (key, client) = (key(), client(ProviderKind::OpenIdConnect));
     let keys = json!([jwk(&key, "sig")]);
     let wrong = |name: &str, value: Value| {
         let mut claims = claims();
         claims[name] = value;
-        failing(&judged(&sign(&key, &header(), &claims), &client, ISSUER, &keys).0)
+        failing(&validate(&sign(&key, &header(), &claims), &client, ISSUER, &keys).0)
     };
     assert_eq!(wrong("acr", json!("mfa")), [""; 0]);
     assert_eq!(wrong("aud", json!(["chancery"])), [""; 0]);
@@ -147,18 +147,18 @@ fn every_wrong_claim_is_told() {
         assert_eq!(wrong(name, value.clone()), [check], "{name} {value}");
     }
     let all = json!({ "iss": "x", "aud": "y", "exp": 1, "iat": 1, "nonce": "z" });
-    let found = judged(&sign(&key, &header(), &all), &client, ISSUER, &keys).0;
-    assert_eq!(failing(&found), ["tokenIssuer", "audience", "subject", "expiry", "issuedAt", "nonce"]);
+    let checks = validate(&sign(&key, &header(), &all), &client, ISSUER, &keys).0;
+    assert_eq!(failing(&checks), ["tokenIssuer", "audience", "subject", "expiry", "issuedAt", "nonce"]);
 }
 
 #[test]
-fn every_wrong_signature_is_told() {
-    let (key, other, client) = (key(), key(), client(Kind::OpenIdConnect));
-    let failing = |token: &str, keys: Value| failing(&judged(token, &client, ISSUER, &keys).0);
-    let good = sign(&key, &header(), &claims());
-    assert_eq!(failing(&good, json!([jwk(&key, "sig")])), [""; 0]);
-    assert_eq!(failing(&good, json!([jwk(&other, "sig")])), ["signature"]);
-    assert_eq!(failing(&good, json!([jwk(&key, "enc")])), ["key"], "of another use");
+fn each_fault_of_a_signature_is_reported() {
+    let (key, other, client) = (key(), key(), client(ProviderKind::OpenIdConnect));
+    let failing = |token: &str, keys: Value| failing(&validate(token, &client, ISSUER, &keys).0);
+    let valid = sign(&key, &header(), &claims());
+    assert_eq!(failing(&valid, json!([jwk(&key, "sig")])), [""; 0]);
+    assert_eq!(failing(&valid, json!([jwk(&other, "sig")])), ["signature"]);
+    assert_eq!(failing(&valid, json!([jwk(&key, "enc")])), ["key"], "of another use");
     let unknown = sign(&key, &json!({ "alg": "ES256", "kid": "other" }), &claims());
     assert_eq!(failing(&unknown, json!([jwk(&key, "sig")])), ["key"]);
     let number = sign(&key, &json!({ "alg": "ES256", "kid": 7 }), &claims());
@@ -167,7 +167,7 @@ fn every_wrong_signature_is_told() {
     assert_eq!(failing(&unfit, json!([jwk(&key, "sig")])), ["key"]);
     let unnamed = sign(&key, &json!({ "alg": "ES256" }), &claims());
     assert_eq!(failing(&unnamed, json!([jwk(&other, "enc"), key.public_jwk("own")])), [""; 0]);
-    // nobody's signature, and one by what the client knows, too
+    // no signature, and a MAC with the secret that the client knows, too
     let none = format!("{}.{}.", base64(r#"{"alg":"none"}"#), base64(claims().to_string()));
     assert_eq!(failing(&none, json!([jwk(&key, "sig")])), ["algorithm"]);
     let mut hashed = claims();
@@ -175,8 +175,8 @@ fn every_wrong_signature_is_told() {
     let signed = format!("{}.{}", base64(r#"{"alg":"HS256","kid":"k"}"#), base64(hashed.to_string()));
     let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b"secret"), signed.as_bytes());
     assert_eq!(failing(&format!("{signed}.{}", base64(mac)), json!([jwk(&key, "sig")])), ["algorithm"]);
-    for broken in ["", "a.b", "a.b.c", &good[1..], &"a".repeat(100_000)] {
-        let (checks, has_claims) = judged(broken, &client, ISSUER, &json!([jwk(&key, "sig")]));
+    for broken in ["", "a.b", "a.b.c", &valid[1..], &"a".repeat(100_000)] {
+        let (checks, has_claims) = validate(broken, &client, ISSUER, &json!([jwk(&key, "sig")]));
         assert!(!has_claims && checks.iter().any(|check| check.name == "idToken" && !check.passed));
     }
 }
@@ -184,34 +184,34 @@ fn every_wrong_signature_is_told() {
 /// Microsoft's issuer has the organisation that the token names, which must be an id.
 #[test]
 fn the_issuer_of_microsoft_follows_from_tid() {
-    let (key, mut client) = (key(), client(Kind::Microsoft));
+    let (key, mut client) = (key(), client(ProviderKind::Microsoft));
     let keys = json!([jwk(&key, "sig")]);
     let issuer = client.kind.issuer(&client.authority);
     let failing_of = |client: &Client, iss: &str, tid: &str| {
         let mut claims = claims();
         (claims["iss"], claims["tid"]) = (json!(iss), json!(tid));
-        failing(&judged(&sign(&key, &header(), &claims), client, &issuer, &keys).0)
+        failing(&validate(&sign(&key, &header(), &claims), client, &issuer, &keys).0)
     };
     let tid = "0190b5a0-0000-7000-8000-000000000001";
-    let home = format!("https://login.microsoftonline.com/{tid}/v2.0");
-    assert_eq!(failing_of(&client, &home, tid), [""; 0]);
+    let own_issuer = format!("https://login.microsoftonline.com/{tid}/v2.0");
+    assert_eq!(failing_of(&client, &own_issuer, tid), [""; 0]);
     for (iss, tid) in [
-        (home.as_str(), "0190b5a0-0000-7000-8000-000000000002"),
+        (own_issuer.as_str(), "0190b5a0-0000-7000-8000-000000000002"),
         ("https://login.microsoftonline.com/x/../y/v2.0", "x/../y"),
         (&issuer, "{tenantid}x"),
     ] {
         assert_eq!(failing_of(&client, iss, tid), ["tokenIssuer"], "{iss}");
     }
     client.tenants = vec!["0190b5a0-0000-7000-8000-000000000009".to_owned()];
-    assert_eq!(failing_of(&client, &home, tid), ["tenant"]);
+    assert_eq!(failing_of(&client, &own_issuer, tid), ["tenant"]);
     client.tenants.push(tid.to_owned());
-    assert_eq!(failing_of(&client, &home, tid), [""; 0]);
+    assert_eq!(failing_of(&client, &own_issuer, tid), [""; 0]);
 }
 
-/// Of Microsoft's keys each signs for the issuer that it names.
+/// Each key of Microsoft names its issuer.
 #[test]
-fn a_key_of_microsoft_signs_for_its_issuer_alone() {
-    let (key, client) = (key(), client(Kind::Microsoft));
+fn a_key_of_microsoft_signs_only_for_its_issuer() {
+    let (key, client) = (key(), client(ProviderKind::Microsoft));
     let issuer = client.kind.issuer(&client.authority);
     let tid = "0190b5a0-0000-7000-8000-000000000001";
     let mut claims = claims();
@@ -227,7 +227,7 @@ fn a_key_of_microsoft_signs_for_its_issuer_alone() {
         if !of.is_null() {
             jwk["issuer"] = of.clone();
         }
-        assert_eq!(failing(&judged(&token, &client, &issuer, &json!([jwk])).0), wrong, "{of}");
+        assert_eq!(failing(&validate(&token, &client, &issuer, &json!([jwk])).0), wrong, "{of}");
     }
 }
 
@@ -245,20 +245,21 @@ fn encrypt(text: &str, key: &PrivateDecryptingKey) -> String {
 }
 
 #[test]
-fn an_encrypted_token_is_opened_by_a_linked_certificate() {
-    let (key, client) = (key(), client(Kind::OpenIdConnect));
+fn a_token_is_decrypted_with_the_key_of_a_linked_certificate() {
+    let (key, client) = (key(), client(ProviderKind::OpenIdConnect));
     let [own, other] = [(); 2].map(|()| PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap());
-    let opening = |key: &PrivateDecryptingKey| {
+    let decryption_key = |key: &PrivateDecryptingKey| {
         let der: Pkcs8V1Der<'_> = key.as_der().unwrap();
         OpeningKey::read(&Secret::new(der.as_ref())).unwrap()
     };
     let token = encrypt(&sign(&key, &header(), &claims()), &own);
-    let judged =
-        |opening: &[OpeningKey]| judged_with(&token, (&client, ISSUER), &json!([jwk(&key, "sig")]), opening);
-    let (checks, has_claims) = judged(&[opening(&other), opening(&own)]);
+    let validate = |decryption_keys: &[OpeningKey]| {
+        validate_with_keys(&token, (&client, ISSUER), &json!([jwk(&key, "sig")]), decryption_keys)
+    };
+    let (checks, has_claims) = validate(&[decryption_key(&other), decryption_key(&own)]);
     assert!(has_claims && failing(&checks).is_empty() && checks[0].name == "encryption", "{checks:?}");
-    for keys in [vec![], vec![opening(&other)]] {
-        let (checks, has_claims) = judged(&keys);
+    for keys in [vec![], vec![decryption_key(&other)]] {
+        let (checks, has_claims) = validate(&keys);
         assert_eq!(
             (failing(&checks), has_claims, checks[0].option),
             (vec!["encryption"], false, Some("certStores"))

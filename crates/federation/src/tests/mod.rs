@@ -1,17 +1,17 @@
-//! Judgements: of a provider that does all right, and of every way to do it wrong.
+//! Validation of a correct provider, and of each fault.
 
 mod id_token;
 mod provider;
 mod requests;
 
-use crate::{Addresses, Check, Client, Discovery, Kind, judge_discovery};
+use crate::{Check, Client, Discovery, ProviderAddresses, ProviderKind, check_discovery};
 
 const ISSUER: &str = "https://provider.example";
 
-fn client(kind: Kind) -> Client {
+fn client(kind: ProviderKind) -> Client {
     Client {
         kind,
-        authority: kind.authority(ISSUER, &Addresses::default()),
+        authority: kind.authority(ISSUER, &ProviderAddresses::default()),
         subject_claim: "sub".to_owned(),
         id: "chancery".to_owned(),
         scopes: vec!["email".to_owned(), "openid".to_owned()],
@@ -34,7 +34,7 @@ fn document() -> serde_json::Value {
 
 fn discovery() -> Discovery {
     let (checks, discovery) =
-        judge_discovery(document().to_string().as_bytes(), &client(Kind::OpenIdConnect));
+        check_discovery(document().to_string().as_bytes(), &client(ProviderKind::OpenIdConnect));
     assert_eq!(failing(&checks), [""; 0], "{checks:?}");
     discovery.unwrap()
 }

@@ -1,4 +1,4 @@
-//! What is sent to a provider.
+//! Requests to a provider.
 
 use chancery_certificate::PrivateKey;
 use chancery_oauth::{Challenge, Expected, Jwk, Keys, PublicKey, verify_assertion};
@@ -6,8 +6,8 @@ use chancery_record::{Secret, Timestamp};
 
 use super::{client, discovery, failing};
 use crate::{
-    Asked, Demands, Kind, Proof, SigningKey, authorization_address, choose_proof, judge_request,
-    token_request,
+    ClientAuthMethod, Demands, ProviderKind, RequestParameters, SigningKey, authorization_url, check_request,
+    choose_client_auth, token_request,
 };
 
 fn fields(query: &str) -> Vec<(String, String)> {
@@ -15,7 +15,7 @@ fn fields(query: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_browser_is_sent_with_state_nonce_and_challenge() {
+fn the_authorization_request_has_state_nonce_and_challenge() {
     let demands = Demands {
         login: true,
         max_age: Some(60),
@@ -23,12 +23,12 @@ fn a_browser_is_sent_with_state_nonce_and_challenge() {
         login_hint: Some("ada@example.com".to_owned()),
         acr_values: vec!["mfa".to_owned(), "phr".to_owned()],
     };
-    let asked = Asked { state: "s", nonce: "n", verifier: "v", demands: &demands };
-    let address = authorization_address(&discovery(), &client(Kind::OpenIdConnect), asked);
+    let request = RequestParameters { state: "s", nonce: "n", verifier: "v", demands: &demands };
+    let address = authorization_url(&discovery(), &client(ProviderKind::OpenIdConnect), request);
     let (before, query) = address.split_once('?').unwrap();
     assert_eq!(before, "https://provider.example/authorize");
     let challenge = Challenge::of("v").to_string();
-    let wanted = [
+    let expected = [
         ("p", "1"),
         ("response_type", "code"),
         ("client_id", "chancery"),
@@ -44,14 +44,14 @@ fn a_browser_is_sent_with_state_nonce_and_challenge() {
         ("acr_values", "mfa phr"),
         ("resource", "https://api.example/"),
     ];
-    assert_eq!(fields(query), wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(fields(query), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
 #[test]
-fn what_is_asked_for_is_told() {
-    let mut client = client(Kind::OpenIdConnect);
+fn scopes_resources_and_callback_are_reported() {
+    let mut client = client(ProviderKind::OpenIdConnect);
     client.scopes.push("calendar".to_owned());
-    let checks = judge_request(&client);
+    let checks = check_request(&client);
     assert_eq!(failing(&checks), [""; 0]);
     assert!(
         checks[0].detail.ends_with("calendar and the resources https://api.example/."),
@@ -60,34 +60,34 @@ fn what_is_asked_for_is_told() {
     );
     for own in ["http://LocalHost:8080/callback", "http://[::1]:1/callback"] {
         client.redirect_uri = own.to_owned();
-        assert_eq!(failing(&judge_request(&client)), [""; 0], "{own}");
+        assert_eq!(failing(&check_request(&client)), [""; 0], "{own}");
     }
     client.redirect_uri = "http://id.example/callback".to_owned();
-    assert_eq!(failing(&judge_request(&client)), ["callback"]);
+    assert_eq!(failing(&check_request(&client)), ["callback"]);
 }
 
 #[test]
-fn the_secret_goes_as_the_provider_takes_it() {
-    let client = client(Kind::OpenIdConnect);
+fn the_secret_is_sent_by_a_method_of_the_provider() {
+    let client = client(ProviderKind::OpenIdConnect);
     let mut discovery = discovery();
-    for (methods, has_key, proof, option) in [
-        (&["client_secret_basic", "client_secret_post"][..], false, Proof::Basic, None),
-        (&["client_secret_post"], false, Proof::Post, None),
-        (&["private_key_jwt"], true, Proof::PrivateKey, None),
-        (&["private_key_jwt"], false, Proof::Basic, Some("certStores")),
-        (&["client_secret_basic"], true, Proof::PrivateKey, Some("certStores")),
-        (&["tls_client_auth"], false, Proof::Basic, Some("ClientSecret")),
+    for (methods, has_key, method, option) in [
+        (&["client_secret_basic", "client_secret_post"][..], false, ClientAuthMethod::Basic, None),
+        (&["client_secret_post"], false, ClientAuthMethod::Post, None),
+        (&["private_key_jwt"], true, ClientAuthMethod::PrivateKey, None),
+        (&["private_key_jwt"], false, ClientAuthMethod::Basic, Some("certStores")),
+        (&["client_secret_basic"], true, ClientAuthMethod::PrivateKey, Some("certStores")),
+        (&["tls_client_auth"], false, ClientAuthMethod::Basic, Some("ClientSecret")),
     ] {
-        discovery.methods = methods.iter().map(|method| (*method).to_owned()).collect();
-        let (check, chosen) = choose_proof(&discovery, has_key);
-        assert_eq!((chosen, check.option, check.passed), (proof, option, option.is_none()), "{methods:?}");
+        discovery.auth_methods = methods.iter().map(|name| (*name).to_owned()).collect();
+        let (check, chosen) = choose_client_auth(&discovery, has_key);
+        assert_eq!((chosen, check.option, check.passed), (method, option, option.is_none()), "{methods:?}");
     }
     let secret = Secret::new("a:b c");
-    let basic = token_request(&discovery, &client, (Proof::Basic, &secret), ("c", "v"));
+    let basic = token_request(&discovery, &client, (ClientAuthMethod::Basic, &secret), ("c", "v"));
     // chancery:a%3Ab+c
     assert_eq!(basic.authorization.as_deref(), Some("Basic Y2hhbmNlcnk6YSUzQWIrYw=="));
     assert!(!basic.form.contains("client_secret") && !format!("{basic:?}").contains("a%3A"));
-    let post = token_request(&discovery, &client, (Proof::Post, &secret), ("c", "v"));
+    let post = token_request(&discovery, &client, (ClientAuthMethod::Post, &secret), ("c", "v"));
     assert!(post.authorization.is_none() && post.form.contains("client_secret=a%3Ab+c"));
     for request in [basic, post] {
         assert!(request.form.starts_with("grant_type=authorization_code&code=c&redirect_uri="));
@@ -95,10 +95,10 @@ fn the_secret_goes_as_the_provider_takes_it() {
     }
 }
 
-/// The assertion is one that this server itself would take of a client.
+/// This server itself would accept the assertion from a client.
 #[test]
-fn a_key_signs_an_assertion() {
-    let client = client(Kind::OpenIdConnect);
+fn an_assertion_is_signed_with_the_key_of_a_certificate() {
+    let client = client(ProviderKind::OpenIdConnect);
     let mut discovery = discovery();
     let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
     let der = aws_lc_rs::encoding::AsDer::<aws_lc_rs::encoding::Pkcs8V1Der<'_>>::as_der(&pair).unwrap();
@@ -120,8 +120,8 @@ fn a_key_signs_an_assertion() {
         };
         let keys = [public.clone()];
         let verified = verify_assertion(&assertion, Keys::Public(&keys), &expected).unwrap();
-        let wanted = if algorithms == ["PS256"] { "PS256" } else { "RS256" };
-        assert_eq!((verified.jti.as_str(), verified.algorithm.name()), ("one", wanted));
+        let algorithm = if algorithms == ["PS256"] { "PS256" } else { "RS256" };
+        assert_eq!((verified.jti.as_str(), verified.algorithm.name()), ("one", algorithm));
     }
     discovery.signing_algorithms = vec!["ES256".to_owned()];
     let refused = signing.assertion(&discovery, &client, "one", 1_000).unwrap_err();

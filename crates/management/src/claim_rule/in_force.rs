@@ -4,7 +4,7 @@
 use std::{cell::OnceCell, sync::Arc, time::Instant};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use chancery_claims::{Claim, Fault, Rule, RuleSet, RuleSetError, RuleSets};
+use chancery_claims::{Claim, Fault, Rule, RuleSet, RuleSetCache, RuleSetError};
 use chancery_record::Record as _;
 use chancery_resource::{Problem, Sql, Tx};
 use uuid::Uuid;
@@ -18,7 +18,7 @@ const MAX_RULES: usize = 1_000;
 const MAX_REPORTED: usize = 10;
 
 /// Cache of the rule sets that this process compiled last.
-static COMPILED: RuleSets = RuleSets::new();
+static COMPILED: RuleSetCache = RuleSetCache::new();
 
 /// The scope of rules: any of a client app, an instance and a tenant.
 #[derive(Clone, Copy, Debug, Default)]
@@ -128,7 +128,7 @@ pub fn run(set: &RuleSet, claims: Vec<Claim>, traces: bool) -> Result<Evaluation
 }
 
 /// Runs work with a time limit. The time starts with the first check of the limit: before, the work may wait for other work.
-fn within_time<T>(work: impl FnOnce(chancery_claims::GoOn<'_>) -> T) -> T {
+fn within_time<T>(work: impl FnOnce(chancery_claims::TimeCheck<'_>) -> T) -> T {
     let started = OnceCell::new();
     work(&|| started.get_or_init(Instant::now).elapsed() < TIME)
 }

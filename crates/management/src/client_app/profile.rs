@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{
-    Authentication, ClientFacts, Encryption, Method, SecurityProfile, Use, findings, unserved,
+    Authentication, ClientFacts, Encryption, Method, SecurityProfile, Use, findings, unsupported_settings,
 };
 use chancery_record::{CertificateName, Field, FieldOf, Mismatch, Record, Url, Value};
 use chancery_resource::{FieldFault, LIST, Problem, ProposedRow, Shape, Sql, Tx, Violation};
@@ -160,8 +160,9 @@ fn in_a_sentence(text: &str) -> String {
 /// The settings of a stored client app that this release does not serve.
 pub fn unserved_settings(values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
     let app = ClientApp::from_values(values.to_vec())?;
-    let unserved_uses =
-        unserved(&facts(&app, None, &[])).into_iter().filter(|one| one.used_at != Use::WhenAsked);
+    let unserved_uses = unsupported_settings(&facts(&app, None, &[]))
+        .into_iter()
+        .filter(|one| one.used_at != Use::WhenRequested);
     let named = unserved_uses.filter_map(|one| {
         let field = CLIENT_APP.fields.iter().find(|field| field.is_named(one.member))?;
         Some((field, one.detail.to_owned()))

@@ -1,4 +1,4 @@
-//! `acr_values`: demands on the authentication, and two instructions where it takes place (OpenID Connect Core
+//! `acr_values`: the demanded authentication context classes, and two instructions for the sign-in (OpenID Connect Core
 //! 1.0, section 3.1.2.1).
 
 use crate::{Code, Refusal};
@@ -8,22 +8,22 @@ const TENANT: &str = "tenant:";
 /// The prefix of the instruction that names the instance of an identity provider.
 const INSTANCE: &str = "idp:";
 
-/// The words of `acr_values`, taken apart.
+/// The parsed words of `acr_values`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AcrValues {
-    /// The authentication context classes, the preferred one first. Of those that are known one is demanded.
+    /// The authentication context classes, the preferred one first. One of the known ones is required.
     pub classes: Vec<String>,
     /// The id of the tenant to sign in to.
     pub tenant: Option<String>,
-    /// The id or name of the instance to sign in by.
+    /// The id or name of the identity provider's instance to sign in with.
     pub instance: Option<String>,
 }
 
 impl AcrValues {
-    /// Takes the words apart.
+    /// Parses the words.
     ///
     /// # Errors
-    /// `invalid_request` where two tenants or instances are named, or one without its name.
+    /// `invalid_request`: there are two tenants or instances, or a name is empty.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let mut values = Self::default();
         for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -39,13 +39,13 @@ impl AcrValues {
     }
 }
 
-/// Notes an instruction; the same one twice is one.
-fn set(place: &mut Option<String>, name: &str) -> Result<(), Refusal> {
-    if name.is_empty() || place.as_ref().is_some_and(|before| before != name) {
+/// Sets an instruction. It may be repeated with the same name.
+fn set(field: &mut Option<String>, name: &str) -> Result<(), Refusal> {
+    if name.is_empty() || field.as_ref().is_some_and(|before| before != name) {
         let detail = "acr_values names two tenants or instances, or one without its name.";
         return Err(Refusal::new(Code::InvalidRequest, detail));
     }
-    *place = Some(name.to_owned());
+    *field = Some(name.to_owned());
     Ok(())
 }
 

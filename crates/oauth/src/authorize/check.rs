@@ -1,4 +1,4 @@
-//! Whether a client app may ask for what an authorization request asks for.
+//! Validation of an authorization request for a client app.
 
 use super::request::AuthorizationRequest;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES},
 };
 
-/// A client app that asks, as it is now.
+/// The current settings of the client app of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignInFacts<'a> {
-    /// Its members and its authentication configuration; keys and encryption are not looked at.
+    /// The settings and the authentication configuration; keys and encryption are ignored.
     pub client: ClientFacts<'a>,
     /// `allowUserLogin`
     pub allow_user_login: bool,
@@ -22,103 +22,103 @@ pub struct SignInFacts<'a> {
     pub scopes: &'a [&'a str],
 }
 
-/// What the server demands of a request, and how the request came.
+/// The server's requirements on a request, and the protection of its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// Whether the client app's `pkce`, or the tenant's PkceRequired, asks for PKCE. Where the tenant is not known yet, the
-    /// strictest of those that may be it.
+pub struct RequestSecurity {
+    /// Whether the client app's `pkce`, or the tenant's PkceRequired, requires PKCE. While the tenant is unknown, the
+    /// strictest of the possible tenants counts.
     pub is_pkce_required: bool,
     /// Whether the parameters were pushed (RFC 9126).
     pub is_pushed: bool,
-    /// Whether the parameters are those of a signed request object (RFC 9101).
+    /// Whether the parameters come from a signed request object (RFC 9101).
     pub is_signed: bool,
 }
 
-/// A request that the client app may make.
+/// A validated request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Checked {
+pub struct CheckedRequest {
     /// The request.
     pub request: AuthorizationRequest,
-    /// The scope that can be granted: what was asked for without what is not the client app's. The answer names
-    /// it where it differs (RFC 6749, section 3.3).
+    /// The scope that can be granted: the requested one without words that the client app does not have. A response names
+    /// it if it differs (RFC 6749, section 3.3).
     pub scope: Scope,
 }
 
-impl Checked {
-    /// Whether the request is one of OpenID Connect. Without `openid` it is plain OAuth, and there is no ID token.
+impl CheckedRequest {
+    /// Whether it is an OpenID Connect request. Without `openid` it is plain OAuth, and no ID token is issued.
     pub fn is_openid(&self) -> bool {
         self.scope.has(OPENID)
     }
 }
 
-/// Checks a request of a client app that is known, with a redirect URI of its own.
+/// Validates a request with a verified client app and redirect URI.
 ///
 /// # Errors
-/// To be told by redirect: `unauthorized_client`, `invalid_request` or `invalid_scope`.
+/// To be sent by redirect: `unauthorized_client`, `invalid_request` or `invalid_scope`.
 pub fn check_request(
     request: AuthorizationRequest,
     facts: &SignInFacts<'_>,
-    terms: Terms,
-) -> Result<Checked, Refusal> {
+    security: RequestSecurity,
+) -> Result<CheckedRequest, Refusal> {
     check_response_type(&request, facts)?;
-    check_profile(&request, &facts.client, terms)?;
+    check_profile(&request, &facts.client, security)?;
     check_openid(&request)?;
-    check_challenge(&request, &facts.client, terms)?;
+    check_challenge(&request, &facts.client, security)?;
     let mut scope = grantable_scope(request.scope.as_ref(), facts)?;
     if !request.response_type.code {
-        // no refresh token comes without a code (OpenID Connect Core 1.0, section 11)
+        // a refresh token requires a code (OpenID Connect Core 1.0, section 11)
         scope = scope.filter(|word| word != OFFLINE_ACCESS);
     }
-    Ok(Checked { request, scope })
+    Ok(CheckedRequest { request, scope })
 }
 
-/// The part of a scope that a client app can be granted: its own words and the standard ones, of which a client
-/// app with the filter has `openid` alone, and one that is not told groups does not have `groups`.
+/// The part of a scope that a client app can be granted: its own words and the standard ones. Of the standard ones, a client
+/// app with the scope filter has only `openid`, and one without groups claims does not have `groups`.
 ///
 /// # Errors
-/// `invalid_scope` where nothing is left, or the client app has the filter and something is left out.
-pub fn grantable_scope(asked: Option<&Scope>, facts: &SignInFacts<'_>) -> Result<Scope, Refusal> {
-    let Some(asked) = asked else { return Ok(Scope::default()) };
+/// `invalid_scope`: no word can be granted, or the client app has the scope filter and a word cannot be granted.
+pub fn grantable_scope(requested: Option<&Scope>, facts: &SignInFacts<'_>) -> Result<Scope, Refusal> {
+    let Some(requested) = requested else { return Ok(Scope::default()) };
     let is_standard = |word: &str| {
         word == OPENID
             || (!facts.scope_filter_enabled
                 && STANDARD_SCOPES.contains(&word)
                 && (word != GROUPS || facts.has_groups))
     };
-    let granted = asked.filter(|word| is_standard(word) || facts.scopes.contains(&word));
-    if granted.is_empty() || (facts.scope_filter_enabled && granted != *asked) {
+    let granted = requested.filter(|word| is_standard(word) || facts.scopes.contains(&word));
+    if granted.is_empty() || (facts.scope_filter_enabled && granted != *requested) {
         Err(Refusal::new(Code::InvalidScope, "The client app does not have this scope."))
     } else {
         Ok(granted)
     }
 }
 
-/// Whether a client app can be granted this word of a scope.
-pub fn may_have(word: &str, facts: &SignInFacts<'_>) -> bool {
-    let Ok(asked) = Scope::parse(word) else { return false };
-    grantable_scope(Some(&asked), facts).is_ok_and(|granted| granted.has(word))
+/// Whether a client app can be granted a scope word.
+pub fn is_grantable(word: &str, facts: &SignInFacts<'_>) -> bool {
+    let Ok(requested) = Scope::parse(word) else { return false };
+    grantable_scope(Some(&requested), facts).is_ok_and(|granted| granted.has(word))
 }
 
-/// All that a client app can be granted, as far as one scope holds it.
-pub fn whole_scope(facts: &SignInFacts<'_>) -> Scope {
+/// The maximum scope that a client app can be granted, up to the maximum size of a scope.
+pub fn maximum_scope(facts: &SignInFacts<'_>) -> Scope {
     let all = STANDARD_SCOPES.into_iter().chain(facts.scopes.iter().copied());
-    Scope::of_first(all.filter(|word| may_have(word, facts)))
+    Scope::of_first(all.filter(|word| is_grantable(word, facts)))
 }
 
 fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) -> Result<(), Refusal> {
-    let asked = request.response_type;
+    let response_type = request.response_type;
     if !facts.allow_user_login {
         return Err(unauthorized("Nobody signs in to this client app."));
     }
-    if !response_types(&facts.client).iter().any(|name| name == asked.name()) {
+    if !response_types(&facts.client).iter().any(|name| name == response_type.name()) {
         return Err(unauthorized("The client app may not use this response_type."));
     }
     let authentication = facts.client.authentication.unwrap_or_default();
     let is_bound =
         authentication.dpop_bound_access_tokens || authentication.require_certificate_bound_access_tokens;
-    // nothing can bind a token that a browser hands over
-    if asked.token && (is_bound || facts.client.security_profile != SecurityProfile::None) {
+    // a token in the authorization response cannot be bound
+    if response_type.token && (is_bound || facts.client.security_profile != SecurityProfile::None) {
         return Err(unauthorized("The client app gets access tokens from the token endpoint alone."));
     }
     Ok(())
@@ -129,26 +129,26 @@ fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) 
 fn check_profile(
     request: &AuthorizationRequest,
     client: &ClientFacts<'_>,
-    terms: Terms,
+    security: RequestSecurity,
 ) -> Result<(), Refusal> {
     use SecurityProfile::{Fapi1Advanced, Fapi2MessageSigning, Fapi2SecurityProfile};
     let profile = client.security_profile;
-    let is_second = matches!(profile, Fapi2SecurityProfile | Fapi2MessageSigning);
-    let asked = request.response_type.name();
-    if (is_second && asked != "code")
-        || (profile == Fapi1Advanced && !matches!(asked, "code" | "code id_token"))
+    let is_fapi_2 = matches!(profile, Fapi2SecurityProfile | Fapi2MessageSigning);
+    let response_type = request.response_type.name();
+    if (is_fapi_2 && response_type != "code")
+        || (profile == Fapi1Advanced && !matches!(response_type, "code" | "code id_token"))
     {
         return Err(unauthorized("The profile of the client app does not allow this response_type."));
     }
-    if profile == Fapi1Advanced && asked == "code" && !request.response_mode.is_signed {
+    if profile == Fapi1Advanced && response_type == "code" && !request.response_mode.is_signed {
         return Err(invalid(
             "The profile of the client app asks for code id_token, or a signed response_mode.",
         ));
     }
-    if (client.require_pushed_authorization_requests || is_second) && !terms.is_pushed {
+    if (client.require_pushed_authorization_requests || is_fapi_2) && !security.is_pushed {
         return Err(invalid("The client app must push its requests."));
     }
-    if matches!(profile, Fapi1Advanced | Fapi2MessageSigning) && !terms.is_signed {
+    if matches!(profile, Fapi1Advanced | Fapi2MessageSigning) && !security.is_signed {
         return Err(invalid("The client app must sign its requests."));
     }
     Ok(())
@@ -162,7 +162,7 @@ fn check_openid(request: &AuthorizationRequest) -> Result<(), Refusal> {
     if !request.scope.as_ref().is_some_and(|scope| scope.has(OPENID)) {
         return Err(invalid("An ID token needs the scope openid."));
     }
-    // else an ID token of another answer could be put in
+    // without it, an ID token of another response could be injected
     if request.nonce.is_none() { Err(invalid("nonce is missing.")) } else { Ok(()) }
 }
 
@@ -170,16 +170,18 @@ fn check_openid(request: &AuthorizationRequest) -> Result<(), Refusal> {
 fn check_challenge(
     request: &AuthorizationRequest,
     client: &ClientFacts<'_>,
-    terms: Terms,
+    security: RequestSecurity,
 ) -> Result<(), Refusal> {
     use SecurityProfile::{Fapi1Advanced, Fapi2MessageSigning, Fapi2SecurityProfile};
-    let by_profile = match client.security_profile {
+    let is_required_by_profile = match client.security_profile {
         SecurityProfile::None => false,
-        Fapi1Advanced => terms.is_pushed,
+        Fapi1Advanced => security.is_pushed,
         Fapi2SecurityProfile | Fapi2MessageSigning => true,
     };
-    let is_required =
-        client.is_public || client.is_native_application || by_profile || terms.is_pkce_required;
+    let is_required = client.is_public
+        || client.is_native_application
+        || is_required_by_profile
+        || security.is_pkce_required;
     if request.response_type.code && is_required && request.challenge.is_none() {
         Err(invalid("code_challenge is missing: use PKCE with S256."))
     } else {

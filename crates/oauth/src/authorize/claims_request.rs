@@ -1,21 +1,20 @@
-//! `claims`: which claims a request asks for by name (OpenID Connect Core 1.0, section 5.5).
+//! `claims`: claims that are requested by name (OpenID Connect Core 1.0, section 5.5).
 
 use chancery_record::{Json, read_json};
 
 use crate::{Code, Refusal};
 
-/// The bytes that the parameter may have.
+/// The maximum length of the parameter, in bytes.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// A claim that is asked for (section 5.5.1).
+/// A requested claim (section 5.5.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestedClaim {
     /// The claim's name.
     pub name: String,
-    /// Whether the client says that it cannot do without (`essential`).
+    /// Whether the client requires the claim (`essential`).
     pub is_essential: bool,
-    /// The values of which the claim should have one (`value`, `values`), the preferred one first; any where
-    /// there are none.
+    /// The requested values (`value`, `values`), the preferred one first; empty if any value is accepted.
     pub values: Vec<Json>,
 }
 
@@ -28,20 +27,20 @@ impl RequestedClaim {
     }
 }
 
-/// The claims that are asked for, by where they are to be told.
+/// The requested claims, by destination.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimsRequest {
-    /// Those of userinfo.
+    /// Claims for the UserInfo response.
     pub userinfo: Vec<RequestedClaim>,
-    /// Those of the ID token.
+    /// Claims for the ID token.
     pub id_token: Vec<RequestedClaim>,
 }
 
 impl ClaimsRequest {
-    /// Reads the JSON of the parameter. Members that are not known are ignored.
+    /// Parses the parameter. Unknown members are ignored.
     ///
     /// # Errors
-    /// `invalid_request` where it is too long, no JSON object, or a member is not of its form.
+    /// `invalid_request`: it is too long or no JSON object, or a member is malformed.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if text.len() > MAX_LENGTH {
             return Err(refuse("claims is longer than 8 KiB."));
@@ -54,13 +53,13 @@ impl ClaimsRequest {
         Ok(Self { userinfo: claims(json.get("userinfo"))?, id_token: claims(json.get("id_token"))? })
     }
 
-    /// The claim of that name asked for in the ID token.
+    /// The request of a claim for the ID token.
     pub fn in_id_token(&self, name: &str) -> Option<&RequestedClaim> {
         self.id_token.iter().find(|claim| claim.name == name)
     }
 
-    /// The authentication context classes of which one is demanded: those of an essential `acr` (section
-    /// 5.5.1.1). This demand is beside that of `acr_values`.
+    /// The authentication context classes of an essential `acr`, of which one is required (section 5.5.1.1), in addition to
+    /// `acr_values`.
     pub fn demanded_classes(&self) -> Vec<&str> {
         self.in_id_token("acr")
             .filter(|acr| acr.is_essential)
@@ -73,21 +72,21 @@ impl ClaimsRequest {
 fn claims(member: Option<&Json>) -> Result<Vec<RequestedClaim>, Refusal> {
     match member {
         None | Some(Json::Null) => Ok(Vec::new()),
-        Some(Json::Object(members)) => members.iter().map(|(name, wish)| claim(name, wish)).collect(),
+        Some(Json::Object(members)) => members.iter().map(|(name, options)| claim(name, options)).collect(),
         Some(_) => Err(refuse("userinfo and id_token of claims are JSON objects.")),
     }
 }
 
-fn claim(name: &str, wish: &Json) -> Result<RequestedClaim, Refusal> {
-    if !matches!(wish, Json::Null | Json::Object(_)) {
+fn claim(name: &str, options: &Json) -> Result<RequestedClaim, Refusal> {
+    if !matches!(options, Json::Null | Json::Object(_)) {
         return Err(refuse("Each claim of claims has null or a JSON object."));
     }
-    let is_essential = match wish.get("essential") {
+    let is_essential = match options.get("essential") {
         None => false,
         Some(Json::Bool(is_essential)) => *is_essential,
         Some(_) => return Err(refuse("essential of claims is true or false.")),
     };
-    let values = match (wish.get("value"), wish.get("values")) {
+    let values = match (options.get("value"), options.get("values")) {
         (None, None) => Vec::new(),
         (Some(value), None) => vec![value.clone()],
         (None, Some(Json::Array(values))) => values.clone(),
@@ -122,7 +121,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn the_example_of_the_standard() {
+    fn the_example_of_the_specification_is_parsed() {
         let claims = ClaimsRequest::parse(EXAMPLE).unwrap();
         let essential: Vec<&str> = claims
             .userinfo
@@ -135,13 +134,13 @@ mod tests {
         assert!(claims.in_id_token("auth_time").unwrap().is_essential);
         let acr = claims.in_id_token("acr").unwrap();
         assert_eq!(acr.texts().collect::<Vec<_>>(), ["urn:mace:incommon:iap:silver"]);
-        // a voluntary one demands nothing
+        // a voluntary claim is no demand
         assert!(claims.demanded_classes().is_empty());
         assert!(claims.in_id_token("email").is_none());
     }
 
     #[test]
-    fn an_essential_acr_is_a_demand() {
+    fn an_essential_acr_is_required() {
         let claims =
             ClaimsRequest::parse(r#"{"id_token":{"acr":{"essential":true,"values":["phr",1,"mfa"]}}}"#);
         assert_eq!(claims.unwrap().demanded_classes(), ["phr", "mfa"]);
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_ignored() {
+    fn unknown_members_are_ignored() {
         for text in ["{}", r#"{"other":1}"#, r#"{"userinfo":null,"id_token":{}}"#] {
             assert_eq!(ClaimsRequest::parse(text), Ok(ClaimsRequest::default()), "{text}");
         }
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_object_is_refused() {
+    fn malformed_parameters_are_rejected() {
         let long = format!(r#"{{"userinfo":{{"{}":null}}}}"#, "x".repeat(8192));
         for wrong in [
             "",
@@ -184,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[\\[\\]{}\":,a-c0-9 ]{0,60}|\\PC{0,60}") {
+        fn any_text_is_parsed_or_rejected(text in "[\\[\\]{}\":,a-c0-9 ]{0,60}|\\PC{0,60}") {
             if let Ok(claims) = ClaimsRequest::parse(&text) {
                 prop_assert_eq!(text.trim_start().chars().next(), Some('{'));
                 prop_assert!(claims.demanded_classes().len() <= text.len());

@@ -1,24 +1,24 @@
-//! Which pages a request demands, or that there be none: `prompt` (OpenID Connect Core 1.0, section 3.1.2.1).
+//! `prompt`: the required pages, or none (OpenID Connect Core 1.0, section 3.1.2.1).
 
 use crate::{Code, Refusal};
 
-/// The pages that a request demands whatever the session says.
+/// The pages that a request requires, independent of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// `login`: a new sign-in.
     pub login: bool,
-    /// `consent`: consent, also where there is one.
+    /// `consent`: a new consent.
     pub consent: bool,
     /// `select_account`: a choice between accounts.
     pub select_account: bool,
 }
 
-/// What `prompt` says. Without the parameter no page is demanded, and none forbidden.
+/// The value of `prompt`. By default, no page is required or forbidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompt {
     /// `none`: no page may be shown.
     None,
-    /// Pages may be shown, and these are demanded.
+    /// Pages may be shown, and these are required.
     Pages(Pages),
 }
 
@@ -29,11 +29,11 @@ impl Default for Prompt {
 }
 
 impl Prompt {
-    /// Reads the words of `prompt`.
+    /// Parses the words of `prompt`.
     ///
     /// # Errors
-    /// `invalid_request` where `none` is not alone, or a word is not known: to ignore it could show less than
-    /// was demanded. `create` is not known (Initiating User Registration via OpenID Connect 1.0, section 4).
+    /// `invalid_request`: `none` is combined with other words, or a word is unknown and could require a page. `create` is
+    /// not supported (Initiating User Registration via OpenID Connect 1.0, section 4).
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if text == "none" {
             return Ok(Self::None);
@@ -63,7 +63,7 @@ mod tests {
     use crate::Code;
 
     #[test]
-    fn none_is_alone_and_the_others_are_a_set() {
+    fn none_must_be_alone_and_other_words_combine() {
         let login = Pages { login: true, ..Pages::default() };
         assert_eq!(Prompt::parse("none"), Ok(Prompt::None));
         assert_eq!(Prompt::parse("login"), Ok(Prompt::Pages(login)));

@@ -1,10 +1,10 @@
-//! The members of an authorization request (RFC 6749, section 4.1.1; OpenID Connect Core 1.0, section 3.1.2.1).
+//! The parameters of an authorization request (RFC 6749, section 4.1.1; OpenID Connect Core 1.0, section 3.1.2.1).
 
 use std::fmt;
 
 use super::{
-    acr::AcrValues, addressing::Addressing, claims_request::ClaimsRequest, prompt::Prompt,
-    request_object::RequestObject,
+    acr::AcrValues, claims_request::ClaimsRequest, prompt::Prompt, request_object::RequestObject,
+    response_target::ResponseTarget,
 };
 use crate::{
     Challenge, Code, Refusal, ResponseMode, ResponseType, Scope,
@@ -13,13 +13,13 @@ use crate::{
     parameters::Parameters,
 };
 
-/// The most characters of `nonce`.
+/// The maximum length of `nonce`, in characters.
 const MAX_NONCE: usize = 1024;
-/// The parameters that are taken and do nothing. They are known, so they are there once.
+/// The known parameters without an effect. They must not be repeated.
 const WITHOUT_EFFECT: [&str; 2] = ["display", "claims_locales"];
 
-/// The parameters that say what is asked for. The others are refused or do nothing, and need not be kept.
-const MEANT: [&str; 18] = [
+/// The parameters with an effect. Others are rejected or ignored, and need not be stored.
+const RECOGNIZED: [&str; 18] = [
     "client_id",
     "redirect_uri",
     "response_type",
@@ -40,14 +40,12 @@ const MEANT: [&str; 18] = [
     "dpop_jkt",
 ];
 
-/// The parameters that this server reads. Others are dropped, so that a stored request stays small; reading the rest again
-/// gives the same request.
-pub fn meant(parameters: Vec<(String, String)>) -> Vec<(String, String)> {
-    parameters.into_iter().filter(|(name, _)| MEANT.contains(&name.as_str())).collect()
+/// Drops the parameters without an effect, so that a stored request stays small. The others parse to the same request.
+pub fn recognized_parameters(parameters: Vec<(String, String)>) -> Vec<(String, String)> {
+    parameters.into_iter().filter(|(name, _)| RECOGNIZED.contains(&name.as_str())).collect()
 }
 
-/// An authorization request, whole and well-formed. Whether the client app may ask for it, says
-/// [`check_request`](crate::check_request).
+/// A well-formed authorization request. [`check_request`](crate::check_request) validates it for the client app.
 #[derive(Clone, PartialEq)]
 pub struct AuthorizationRequest {
     /// `client_id`
@@ -64,18 +62,17 @@ pub struct AuthorizationRequest {
     pub state: Option<String>,
     /// `nonce`, up to 1,024 characters.
     pub nonce: Option<String>,
-    /// `code_challenge`, of the method S256.
+    /// `code_challenge` with the method S256.
     pub challenge: Option<Challenge>,
     /// `prompt`
     pub prompt: Prompt,
-    /// `max_age`: the age that an authentication may have, in seconds. What is more than the type holds is its
-    /// largest.
+    /// `max_age`: the maximum age of the authentication, in seconds. Greater values are reduced to the maximum of the type.
     pub max_age: Option<u32>,
     /// `login_hint`
     pub login_hint: Option<String>,
     /// `id_token_hint`, not yet verified.
     pub id_token_hint: Option<String>,
-    /// `ui_locales`, the preferred one first, without what is no language tag.
+    /// The language tags of `ui_locales`, the preferred one first.
     pub ui_locales: Vec<String>,
     /// `claims`
     pub claims: ClaimsRequest,
@@ -88,14 +85,14 @@ pub struct AuthorizationRequest {
 }
 
 impl AuthorizationRequest {
-    /// Reads a request whose first stage was read from the same parameters. Those of a request object or a
-    /// pushed request are read like those of a query; an object in them is refused.
+    /// Parses a request after the first stage, from the same parameters. The parameters of a request object or a pushed
+    /// request are parsed like those of a query; a nested request object is rejected.
     ///
     /// # Errors
-    /// To be told by redirect, as [`Addressing::reply`] says: `invalid_request`, `unsupported_response_type`,
+    /// To be sent by redirect, with [`ResponseTarget::options`]: `invalid_request`, `unsupported_response_type`,
     /// `invalid_scope`, `invalid_target`, `request_not_supported` or `request_uri_not_supported`.
-    pub fn read(addressing: &Addressing, parameters: &[(String, String)]) -> Result<Self, Refusal> {
-        // first: beside a request object no other parameter counts
+    pub fn read(target: &ResponseTarget, parameters: &[(String, String)]) -> Result<Self, Refusal> {
+        // first: with a request object, other parameters are ignored
         if let Some(object) = RequestObject::find(parameters)? {
             return Err(object.refusal());
         }
@@ -105,14 +102,14 @@ impl AuthorizationRequest {
             parameters.one(name)?;
         }
         if parameters.one("authorization_details")?.is_some() {
-            // to ignore it would grant something else (RFC 9396)
+            // if it were ignored, something else would be granted (RFC 9396)
             return Err(refuse("authorization_details is not taken."));
         }
         let state = parameters.state()?.map(str::to_owned);
         let response_type = read_response_type(parameters)?;
         Ok(Self {
-            client_id: addressing.client_id.clone(),
-            redirect_uri: addressing.redirect_uri.clone(),
+            client_id: target.client_id.clone(),
+            redirect_uri: target.redirect_uri.clone(),
             response_type,
             response_mode: ResponseMode::read(parameters.one("response_mode")?, response_type)?,
             scope: parameters.one("scope")?.map(Scope::parse).transpose()?,
@@ -140,8 +137,8 @@ fn read_response_type(parameters: Parameters<'_>) -> Result<ResponseType, Refusa
     ResponseType::named(name).ok_or(Refusal::new(Code::UnsupportedResponseType, detail))
 }
 
-/// Reads challenge and method. A challenge without a method is one of `plain` (RFC 7636, section 4.3), which whoever
-/// sees the request can answer.
+/// Reads challenge and method. Without a method it is `plain` (RFC 7636, section 4.3), which is rejected because it
+/// discloses the verifier in the request.
 fn read_challenge(parameters: Parameters<'_>) -> Result<Option<Challenge>, Refusal> {
     match (parameters.one("code_challenge")?, parameters.one("code_challenge_method")?) {
         (None, None) => Ok(None),
@@ -156,7 +153,7 @@ fn read_challenge(parameters: Parameters<'_>) -> Result<Option<Challenge>, Refus
 
 fn read_seconds(text: &str) -> Result<u32, Refusal> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // digits alone fail for being too many
+        // digits fail to parse only if there are too many
         Ok(text.parse().unwrap_or(u32::MAX))
     } else {
         Err(refuse("max_age is whole seconds, not below zero."))

@@ -1,13 +1,13 @@
-//! What an authorization endpoint answers with (OAuth 2.0 Multiple Response Type Encoding Practices 1.0).
+//! Response types (OAuth 2.0 Multiple Response Type Encoding Practices 1.0).
 
-/// A response type: what is in the answer. Of the eight, `none` has nothing.
+/// A response type: the contents of the authorization response. `none` has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResponseType {
-    /// Whether the answer has a code.
+    /// Whether the response has a code.
     pub code: bool,
-    /// Whether the answer has an ID token.
+    /// Whether the response has an ID token.
     pub id_token: bool,
-    /// Whether the answer has an access token.
+    /// Whether the response has an access token.
     pub token: bool,
 }
 
@@ -24,7 +24,7 @@ impl ResponseType {
         Self { code: false, id_token: false, token: false },
     ];
 
-    /// The response type's name, its words sorted.
+    /// The name, with sorted words.
     pub const fn name(self) -> &'static str {
         match (self.code, self.id_token, self.token) {
             (true, false, false) => "code",
@@ -38,7 +38,7 @@ impl ResponseType {
         }
     }
 
-    /// The response type of that name, its words in any order (RFC 6749, section 3.1.1).
+    /// The response type with a name, whose words may be in any order (RFC 6749, section 3.1.1).
     pub fn named(name: &str) -> Option<Self> {
         let mut words: Vec<&str> = name.split(' ').collect();
         words.sort_unstable();
@@ -46,16 +46,15 @@ impl ResponseType {
         Self::ALL.into_iter().find(|known| known.name() == sorted)
     }
 
-    /// Whether a token is in the answer itself, which must then not be in a query: those get into logs and
-    /// histories.
+    /// Whether the authorization response has a token. Then it must not be in a query, because queries get into logs and
+    /// browser histories.
     pub const fn has_front_channel_token(self) -> bool {
         self.id_token || self.token
     }
 
-    /// What the answer to a response type that is not known would have had: its sender reads answers as those
-    /// of the known words in it.
-    pub(crate) fn resembling(name: &str) -> Self {
-        let has = |word: &str| name.split(' ').any(|found| found == word);
+    /// The response type of the known words of an unknown name: its sender expects the response in the mode of these.
+    pub(crate) fn from_known_words(name: &str) -> Self {
+        let has = |word: &str| name.split(' ').any(|own| own == word);
         Self { code: has("code"), id_token: has("id_token"), token: has("token") }
     }
 }
@@ -65,11 +64,11 @@ mod tests {
     use super::ResponseType;
 
     #[test]
-    fn the_eight_are_read_in_any_order() {
+    fn words_of_a_response_type_may_be_in_any_order() {
         for known in ResponseType::ALL {
             assert_eq!(ResponseType::named(known.name()), Some(known));
-            let turned: Vec<&str> = known.name().split(' ').rev().collect();
-            assert_eq!(ResponseType::named(&turned.join(" ")), Some(known));
+            let reversed: Vec<&str> = known.name().split(' ').rev().collect();
+            assert_eq!(ResponseType::named(&reversed.join(" ")), Some(known));
         }
         for wrong in ["", " ", "code code", "none code", "Code", "code  token", "code,token", "code ", "saml"]
         {

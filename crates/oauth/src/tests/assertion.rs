@@ -30,7 +30,7 @@ fn verify(header: &Value, claims: &Value) -> Result<VerifiedAssertion, &'static 
 }
 
 #[test]
-fn every_algorithm_of_a_private_key_proves_a_client() {
+fn assertions_of_each_asymmetric_algorithm_verify() {
     for (algorithm, signer) in signer::asymmetric() {
         let token = signer.sign(algorithm, &header(), &claims());
         let verified = verify_assertion(&token, Keys::Public(&[to_jwk(&signer.jwk())]), &expected()).unwrap();
@@ -44,7 +44,7 @@ fn every_algorithm_of_a_private_key_proves_a_client() {
 }
 
 #[test]
-fn secrets_prove_a_client_when_they_are_long_enough() {
+fn secrets_must_be_at_least_as_long_as_the_hash() {
     for (algorithm, size) in [(Algorithm::Hs256, 32), (Algorithm::Hs384, 48), (Algorithm::Hs512, 64)] {
         let verify = |length: usize, others: &[usize]| {
             let token = signer::Signer::Secret(signer::secret(length)).sign(algorithm, &header(), &claims());
@@ -94,7 +94,7 @@ fn algorithms_are_not_confused() {
 }
 
 #[test]
-fn what_may_be_otherwise() {
+fn accepted_variations_of_claims_and_header() {
     for (name, value) in [
         ("aud", json!(TOKEN_ENDPOINT)),
         ("aud", json!(["https://other.example", ISSUER])),
@@ -108,9 +108,9 @@ fn what_may_be_otherwise() {
     ] {
         let claims = with(claims(), name, value.clone());
         // an expired assertion needs an earlier iat
-        let made =
+        let changed =
             if name == "exp" { with(with(claims, "iat", Value::Null), "nbf", Value::Null) } else { claims };
-        assert_eq!(verify(&header(), &made).map(|_| ()), Ok(()), "{name} {value}");
+        assert_eq!(verify(&header(), &changed).map(|_| ()), Ok(()), "{name} {value}");
     }
     for typ in [json!("jwt"), json!("client-authentication+jwt"), json!("application/JWT"), Value::Null] {
         assert!(verify(&with(header(), "typ", typ.clone()), &claims()).is_ok(), "{typ}");
@@ -120,7 +120,7 @@ fn what_may_be_otherwise() {
 }
 
 #[test]
-fn each_rule_of_the_claims() {
+fn each_violation_of_the_claims_is_rejected() {
     let long = "x".repeat(257);
     for (name, value, detail) in [
         ("iss", json!("somebody"), "iss and sub"),
@@ -152,8 +152,8 @@ fn each_rule_of_the_claims() {
         ("jti", json!(long), "jti"),
         ("jti", json!(7), "jti"),
     ] {
-        let found = verify(&header(), &with(claims(), name, value.clone())).unwrap_err();
-        assert!(found.contains(detail), "{name} {value}: {found}");
+        let error = verify(&header(), &with(claims(), name, value.clone())).unwrap_err();
+        assert!(error.contains(detail), "{name} {value}: {error}");
     }
     let other = with(with(claims(), "sub", json!("other")), "iss", json!("other"));
     assert!(verify(&header(), &other).unwrap_err().contains("another client"));
@@ -164,21 +164,21 @@ fn each_rule_of_the_claims() {
 }
 
 #[test]
-fn one_audience_is_a_text() {
+fn one_audience_must_be_a_text() {
     let strict = Expected { one_audience: true, audiences: &[ISSUER], ..expected() };
-    for (audience, good) in [
+    for (audience, is_accepted) in [
         (json!(ISSUER), true),
         (json!([ISSUER]), false),
         (json!([ISSUER, "https://other.example"]), false),
         (json!(TOKEN_ENDPOINT), false),
     ] {
         let token = signer::P256.sign(Algorithm::Es256, &header(), &with(claims(), "aud", audience.clone()));
-        assert_eq!(verify_with(&token, &strict).is_ok(), good, "{audience}");
+        assert_eq!(verify_with(&token, &strict).is_ok(), is_accepted, "{audience}");
     }
 }
 
 #[test]
-fn each_rule_of_the_header() {
+fn each_violation_of_the_header_is_rejected() {
     for (name, value, detail) in [
         ("crit", json!(["exp"]), "crit"),
         ("b64", json!(true), "b64"),
@@ -187,21 +187,21 @@ fn each_rule_of_the_header() {
         ("typ", json!(1), "typ"),
         ("kid", json!(1), "kid"),
     ] {
-        let found = verify(&with(header(), name, value), &claims()).unwrap_err();
-        assert!(found.contains(detail), "{name}: {found}");
+        let error = verify(&with(header(), name, value), &claims()).unwrap_err();
+        assert!(error.contains(detail), "{name}: {error}");
     }
     let sign = |header: &str, claims: &str| signer::P256.sign_text(Algorithm::Es256, header, claims);
-    let good = claims().to_string();
+    let valid_claims = claims().to_string();
     for (token, detail) in [
-        (sign(r#"{"alg":"ES256","alg":"ES256"}"#, &good), "twice"),
-        (sign(r#"{"alg":"ES256"}"#, &good.replacen('{', r#"{"sub":"other","#, 1)), "twice"),
-        (sign("[]", &good), "no JSON object"),
-        (sign("{", &good), "no JSON object"),
-        (sign("{}", &good), "algorithm"),
-        (sign(r#"{"alg":256}"#, &good), "algorithm"),
+        (sign(r#"{"alg":"ES256","alg":"ES256"}"#, &valid_claims), "twice"),
+        (sign(r#"{"alg":"ES256"}"#, &valid_claims.replacen('{', r#"{"sub":"other","#, 1)), "twice"),
+        (sign("[]", &valid_claims), "no JSON object"),
+        (sign("{", &valid_claims), "no JSON object"),
+        (sign("{}", &valid_claims), "algorithm"),
+        (sign(r#"{"alg":256}"#, &valid_claims), "algorithm"),
         (sign(r#"{"alg":"ES256"}"#, "[]"), "no JSON object"),
         (sign(r#"{"alg":"ES256"}"#, ""), "no JSON object"),
-        (sign(r#"{"alg":"ES256"}"#, &format!("{good}{}", " ".repeat(8192))), "8 KiB"),
+        (sign(r#"{"alg":"ES256"}"#, &format!("{valid_claims}{}", " ".repeat(8192))), "8 KiB"),
         (String::new(), "form"),
         ("..".to_owned(), "no JSON object"),
         ("a.b".to_owned(), "form"),
@@ -209,7 +209,7 @@ fn each_rule_of_the_header() {
         assert!(verify_with(&token, &expected()).unwrap_err().contains(detail), "{detail} {token}");
         assert!(detail == "form" || detail == "algorithm" || client_of(&token).is_none());
     }
-    let token = sign(r#"{"alg":"ES256"}"#, &good);
+    let token = sign(r#"{"alg":"ES256"}"#, &valid_claims);
     assert!(verify_with(&token, &expected()).is_ok());
     for wrong in [format!("{token}="), format!("{token}."), format!(" {token}"), format!("{token}.e30")] {
         assert!(verify_with(&wrong, &expected()).unwrap_err().contains("form"), "{wrong}");
@@ -217,7 +217,7 @@ fn each_rule_of_the_header() {
 }
 
 #[test]
-fn a_signature_of_another_length_is_none() {
+fn a_signature_of_another_length_is_rejected() {
     let token = signer::P256.sign(Algorithm::Es256, &header(), &claims());
     let (signed, signature) = token.rsplit_once('.').unwrap();
     let signature = from_base64(signature).unwrap();
@@ -230,10 +230,10 @@ fn a_signature_of_another_length_is_none() {
 }
 
 #[test]
-fn the_key_is_the_one_that_is_named() {
-    let good = with(signer::P256.jwk(), "kid", json!("good"));
+fn the_key_is_selected_by_kid() {
+    let matching_key = with(signer::P256.jwk(), "kid", json!("good"));
     let other = with(signer::P384.jwk(), "kid", json!("other"));
-    let keys = [to_jwk(&other), to_jwk(&good)];
+    let keys = [to_jwk(&other), to_jwk(&matching_key)];
     let verify = |header: &Value, keys: &[Jwk]| {
         let token = signer::P256.sign(Algorithm::Es256, header, &claims());
         verify_assertion(&token, Keys::Public(keys), &expected()).map_err(|refusal| refusal.detail)
@@ -245,9 +245,9 @@ fn the_key_is_the_one_that_is_named() {
     assert!(verify(&named("unknown"), &keys).unwrap_err().contains("no usable key"));
     assert!(verify(&named("unknown"), &[p256()]).is_ok(), "a certificate's key has no name");
     assert!(verify(&header(), &[]).unwrap_err().contains("no usable key"));
-    assert!(verify(&header(), &[to_jwk(&with(good.clone(), "use", json!("enc")))]).is_err());
+    assert!(verify(&header(), &[to_jwk(&with(matching_key.clone(), "use", json!("enc")))]).is_err());
     let many: Vec<Jwk> =
-        (0..11).map(|name| to_jwk(&with(good.clone(), "kid", json!(format!("{name}"))))).collect();
+        (0..11).map(|name| to_jwk(&with(matching_key.clone(), "kid", json!(format!("{name}"))))).collect();
     assert!(verify(&header(), &many).unwrap_err().contains("kid"));
     assert!(verify(&named("7"), &many).is_ok());
 }

@@ -1,17 +1,17 @@
-//! Reading authorization requests, by section 4 of the specification of sign-in.
+//! Parsing of authorization requests, by section 4 of the specification of sign-in.
 
 use std::convert::Infallible;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use super::{CLIENT, ISSUER, REDIRECT_URI, asking, parameters};
+use super::{CLIENT, ISSUER, REDIRECT_URI, parameters, request_parameters};
 use crate::{
-    Addressing, AuthorizationRequest, Code, Delivery, Pages, Prompt, Refusal, RequestObject, ResponseType,
-    Transport, meant,
+    AuthorizationRequest, Code, Delivery, Pages, Prompt, Refusal, RequestObject, ResponseTarget,
+    ResponseType, Transport, recognized_parameters,
 };
 
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-/// Every parameter that is known.
+/// All known parameters, and an unknown one.
 const NAMES: [&str; 24] = [
     "client_id",
     "redirect_uri",
@@ -40,8 +40,8 @@ const NAMES: [&str; 24] = [
 ];
 
 fn read(changes: &[(&str, &str)]) -> Result<AuthorizationRequest, Refusal> {
-    let parameters = asking(changes);
-    AuthorizationRequest::read(&Addressing::read(&parameters).unwrap(), &parameters)
+    let parameters = request_parameters(changes);
+    AuthorizationRequest::read(&ResponseTarget::read(&parameters).unwrap(), &parameters)
 }
 
 fn code(changes: &[(&str, &str)]) -> Code {
@@ -49,22 +49,22 @@ fn code(changes: &[(&str, &str)]) -> Code {
 }
 
 #[test]
-fn the_least_request() {
-    let parameters = asking(&[("scope", ""), ("state", "")]);
-    let addressing = Addressing::read(&parameters).unwrap();
-    assert_eq!((addressing.client_id.as_str(), addressing.redirect_uri.as_str()), (CLIENT, REDIRECT_URI));
-    assert_eq!((addressing.tenant.as_ref(), addressing.reply.state.as_ref()), (None, None));
-    let request = AuthorizationRequest::read(&addressing, &parameters).unwrap();
+fn a_minimal_request_is_parsed() {
+    let parameters = request_parameters(&[("scope", ""), ("state", "")]);
+    let target = ResponseTarget::read(&parameters).unwrap();
+    assert_eq!((target.client_id.as_str(), target.redirect_uri.as_str()), (CLIENT, REDIRECT_URI));
+    assert_eq!((target.tenant.as_ref(), target.options.state.as_ref()), (None, None));
+    let request = AuthorizationRequest::read(&target, &parameters).unwrap();
     assert_eq!((request.client_id.as_str(), request.redirect_uri.as_str()), (CLIENT, REDIRECT_URI));
     assert_eq!(request.response_type.name(), "code");
     assert_eq!(request.response_mode.transport, Transport::Query);
     assert_eq!(request.prompt, Prompt::default());
     assert!(request.scope.is_none() && request.state.is_none() && request.max_age.is_none());
-    assert_eq!(request.response_mode, addressing.reply.mode);
+    assert_eq!(request.response_mode, target.options.mode);
 }
 
 #[test]
-fn a_whole_request() {
+fn a_request_with_all_parameters_is_parsed() {
     let request = read(&[
         ("response_type", "id_token code"),
         ("response_mode", "form_post.jwt"),
@@ -107,9 +107,8 @@ fn a_whole_request() {
     assert_eq!(format!("{request:?}"), "AuthorizationRequest(hidden)");
 }
 
-/// On an error page, never by redirect.
 #[test]
-fn without_client_and_redirect_uri_nothing_is_answered_by_redirect() {
+fn errors_of_client_and_redirect_uri_are_not_sent_by_redirect() {
     for wrong in [
         &[("client_id", "")][..],
         &[("redirect_uri", "")],
@@ -118,20 +117,24 @@ fn without_client_and_redirect_uri_nothing_is_answered_by_redirect() {
         &[("client_id", "a\0")],
         &[("redirect_uri", "https://app.example.com/back\0")],
     ] {
-        assert_eq!(Addressing::read(&asking(wrong)).unwrap_err().code, Code::InvalidRequest, "{wrong:?}");
+        assert_eq!(
+            ResponseTarget::read(&request_parameters(wrong)).unwrap_err().code,
+            Code::InvalidRequest,
+            "{wrong:?}"
+        );
     }
-    // an empty one beside another is one too many
+    // a repeated parameter is rejected, even if one value is empty
     let twice = parameters(&[("client_id", ""), ("client_id", CLIENT), ("redirect_uri", REDIRECT_URI)]);
-    assert!(Addressing::read(&twice).is_err());
-    // the tenant is judged there, too
-    let addressing = Addressing::read(&asking(&[("acr_values", "mfa tenant:7")])).unwrap();
-    assert_eq!(addressing.tenant.as_deref(), Some("7"));
-    assert_eq!(Addressing::client_id(&parameters(&[("client_id", "a")])).unwrap(), "a");
+    assert!(ResponseTarget::read(&twice).is_err());
+    // the tenant is parsed in the first stage, too
+    let target = ResponseTarget::read(&request_parameters(&[("acr_values", "mfa tenant:7")])).unwrap();
+    assert_eq!(target.tenant.as_deref(), Some("7"));
+    assert_eq!(ResponseTarget::client_id(&parameters(&[("client_id", "a")])).unwrap(), "a");
 }
 
-/// By redirect, in the response mode asked for: all else.
+/// By redirect, in the requested response mode.
 #[test]
-fn what_is_wrong_elsewhere_is_answered_as_far_as_it_can_be_read() {
+fn other_errors_are_sent_by_redirect() {
     use Transport::{FormPost, Fragment, Query};
     for (changes, transport, state, code) in [
         (&[("response_type", "")][..], Query, Some("a state"), Code::InvalidRequest),
@@ -179,49 +182,51 @@ fn what_is_wrong_elsewhere_is_answered_as_far_as_it_can_be_read() {
         (&[("state", "a\0b")], Query, None, Code::InvalidRequest),
         (&[("acr_values", "tenant:7 tenant:8")], Query, Some("a state"), Code::InvalidRequest),
     ] {
-        let parameters = asking(changes);
-        let addressing = Addressing::read(&parameters).unwrap();
-        let refusal = AuthorizationRequest::read(&addressing, &parameters).unwrap_err();
+        let parameters = request_parameters(changes);
+        let target = ResponseTarget::read(&parameters).unwrap();
+        let refusal = AuthorizationRequest::read(&target, &parameters).unwrap_err();
         assert_eq!(refusal.code, code, "{changes:?}");
-        assert_eq!(addressing.reply.mode.transport, transport, "{changes:?}");
-        assert_eq!(addressing.reply.state.as_deref(), state, "{changes:?}");
-        assert_eq!(addressing.tenant, None);
+        assert_eq!(target.options.mode.transport, transport, "{changes:?}");
+        assert_eq!(target.options.state.as_deref(), state, "{changes:?}");
+        assert_eq!(target.tenant, None);
     }
-    let signed = Addressing::read(&asking(&[("response_mode", "jwt"), ("prompt", "create")])).unwrap();
-    assert!(signed.reply.mode.is_signed);
+    let signed =
+        ResponseTarget::read(&request_parameters(&[("response_mode", "jwt"), ("prompt", "create")])).unwrap();
+    assert!(signed.options.mode.is_signed);
 }
 
-/// A refusal from the request to the address: the state is kept, and the response mode is the one asked for.
+/// From the request to the redirect URL: the state is unchanged, and the response mode is the requested one.
 #[test]
-fn a_refusal_goes_where_the_answer_would() {
-    let parameters = asking(&[("response_mode", "fragment"), ("prompt", "none login")]);
-    let addressing = Addressing::read(&parameters).unwrap();
-    let refusal = AuthorizationRequest::read(&addressing, &parameters).unwrap_err();
-    let answer = addressing.reply.answer(ISSUER).refused(refusal);
-    let Ok(delivery) = answer
-        .deliver(&addressing.redirect_uri, addressing.reply.mode, |_| Ok::<_, Infallible>(String::new()));
+fn an_error_response_uses_the_requested_response_mode() {
+    let parameters = request_parameters(&[("response_mode", "fragment"), ("prompt", "none login")]);
+    let target = ResponseTarget::read(&parameters).unwrap();
+    let refusal = AuthorizationRequest::read(&target, &parameters).unwrap_err();
+    let response = target.options.response(ISSUER).with_error(refusal);
+    let Ok(delivery) =
+        response.deliver(&target.redirect_uri, target.options.mode, |_| Ok::<_, Infallible>(String::new()));
     let address = "https://app.example.com/back#iss=https%3A%2F%2Fid.example.org&state=a%20state\
                    &error=invalid_request&error_description=prompt%3A%20none%20is%20alone.";
     assert!(delivery == Delivery::Redirect(address.to_owned()));
 }
 
 #[test]
-fn every_known_parameter_is_there_once_and_holds_no_nul() {
+fn known_parameters_must_not_be_repeated_or_contain_nul() {
     for name in NAMES {
         if matches!(name, "client_id" | "redirect_uri") {
             continue;
         }
-        let good = |changes: &[(&str, &str)]| read(changes).is_ok_and(|request| request.state.is_some());
+        let is_accepted =
+            |changes: &[(&str, &str)]| read(changes).is_ok_and(|request| request.state.is_some());
         let nul = read(&[(name, "\0")]);
         if name == "unknown" {
             assert!(nul.is_ok());
-            assert!(good(&[(name, "a"), (name, "b")]));
+            assert!(is_accepted(&[(name, "a"), (name, "b")]));
             continue;
         }
         assert_eq!(nul.unwrap_err().code, Code::InvalidRequest, "{name}");
-        let mut twice = asking(&[(name, "")]);
+        let mut twice = request_parameters(&[(name, "")]);
         twice.extend(parameters(&[(name, ""), (name, "")]));
-        let read = AuthorizationRequest::read(&Addressing::read(&twice).unwrap(), &twice);
+        let read = AuthorizationRequest::read(&ResponseTarget::read(&twice).unwrap(), &twice);
         if name == "resource" {
             assert!(read.is_ok());
         } else {
@@ -231,21 +236,21 @@ fn every_known_parameter_is_there_once_and_holds_no_nul() {
 }
 
 #[test]
-fn state_and_nonce_come_back_as_they_were_up_to_their_length() {
-    for (name, most) in [("state", 4096), ("nonce", 1024)] {
-        let (longest, longer) = ("ä".repeat(most), "ä".repeat(most + 1));
+fn state_and_nonce_are_unchanged_up_to_their_maximum_length() {
+    for (name, max_length) in [("state", 4096), ("nonce", 1024)] {
+        let (longest, too_long) = ("ä".repeat(max_length), "ä".repeat(max_length + 1));
         let request = read(&[(name, &longest)]).unwrap();
-        let kept = if name == "state" { request.state } else { request.nonce };
-        assert_eq!(kept.as_deref(), Some(longest.as_str()));
-        assert_eq!(code(&[(name, &longer)]), Code::InvalidRequest);
-        // too long to come back with the refusal, too
-        let reply = Addressing::read(&asking(&[(name, &longer)])).unwrap().reply;
-        assert_eq!(reply.state.is_some(), name == "nonce");
+        let value = if name == "state" { request.state } else { request.nonce };
+        assert_eq!(value.as_deref(), Some(longest.as_str()));
+        assert_eq!(code(&[(name, &too_long)]), Code::InvalidRequest);
+        // also too long for the error response
+        let options = ResponseTarget::read(&request_parameters(&[(name, &too_long)])).unwrap().options;
+        assert_eq!(options.state.is_some(), name == "nonce");
     }
 }
 
 #[test]
-fn resource_is_the_one_that_may_be_repeated() {
+fn only_resource_may_be_repeated() {
     let many = vec![("resource", "https://api.example/"); 32];
     assert_eq!(read(&many).unwrap().resources.len(), 32);
     assert_eq!(code(&[&many[..], &many[..1]].concat()), Code::InvalidRequest);
@@ -254,7 +259,7 @@ fn resource_is_the_one_that_may_be_repeated() {
 }
 
 #[test]
-fn only_s256_is_a_challenge() {
+fn only_s256_challenges_are_accepted() {
     assert!(read(&[("code_challenge", CHALLENGE), ("code_challenge_method", "S256")]).is_ok());
     for wrong in [
         // without a method it is plain
@@ -270,7 +275,7 @@ fn only_s256_is_a_challenge() {
 }
 
 #[test]
-fn max_age_is_whole_seconds_from_zero_on() {
+fn max_age_is_a_non_negative_number_of_seconds() {
     for (text, seconds) in
         [("0", 0), ("1", 1), ("007", 7), ("4294967296", u32::MAX), (&"9".repeat(400), u32::MAX)]
     {
@@ -282,7 +287,7 @@ fn max_age_is_whole_seconds_from_zero_on() {
 }
 
 #[test]
-fn each_other_rule() {
+fn each_other_violation_is_rejected() {
     for (changes, refused) in [
         (&[("prompt", "none login")][..], Code::InvalidRequest),
         (&[("prompt", "create")], Code::InvalidRequest),
@@ -294,7 +299,7 @@ fn each_other_rule() {
         (&[("request", "a.b.c")], Code::RequestNotSupported),
         (&[("request_uri", "urn:ietf:params:oauth:request_uri:a")], Code::RequestUriNotSupported),
         (&[("request", "a"), ("request_uri", "b")], Code::InvalidRequest),
-        // beside a request object nothing else counts
+        // with a request object, other parameters are ignored
         (&[("request", "a.b.c"), ("response_type", "saml"), ("scope", "  ")], Code::RequestNotSupported),
     ] {
         assert_eq!(code(changes), refused, "{changes:?}");
@@ -307,9 +312,9 @@ fn each_other_rule() {
     assert_eq!(read(&[("prompt", "none")]).unwrap().prompt, Prompt::None);
 }
 
-/// Values of which some are good for some parameter.
+/// Values, some of which are valid for a parameter.
 fn values() -> impl Strategy<Value = String> {
-    let good = select(vec![
+    let valid = select(vec![
         "",
         "code",
         "token id_token",
@@ -329,32 +334,32 @@ fn values() -> impl Strategy<Value = String> {
         "https://api.example/",
         "de en",
     ]);
-    prop_oneof![3 => good.prop_map(str::to_owned), 1 => "\\PC{0,40}", 1 => "[\\x00-\\x7f]{0,10}"]
+    prop_oneof![3 => valid.prop_map(str::to_owned), 1 => "\\PC{0,40}", 1 => "[\\x00-\\x7f]{0,10}"]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
-    /// Any request: reading it does not panic, keeps within the bounds, and shows no token in a query.
+    /// Parsing any request does not panic, respects the limits, and sends no token in a query.
     #[test]
-    fn any_request(pairs in vec((select(NAMES.to_vec()), values()), 0..12), is_addressed in any::<bool>()) {
+    fn any_request_is_parsed_or_rejected(pairs in vec((select(NAMES.to_vec()), values()), 0..12), has_target in any::<bool>()) {
         let all: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let parameters = if is_addressed {
+        let parameters = if has_target {
             let others: Vec<_> = all.into_iter().filter(|(name, _)| !name.starts_with("re") && !name.starts_with("cl")).collect();
-            asking(&others)
+            request_parameters(&others)
         } else {
             parameters(&all)
         };
         let _ = RequestObject::find(&parameters);
-        let Ok(addressing) = Addressing::read(&parameters) else { return Ok(()) };
-        prop_assert!(!addressing.client_id.is_empty() && !addressing.redirect_uri.is_empty());
-        let Ok(request) = AuthorizationRequest::read(&addressing, &parameters) else { return Ok(()) };
-        // the parameters that are kept make the same request
-        let again = AuthorizationRequest::read(&addressing, &meant(parameters));
+        let Ok(target) = ResponseTarget::read(&parameters) else { return Ok(()) };
+        prop_assert!(!target.client_id.is_empty() && !target.redirect_uri.is_empty());
+        let Ok(request) = AuthorizationRequest::read(&target, &parameters) else { return Ok(()) };
+        // the recognized parameters parse to the same request
+        let again = AuthorizationRequest::read(&target, &recognized_parameters(parameters));
         prop_assert_eq!(again.as_ref(), Ok(&request));
-        prop_assert_eq!(request.response_mode, addressing.reply.mode);
-        prop_assert_eq!(&request.state, &addressing.reply.state);
-        prop_assert_eq!(&request.acr_values.tenant, &addressing.tenant);
+        prop_assert_eq!(request.response_mode, target.options.mode);
+        prop_assert_eq!(&request.state, &target.options.state);
+        prop_assert_eq!(&request.acr_values.tenant, &target.tenant);
         let in_query = request.response_mode.transport == Transport::Query;
         prop_assert!(!in_query || !request.response_type.has_front_channel_token());
         prop_assert!(request.resources.len() <= 32);
@@ -362,12 +367,12 @@ proptest! {
         prop_assert!(request.ui_locales.iter().all(|tag| tag.is_ascii()));
     }
 
-    /// A refusal never repeats what was sent, and its text may stand in an answer as it is.
+    /// An error description never contains input, and needs no escaping.
     #[test]
-    fn refusals_are_fixed_texts(name in select(NAMES.to_vec()), value in values()) {
-        let parameters = asking(&[(name, &value)]);
-        let read = Addressing::read(&parameters)
-            .and_then(|addressing| AuthorizationRequest::read(&addressing, &parameters));
+    fn error_descriptions_are_fixed_texts(name in select(NAMES.to_vec()), value in values()) {
+        let parameters = request_parameters(&[(name, &value)]);
+        let read = ResponseTarget::read(&parameters)
+            .and_then(|target| AuthorizationRequest::read(&target, &parameters));
         if let Err(refusal) = read {
             let is_plain = |byte: u8| matches!(byte, 0x20..=0x7e) && byte != b'"' && byte != b'\\';
             prop_assert!(refusal.detail.bytes().all(is_plain), "{}", refusal);

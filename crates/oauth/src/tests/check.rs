@@ -1,23 +1,25 @@
-//! What client apps may ask for, by section 4 of the specification of sign-in.
+//! Validation of authorization requests for client apps, by section 4 of the specification of sign-in.
 
-use super::asking;
+use super::request_parameters;
 use crate::{
-    Addressing, Authentication, AuthorizationRequest, Checked, ClientFacts, Code, Refusal, ResponseType,
-    STANDARD_SCOPES, Scope, SecurityProfile, SignInFacts, Terms, check_request, grantable_scope,
+    Authentication, AuthorizationRequest, CheckedRequest, ClientFacts, Code, Refusal, RequestSecurity,
+    ResponseTarget, ResponseType, STANDARD_SCOPES, Scope, SecurityProfile, SignInFacts, check_request,
+    grantable_scope,
 };
 
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const ALL_TYPES: &str =
     "code,code id_token,code id_token token,code token,id_token,id_token token,token,none";
-const LAX: Terms = Terms { is_pkce_required: false, is_pushed: false, is_signed: false };
-const PUSHED: Terms = Terms { is_pushed: true, ..LAX };
-const PUSHED_AND_SIGNED: Terms = Terms { is_signed: true, ..PUSHED };
+const UNPROTECTED: RequestSecurity =
+    RequestSecurity { is_pkce_required: false, is_pushed: false, is_signed: false };
+const PUSHED: RequestSecurity = RequestSecurity { is_pushed: true, ..UNPROTECTED };
+const PUSHED_AND_SIGNED: RequestSecurity = RequestSecurity { is_signed: true, ..PUSHED };
 
 fn facts() -> SignInFacts<'static> {
-    with(&ClientFacts::default())
+    facts_of(&ClientFacts::default())
 }
 
-fn with(client: &ClientFacts<'static>) -> SignInFacts<'static> {
+fn facts_of(client: &ClientFacts<'static>) -> SignInFacts<'static> {
     SignInFacts {
         client: ClientFacts { allowed_response_types: ALL_TYPES, ..*client },
         allow_user_login: true,
@@ -27,63 +29,71 @@ fn with(client: &ClientFacts<'static>) -> SignInFacts<'static> {
     }
 }
 
-fn check(changes: &[(&str, &str)], facts: &SignInFacts<'_>, terms: Terms) -> Result<Checked, Refusal> {
-    let parameters = asking(changes);
-    let addressing = Addressing::read(&parameters).unwrap();
-    check_request(AuthorizationRequest::read(&addressing, &parameters).unwrap(), facts, terms)
+fn check(
+    changes: &[(&str, &str)],
+    facts: &SignInFacts<'_>,
+    security: RequestSecurity,
+) -> Result<CheckedRequest, Refusal> {
+    let parameters = request_parameters(changes);
+    let target = ResponseTarget::read(&parameters).unwrap();
+    check_request(AuthorizationRequest::read(&target, &parameters).unwrap(), facts, security)
 }
 
-/// Checks a request with everything that any response type needs.
-fn check_type(response_type: ResponseType, facts: &SignInFacts<'_>, terms: Terms) -> Option<Code> {
-    let asked = [
+/// Checks a request with the parameters that all response types need.
+fn check_type(
+    response_type: ResponseType,
+    facts: &SignInFacts<'_>,
+    security: RequestSecurity,
+) -> Option<Code> {
+    let requested = [
         ("response_type", response_type.name()),
         ("nonce", "n"),
         ("code_challenge", CHALLENGE),
         ("code_challenge_method", "S256"),
     ];
-    check(&asked, facts, terms).err().map(|refusal| refusal.code)
+    check(&requested, facts, security).err().map(|refusal| refusal.code)
 }
 
 #[test]
 fn a_plain_request_passes() {
-    let checked = check(&[], &facts(), LAX).unwrap();
+    let checked = check(&[], &facts(), UNPROTECTED).unwrap();
     assert_eq!(checked.scope.to_string(), "openid email");
     assert!(checked.is_openid());
     assert_eq!(checked.request.state.as_deref(), Some("a state"));
 }
 
 #[test]
-fn allowed_response_types_alone() {
+fn only_allowed_response_types_pass() {
     for allowed in ResponseType::ALL {
         let facts = SignInFacts {
             client: ClientFacts { allowed_response_types: allowed.name(), ..ClientFacts::default() },
             ..facts()
         };
-        for asked in ResponseType::ALL {
-            let refused = (asked != allowed).then_some(Code::UnauthorizedClient);
-            assert_eq!(check_type(asked, &facts, LAX), refused, "{asked:?} {allowed:?}");
+        for requested in ResponseType::ALL {
+            let refused = (requested != allowed).then_some(Code::UnauthorizedClient);
+            assert_eq!(check_type(requested, &facts, UNPROTECTED), refused, "{requested:?} {allowed:?}");
         }
     }
     // words in any order, also in what is allowed
     let client =
         ClientFacts { allowed_response_types: " token id_token  code ,none", ..ClientFacts::default() };
     let facts = SignInFacts { client, ..facts() };
-    let asked = [("response_type", "id_token code token"), ("nonce", "n")];
-    assert!(check(&asked, &facts, LAX).is_ok());
-    assert!(check(&[("response_type", "none")], &facts, LAX).is_ok());
-    assert_eq!(check(&[], &facts, LAX).unwrap_err().code, Code::UnauthorizedClient);
+    let requested = [("response_type", "id_token code token"), ("nonce", "n")];
+    assert!(check(&requested, &facts, UNPROTECTED).is_ok());
+    assert!(check(&[("response_type", "none")], &facts, UNPROTECTED).is_ok());
+    assert_eq!(check(&[], &facts, UNPROTECTED).unwrap_err().code, Code::UnauthorizedClient);
 }
 
 #[test]
-fn nobody_signs_in_without_allow_user_login() {
+fn sign_in_requires_allow_user_login() {
     let facts = SignInFacts { allow_user_login: false, ..facts() };
-    for asked in ResponseType::ALL {
-        assert_eq!(check_type(asked, &facts, LAX), Some(Code::UnauthorizedClient));
+    for requested in ResponseType::ALL {
+        assert_eq!(check_type(requested, &facts, UNPROTECTED), Some(Code::UnauthorizedClient));
     }
 }
 
 #[test]
-fn access_tokens_in_the_answer_are_refused_where_they_are_bound_or_under_a_profile() {
+fn a_token_in_the_response_is_rejected_if_bound_or_under_a_profile() {
     let bound = |is_by_key: bool| {
         Some(Authentication {
             dpop_bound_access_tokens: is_by_key,
@@ -92,10 +102,10 @@ fn access_tokens_in_the_answer_are_refused_where_they_are_bound_or_under_a_profi
         })
     };
     for is_by_key in [true, false] {
-        let facts = with(&ClientFacts { authentication: bound(is_by_key), ..ClientFacts::default() });
-        for asked in ResponseType::ALL {
-            let refused = asked.token.then_some(Code::UnauthorizedClient);
-            assert_eq!(check_type(asked, &facts, LAX), refused, "{asked:?}");
+        let facts = facts_of(&ClientFacts { authentication: bound(is_by_key), ..ClientFacts::default() });
+        for requested in ResponseType::ALL {
+            let refused = requested.token.then_some(Code::UnauthorizedClient);
+            assert_eq!(check_type(requested, &facts, UNPROTECTED), refused, "{requested:?}");
         }
     }
     for security_profile in [
@@ -103,64 +113,68 @@ fn access_tokens_in_the_answer_are_refused_where_they_are_bound_or_under_a_profi
         SecurityProfile::Fapi2SecurityProfile,
         SecurityProfile::Fapi2MessageSigning,
     ] {
-        let facts = with(&ClientFacts { security_profile, ..ClientFacts::default() });
-        for asked in ResponseType::ALL.into_iter().filter(|asked| asked.token) {
-            assert_eq!(check_type(asked, &facts, PUSHED_AND_SIGNED), Some(Code::UnauthorizedClient));
+        let facts = facts_of(&ClientFacts { security_profile, ..ClientFacts::default() });
+        for requested in ResponseType::ALL.into_iter().filter(|requested| requested.token) {
+            assert_eq!(check_type(requested, &facts, PUSHED_AND_SIGNED), Some(Code::UnauthorizedClient));
         }
     }
 }
 
 #[test]
-fn nonce_is_required_with_an_id_token_in_the_answer() {
-    for asked in ResponseType::ALL {
-        let refused = check(&[("response_type", asked.name())], &facts(), LAX).err();
-        assert_eq!(refused.map(|refusal| refusal.code), asked.id_token.then_some(Code::InvalidRequest));
-        assert_eq!(check_type(asked, &facts(), LAX), None);
+fn nonce_is_required_with_an_id_token_in_the_response() {
+    for requested in ResponseType::ALL {
+        let refused = check(&[("response_type", requested.name())], &facts(), UNPROTECTED).err();
+        assert_eq!(refused.map(|refusal| refusal.code), requested.id_token.then_some(Code::InvalidRequest));
+        assert_eq!(check_type(requested, &facts(), UNPROTECTED), None);
     }
 }
 
 #[test]
 fn without_openid_it_is_plain_oauth() {
-    let checked = check(&[("scope", "read")], &facts(), LAX).unwrap();
+    let checked = check(&[("scope", "read")], &facts(), UNPROTECTED).unwrap();
     assert!(!checked.is_openid());
-    let checked = check(&[("scope", "")], &facts(), LAX).unwrap();
+    let checked = check(&[("scope", "")], &facts(), UNPROTECTED).unwrap();
     assert!(!checked.is_openid() && checked.scope.is_empty());
     for response_type in ["id_token", "code id_token", "id_token token", "code id_token token"] {
         for scope in ["", "read"] {
-            let asked = [("response_type", response_type), ("nonce", "n"), ("scope", scope)];
-            assert_eq!(check(&asked, &facts(), LAX).unwrap_err().code, Code::InvalidRequest);
+            let requested = [("response_type", response_type), ("nonce", "n"), ("scope", scope)];
+            assert_eq!(check(&requested, &facts(), UNPROTECTED).unwrap_err().code, Code::InvalidRequest);
         }
     }
 }
 
 #[test]
-fn pkce_is_required_of_whom_the_specification_says() {
+fn pkce_is_required_by_settings_and_profiles() {
     let default = ClientFacts::default();
-    let second = SecurityProfile::Fapi2SecurityProfile;
-    let first = SecurityProfile::Fapi1Advanced;
-    let required = Terms { is_pkce_required: true, ..LAX };
-    for (client, terms, is_required) in [
-        (default, LAX, false),
+    let fapi_2 = SecurityProfile::Fapi2SecurityProfile;
+    let fapi_1 = SecurityProfile::Fapi1Advanced;
+    let required = RequestSecurity { is_pkce_required: true, ..UNPROTECTED };
+    for (client, security, is_required) in [
+        (default, UNPROTECTED, false),
         (default, required, true),
-        (ClientFacts { is_public: true, ..default }, LAX, true),
-        (ClientFacts { is_native_application: true, ..default }, LAX, true),
-        (ClientFacts { security_profile: second, ..default }, PUSHED, true),
+        (ClientFacts { is_public: true, ..default }, UNPROTECTED, true),
+        (ClientFacts { is_native_application: true, ..default }, UNPROTECTED, true),
+        (ClientFacts { security_profile: fapi_2, ..default }, PUSHED, true),
         (
             ClientFacts { security_profile: SecurityProfile::Fapi2MessageSigning, ..default },
             PUSHED_AND_SIGNED,
             true,
         ),
-        (ClientFacts { security_profile: first, ..default }, Terms { is_signed: true, ..LAX }, false),
-        (ClientFacts { security_profile: first, ..default }, PUSHED_AND_SIGNED, true),
+        (
+            ClientFacts { security_profile: fapi_1, ..default },
+            RequestSecurity { is_signed: true, ..UNPROTECTED },
+            false,
+        ),
+        (ClientFacts { security_profile: fapi_1, ..default }, PUSHED_AND_SIGNED, true),
     ] {
-        let without = check(&[("response_mode", "jwt")], &with(&client), terms);
-        assert_eq!(without.is_err(), is_required, "{client:?} {terms:?}");
+        let without = check(&[("response_mode", "jwt")], &facts_of(&client), security);
+        assert_eq!(without.is_err(), is_required, "{client:?} {security:?}");
         assert!(without.is_ok_and(|checked| checked.is_openid()) || is_required);
-        let asked =
+        let requested =
             [("response_mode", "jwt"), ("code_challenge", CHALLENGE), ("code_challenge_method", "S256")];
-        assert!(check(&asked, &with(&client), terms).is_ok(), "{client:?} {terms:?}");
+        assert!(check(&requested, &facts_of(&client), security).is_ok(), "{client:?} {security:?}");
     }
-    // only a code is redeemed
+    // without a code there is no redemption
     for response_type in ["id_token", "token", "id_token token", "none"] {
         assert!(check(&[("response_type", response_type), ("nonce", "n")], &facts(), required).is_ok());
     }
@@ -171,18 +185,18 @@ fn pkce_is_required_of_whom_the_specification_says() {
 }
 
 #[test]
-fn profiles_hold_at_run_time() {
-    let of = |security_profile| with(&ClientFacts { security_profile, ..ClientFacts::default() });
-    let signed = Terms { is_signed: true, ..LAX };
-    for (profile, terms, mode, response_type, refused) in [
+fn profiles_are_enforced_for_requests() {
+    let of = |security_profile| facts_of(&ClientFacts { security_profile, ..ClientFacts::default() });
+    let signed = RequestSecurity { is_signed: true, ..UNPROTECTED };
+    for (profile, security, mode, response_type, refused) in [
         (SecurityProfile::Fapi1Advanced, signed, "fragment", "code id_token", None),
         (SecurityProfile::Fapi1Advanced, signed, "jwt", "code", None),
         (SecurityProfile::Fapi1Advanced, signed, "query", "code", Some(Code::InvalidRequest)),
-        (SecurityProfile::Fapi1Advanced, LAX, "jwt", "code", Some(Code::InvalidRequest)),
+        (SecurityProfile::Fapi1Advanced, UNPROTECTED, "jwt", "code", Some(Code::InvalidRequest)),
         (SecurityProfile::Fapi1Advanced, signed, "fragment", "id_token", Some(Code::UnauthorizedClient)),
         (SecurityProfile::Fapi1Advanced, signed, "jwt", "none", Some(Code::UnauthorizedClient)),
         (SecurityProfile::Fapi2SecurityProfile, PUSHED, "query", "code", None),
-        (SecurityProfile::Fapi2SecurityProfile, LAX, "query", "code", Some(Code::InvalidRequest)),
+        (SecurityProfile::Fapi2SecurityProfile, UNPROTECTED, "query", "code", Some(Code::InvalidRequest)),
         (
             SecurityProfile::Fapi2SecurityProfile,
             PUSHED,
@@ -194,33 +208,33 @@ fn profiles_hold_at_run_time() {
         (SecurityProfile::Fapi2MessageSigning, PUSHED, "query", "code", Some(Code::InvalidRequest)),
         (SecurityProfile::Fapi2MessageSigning, signed, "query", "code", Some(Code::InvalidRequest)),
     ] {
-        let asked = [
+        let requested = [
             ("response_type", response_type),
             ("response_mode", mode),
             ("nonce", "n"),
             ("code_challenge", CHALLENGE),
             ("code_challenge_method", "S256"),
         ];
-        let found = check(&asked, &of(profile), terms).err().map(|refusal| refusal.code);
-        assert_eq!(found, refused, "{profile:?} {terms:?} {mode} {response_type}");
+        let error = check(&requested, &of(profile), security).err().map(|refusal| refusal.code);
+        assert_eq!(error, refused, "{profile:?} {security:?} {mode} {response_type}");
     }
     let client = ClientFacts { require_pushed_authorization_requests: true, ..ClientFacts::default() };
-    assert_eq!(check(&[], &with(&client), LAX).unwrap_err().code, Code::InvalidRequest);
-    assert!(check(&[], &with(&client), PUSHED).is_ok());
+    assert_eq!(check(&[], &facts_of(&client), UNPROTECTED).unwrap_err().code, Code::InvalidRequest);
+    assert!(check(&[], &facts_of(&client), PUSHED).is_ok());
 }
 
 #[test]
-fn scopes_are_standard_or_the_client_apps_own() {
+fn scopes_are_standard_or_of_the_client_app() {
     let without_groups = SignInFacts { has_groups: false, ..facts() };
     let filtered = SignInFacts { scope_filter_enabled: true, scopes: &["read", "email"], ..facts() };
-    for (facts, asked, granted) in [
+    for (facts, requested, granted) in [
         (
             &facts(),
             "openid profile email phone groups offline_access",
             Some("openid profile email phone groups offline_access"),
         ),
         (&facts(), "openid read write", Some("openid read write")),
-        // foreign ones are left out
+        // words of other client apps are dropped
         (&facts(), "openid foreign read", Some("openid read")),
         (&facts(), "foreign", None),
         (&facts(), "OpenID", None),
@@ -232,13 +246,13 @@ fn scopes_are_standard_or_the_client_apps_own() {
         (&filtered, "openid offline_access", None),
         (&filtered, "openid foreign", None),
     ] {
-        let scope = grantable_scope(Some(&Scope::parse(asked).unwrap()), facts);
+        let scope = grantable_scope(Some(&Scope::parse(requested).unwrap()), facts);
         match (&scope, granted) {
             (Ok(scope), Some(granted)) => assert_eq!(scope.to_string(), granted),
             (Err(refusal), None) => assert_eq!(refusal.code, Code::InvalidScope),
-            _ => panic!("{asked}: {scope:?}"),
+            _ => panic!("{requested}: {scope:?}"),
         }
-        let checked = check(&[("scope", asked)], facts, LAX);
+        let checked = check(&[("scope", requested)], facts, UNPROTECTED);
         assert_eq!(checked.map(|checked| checked.scope), scope);
     }
     assert!(grantable_scope(None, &filtered).unwrap().is_empty());
@@ -246,10 +260,11 @@ fn scopes_are_standard_or_the_client_apps_own() {
 }
 
 #[test]
-fn offline_access_needs_a_code() {
-    for asked in ResponseType::ALL {
-        let changes = [("response_type", asked.name()), ("nonce", "n"), ("scope", "openid offline_access")];
-        let checked = check(&changes, &facts(), LAX).unwrap();
-        assert_eq!(checked.scope.has("offline_access"), asked.code, "{asked:?}");
+fn offline_access_requires_a_code() {
+    for requested in ResponseType::ALL {
+        let changes =
+            [("response_type", requested.name()), ("nonce", "n"), ("scope", "openid offline_access")];
+        let checked = check(&changes, &facts(), UNPROTECTED).unwrap();
+        assert_eq!(checked.scope.has("offline_access"), requested.code, "{requested:?}");
     }
 }

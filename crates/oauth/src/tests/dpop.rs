@@ -29,14 +29,14 @@ fn verify(header: &Value, claims: &Value, request: &Request<'_>) -> Result<Proof
     verify_proof(&signer::P256.sign(Algorithm::Es256, header, claims), request)
 }
 
-fn refused(header: &Value, claims: &Value) -> &'static str {
+fn error_of(header: &Value, claims: &Value) -> &'static str {
     let refusal = verify(header, claims, &request()).unwrap_err();
     assert_eq!(refusal.code, Code::InvalidDpopProof);
     refusal.detail
 }
 
 #[test]
-fn the_examples_of_the_standard() {
+fn the_examples_of_the_specification_verify() {
     let at =
         Request { url: "https://server.example.com/token", now: Timestamp(1_562_262_616_000), ..request() };
     let proof = verify_proof(TOKEN_REQUEST, &at).unwrap();
@@ -54,7 +54,7 @@ fn the_examples_of_the_standard() {
 }
 
 #[test]
-fn every_algorithm_of_a_private_key_proves_its_key() {
+fn proofs_of_each_asymmetric_algorithm_verify() {
     for (algorithm, signer) in signer::asymmetric() {
         let token = signer.sign(algorithm, &with(header(), "jwk", signer.jwk()), &proof_claims());
         let proof = verify_proof(&token, &request()).unwrap();
@@ -62,7 +62,7 @@ fn every_algorithm_of_a_private_key_proves_its_key() {
         assert_eq!(proof.issued_on, Timestamp((NOW - 10) * 1000));
         assert_eq!(proof.expires_on, Timestamp((NOW + 291) * 1000));
         assert_eq!(proof.nonce, None);
-        // the id expires no sooner than the proof is refused
+        // the id must be stored as long as the proof is accepted
         let last = Request { now: proof.expires_on.plus(-1), ..request() };
         assert!(verify_proof(&token, &last).is_ok());
         assert!(verify_proof(&token, &Request { now: proof.expires_on, ..request() }).is_err());
@@ -70,7 +70,7 @@ fn every_algorithm_of_a_private_key_proves_its_key() {
 }
 
 #[test]
-fn each_rule_of_the_claims() {
+fn each_violation_of_the_claims_is_rejected() {
     let long = "x".repeat(257);
     for (name, value, detail) in [
         ("jti", Value::Null, "jti"),
@@ -89,8 +89,8 @@ fn each_rule_of_the_claims() {
         ("iat", json!(NOW + 61), "iat"),
         ("iat", json!(i64::MIN), "iat"),
     ] {
-        let found = refused(&header(), &with(proof_claims(), name, value.clone()));
-        assert!(found.contains(detail), "{name} {value}: {found}");
+        let error = error_of(&header(), &with(proof_claims(), name, value.clone()));
+        assert!(error.contains(detail), "{name} {value}: {error}");
     }
     for (name, value) in [
         ("iat", json!(NOW - 300)),
@@ -103,7 +103,7 @@ fn each_rule_of_the_claims() {
 }
 
 #[test]
-fn each_rule_of_the_header() {
+fn each_violation_of_the_header_is_rejected() {
     let private = with(signer::P256.jwk(), "d", json!("AQAB"));
     for (name, value, detail) in [
         ("typ", Value::Null, "typ"),
@@ -120,8 +120,8 @@ fn each_rule_of_the_header() {
         ("jwk", with(signer::P256.jwk(), "use", json!("enc")), "signature"),
         ("jwk", with(signer::P256.jwk(), "alg", json!("ES384")), "signature"),
     ] {
-        let found = refused(&with(header(), name, value.clone()), &proof_claims());
-        assert!(found.contains(detail), "{name} {value}: {found}");
+        let error = error_of(&with(header(), name, value.clone()), &proof_claims());
+        assert!(error.contains(detail), "{name} {value}: {error}");
     }
     let signer = signer::Signer::Secret(signer::secret(64));
     let token = signer.sign(Algorithm::Hs256, &header(), &proof_claims());
@@ -131,7 +131,7 @@ fn each_rule_of_the_header() {
 }
 
 #[test]
-fn an_access_token_needs_its_hash() {
+fn the_proof_must_have_the_hash_of_the_access_token() {
     let at = Request { access_token: Some(ACCESS_TOKEN), ..request() };
     let with_hash = |hash: Value| with(proof_claims(), "ath", hash);
     assert!(verify(&header(), &with_hash(json!("fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")), &at).is_ok());
@@ -141,16 +141,16 @@ fn an_access_token_needs_its_hash() {
 }
 
 #[test]
-fn a_nonce_is_asked_for_only_when_all_else_is_well() {
+fn a_nonce_is_requested_only_if_the_proof_is_otherwise_valid() {
     let nonces = Nonces::new(&[1; 32]);
-    let good = nonces.make(now());
-    let old = nonces.make(Timestamp((NOW - 1000) * 1000));
+    let valid = nonces.issue(now());
+    let old = nonces.issue(Timestamp((NOW - 1000) * 1000));
     let given = |nonce: Value| with(proof_claims(), "nonce", nonce);
     let verify =
         |nonce: Value, policy| verify(&header(), &given(nonce), &Request { nonce: policy, ..request() });
     let (required, optional) = (NoncePolicy::Required(&nonces), NoncePolicy::Optional(&nonces));
     for policy in [required, optional] {
-        assert_eq!(verify(json!(good), policy).unwrap().nonce.as_deref(), Some(good.as_str()));
+        assert_eq!(verify(json!(valid), policy).unwrap().nonce.as_deref(), Some(valid.as_str()));
         for wrong in [json!(old), json!(""), json!(1), json!("x".repeat(257))] {
             assert_eq!(verify(wrong, policy).unwrap_err().code, Code::UseDpopNonce);
         }

@@ -1,4 +1,4 @@
-//! Token exchange: the form, and the actors.
+//! Token exchange: the request, and the actors.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::json;
@@ -12,8 +12,9 @@ use crate::{
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 fn form(more: &[(&str, &str)]) -> Vec<(String, String)> {
-    let least = [("grant_type", GRANT_TYPE), ("subject_token", "abc"), ("subject_token_type", ACCESS_TOKEN)];
-    least.iter().chain(more).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    let minimal =
+        [("grant_type", GRANT_TYPE), ("subject_token", "abc"), ("subject_token_type", ACCESS_TOKEN)];
+    minimal.iter().chain(more).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
 fn parse(more: &[(&str, &str)]) -> Result<Exchange, Refusal> {
@@ -21,7 +22,7 @@ fn parse(more: &[(&str, &str)]) -> Result<Exchange, Refusal> {
 }
 
 #[test]
-fn reads_all_of_a_form() {
+fn all_parameters_of_a_request_are_parsed() {
     let exchange = parse(&[
         ("resource", "PlatformUserStoreService"),
         ("resource", "https://api.example/a?b=c"),
@@ -40,15 +41,15 @@ fn reads_all_of_a_form() {
     assert_eq!(exchange.audiences, ["printer"]);
     assert_eq!(exchange.scope.as_ref().unwrap().to_string(), "read write");
     assert!(!format!("{exchange:?}").contains("abc"));
-    let least = parse(&[("actor_token", ""), ("scope", ""), ("resource", "")]).unwrap();
-    assert!(least.actor.is_none() && least.scope.is_none() && least.resources.is_empty());
+    let minimal = parse(&[("actor_token", ""), ("scope", ""), ("resource", "")]).unwrap();
+    assert!(minimal.actor.is_none() && minimal.scope.is_none() && minimal.resources.is_empty());
     for kind in [TokenType::AccessToken, TokenType::IdToken, TokenType::Jwt] {
         assert_eq!(TokenType::named(kind.name()), Some(kind));
     }
 }
 
 #[test]
-fn each_rule_of_the_form() {
+fn each_violation_of_the_request_is_rejected() {
     let jwt = "urn:ietf:params:oauth:token-type:jwt";
     let long = "x".repeat(17_000);
     let many = [("resource", "a"); 33];
@@ -116,9 +117,9 @@ fn actors_are_nested_and_bounded() {
 }
 
 proptest! {
-    /// Any form: reading it does not panic, and keeps within the bounds.
+    /// Parsing any request does not panic, and respects the limits.
     #[test]
-    fn any_form(
+    fn any_request_is_parsed_or_rejected(
         more in vec((select(vec!["resource", "audience", "scope", "actor_token", "actor_token_type", "x"]), "\\PC{0,40}"), 0..40),
     ) {
         let pairs: Vec<(&str, &str)> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Public keys: the standards' examples, and keys that are refused.
+//! Public keys: the standards' examples, and rejected keys.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn fault(jwk: &Value) -> KeyFault {
 }
 
 #[test]
-fn thumbprints_of_the_standards() {
+fn thumbprints_match_the_standards() {
     let thumbprint = |jwk: &Value| to_jwk(jwk).key.thumbprint();
     assert_eq!(thumbprint(&rsa()), "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs");
     // RFC 8037, appendix A.3
@@ -37,13 +37,13 @@ fn thumbprints_of_the_standards() {
 }
 
 #[test]
-fn use_operations_and_algorithm_are_respected() {
+fn use_key_ops_and_alg_are_respected() {
     let (rs256, ps256) = (Algorithm::Rs256, Algorithm::Ps256);
     let any = with(rsa(), "alg", Value::Null);
-    let may = |jwk: &Value| [rs256, ps256].map(|algorithm| to_jwk(jwk).may_verify(algorithm));
-    assert_eq!(may(&any), [true, true]);
-    assert_eq!(may(&rsa()), [true, false]);
-    assert_eq!(may(&with(any.clone(), "alg", json!("RSA-OAEP-256"))), [false, false]);
+    let may_verify = |jwk: &Value| [rs256, ps256].map(|algorithm| to_jwk(jwk).may_verify(algorithm));
+    assert_eq!(may_verify(&any), [true, true]);
+    assert_eq!(may_verify(&rsa()), [true, false]);
+    assert_eq!(may_verify(&with(any.clone(), "alg", json!("RSA-OAEP-256"))), [false, false]);
     for (member, value, signature, encryption) in [
         ("use", json!("sig"), true, false),
         ("use", json!("enc"), false, true),
@@ -53,9 +53,9 @@ fn use_operations_and_algorithm_are_respected() {
         ("key_ops", json!([]), false, false),
     ] {
         let jwk = with(any.clone(), member, value.clone());
-        let serves = [Purpose::Signature, Purpose::Encryption].map(|purpose| to_jwk(&jwk).serves(purpose));
-        assert_eq!(serves, [signature, encryption], "{value}");
-        assert_eq!(may(&jwk), [signature, signature], "{value}");
+        let allowed = [Purpose::Signature, Purpose::Encryption].map(|purpose| to_jwk(&jwk).allows(purpose));
+        assert_eq!(allowed, [signature, encryption], "{value}");
+        assert_eq!(may_verify(&jwk), [signature, signature], "{value}");
     }
     for operations in [json!(["verify", "verify"]), json!("verify"), json!([1]), json!(null)] {
         let mut jwk = any.clone();
@@ -67,7 +67,7 @@ fn use_operations_and_algorithm_are_respected() {
 }
 
 #[test]
-fn private_and_symmetric_keys_are_refused() {
+fn private_and_symmetric_keys_are_rejected() {
     for member in ["d", "p", "q", "dp", "dq", "qi", "oth", "priv"] {
         assert_eq!(fault(&with(rsa(), member, json!("AQAB"))), KeyFault::Private, "{member}");
     }
@@ -125,7 +125,7 @@ fn sizes_and_forms_are_checked() {
 }
 
 #[test]
-fn sets_are_bounded_and_name_each_key_once() {
+fn sets_are_bounded_and_have_unique_kids() {
     let parse = |value: Value| JwkSet::parse(value.to_string().as_bytes());
     let at = |position, fault| Err(KeyProblem { position: Some(position), fault });
     let named = |kid: &str| with(rsa(), "kid", json!(kid));
@@ -155,11 +155,11 @@ fn sets_are_bounded_and_name_each_key_once() {
 }
 
 #[test]
-fn keys_of_certificates() {
+fn keys_of_certificates_are_parsed() {
     for (algorithm, signer) in signer::asymmetric() {
         let spki = signer.spki();
         let key = PublicKey::from_spki(&spki).unwrap();
-        assert!(key.can(algorithm));
+        assert!(key.supports(algorithm));
         assert_eq!(Jwk::of(key.clone()).key, to_jwk(&signer.jwk()).key);
         assert!(PublicKey::from_spki(&[&spki[..], &[0]].concat()).is_err(), "{algorithm:?}");
         for length in 0..spki.len() {
@@ -172,9 +172,9 @@ fn keys_of_certificates() {
     assert_eq!(PublicKey::from_spki(&unknown), Err(KeyFault::Unsupported), "X25519");
     // without its leading zero, and with all lengths one less, the same modulus is a negative number
     let mut negative = signer::RSA.spki();
-    for (place, length) in [(3, 0x22), (22, 0x0f), (27, 0x0a), (31, 0x01)] {
-        assert_eq!(negative[place], length);
-        negative[place] = length.wrapping_sub(1);
+    for (index, length) in [(3, 0x22), (22, 0x0f), (27, 0x0a), (31, 0x01)] {
+        assert_eq!(negative[index], length);
+        negative[index] = length.wrapping_sub(1);
     }
     negative[30] = 1;
     negative[31] = 0;

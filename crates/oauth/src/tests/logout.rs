@@ -1,4 +1,4 @@
-//! The parameters of end session.
+//! The logout request.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -9,7 +9,7 @@ const NAMES: [&str; 6] =
     ["id_token_hint", "client_id", "post_logout_redirect_uri", "state", "logout_hint", "ui_locales"];
 
 #[test]
-fn all_of_it_is_optional() {
+fn all_parameters_are_optional() {
     assert_eq!(EndSession::read(&[]), Ok(EndSession::default()));
     let empty: Vec<_> = NAMES.iter().map(|name| (*name, "")).collect();
     assert_eq!(EndSession::read(&parameters(&empty)), Ok(EndSession::default()));
@@ -33,7 +33,7 @@ fn all_of_it_is_optional() {
 }
 
 #[test]
-fn without_state_the_address_stays_as_it_is() {
+fn without_state_the_uri_is_unchanged() {
     for uri in
         ["https://app.example.com/out", "https://app.example.com/out?", "https://app.example.com/out?a=b"]
     {
@@ -44,27 +44,27 @@ fn without_state_the_address_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_there_twice_holds_nul_or_is_too_long_is_refused() {
+fn repeated_long_and_nul_parameters_are_rejected() {
     for name in NAMES {
         for wrong in [&[(name, "a"), (name, "a")][..], &[(name, ""), (name, "")], &[(name, "a\0")]] {
             let refusal = EndSession::read(&parameters(wrong)).unwrap_err();
             assert_eq!(refusal.code, Code::InvalidRequest, "{name}");
         }
     }
-    for (length, good) in [(4096, true), (4097, false)] {
-        assert_eq!(EndSession::read(&parameters(&[("state", &"ä".repeat(length))])).is_ok(), good);
+    for (length, is_accepted) in [(4096, true), (4097, false)] {
+        assert_eq!(EndSession::read(&parameters(&[("state", &"ä".repeat(length))])).is_ok(), is_accepted);
     }
 }
 
 proptest! {
     #[test]
-    fn any_parameters_are_read_or_refused(pairs in vec((select(NAMES.to_vec()), "\\PC{0,30}|[\\x00-\\x7f]{0,9}"), 0..6)) {
+    fn any_parameters_are_parsed_or_rejected(pairs in vec((select(NAMES.to_vec()), "\\PC{0,30}|[\\x00-\\x7f]{0,9}"), 0..6)) {
         let sent: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
         if let Ok(read) = EndSession::read(&parameters(&sent)) {
             let sent = |name| sent.iter().find(|(key, value)| *key == name && !value.is_empty());
             prop_assert_eq!(read.state.as_deref(), sent("state").map(|(_, value)| *value));
-            let is_there = sent("post_logout_redirect_uri").is_some();
-            prop_assert_eq!(read.return_address().is_some(), is_there);
+            let is_present = sent("post_logout_redirect_uri").is_some();
+            prop_assert_eq!(read.return_address().is_some(), is_present);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Keys, assertions and proofs: our own, the standards' examples, another implementation's, and damaged ones.
-//! Authorization requests by the rules of the specification, and answers.
+//! Keys, assertions and proofs: generated ones, the standards' examples, those of another implementation, and damaged ones.
+//! Authorization requests by the rules of the specification, and authorization responses.
 
-mod answer;
 mod assertion;
 mod authorize;
 mod check;
+mod damaged;
 mod dpop;
 mod exchange;
-mod foreign;
 mod jwk;
 mod logout;
-mod noise;
+mod other_implementation;
 mod profile;
 mod redirect;
+mod response;
 mod signer;
 
 use chancery_record::{Json, Timestamp, read_json};
@@ -57,18 +57,17 @@ pub fn parameters(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The parameters of an authorization request with some of them others, or more; one without a value is taken
-/// away.
-pub fn asking(changes: &[(&str, &str)]) -> Vec<(String, String)> {
-    let least = [
+/// The parameters of a minimal authorization request with changes; an empty value removes a parameter.
+pub fn request_parameters(changes: &[(&str, &str)]) -> Vec<(String, String)> {
+    let minimal = [
         ("client_id", CLIENT),
         ("redirect_uri", REDIRECT_URI),
         ("response_type", "code"),
         ("scope", "openid email"),
         ("state", "a state"),
     ];
-    let kept = least.iter().filter(|(name, _)| changes.iter().all(|(changed, _)| changed != name));
-    let all: Vec<_> = kept.chain(changes).copied().filter(|(_, value)| !value.is_empty()).collect();
+    let unchanged = minimal.iter().filter(|(name, _)| changes.iter().all(|(changed, _)| changed != name));
+    let all: Vec<_> = unchanged.chain(changes).copied().filter(|(_, value)| !value.is_empty()).collect();
     parameters(&all)
 }
 

@@ -1,4 +1,4 @@
-//! The rules between a client app's members, as tables.
+//! The rules between the settings of a client app.
 
 use crate::{
     Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings,
@@ -18,7 +18,7 @@ fn with(authentication: Authentication<'static>) -> ClientFacts<'static> {
 }
 
 #[test]
-fn a_new_client_app_breaks_no_rule() {
+fn a_new_client_app_violates_no_rule() {
     assert_eq!(findings(&ClientFacts::default()), []);
     assert_eq!(findings(&with(Authentication::default())), []);
     assert_eq!(findings(&ClientFacts { is_public: true, ..ClientFacts::default() }), []);
@@ -28,7 +28,7 @@ fn a_new_client_app_breaks_no_rule() {
 }
 
 #[test]
-fn encryption() {
+fn rules_of_encryption() {
     type Set = for<'a> fn(&mut ClientFacts<'a>, Encryption<'a>);
     let fields: [(&str, &str, Set); 4] = [
         ("idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", |facts, pair| {
@@ -45,7 +45,7 @@ fn encryption() {
         }),
     ];
     for (alg_member, enc_member, set) in fields {
-        for (alg, enc, broken) in [
+        for (alg, enc, violated) in [
             (None, None, &[][..]),
             (Some("ECDH-ES"), None, &[]),
             (Some("RSA-OAEP-256"), Some("A256GCM"), &[]),
@@ -56,19 +56,20 @@ fn encryption() {
         ] {
             let mut facts = ClientFacts::default();
             set(&mut facts, Encryption { alg, enc });
-            assert_eq!(members(&facts), broken, "{alg:?} {enc:?}");
+            assert_eq!(members(&facts), violated, "{alg:?} {enc:?}");
         }
     }
 }
 
 #[test]
-fn requests() {
-    for (signing, good) in [("ES512", true), ("EdDSA", true), ("none", false), ("HS256", false), ("", false)]
+fn rules_of_requests() {
+    for (signing, is_valid) in
+        [("ES512", true), ("EdDSA", true), ("none", false), ("HS256", false), ("", false)]
     {
         let facts = ClientFacts { request_object_signing_alg: Some(signing), ..ClientFacts::default() };
-        assert_eq!(members(&facts).is_empty(), good, "{signing}");
+        assert_eq!(members(&facts).is_empty(), is_valid, "{signing}");
     }
-    for (types, good) in [
+    for (types, is_valid) in [
         ("code", true),
         ("", true),
         ("code, id_token code , none", true),
@@ -79,16 +80,16 @@ fn requests() {
         ("none code", false),
     ] {
         let facts = ClientFacts { allowed_response_types: types, ..ClientFacts::default() };
-        assert_eq!(members(&facts).is_empty(), good, "{types}");
+        assert_eq!(members(&facts).is_empty(), is_valid, "{types}");
     }
 }
 
 #[test]
-fn subjects() {
+fn rules_of_subjects() {
     let (one, two) =
         (["https://a.example/x", "https://A.example:8443/y"], ["https://a.example", "https://b.example"]);
     let sector = Some("https://sector.example/uris.json");
-    for (is_pairwise, uris, sector, good) in [
+    for (is_pairwise, uris, sector, is_valid) in [
         (true, &one, None, true),
         (true, &two, None, false),
         (true, &two, sector, true),
@@ -105,15 +106,15 @@ fn subjects() {
         };
         assert_eq!(
             members(&facts),
-            if good { vec![] } else { vec!["sectorIdentifierUri"] },
+            if is_valid { vec![] } else { vec!["sectorIdentifierUri"] },
             "{uris:?} {sector:?}"
         );
     }
 }
 
 #[test]
-fn public_and_none_belong_together() {
-    for (is_public, method, credentials, broken) in [
+fn only_public_clients_use_the_method_none() {
+    for (is_public, method, credentials, violated) in [
         (true, Some(Method::None), false, &[][..]),
         (true, None, false, &[]),
         (false, Some(Method::ClientSecretPost), true, &[]),
@@ -129,17 +130,17 @@ fn public_and_none_belong_together() {
             authentication: method.map(authentication),
             ..ClientFacts::default()
         };
-        assert_eq!(members(&facts), broken, "{is_public} {method:?} {credentials}");
+        assert_eq!(members(&facts), violated, "{is_public} {method:?} {credentials}");
     }
 }
 
 #[test]
-fn authentication_rules() {
+fn rules_of_authentication() {
     let tls = authentication(Method::TlsClientAuth);
     let own = authentication(Method::SelfSignedTlsClientAuth);
     let basic = Authentication::default();
     let (dns, uri) = (Some("client.example"), Some("https://client.example"));
-    for (authentication, broken) in [
+    for (authentication, violated) in [
         (Authentication { require_dpop_nonce: true, ..basic }, &["requireDpopNonce"][..]),
         (Authentication { require_dpop_nonce: true, dpop_bound_access_tokens: true, ..basic }, &[]),
         (tls, &["tlsClientAuthSubjectDn"]),
@@ -157,21 +158,21 @@ fn authentication_rules() {
         (Authentication { tls_client_auth_san_dns: dns, ..own }, &["tlsClientAuthSanDns"]),
         (Authentication { tls_client_auth_subject_dn: dns, ..basic }, &["tlsClientAuthSubjectDn"]),
     ] {
-        assert_eq!(members(&with(authentication)), broken, "{authentication:?}");
+        assert_eq!(members(&with(authentication)), violated, "{authentication:?}");
     }
 }
 
 /// A client app that conforms to a profile.
-fn good(profile: SecurityProfile) -> ClientFacts<'static> {
-    let first = profile == SecurityProfile::Fapi1Advanced;
+fn conforming(profile: SecurityProfile) -> ClientFacts<'static> {
+    let is_fapi_1 = profile == SecurityProfile::Fapi1Advanced;
     let bound = Authentication {
-        require_certificate_bound_access_tokens: first,
-        dpop_bound_access_tokens: !first,
+        require_certificate_bound_access_tokens: is_fapi_1,
+        dpop_bound_access_tokens: !is_fapi_1,
         ..authentication(Method::PrivateKeyJwt)
     };
     ClientFacts {
         security_profile: profile,
-        require_pushed_authorization_requests: !first,
+        require_pushed_authorization_requests: !is_fapi_1,
         request_object_signing_alg: Some("PS256"),
         redirect_uris: &["https://client.example/callback"],
         ..with(bound)
@@ -185,11 +186,11 @@ fn change_method(facts: &mut ClientFacts<'_>, method: Method) {
 }
 
 fn check(profile: SecurityProfile, changes: &[(&[&str], Change)]) {
-    assert_eq!(findings(&good(profile)), [], "{profile:?}");
-    for (number, (broken, change)) in changes.iter().enumerate() {
-        let mut facts = good(profile);
+    assert_eq!(findings(&conforming(profile)), [], "{profile:?}");
+    for (number, (violated, change)) in changes.iter().enumerate() {
+        let mut facts = conforming(profile);
         change(&mut facts);
-        assert_eq!(members(&facts), *broken, "{profile:?} {number}");
+        assert_eq!(members(&facts), *violated, "{profile:?} {number}");
     }
 }
 
@@ -212,7 +213,7 @@ const COMMON: [(&[&str], Change); 9] = [
 ];
 
 #[test]
-fn fapi_1_advanced() {
+fn rules_of_fapi_1_advanced() {
     let profile = SecurityProfile::Fapi1Advanced;
     check(profile, &COMMON);
     check(
@@ -240,7 +241,7 @@ fn fapi_1_advanced() {
     );
 }
 
-const SECOND: [(&[&str], Change); 7] = [
+const FAPI_2: [(&[&str], Change); 7] = [
     (&[], |facts| {
         facts.is_native_application = true;
         facts.redirect_uris = &["http://127.0.0.1:9/", "http://[::1]/", "org.example:/callback"];
@@ -263,22 +264,22 @@ const SECOND: [(&[&str], Change); 7] = [
 ];
 
 #[test]
-fn fapi_2_security_profile() {
+fn rules_of_fapi_2_security_profile() {
     check(SecurityProfile::Fapi2SecurityProfile, &COMMON);
-    check(SecurityProfile::Fapi2SecurityProfile, &SECOND);
+    check(SecurityProfile::Fapi2SecurityProfile, &FAPI_2);
     check(SecurityProfile::Fapi2SecurityProfile, &[(&[], |facts| facts.request_object_signing_alg = None)]);
 }
 
 #[test]
-fn fapi_2_message_signing() {
+fn rules_of_fapi_2_message_signing() {
     let profile = SecurityProfile::Fapi2MessageSigning;
     check(profile, &COMMON);
-    check(profile, &SECOND);
+    check(profile, &FAPI_2);
     check(profile, &[(&["requestObjectSigningAlg"], |facts| facts.request_object_signing_alg = None)]);
 }
 
 #[test]
-fn hosts_and_schemes() {
+fn hosts_and_schemes_are_parsed() {
     for (uri, host) in [
         ("https://a@B.example:1/c?d", Some("b.example")),
         ("http://[::1]:80/", Some("::1")),

@@ -1,4 +1,4 @@
-//! Redirect URIs: what is registered, and the tricks to get an answer elsewhere.
+//! Redirect URIs: registered ones, and attempts to redirect the response to another server.
 
 use proptest::{prelude::*, sample::select};
 
@@ -15,7 +15,7 @@ fn passes_native(uri: &str, registered: &str) -> bool {
 }
 
 #[test]
-fn byte_for_byte_one_of_those_registered() {
+fn a_registered_uri_must_match_exactly() {
     assert!(is_registered_redirect(WEB, &["https://app.example.com/", WEB], false));
     assert!(is_registered_redirect(WEB, &[WEB], true));
     assert!(!is_registered_redirect(WEB, &[], false));
@@ -24,8 +24,8 @@ fn byte_for_byte_one_of_those_registered() {
 }
 
 #[test]
-fn the_list_of_tricks() {
-    for trick in [
+fn manipulated_uris_are_rejected() {
+    for uri in [
         // a name before the host
         "https://app.example.com@evil.example/back",
         "https://app.example.com%40evil.example/back",
@@ -92,14 +92,14 @@ fn the_list_of_tricks() {
         "https://*.example.com/back",
         "",
     ] {
-        assert!(!passes(trick, WEB), "{trick}");
-        assert!(!passes_native(trick, WEB), "{trick}");
+        assert!(!passes(uri, WEB), "{uri}");
+        assert!(!passes_native(uri, WEB), "{uri}");
     }
 }
 
 #[test]
-fn the_port_of_a_native_application_on_its_device_may_differ() {
-    for (uri, registered, good) in [
+fn the_loopback_port_of_a_native_application_may_differ() {
+    for (uri, registered, is_accepted) in [
         ("http://127.0.0.1:51004/back", "http://127.0.0.1/back", true),
         ("http://127.0.0.1:51004/back", "http://127.0.0.1:1234/back", true),
         ("http://127.0.0.1/back", "http://127.0.0.1:1234/back", true),
@@ -117,11 +117,11 @@ fn the_port_of_a_native_application_on_its_device_may_differ() {
         ("HTTP://127.0.0.1:51004/back", "http://127.0.0.1/back", false),
         ("https://127.0.0.1:51004/back", "https://127.0.0.1/back", false),
         ("https://127.0.0.1:51004/back", "http://127.0.0.1/back", false),
-        // `localhost` may be somebody else's name
+        // `localhost` may resolve to another address
         ("http://localhost:51004/back", "http://localhost/back", false),
         ("http://localhost:51004/back", "http://127.0.0.1/back", false),
         ("http://localhost:51004/back", "http://localhost:51004/back", true),
-        // no port, or none that is one
+        // no port, or an invalid one
         ("http://127.0.0.1:/back", "http://127.0.0.1/back", false),
         ("http://127.0.0.1:0/back", "http://127.0.0.1/back", false),
         ("http://127.0.0.1:080/back", "http://127.0.0.1/back", false),
@@ -144,13 +144,13 @@ fn the_port_of_a_native_application_on_its_device_may_differ() {
         ("http://evil.example\\@127.0.0.1/back", "http://127.0.0.1/back", false),
         ("http://[::1].evil.example/back", "http://[::1]/back", false),
     ] {
-        assert_eq!(passes_native(uri, registered), good, "{uri} {registered}");
-        assert_eq!(passes(uri, registered), good && uri == registered, "{uri} {registered}");
+        assert_eq!(passes_native(uri, registered), is_accepted, "{uri} {registered}");
+        assert_eq!(passes(uri, registered), is_accepted && uri == registered, "{uri} {registered}");
     }
 }
 
 #[test]
-fn schemes_of_their_own_are_for_native_applications() {
+fn private_use_schemes_are_for_native_applications() {
     for uri in [
         "com.example.app:/back",
         "com.example.app://back",
@@ -197,7 +197,7 @@ fn schemes_of_their_own_are_for_native_applications() {
     }
 }
 
-/// The address with its port taken away, found in another way than by the code under test.
+/// The URI without its port, by another algorithm than the code under test.
 fn portless(uri: &str) -> Option<String> {
     let host = ["http://127.0.0.1", "http://[::1]"].into_iter().find(|host| uri.starts_with(host))?;
     let mut rest: Vec<char> = uri[host.len()..].chars().collect();
@@ -232,7 +232,7 @@ proptest! {
 
     /// Only an exact match or another port on the loopback address passes.
     #[test]
-    fn nothing_else_passes(sent in uris(), registered in uris(), is_native in any::<bool>()) {
+    fn only_exact_matches_and_other_loopback_ports_pass(sent in uris(), registered in uris(), is_native in any::<bool>()) {
         if is_registered_redirect(&sent, &[&registered], is_native) && sent != registered {
             prop_assert!(is_native);
             prop_assert!(portless(&sent).is_some());
@@ -240,9 +240,9 @@ proptest! {
         }
     }
 
-    /// A changed character anywhere in a web address never passes.
+    /// A web URI with a changed character never passes.
     #[test]
-    fn a_changed_address_never_passes(at in 0_usize..WEB.len(), letter in any::<char>(), is_native in any::<bool>()) {
+    fn a_changed_uri_never_passes(at in 0_usize..WEB.len(), letter in any::<char>(), is_native in any::<bool>()) {
         let changed = format!("{}{letter}{}", &WEB[..at], &WEB[at + 1..]);
         let longer = format!("{}{letter}{}", &WEB[..at], &WEB[at..]);
         prop_assert_eq!(is_registered_redirect(&changed, &[WEB], is_native), changed == WEB);
@@ -251,7 +251,7 @@ proptest! {
 
     /// Any port of a native application passes.
     #[test]
-    fn any_port_passes(port in 1_u16.., path in "(/[a-z?=&]{0,12})?") {
+    fn any_loopback_port_of_a_native_application_passes(port in 1_u16.., path in "(/[a-z?=&]{0,12})?") {
         for host in ["127.0.0.1", "[::1]"] {
             let (sent, registered) = (format!("http://{host}:{port}{path}"), format!("http://{host}{path}"));
             prop_assert!(is_registered_redirect(&sent, &[&registered], true));
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_judged(sent in "\\PC{0,60}", registered in "\\PC{0,60}") {
+    fn any_other_text_is_rejected(sent in "\\PC{0,60}", registered in "\\PC{0,60}") {
         prop_assert!(sent == registered || !is_registered_redirect(&sent, &[&registered], true));
     }
 }

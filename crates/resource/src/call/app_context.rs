@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU32;
 
 use chancery_credential::hash::Parameters;
-use chancery_federation::Addresses;
+use chancery_federation::ProviderAddresses;
 use chancery_fetch::Outbound;
 
 use crate::{
@@ -89,7 +89,7 @@ pub struct AppContext {
     /// Sends requests to servers that administrators configure.
     pub ask_elsewhere: AskElsewhere,
     /// The endpoints of the identity providers that have the same addresses for all tenants.
-    pub provider_addresses: Addresses,
+    pub provider_addresses: ProviderAddresses,
     /// Previews tokens of client apps by the code that issues them, which the services do not depend on.
     pub preview_tokens: Run,
 }

@@ -8,7 +8,7 @@ use std::{
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
 use chancery_management::custom_asset::{content_path, image_types};
 use chancery_management::idp_instance::HAS_CONFIGURATION_ERROR;
-use chancery_oauth::{ClientFacts, Encryption, Unserved, unserved};
+use chancery_oauth::{ClientFacts, Encryption, UnsupportedSetting, unsupported_settings};
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Row, Tx};
@@ -225,9 +225,9 @@ fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, Str
 }
 
 /// The unsupported settings that concern sign-ins.
-fn read_unserved(row: &Row<'_>) -> Result<Vec<Unserved>, Error> {
+fn read_unserved(row: &Row<'_>) -> Result<Vec<UnsupportedSetting>, Error> {
     let (id_token, userinfo) = (row.optional_text(24)?, row.optional_text(25)?);
-    Ok(unserved(&ClientFacts {
+    Ok(unsupported_settings(&ClientFacts {
         is_pairwise: row.text(17)? == "Pairwise",
         encrypts_access_tokens: !row.is_null(23)? && row.bool(23)?,
         id_token_encryption: Encryption { alg: id_token.as_deref(), enc: None },

@@ -1,7 +1,7 @@
 //! The authorization request to a provider, and the state that identifies its response.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_federation::{Asked, Client, Demands, Discovery, authorization_address};
+use chancery_federation::{Client, Demands, Discovery, RequestParameters, authorization_url};
 use chancery_flow::Prompt;
 use chancery_management::idp_instance::connection::Secrets;
 use chancery_resource::{MasterKey, random};
@@ -72,8 +72,9 @@ impl Secret {
     ) -> String {
         let secrets = self.secrets(master);
         let state = self.state(master, instance, flow, browser);
-        let request = Asked { state: &state, nonce: &secrets.nonce, verifier: &secrets.verifier, demands };
-        authorization_address(discovery, client, request)
+        let request =
+            RequestParameters { state: &state, nonce: &secrets.nonce, verifier: &secrets.verifier, demands };
+        authorization_url(discovery, client, request)
     }
 }
 

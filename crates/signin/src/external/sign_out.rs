@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use chancery_federation::Kind;
+use chancery_federation::ProviderKind;
 use chancery_management::idp_instance::connection::{Connection, end_session_endpoint};
 use chancery_oauth::with_query;
 use chancery_record::{Timestamp, Value};
@@ -75,5 +75,5 @@ fn connection_of(
     for other in enabled.filter(|other| *other != instance) {
         tracing::warn!(instance = %other, "only one of several sign-outs is passed on to its identity provider");
     }
-    Ok(Some((instance, Connection::read(app, tx, (instance, Kind::OpenIdConnect), now)?)))
+    Ok(Some((instance, Connection::read(app, tx, (instance, ProviderKind::OpenIdConnect), now)?)))
 }

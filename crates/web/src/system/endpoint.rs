@@ -64,7 +64,7 @@ impl SystemRoute {
         let (mut response, nonce) = match answer {
             Ok(Answered { body, media_type, nonce, status }) => (respond(status, media_type, body), nonce),
             Err(error) => {
-                let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.make(now));
+                let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.issue(now));
                 (respond(error.status, "application/json", error.body()), nonce)
             }
         };

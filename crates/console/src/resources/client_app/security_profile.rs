@@ -4,7 +4,9 @@ use chancery_management::client_app::{
     configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION, secret::CLIENT_APP_SECRET,
     uri::CLIENT_APP_REDIRECT_URI,
 };
-use chancery_oauth::{Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings, unserved};
+use chancery_oauth::{
+    Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings, unsupported_settings,
+};
 use chancery_resource::{Problem, Shape};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -160,7 +162,7 @@ impl ClientAppSecurity {
     /// The settings that this release does not support, each with the effect of using it.
     fn unserved(&self, visit: &Visit<'_>) -> Vec<(&'static str, String)> {
         let profile = current(&self.app).1.unwrap_or_default();
-        let unsupported = unserved(&ClientFacts { security_profile: profile, ..self.facts() });
+        let unsupported = unsupported_settings(&ClientFacts { security_profile: profile, ..self.facts() });
         let explanation = |member: &str| visit.words.page(&format!("unserved_{member}")).to_owned();
         unsupported.into_iter().map(|one| (one.member, explanation(one.member))).collect()
     }

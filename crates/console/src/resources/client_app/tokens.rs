@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery_management::claim_rule::CLAIM_RULE;
-use chancery_oauth::{SignInFacts, whole_scope};
+use chancery_oauth::{SignInFacts, maximum_scope};
 use chancery_record::Field;
 use chancery_resource::{Op, Problem, ProblemKind};
 use chancery_web::{AnswerBody, Input};
@@ -104,7 +104,7 @@ fn scope_of(app: &Value) -> String {
         scopes: &scopes,
         ..SignInFacts::default()
     };
-    whole_scope(&facts).to_string()
+    maximum_scope(&facts).to_string()
 }
 
 /// The names of the rules that produced claims, as far as the user may read them.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use chancery_federation::{
-    Check, Demands, Discovery, Evidence, Expected, Kind, Proof, Tokens, adfs_endpoints, choose_proof,
-    discovery_address, has_passed, judge_adfs_token, judge_answer, judge_demands, judge_discovery,
-    judge_id_token, judge_keys, judge_profile, judge_request, judge_tokens, judge_user_info, profile_address,
-    token_request,
+    Check, ClientAuthMethod, Demands, Discovery, Evidence, Expected, ProviderKind, Tokens, adfs_endpoints,
+    check_adfs_token, check_callback, check_demands, check_discovery, check_id_token, check_keys,
+    check_profile, check_request, check_token_response, check_user_info, choose_client_auth, discovery_url,
+    has_passed, profile_url, token_request,
 };
 use chancery_oauth::Jwk;
 use chancery_record::{Json, Secret};
@@ -40,11 +40,11 @@ impl Begun {
 /// Reads the discovery document of the provider, and checks it against the demands of the sign-in.
 pub async fn begin(provider: Asking, mut connection: Connection, demands: &Demands) -> Begun {
     let mut checks = std::mem::take(&mut connection.checks);
-    checks.extend(judge_request(&connection.client));
+    checks.extend(check_request(&connection.client));
     let (found, discovery) = discover(&provider, &connection).await;
     checks.extend(found);
     checks.extend(
-        discovery.as_ref().and_then(|discovery| judge_demands(discovery, &connection.client, demands)),
+        discovery.as_ref().and_then(|discovery| check_demands(discovery, &connection.client, demands)),
     );
     Begun { connection, discovery, checks }
 }
@@ -64,23 +64,23 @@ pub async fn end_session_endpoint(provider: Asking, connection: Connection) -> R
 
 async fn discover(provider: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
     if let Some(fixed) = &connection.fixed {
-        return (vec![choose_proof(fixed, false).0], Some(fixed.clone()));
+        return (vec![choose_client_auth(fixed, false).0], Some(fixed.clone()));
     }
-    if let (Kind::AdfsOAuth, Some(keys)) = (connection.client.kind, &connection.token_keys) {
+    if let (ProviderKind::AdfsOAuth, Some(keys)) = (connection.client.kind, &connection.token_keys) {
         if keys.is_empty() {
             let detail = "No linked certificate of type AdfsOAuthTokenSigning can be used: link the one that AD FS signs by now.";
-            return (vec![Check::failed("tokenCertificate", detail).by("certStores")], None);
+            return (vec![Check::failed("tokenCertificate", detail).with_option("certStores")], None);
         }
         if connection.client.resources.is_empty() {
             let detail = "AD FS issues access tokens for a resource alone: set RequestResources to the identifier of this server there.";
-            return (vec![Check::failed("resources", detail).by("RequestResources")], None);
+            return (vec![Check::failed("resources", detail).with_option("RequestResources")], None);
         }
         let (check, endpoints) = adfs_endpoints(&connection.client);
         let Some(endpoints) = endpoints else { return (vec![check], None) };
-        return (vec![check, choose_proof(&endpoints, false).0], Some(endpoints));
+        return (vec![check, choose_client_auth(&endpoints, false).0], Some(endpoints));
     }
-    let address = discovery_address(&connection.client.authority);
-    let validated = |document: &[u8]| judge_discovery(document, &connection.client);
+    let address = discovery_url(&connection.client.authority);
+    let validated = |document: &[u8]| check_discovery(document, &connection.client);
     let is_good = |document: &[u8]| {
         let (checks, discovery) = validated(document);
         discovery.is_some() && has_passed(&checks)
@@ -88,11 +88,14 @@ async fn discover(provider: &Asking, connection: &Connection) -> (Vec<Check>, Op
     match provider.document(&address, is_good).await {
         Ok((document, _)) => {
             let (mut checks, discovery) = validated(&document);
-            checks
-                .extend(discovery.as_ref().map(|found| choose_proof(found, connection.signing.is_some()).0));
+            checks.extend(
+                discovery.as_ref().map(|found| choose_client_auth(found, connection.signing.is_some()).0),
+            );
             (checks, discovery)
         }
-        Err(why) => (vec![Check::failed("discovery", format!("{address}: {why}.")).by("Authority")], None),
+        Err(why) => {
+            (vec![Check::failed("discovery", format!("{address}: {why}.")).with_option("Authority")], None)
+        }
     }
 }
 
@@ -155,8 +158,8 @@ pub async fn complete(provider: Asking, mut connection: Connection, returned: Re
     let (checks, discovery) = discover(&provider, &connection).await;
     completed.checks.extend(checks);
     let Some(discovery) = discovery else { return completed };
-    completed.checks.extend(judge_demands(&discovery, &connection.client, &returned.demands));
-    let (checks, code) = judge_answer(&returned.parameters, &discovery);
+    completed.checks.extend(check_demands(&discovery, &connection.client, &returned.demands));
+    let (checks, code) = check_callback(&returned.parameters, &discovery);
     completed.checks.extend(checks);
     let Some(code) = code else { return completed };
     let at = (&connection, &discovery);
@@ -167,7 +170,7 @@ pub async fn complete(provider: Asking, mut connection: Connection, returned: Re
     if let (Some(subject), Some(url)) = (subject, &discovery.userinfo_endpoint) {
         let answer = provider.get(url, Some(format!("Bearer {}", tokens.access_token))).await;
         let (check, claims) = match answer {
-            Ok(document) => judge_user_info(&document, &subject),
+            Ok(document) => check_user_info(&document, &subject),
             Err(why) => (Check::failed("userinfo", format!("{url}: {why}.")), None),
         };
         completed.checks.push(check);
@@ -186,9 +189,9 @@ async fn redeem(
     // only an OpenID provider accepts a key as proof of this server
     let signing =
         connection.signing.as_ref().filter(|_| matches!(discovery.evidence, Evidence::IdToken { .. }));
-    let (_, proof) = choose_proof(discovery, signing.is_some());
-    let credential = match (signing, proof) {
-        (Some(signing), Proof::PrivateKey) => {
+    let (_, method) = choose_client_auth(discovery, signing.is_some());
+    let credential = match (signing, method) {
+        (Some(signing), ClientAuthMethod::PrivateKey) => {
             let now = provider.now.0.div_euclid(1000);
             match signing.assertion(discovery, &connection.client, &returned.assertion_id, now) {
                 Ok(assertion) => Secret::new(assertion),
@@ -203,13 +206,13 @@ async fn redeem(
     let request = token_request(
         discovery,
         &connection.client,
-        (proof, &credential),
+        (method, &credential),
         (code, &returned.secrets.verifier),
     );
     let http_request =
         ElsewhereRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
     let (check, tokens) = match (provider.ask)(http_request).await {
-        Ok((status, body)) => judge_tokens(status, &body, (proof, &discovery.evidence)),
+        Ok((status, body)) => check_token_response(status, &body, (method, &discovery.evidence)),
         Err(why) => (Check::failed("tokens", format!("{}: {why}.", discovery.token_endpoint)), None),
     };
     checks.push(check);
@@ -230,18 +233,17 @@ async fn identify(
             validate_id_token(provider, at, (keys, id_token, &tokens.access_token), returned).await
         }
         (Evidence::IdToken { .. }, None) => return None,
-        (Evidence::AccessToken, _) => judge_adfs_token(
+        (Evidence::AccessToken, _) => check_adfs_token(
             &tokens.access_token,
             &connection.client,
             connection.token_keys.as_deref().unwrap_or_default(),
             provider.now,
         ),
-        (Evidence::Profile { address }, _) => {
-            let address =
-                profile_address(&connection.client, address, (&tokens.access_token, &connection.secret));
+        (Evidence::Profile { url }, _) => {
+            let url = profile_url(&connection.client, url, (&tokens.access_token, &connection.secret));
             let (check, claims) =
-                match provider.get(&address, Some(format!("Bearer {}", tokens.access_token))).await {
-                    Ok(document) => judge_profile(&document, &connection.client, &discovery.issuer),
+                match provider.get(&url, Some(format!("Bearer {}", tokens.access_token))).await {
+                    Ok(document) => check_profile(&document, &connection.client, &discovery.issuer),
                     Err(why) => (Check::failed("profile", format!("The profile: {why}.")), None),
                 };
             (vec![check], claims)
@@ -255,7 +257,7 @@ async fn identify(
         Some(Json::Text(found)) if !found.is_empty() => completed.subject = Some(found.clone()),
         _ => {
             let detail = format!("The claim {} is missing or no text.", connection.client.subject_claim);
-            completed.checks.push(Check::failed("subject", detail).by("ScimSubjectClaim"));
+            completed.checks.push(Check::failed("subject", detail).with_option("ScimSubjectClaim"));
         }
     }
     completed.evidence = Some(discovery.evidence.clone());
@@ -272,22 +274,22 @@ async fn validate_id_token(
     returned: &Returned,
 ) -> (Vec<Check>, Option<Json>) {
     let is_good = |(check, keys): &(Check, Vec<Jwk>)| check.passed && !keys.is_empty();
-    let found = provider.document(jwks_uri, |document| is_good(&judge_keys(document))).await;
+    let found = provider.document(jwks_uri, |document| is_good(&check_keys(document))).await;
     let was_cached = matches!(found, Ok((_, true)));
     let validated = |document: Result<Arc<Vec<u8>>, String>| {
         let (check, keys) = match document {
-            Ok(document) => judge_keys(&document),
+            Ok(document) => check_keys(&document),
             Err(why) => (Check::failed("keys", format!("{jwks_uri}: {why}.")), Vec::new()),
         };
         let expected = expected((connection, discovery), access_token, returned, &keys, provider);
-        let (checks, claims) = judge_id_token(id_token, &expected);
+        let (checks, claims) = check_id_token(id_token, &expected);
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
     let (mut checks, mut claims) = validated(found.map(|(document, _)| document));
     if was_cached && checks.iter().any(|check| check.name == "key" && !check.passed) {
         let refreshed = provider.read(jwks_uri).await;
         if let Ok(document) = &refreshed
-            && is_good(&judge_keys(document))
+            && is_good(&check_keys(document))
         {
             provider.cache(jwks_uri, document);
         }
@@ -307,7 +309,7 @@ fn expected<'a>(
         client: &connection.client,
         issuer: &discovery.issuer,
         keys,
-        opening: &connection.opening,
+        decryption_keys: &connection.opening,
         nonce: &returned.secrets.nonce,
         access_token,
         demands: &returned.demands,

@@ -12,7 +12,7 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
 use chancery_certificate::{PrivateKey, facts_of};
-use chancery_federation::{Check, Client, Discovery, Kind, SigningKey, fixed_endpoints};
+use chancery_federation::{Check, Client, Discovery, ProviderKind, SigningKey, fixed_endpoints};
 use chancery_jwe::OpeningKey;
 use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
@@ -50,16 +50,16 @@ impl Connection {
     pub fn read(
         app: &AppContext,
         tx: &mut Tx<'_>,
-        (id, kind): (Uuid, Kind),
+        (id, kind): (Uuid, ProviderKind),
         now: Timestamp,
     ) -> Result<Self, StoreError> {
         let (owner, is_addressed, has_resources) = match kind {
-            Kind::OpenIdConnect => (Owner::OpenIdConnect, true, true),
-            Kind::AdfsOAuth => (Owner::AdfsOAuth, true, true),
-            Kind::Microsoft => (Owner::Microsoft, false, false),
-            Kind::Google => (Owner::Google, false, false),
-            Kind::Facebook => (Owner::Facebook, false, false),
-            Kind::Twitter => (Owner::Twitter, false, false),
+            ProviderKind::OpenIdConnect => (Owner::OpenIdConnect, true, true),
+            ProviderKind::AdfsOAuth => (Owner::AdfsOAuth, true, true),
+            ProviderKind::Microsoft => (Owner::Microsoft, false, false),
+            ProviderKind::Google => (Owner::Google, false, false),
+            ProviderKind::Facebook => (Owner::Facebook, false, false),
+            ProviderKind::Twitter => (Owner::Twitter, false, false),
         };
         let options = options(&app.master, tx, owner, id.into())?;
         let listed = |setting| words(options.get(setting)).map(str::to_owned).collect();
@@ -72,13 +72,13 @@ impl Connection {
             id: options.get(ProviderOption::CLIENT_ID).to_owned(),
             scopes: listed(ProviderOption::ADDITIONAL_SCOPES),
             resources: only(has_resources, ProviderOption::REQUEST_RESOURCES),
-            subject_claim: if kind == Kind::OpenIdConnect {
+            subject_claim: if kind == ProviderKind::OpenIdConnect {
                 options.get(ProviderOption::SCIM_SUBJECT_CLAIM)
             } else {
                 "sub"
             }
             .to_owned(),
-            tenants: only(kind == Kind::OpenIdConnect, ProviderOption::SCIM_UNIQUE_IDENTIFIER_VALUES),
+            tenants: only(kind == ProviderKind::OpenIdConnect, ProviderOption::SCIM_UNIQUE_IDENTIFIER_VALUES),
             redirect_uri: format!("{}{path}", app.public_url),
         };
         let secret = Secret::new(options.get(ProviderOption::CLIENT_SECRET));
@@ -110,7 +110,7 @@ impl Connection {
         let first = tx.one(text, &[path.into()], |row| row.id(0))?;
         if first.is_some_and(|first| first != instance) {
             let detail = "Another instance has the same CallbackPath: each must have its own.";
-            self.checks.push(Check::failed("callback", detail).by("CallbackPath"));
+            self.checks.push(Check::failed("callback", detail).with_option("CallbackPath"));
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Connection {
         if self.secret.expose().is_empty() && !is_proven {
             let detail = "ClientSecret is empty, and no linked certificate of type OidcTokenSigning can be used: set ClientSecret, or \
                 link a certificate that is valid and has its key.";
-            self.checks.push(Check::failed("secret", detail).by("ClientSecret"));
+            self.checks.push(Check::failed("secret", detail).with_option("ClientSecret"));
         }
     }
 
@@ -131,7 +131,7 @@ impl Connection {
         if self.client.subject_claim != "sub" && self.client.tenants.is_empty() {
             let detail =
                 "ScimSubjectClaim needs ScimUniqueIdentifierValues: the organisations whose claim counts.";
-            self.checks.push(Check::failed("subjectClaim", detail).by("ScimUniqueIdentifierValues"));
+            self.checks.push(Check::failed("subjectClaim", detail).with_option("ScimUniqueIdentifierValues"));
         }
     }
 
@@ -144,7 +144,7 @@ impl Connection {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let kind = self.client.kind;
-        let (is_oidc, is_adfs) = (kind.has_id_tokens(), kind == Kind::AdfsOAuth);
+        let (is_oidc, is_adfs) = (kind.has_id_tokens(), kind == ProviderKind::AdfsOAuth);
         let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
             FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
             JOIN idp_instance i ON i.rid = m.idp_instance_rid \
@@ -193,7 +193,7 @@ impl Connection {
                     "certificates of this type are not used here"
                 };
                 let detail = format!("The linked certificate \"{name}\" of type {kind} is of no use: {why}.");
-                self.checks.push(Check::failed("certificates", detail).by("certStores"));
+                self.checks.push(Check::failed("certificates", detail).with_option("certStores"));
             }
             Ok(())
         })?;

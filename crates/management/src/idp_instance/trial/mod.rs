@@ -4,7 +4,7 @@
 mod response;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_federation::{Asked, Demands, Kind, TrialState, authorization_address};
+use chancery_federation::{Demands, ProviderKind, RequestParameters, TrialState, authorization_url};
 use chancery_record::{JsonText, OPEN, Timestamp, Value, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
@@ -88,13 +88,13 @@ fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             };
             let secrets = secrets(&call.context, &state);
             let sealed = call.context.app.master.seal(TrialState::LABEL, &state.to_bytes());
-            let request = Asked {
+            let request = RequestParameters {
                 state: &BASE64_URL_SAFE_NO_PAD.encode(sealed),
                 nonce: &secrets.nonce,
                 verifier: &secrets.verifier,
                 demands: &Demands::default(),
             };
-            Some(authorization_address(discovery, client, request))
+            Some(authorization_url(discovery, client, request))
         }
         _ => None,
     };
@@ -147,7 +147,7 @@ fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// The connection of an instance; only an external provider has one.
 fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Connection, Problem> {
     let kind_name = instance.text(IdpInstance::IDP_FACTORY_TYPE).unwrap_or_default();
-    let Some(kind) = Kind::named(kind_name) else {
+    let Some(kind) = ProviderKind::named(kind_name) else {
         return Err(Problem::conflict(format!(
             "An instance of type {kind_name} cannot be tried out: only external identity providers can."
         )));

@@ -1,4 +1,4 @@
-//! Parsed patterns: their cost is known before they are compiled.
+//! Parsed patterns, whose cost is known before the compilation.
 
 use std::convert::Infallible;
 
@@ -10,31 +10,31 @@ use regex_syntax::{
 
 use crate::pattern::{MAX_PATTERN_CHARACTERS, MAX_PATTERN_WEIGHT};
 
-/// The most character classes of a pattern that ignores case anywhere: the library goes through each
+/// The maximum number of character classes of a pattern that ignores case anywhere: the library iterates over each
 /// class character by character, and a class may have a million.
 const MAX_FOLDED_CLASSES: usize = 32;
 
 /// A parsed pattern.
 pub(crate) struct ParsedPattern {
-    /// The expression; `None` where the text is empty.
+    /// The expression; `None` if the text is empty.
     pub(crate) expression: Option<Hir>,
     pub(crate) weight: u64,
     /// Whether a search captures the groups.
-    pub(crate) keeps_groups: bool,
+    pub(crate) captures_groups: bool,
 }
 
 impl ParsedPattern {
-    /// Parses a pattern that is only matched.
+    /// Parses an evaluation pattern.
     pub(crate) fn of_filter(text: &str) -> Result<Self, String> {
         Self::new(text, false)
     }
 
-    /// Parses a pattern whose matches are rewritten, with its groups.
+    /// Parses a transformation pattern, with its groups.
     pub(crate) fn of_rewriting(text: &str) -> Result<Self, String> {
         Self::new(text, true)
     }
 
-    fn new(text: &str, keeps_groups: bool) -> Result<Self, String> {
+    fn new(text: &str, captures_groups: bool) -> Result<Self, String> {
         let length = text.chars().count();
         if length > MAX_PATTERN_CHARACTERS {
             return Err(format!("takes at most {MAX_PATTERN_CHARACTERS} characters, not {length}"));
@@ -48,14 +48,14 @@ impl ParsedPattern {
         }
         let expression =
             Translator::new().translate(text, &tree).map_err(|error| explain(text, error.into()))?;
-        let groups = if keeps_groups { expression.properties().explicit_captures_len() } else { 0 };
-        let kept = u64::try_from(groups).unwrap_or(u64::MAX).saturating_add(1);
-        let weight = weigh(&expression).saturating_mul(kept);
+        let groups = if captures_groups { expression.properties().explicit_captures_len() } else { 0 };
+        let factor = u64::try_from(groups).unwrap_or(u64::MAX).saturating_add(1);
+        let weight = weigh(&expression).saturating_mul(factor);
         if weight > MAX_PATTERN_WEIGHT {
             let groups = if groups > 0 { ", and fewer groups" } else { "" };
             return Err(format!("takes too much memory: write it with fewer or smaller repetitions{groups}"));
         }
-        Ok(Self { expression: (!text.is_empty()).then_some(expression), weight, keeps_groups })
+        Ok(Self { expression: (!text.is_empty()).then_some(expression), weight, captures_groups })
     }
 }
 
@@ -67,7 +67,7 @@ struct Folding {
 }
 
 impl Folding {
-    /// The number of classes that are gone through because case is ignored.
+    /// The number of classes if case is ignored anywhere, otherwise 0.
     fn of(tree: &Ast) -> usize {
         match visit(tree, Self::default()) {
             Ok(Self { classes, ignores_case: true }) => classes,
@@ -113,7 +113,7 @@ impl Visitor for Folding {
     }
 }
 
-/// The number of states of the expression's automaton, as the library's compiler lays it out.
+/// The number of states of the automaton that the library compiles from the expression.
 fn weigh(expression: &Hir) -> u64 {
     let sum = |parts: &[Hir]| parts.iter().fold(1, |sum: u64, part| sum.saturating_add(weigh(part)));
     match expression.kind() {
@@ -134,7 +134,7 @@ fn weigh(expression: &Hir) -> u64 {
     }
 }
 
-/// An error in one line: the library's own text draws the pattern with a mark below it.
+/// Formats an error in one line: the library's own text has several.
 fn explain(text: &str, error: regex_syntax::Error) -> String {
     let (problem, offset) = match error {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), error.span().start.offset),

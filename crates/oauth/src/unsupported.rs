@@ -1,40 +1,40 @@
-//! Settings, and whole rows, that are stored as documented and that this release does not serve. Their use is refused: an answer that
-//! is less private than its setting would not be noticed. The sentence of a declaration is told where the use is refused, and by
-//! `chancery check-upgrade`; the console shows what is declared here with a badge.
+//! Settings and rows that are stored as documented and that this release does not support. Their use is rejected, because a response that
+//! is less private than its setting would not be noticed. The error and `chancery check-upgrade` report the text of a declaration; the
+//! console shows a badge.
 
 use crate::{ClientFacts, Code, Refusal, SecurityProfile, profile::response_types};
 
-/// Where a setting is used.
+/// The use of a setting that is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// The authorization endpoint, and device authorization.
     Authorization,
-    /// An authorization request that asks for it: another response type, or by a request object (RFC 9101).
-    WhenAsked,
-    /// All tokens for a person, and the claims about the person.
+    /// Authorization requests that require it: another response type, or a request object (RFC 9101).
+    WhenRequested,
+    /// All tokens for a user, and claims about the user.
     Person,
     /// Every access token.
     AccessToken,
     /// The UserInfo endpoint.
     UserInfo,
-    /// The introspection endpoint, asked by the client app.
+    /// The introspection endpoint for the client app.
     Introspection,
 }
 
-/// A setting that is not served.
+/// An unsupported setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unserved {
-    /// The member, as it is named on the wire.
+pub struct UnsupportedSetting {
+    /// The member, by its wire name.
     pub member: &'static str,
-    /// What is refused.
+    /// The rejected use.
     pub used_at: Use,
-    /// Why, for the developer of the client app.
+    /// The explanation for the developer of the client app.
     pub detail: &'static str,
 }
 
 type IsSet = fn(&ClientFacts<'_>) -> bool;
 
-const UNSERVED: [(&str, Use, IsSet, &str); 10] = [
+const UNSUPPORTED_SETTINGS: [(&str, Use, IsSet, &str); 10] = [
     (
         "subjectType",
         Use::Person,
@@ -79,84 +79,87 @@ const UNSERVED: [(&str, Use, IsSet, &str); 10] = [
     ),
     (
         "allowedResponseTypes",
-        Use::WhenAsked,
+        Use::WhenRequested,
         |facts| response_types(facts).iter().any(|name| !matches!(name.as_str(), "code" | "none")),
         "The client app has response types other than code and none, which this server does not support.",
     ),
     (
         "requestObjectSigningAlg",
-        Use::WhenAsked,
+        Use::WhenRequested,
         |facts| facts.request_object_signing_alg.is_some(),
         "The client app has requestObjectSigningAlg, and this server does not support request objects.",
     ),
     (
         "requestObjectEncryptionAlg",
-        Use::WhenAsked,
+        Use::WhenRequested,
         |facts| facts.request_object_encryption.alg.is_some(),
         "The client app has requestObjectEncryptionAlg, and this server does not support request objects.",
     ),
 ];
 
-/// The settings of a client app that are not served, in a fixed order.
-pub fn unserved(facts: &ClientFacts<'_>) -> Vec<Unserved> {
-    let set = UNSERVED.iter().filter(|(_, _, is_set, _)| is_set(facts));
-    set.map(|(member, used_at, _, detail)| Unserved { member, used_at: *used_at, detail }).collect()
+/// The unsupported settings of a client app, in a fixed order.
+pub fn unsupported_settings(facts: &ClientFacts<'_>) -> Vec<UnsupportedSetting> {
+    let set = UNSUPPORTED_SETTINGS.iter().filter(|(_, _, is_set, _)| is_set(facts));
+    set.map(|(member, used_at, _, detail)| UnsupportedSetting { member, used_at: *used_at, detail }).collect()
 }
 
-/// Refuses a use of settings that are not served.
+/// Rejects a use of unsupported settings.
 ///
 /// # Errors
-/// `unauthorized_client`, since an administrator must change the client app.
-pub fn check_use(unserved: &[Unserved], used_at: Use) -> Result<(), Refusal> {
-    let found = unserved.iter().find(|one| one.used_at == used_at);
-    found.map_or(Ok(()), |found| Err(Refusal::new(Code::UnauthorizedClient, found.detail)))
+/// `unauthorized_client`: an administrator must change the client app.
+pub fn check_use(settings: &[UnsupportedSetting], used_at: Use) -> Result<(), Refusal> {
+    let setting = settings.iter().find(|setting| setting.used_at == used_at);
+    setting.map_or(Ok(()), |setting| Err(Refusal::new(Code::UnauthorizedClient, setting.detail)))
 }
 
-/// Rows of a resource that are stored as documented and not served.
+/// Rows of a resource that are stored as documented and not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnservedRows {
+pub struct UnsupportedRows {
     /// The resource.
     pub resource: &'static str,
-    /// The member that is not served, as it is named on the wire.
+    /// The unsupported member, by its wire name.
     pub member: &'static str,
-    /// What is refused, and why.
+    /// The explanation of the rejection.
     pub detail: &'static str,
 }
 
 /// Identities of client apps at other issuers.
-pub const FEDERATED_IDENTITIES: UnservedRows = UnservedRows {
+pub const FEDERATED_IDENTITIES: UnsupportedRows = UnsupportedRows {
     resource: "ClientAppFederatedIdentity",
     member: "issuer",
     detail: "The assertion must have the id of the client app as iss and sub: this server does not support tokens of other issuers \
              (federated identities).",
 };
 
-/// Addresses of request objects (RFC 9101).
-pub const REQUEST_URIS: UnservedRows = UnservedRows {
+/// URIs of request objects (RFC 9101).
+pub const REQUEST_URIS: UnsupportedRows = UnsupportedRows {
     resource: "ClientAppRequestUri",
     member: "uri",
     detail: "This server does not support request_uri: authorization requests with one are refused.",
 };
 
-const UNSERVED_ROWS: [UnservedRows; 2] = [FEDERATED_IDENTITIES, REQUEST_URIS];
+const UNSUPPORTED_ROWS: [UnsupportedRows; 2] = [FEDERATED_IDENTITIES, REQUEST_URIS];
 
-/// What of a resource's row is not served; `text_of` tells the text of a member.
-pub fn unserved_row<'t>(
+/// The declaration for a resource's row, if it is unsupported; `text_of` returns the text of a member.
+pub fn unsupported_row<'t>(
     resource: &str,
     text_of: impl Fn(&str) -> Option<&'t str>,
-) -> Option<&'static UnservedRows> {
-    let is_unserved = |rows: &&UnservedRows| rows.resource == resource && text_of(rows.member).is_some();
-    UNSERVED_ROWS.iter().find(is_unserved)
+) -> Option<&'static UnsupportedRows> {
+    let is_unsupported =
+        |rows: &&UnsupportedRows| rows.resource == resource && text_of(rows.member).is_some();
+    UNSUPPORTED_ROWS.iter().find(is_unsupported)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::unserved_row;
+    use super::unsupported_row;
 
     #[test]
-    fn rows_are_known_by_the_member_that_is_not_served() {
-        assert!(unserved_row("ClientAppRequestUri", |_| Some("https://app.example/request.jwt")).is_some());
-        assert!(unserved_row("ClientAppRequestUri", |_| None).is_none());
-        assert!(unserved_row("IdpInstance", |_| Some("Facebook")).is_none());
+    fn rows_are_recognized_by_their_unsupported_member() {
+        assert!(
+            unsupported_row("ClientAppRequestUri", |_| Some("https://app.example/request.jwt")).is_some()
+        );
+        assert!(unsupported_row("ClientAppRequestUri", |_| None).is_none());
+        assert!(unsupported_row("IdpInstance", |_| Some("Facebook")).is_none());
     }
 }

@@ -15,17 +15,17 @@ use crate::{
 
 /// One assertion of each algorithm, with its key.
 static ASSERTIONS: LazyLock<Vec<(String, Jwk)>> = LazyLock::new(|| {
-    let made = |(algorithm, signer): (_, &signer::Signer)| {
+    let sign = |(algorithm, signer): (_, &signer::Signer)| {
         (signer.sign(algorithm, &json!({}), &claims()), to_jwk(&signer.jwk()))
     };
-    signer::asymmetric().into_iter().map(made).collect()
+    signer::asymmetric().into_iter().map(sign).collect()
 });
 
 static PROOFS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let made = |(algorithm, signer): (_, &signer::Signer)| {
+    let sign = |(algorithm, signer): (_, &signer::Signer)| {
         signer.sign(algorithm, &json!({ "typ": "dpop+jwt", "jwk": signer.jwk() }), &proof_claims())
     };
-    signer::asymmetric().into_iter().map(made).collect()
+    signer::asymmetric().into_iter().map(sign).collect()
 });
 
 /// A token with one character changed to another.
@@ -56,19 +56,19 @@ proptest! {
         }
     }
 
-    /// A bit flipped anywhere in the decoded parts never verifies.
+    /// A token with a flipped bit in a decoded part never verifies.
     #[test]
     fn a_flipped_bit_never_verifies(which in 0_usize..10, part in 0_usize..3, at in any::<usize>(), bit in 0..8) {
         let (token, jwk) = &ASSERTIONS[which];
         let mut parts: Vec<Vec<u8>> = token.split('.').map(|part| from_base64(part).unwrap()).collect();
-        let place = at % parts[part].len();
-        parts[part][place] ^= 1_u8 << bit;
+        let index = at % parts[part].len();
+        parts[part][index] ^= 1_u8 << bit;
         let token = parts.iter().map(|part| to_base64(part)).collect::<Vec<_>>().join(".");
         prop_assert!(verify_assertion(&token, Keys::Public(std::slice::from_ref(jwk)), &expected()).is_err());
     }
 
     #[test]
-    fn parts_of_two_do_not_fit(one in 0_usize..10, other in 0_usize..10, cut in 1_usize..3) {
+    fn combined_parts_of_two_tokens_never_verify(one in 0_usize..10, other in 0_usize..10, cut in 1_usize..3) {
         prop_assume!(one != other);
         let (first, second) = (&ASSERTIONS[one], &ASSERTIONS[other]);
         let parts = first.0.split('.').take(cut).chain(second.0.split('.').skip(cut));
@@ -79,24 +79,24 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_refused(text in "\\PC{0,200}") {
+    fn any_text_is_rejected(text in "\\PC{0,200}") {
         prop_assert!(verify_assertion(&text, Keys::Secrets(&[Secret::new([0; 64])]), &expected()).is_err());
         prop_assert!(verify_proof(&text, &request()).is_err());
         prop_assert!(client_of(&text).is_none());
     }
 
     #[test]
-    fn any_bytes_are_no_key(bytes in vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_rejected_as_a_key(bytes in vec(any::<u8>(), 0..200)) {
         prop_assert!(JwkSet::parse(&bytes).is_err());
         prop_assert!(PublicKey::from_spki(&bytes).is_err());
     }
 
-    /// A changed key in a certificate is read or refused, and never panics.
+    /// A changed key of a certificate is parsed or rejected, without a panic.
     #[test]
-    fn a_changed_certificate_key(which in 0_usize..10, at in any::<usize>(), byte in any::<u8>()) {
+    fn a_changed_certificate_key_never_panics(which in 0_usize..10, at in any::<usize>(), byte in any::<u8>()) {
         let mut spki = signer::asymmetric()[which].1.spki();
-        let place = at % spki.len();
-        spki[place] = byte;
+        let index = at % spki.len();
+        spki[index] = byte;
         if let Ok(key) = PublicKey::from_spki(&spki) {
             prop_assert_eq!(&to_jwk(&serde_json::from_str(&key.canonical()).unwrap()).key, &key);
         }

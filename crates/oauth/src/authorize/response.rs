@@ -1,5 +1,4 @@
-//! The answer to an authorization request, and the forms in which it gets to the client (RFC 6749, sections
-//! 4.1.2 and 4.2.2).
+//! The authorization response and its delivery to the client (RFC 6749, sections 4.1.2 and 4.2.2).
 
 use std::fmt::{self, Write as _};
 
@@ -7,53 +6,53 @@ use form_urlencoded::Serializer;
 
 use crate::{Refusal, ResponseMode, Transport};
 
-/// The parameters of an answer. Every answer names its issuer, so that a client that asks several cannot mix them
-/// up (RFC 9207), and has the state of the request.
+/// The parameters of an authorization response. It always has the issuer, which prevents mix-up attacks (RFC 9207), and the
+/// state of the request.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Answer(Vec<(String, String)>);
+pub struct AuthorizationResponse(Vec<(String, String)>);
 
-/// An answer in the form in which it leaves this server.
+/// A response in the form of its response mode.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// A redirect to this address: ASCII, so that it can be a header.
+    /// A redirect to this URL, which is ASCII and so a valid header.
     Redirect(String),
-    /// A page with a form that posts itself (OAuth 2.0 Form Post Response Mode 1.0).
+    /// A page with a form that submits itself (OAuth 2.0 Form Post Response Mode 1.0).
     Form {
-        /// The address that the form is posted to.
+        /// The URL that the form is posted to.
         action: String,
-        /// Names and values of its fields, not escaped.
+        /// Names and values of the fields, not escaped.
         fields: Vec<(String, String)>,
     },
 }
 
-impl Answer {
-    /// An answer of an issuer to a request with this state.
+impl AuthorizationResponse {
+    /// A response with the issuer and the state of the request.
     pub fn new(issuer: &str, state: Option<&str>) -> Self {
-        let answer = Self(Vec::new()).with("iss", issuer);
+        let response = Self(Vec::new()).with("iss", issuer);
         match state {
-            Some(state) => answer.with("state", state),
-            None => answer,
+            Some(state) => response.with("state", state),
+            None => response,
         }
     }
 
-    /// The same answer with one more parameter, e.g. `code`.
+    /// Adds a parameter, e.g. `code`.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.0.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same answer as a refusal, with `error` and `error_description`.
+    /// Adds `error` and `error_description`.
     #[must_use]
-    pub fn refused(self, refusal: Refusal) -> Self {
+    pub fn with_error(self, refusal: Refusal) -> Self {
         self.with("error", refusal.code.name()).with("error_description", refusal.detail)
     }
 
-    /// Brings the answer into the form of a response mode. `sign` makes one JWT of the parameters where the
-    /// response mode is signed (JWT Secured Authorization Response Mode 1.0, section 2), and is not called else.
+    /// Encodes the response for a response mode. `sign` is called only if the response mode is signed, and creates a JWT of
+    /// the parameters (JWT Secured Authorization Response Mode 1.0, section 2).
     ///
     /// # Errors
-    /// Those of `sign`.
+    /// `sign` failed.
     pub fn deliver<E>(
         self,
         redirect_uri: &str,
@@ -75,30 +74,30 @@ impl Answer {
     }
 }
 
-/// An address with parameters after those that its query has (RFC 6749, section 3.1.2).
+/// Adds parameters to the query of a URL (RFC 6749, section 3.1.2).
 pub fn with_query(uri: &str, parameters: &[(String, String)]) -> String {
     let uri = to_ascii(without_fragment(uri));
-    let joint = match uri.split_once('?') {
+    let separator = match uri.split_once('?') {
         _ if parameters.is_empty() => "",
         None => "?",
         Some((_, query)) if query.is_empty() || query.ends_with('&') => "",
         Some(_) => "&",
     };
-    format!("{uri}{joint}{}", encode(parameters))
+    format!("{uri}{separator}{}", encode(parameters))
 }
 
-/// What is sent as a query is lost in a fragment. No redirect URI has one.
+/// Removes a fragment, in which a query would be lost. Valid redirect URIs have none.
 fn without_fragment(uri: &str) -> &str {
     uri.split_once('#').map_or(uri, |(uri, _)| uri)
 }
 
 fn encode(parameters: &[(String, String)]) -> String {
     let encoded = Serializer::new(String::new()).extend_pairs(parameters).finish();
-    // a space by its code is one to every reader, also to one that decodes a fragment as no form
+    // %20 is a space for every reader, also for one that does not decode a fragment as a form
     encoded.replace('+', "%20")
 }
 
-/// An address whose other characters are by their codes, as browsers write them, too.
+/// Percent-encodes all other characters, as browsers do.
 fn to_ascii(uri: &str) -> String {
     let mut ascii = String::with_capacity(uri.len());
     for byte in uri.bytes() {
@@ -112,9 +111,9 @@ fn to_ascii(uri: &str) -> String {
     ascii
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for AuthorizationResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Answer(hidden)")
+        formatter.write_str("AuthorizationResponse(hidden)")
     }
 }
 

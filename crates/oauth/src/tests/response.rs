@@ -1,35 +1,35 @@
-//! Answers: their forms, and that what is answered is what is read.
+//! Authorization responses: encoding for each response mode, and decoding.
 
 use std::convert::Infallible;
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::{ISSUER, REDIRECT_URI, parameters};
-use crate::{Answer, Code, Delivery, Refusal, ResponseMode, Transport};
+use crate::{AuthorizationResponse, Code, Delivery, Refusal, ResponseMode, Transport};
 
 fn plain(transport: Transport) -> ResponseMode {
     ResponseMode { transport, is_signed: false }
 }
 
-fn deliver(answer: Answer, redirect_uri: &str, mode: ResponseMode) -> Delivery {
+fn deliver(response: AuthorizationResponse, redirect_uri: &str, mode: ResponseMode) -> Delivery {
     let sign = |fields: &[(String, String)]| Ok::<_, Infallible>(format!("jwt.of.{}", fields.len()));
-    let Ok(delivery) = answer.deliver(redirect_uri, mode, sign);
+    let Ok(delivery) = response.deliver(redirect_uri, mode, sign);
     delivery
 }
 
-fn address(answer: Answer, redirect_uri: &str, transport: Transport) -> String {
-    match deliver(answer, redirect_uri, plain(transport)) {
+fn address(response: AuthorizationResponse, redirect_uri: &str, transport: Transport) -> String {
+    match deliver(response, redirect_uri, plain(transport)) {
         Delivery::Redirect(address) => address,
         Delivery::Form { .. } => panic!("a form"),
     }
 }
 
-fn granted() -> Answer {
-    Answer::new(ISSUER, Some("a state")).with("code", "SplxlOBeZQQYbYS6WxSbIA")
+fn granted() -> AuthorizationResponse {
+    AuthorizationResponse::new(ISSUER, Some("a state")).with("code", "SplxlOBeZQQYbYS6WxSbIA")
 }
 
 #[test]
-fn a_code_in_the_query_beside_what_is_there() {
+fn the_code_is_appended_to_the_query_of_the_redirect_uri() {
     let sent = "iss=https%3A%2F%2Fid.example.org&state=a%20state&code=SplxlOBeZQQYbYS6WxSbIA";
     for (redirect_uri, begin) in [
         (REDIRECT_URI, "https://app.example.com/back?"),
@@ -39,7 +39,7 @@ fn a_code_in_the_query_beside_what_is_there() {
         ("https://app.example.com/back?", "https://app.example.com/back?"),
         ("com.example.app:/back", "com.example.app:/back?"),
         ("https://app.example.com/ä?ö=\"", "https://app.example.com/%C3%A4?%C3%B6=\"&"),
-        // no redirect URI has a fragment, and one would swallow the answer
+        // a fragment, which no valid redirect URI has, would contain the response
         ("https://app.example.com/back#a", "https://app.example.com/back?"),
     ] {
         assert_eq!(address(granted(), redirect_uri, Transport::Query), format!("{begin}{sent}"));
@@ -51,53 +51,57 @@ fn a_code_in_the_query_beside_what_is_there() {
 }
 
 #[test]
-fn a_form_holds_the_fields_as_they_are() {
-    let answer = Answer::new(ISSUER, Some("<\"&+ä")).with("id_token", "a.b.c");
+fn the_fields_of_a_form_are_not_escaped() {
+    let response = AuthorizationResponse::new(ISSUER, Some("<\"&+ä")).with("id_token", "a.b.c");
     let fields = parameters(&[("iss", ISSUER), ("state", "<\"&+ä"), ("id_token", "a.b.c")]);
-    let delivery = deliver(answer, REDIRECT_URI, plain(Transport::FormPost));
+    let delivery = deliver(response, REDIRECT_URI, plain(Transport::FormPost));
     assert!(delivery == Delivery::Form { action: REDIRECT_URI.to_owned(), fields });
 }
 
 #[test]
-fn none_has_issuer_and_state() {
-    let answered = address(Answer::new(ISSUER, Some("s")), REDIRECT_URI, Transport::Query);
-    assert_eq!(answered, "https://app.example.com/back?iss=https%3A%2F%2Fid.example.org&state=s");
-    let answered = address(Answer::new(ISSUER, None), REDIRECT_URI, Transport::Fragment);
-    assert_eq!(answered, "https://app.example.com/back#iss=https%3A%2F%2Fid.example.org");
+fn response_type_none_has_only_issuer_and_state() {
+    let redirect = address(AuthorizationResponse::new(ISSUER, Some("s")), REDIRECT_URI, Transport::Query);
+    assert_eq!(redirect, "https://app.example.com/back?iss=https%3A%2F%2Fid.example.org&state=s");
+    let redirect = address(AuthorizationResponse::new(ISSUER, None), REDIRECT_URI, Transport::Fragment);
+    assert_eq!(redirect, "https://app.example.com/back#iss=https%3A%2F%2Fid.example.org");
 }
 
 #[test]
-fn a_refusal_has_error_description_state_and_issuer() {
+fn an_error_response_has_error_description_state_and_issuer() {
     let refusal = Refusal::new(Code::LoginRequired, "Sign in first.");
-    let answered = address(Answer::new(ISSUER, Some("s")).refused(refusal), REDIRECT_URI, Transport::Query);
+    let address = address(
+        AuthorizationResponse::new(ISSUER, Some("s")).with_error(refusal),
+        REDIRECT_URI,
+        Transport::Query,
+    );
     assert_eq!(
-        answered,
+        address,
         "https://app.example.com/back?iss=https%3A%2F%2Fid.example.org&state=s&error=login_required\
          &error_description=Sign%20in%20first."
     );
 }
 
 #[test]
-fn a_signed_answer_is_one_parameter() {
-    for (transport, wanted) in [
+fn a_signed_response_is_one_parameter() {
+    for (transport, expected) in [
         (Transport::Query, "https://app.example.com/back?response=jwt.of.3"),
         (Transport::Fragment, "https://app.example.com/back#response=jwt.of.3"),
     ] {
         let delivery = deliver(granted(), REDIRECT_URI, ResponseMode { transport, is_signed: true });
-        assert!(delivery == Delivery::Redirect(wanted.to_owned()));
+        assert!(delivery == Delivery::Redirect(expected.to_owned()));
     }
     let mode = ResponseMode { transport: Transport::FormPost, is_signed: true };
     let fields = parameters(&[("response", "jwt.of.3")]);
     assert!(
         deliver(granted(), REDIRECT_URI, mode) == Delivery::Form { action: REDIRECT_URI.to_owned(), fields }
     );
-    // what cannot be signed is not sent
+    // without a signature, nothing is sent
     assert_eq!(granted().deliver(REDIRECT_URI, mode, |_| Err("no key")).unwrap_err(), "no key");
 }
 
 #[test]
-fn nothing_of_an_answer_is_printed() {
-    assert_eq!(format!("{:?}", granted()), "Answer(hidden)");
+fn debug_output_hides_the_response() {
+    assert_eq!(format!("{:?}", granted()), "AuthorizationResponse(hidden)");
     assert_eq!(
         format!("{:?}", deliver(granted(), REDIRECT_URI, plain(Transport::Query))),
         "Delivery(hidden)"
@@ -105,7 +109,7 @@ fn nothing_of_an_answer_is_printed() {
 }
 
 #[test]
-fn each_code_is_a_word_of_its_own() {
+fn error_codes_are_distinct() {
     let all = [
         Code::InvalidRequest,
         Code::InvalidClient,
@@ -145,9 +149,9 @@ fn read(text: &str) -> Vec<(String, String)> {
 }
 
 proptest! {
-    /// What is answered parses back to the same parameters, and the redirect URI is kept.
+    /// A response decodes to the same parameters, and the redirect URI is unchanged.
     #[test]
-    fn what_is_answered_is_what_is_read(
+    fn a_response_decodes_to_its_parameters(
         state in option::of("\\PC{0,40}|[\\x00-\\x7f]{1,20}"),
         more in vec(("[a-z_]{1,12}", "\\PC{0,40}"), 0..4),
         query in vec(("[a-z]{1,6}", "[a-z0-9]{0,6}"), 0..3),
@@ -158,40 +162,40 @@ proptest! {
         let bare = format!("https://app.example.com{path}");
         let redirect_uri =
             if pairs.is_empty() { bare.clone() } else { format!("{bare}?{}", pairs.join("&")) };
-        let mut answer = Answer::new(ISSUER, state.as_deref());
-        let mut wanted = parameters(&[("iss", ISSUER)]);
-        wanted.extend(state.iter().map(|state| ("state".to_owned(), state.clone())));
+        let mut response = AuthorizationResponse::new(ISSUER, state.as_deref());
+        let mut expected = parameters(&[("iss", ISSUER)]);
+        expected.extend(state.iter().map(|state| ("state".to_owned(), state.clone())));
         for (name, value) in more {
-            answer = answer.with(&name, &value);
-            wanted.push((name, value));
+            response = response.with(&name, &value);
+            expected.push((name, value));
         }
-        let delivery = deliver(answer, &redirect_uri, plain(transport));
+        let delivery = deliver(response, &redirect_uri, plain(transport));
         match (transport, delivery) {
             (Transport::Query, Delivery::Redirect(address)) => {
                 prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic()));
-                let (kept, sent) = address.split_once('?').unwrap();
-                prop_assert_eq!(kept, bare);
+                let (target, sent) = address.split_once('?').unwrap();
+                prop_assert_eq!(target, bare);
                 prop_assert!(!sent.contains('#'));
-                prop_assert_eq!(read(sent), [query, wanted].concat());
+                prop_assert_eq!(read(sent), [query, expected].concat());
             }
             (Transport::Fragment, Delivery::Redirect(address)) => {
                 prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic()));
-                let (kept, sent) = address.split_once('#').unwrap();
-                prop_assert_eq!(kept, redirect_uri);
-                prop_assert_eq!(read(sent), wanted);
+                let (target, sent) = address.split_once('#').unwrap();
+                prop_assert_eq!(target, redirect_uri);
+                prop_assert_eq!(read(sent), expected);
             }
             (Transport::FormPost, Delivery::Form { action, fields }) => {
                 prop_assert_eq!(action, redirect_uri);
-                prop_assert_eq!(fields, wanted);
+                prop_assert_eq!(fields, expected);
             }
             _ => prop_assert!(false, "another form"),
         }
     }
 
     #[test]
-    fn any_address_makes_a_header(uri in "\\PC{0,60}|[\\x00-\\x7f]{0,40}", state in "\\PC{0,20}") {
+    fn any_redirect_is_a_valid_header(uri in "\\PC{0,60}|[\\x00-\\x7f]{0,40}", state in "\\PC{0,20}") {
         for transport in [Transport::Query, Transport::Fragment] {
-            let address = address(Answer::new(ISSUER, Some(&state)), &uri, transport);
+            let address = address(AuthorizationResponse::new(ISSUER, Some(&state)), &uri, transport);
             prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic()));
         }
     }

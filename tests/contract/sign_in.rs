@@ -1,4 +1,4 @@
-//! People sign in to an app: the authorization code flow as a browser and a client app see it.
+//! People sign in to an app: the authorization code flow from the view of a browser and a client app.
 
 mod administration;
 pub mod administrator;
@@ -14,7 +14,7 @@ mod code;
 mod code_options;
 mod confirmation;
 mod consent;
-mod counted;
+mod dead_ends;
 mod device;
 mod event;
 mod explain;
@@ -24,55 +24,55 @@ mod external_answers;
 mod external_attacks;
 mod external_codes;
 mod external_groups;
-mod external_hangs;
-mod external_kinds;
-mod external_offered;
 mod external_options;
 mod external_page;
 mod external_preview;
 mod external_replacement;
 mod external_rules;
+mod external_selection;
 mod external_sign_out;
+mod external_timeout;
+mod external_types;
 pub mod fleet;
 mod introspection;
+mod key_rotation;
 mod killed;
 mod killed_factor;
 mod lifetimes;
 mod limits;
 mod login;
-mod lost;
 mod new_password;
-mod once;
-mod over;
 mod passkey;
 mod password;
+mod pending_sign_in;
 mod preview;
 mod questionnaire;
 mod record;
 mod refresh;
-mod refused;
-mod refused_list;
+mod refusal_list;
+mod refusal_log;
 mod request;
-mod resealed;
 mod reset;
+mod revocation;
 mod round_trips;
 pub mod second_factor;
 mod session;
 mod setting_effects;
 mod sign_out;
 mod signed_answers;
+mod single_use;
 mod sms;
-mod strangers;
 mod tenants;
-mod under_way;
-mod unserved;
+mod unauthenticated_rows;
+mod unsupported_settings;
+mod write_costs;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{Answer, Client, World};
 use serde_json::{Value, json};
 
 use self::browser::Browser;
-pub use self::refused_list::leave_refusal;
+pub use self::refusal_list::leave_refusal;
 use crate::id;
 
 const BASE: &str = "/api/management/v2";
@@ -90,12 +90,12 @@ pub struct Home {
     pub user: Value,
 }
 
-/// The first of a list.
+/// The first element of a list.
 async fn first(world: &World, path: &str) -> Value {
     world.admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone()
 }
 
-/// Sets the rows that a relation holds.
+/// Sets the rows of a relation.
 async fn relate(world: &World, path: &str, ids: &[&str]) {
     world.admin.put(&format!("{BASE}{path}"), json!({ "relatedIds": ids })).await.expect(202);
 }
@@ -103,11 +103,11 @@ async fn relate(world: &World, path: &str, ids: &[&str]) {
 impl Home {
     /// An app with these members, in the default tenant, for the default store.
     async fn with(world: &World, members: Value) -> Self {
-        Self::made_by(&world.admin, members).await
+        Self::created_by(&world.admin, members).await
     }
 
-    /// The same, with nothing more than an administrator.
-    async fn made_by(admin: &Client, members: Value) -> Self {
+    /// The same, created by this administrator.
+    async fn created_by(admin: &Client, members: Value) -> Self {
         let first = async |path: &str| admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone();
         let create = async |resource: &str, body: Value| {
             admin.post(&format!("{BASE}/{resource}"), body).await.is(201).json()
@@ -133,7 +133,7 @@ impl Home {
             let created = create("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "s" })).await;
             created["secret"].as_str().unwrap().to_owned()
         };
-        // the tests that are about passkeys turn the offer of one on again
+        // tests of passkeys enable their enrolment again
         let filter =
             format!("applyToIdpInstanceId eq \"{}\" and name eq \"PasskeyEnrolment\"", id(&instance));
         let option = first(&format!("/Option?filter={}", encode(&filter))).await;
@@ -154,7 +154,7 @@ impl Home {
         Self::with(world, json!({})).await
     }
 
-    /// The address of an authorization request with these parameters besides the usual ones.
+    /// The URL of an authorization request with these parameters in addition to, or instead of, the usual ones.
     fn request(&self, more: &[(&str, &str)]) -> String {
         let usual = [
             ("client_id", id(&self.app)),
@@ -175,18 +175,18 @@ impl Home {
         format!("/connect/authorize?{}", all.join("&"))
     }
 
-    /// Shows a code at the token endpoint.
+    /// Redeems a code at the token endpoint.
     async fn redeem(&self, world: &World, code: &str, more: &[(&str, &str)]) -> Answer {
         self.redeem_at(&world.anonymous, code, more).await
     }
 
-    /// Shows a code at the token endpoint of this process.
+    /// Redeems a code at the token endpoint of this process.
     async fn redeem_at(&self, caller: &Client, code: &str, more: &[(&str, &str)]) -> Answer {
-        caller.ask_for_token(&self.redeeming(code, more)).await
+        caller.ask_for_token(&self.redemption_form(code, more)).await
     }
 
     /// The form that redeems a code at the token endpoint.
-    fn redeeming(&self, code: &str, more: &[(&str, &str)]) -> String {
+    fn redemption_form(&self, code: &str, more: &[(&str, &str)]) -> String {
         let usual = [
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -199,23 +199,23 @@ impl Home {
         form(usual.chain(more.iter().copied()))
     }
 
-    /// Shows a refresh token at the token endpoint of this process.
+    /// Redeems a refresh token at the token endpoint of this process.
     async fn refresh_at(&self, caller: &Client, token: &str) -> Answer {
-        caller.ask_for_token(&self.refreshing(token)).await
+        caller.ask_for_token(&self.refresh_form(token)).await
     }
 
     /// The form that redeems a refresh token at the token endpoint.
-    fn refreshing(&self, token: &str) -> String {
-        let shown = [
+    fn refresh_form(&self, token: &str) -> String {
+        let fields = [
             ("grant_type", "refresh_token"),
             ("refresh_token", token),
             ("client_id", id(&self.app)),
             ("client_secret", self.secret.as_str()),
         ];
-        form(shown.into_iter())
+        form(fields.into_iter())
     }
 
-    /// Signs in in a new browser; returns the browser and the answer to the app.
+    /// Signs in in a new browser; returns the browser and the redirect to the app.
     async fn sign_in(&self, world: &World) -> (Browser, String) {
         let mut browser = Browser::new(world);
         let page = browser.open(&self.request(&[])).await;
@@ -224,7 +224,7 @@ impl Home {
     }
 }
 
-/// Leaves a session, a grant, a consent, a second factor and a record of a person who signs in.
+/// Creates a session, a grant, a consent, a second factor and a record of a person who signs in.
 pub async fn leave_traces(world: &World) {
     let home = Home::with(world, json!({ "accessGrantConsent": "External" })).await;
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
@@ -246,7 +246,7 @@ async fn tenant_option(world: &World, home: &Home, name: &str, value: &str) {
     world.admin.patch(&format!("{BASE}/Option/{}", id(&option)), body).await.expect(202);
 }
 
-/// Changes members of a resource of the configuration.
+/// Updates members of a resource.
 async fn change(world: &World, path: &str, members: Value) {
     let path = format!("{BASE}{path}");
     let now = world.admin.get(&path).await.is(200).json();
@@ -255,14 +255,14 @@ async fn change(world: &World, path: &str, members: Value) {
     world.admin.patch(&path, body).await.expect(202);
 }
 
-/// The target of the link with these words.
+/// The target of the link with this text.
 pub fn link(page: &browser::Page, words: &str) -> String {
     let at = page.html.find(words).unwrap_or_else(|| panic!("no {words} in {}", page.html));
     let from = page.html[..at].rfind("href=\"").unwrap() + 6;
     page.html[from..].split('"').next().unwrap().replace("&amp;", "&")
 }
 
-/// A value in a query or form.
+/// Percent-encodes a value of a query or form.
 fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes()
@@ -276,7 +276,7 @@ fn form<'a>(fields: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     all.map(|(name, value)| format!("{name}={}", encode(value))).collect::<Vec<_>>().join("&")
 }
 
-/// A parameter of an address.
+/// A parameter of a URL.
 fn parameter(address: &str, name: &str) -> Option<String> {
     let query = address.split_once(['?', '#'])?.1;
     let pair = query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")))?;

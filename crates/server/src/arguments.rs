@@ -23,12 +23,12 @@ Examples:
       Starts on 127.0.0.1:8080 with an embedded database in ./data. The first start prints the
       secret of the root client, once.
   chancery --listen 0.0.0.0:8443 --tls-certificate cert.pem --tls-key key.pem
-      Listens to everybody, with TLS.
+      Listens on all interfaces, with TLS.
   CHANCERY_DATABASE=postgres://chancery@localhost/chancery chancery serve
-      Keeps the data in PostgreSQL. Any number of servers may share it; give all of them the same
-      master key file.
+      Stores the data in PostgreSQL. Any number of servers may share it, with the same master key
+      file.
   chancery --config chancery.toml check-config
-      Says what is wrong with a configuration, or prints it as it takes effect.
+      Prints the errors of a configuration, or the configuration as it takes effect.
   chancery audit export --store default --output trail.jsonl
   chancery audit verify trail.jsonl --keys audit-keys.json
       Verifies an audit trail; see chancery audit verify --help.
@@ -37,10 +37,10 @@ Examples:
       Backs a database up while its server runs, and restores the backup; see the --help of each.
   chancery login https://id.example.com --client 01a20629-644b-7002-8980-dbcc4960bb91
   curl -H \"authorization: Bearer $(chancery token)\" https://id.example.com/api/management/v2/Tenant
-      Administers with one's own roles; chancery login --help says what the client app needs.
+      Calls the API with your own roles; chancery login --help lists what the client app needs.
   chancery export configuration --server https://id.example.com
   chancery plan configuration --server https://id.example.com
-      Keeps the configuration of a server as files; chancery apply --help says more.
+      Manages the configuration of a server as files; see chancery apply --help.
 
 Every option is also a key of the TOML file, with underscores: listen = \"127.0.0.1:8080\".
 A flag overrides the environment, and the environment overrides the file.
@@ -61,22 +61,35 @@ Example:
   chancery --config chancery.toml check-config";
 
 const RECOVER_HELP: &str = "\
-The client app root, where it is SystemAdmin, gets tokens again by a new secret and by no other, whatever
-was done to it; its authentication configuration goes. Where there is none such, one is made: root, or
-\"root 2\" and so on where the name is taken. The secret is printed once. Each change is in the audit
-trail of the configuration. Needs the database and the master key; run this as the server's user. Stop a
-server with an embedded database first; servers on PostgreSQL may run.
+For operators, if nobody can get a token as SystemAdmin any more, for example because the secret of the client
+app root is lost.
+
+The client app root gets a new secret, which is printed once. Its other secrets and its authentication
+configuration are removed, and settings that prevent it from getting tokens are reset. If no client app named
+root is SystemAdmin, a new one is created: root, or \"root 2\" and so on if the name is in use. Each change is
+in the audit trail of the configuration.
+
+The command needs the database and the master key: run it as the server's user. Stop a server with an embedded
+database first; servers on PostgreSQL may run.
 
 Example:
-  chancery --config chancery.toml recover";
+  chancery --config chancery.toml recover
+      Prints the id and the new secret of the root client, for a request of a token:
+  curl -u ID:SECRET -d grant_type=client_credentials https://id.example.com/connect/token";
 
 const CONSOLE_LINK_HELP: &str = "\
-The link is good for an hour, once, and only until a person is SystemAdmin; any former one ends. Needs the
-database and the master key; run this as the server's user. Stop a server with an embedded database first;
-servers on PostgreSQL may run. Name the server's public URL, or open the path at it.
+For the operator of a new server, if the setup link of the first start was lost or has expired. Whoever opens
+the link in a browser can create the first administrator.
+
+The link is valid for an hour, once, and only as long as no person is SystemAdmin. A new link invalidates the
+previous one. It begins with the public URL of the configuration (--public-url); otherwise open its path at the
+URL of the server.
+
+The command needs the database and the master key: run it as the server's user. Stop a server with an embedded
+database first; servers on PostgreSQL may run.
 
 Example:
-  chancery --config chancery.toml console-link";
+  chancery --config chancery.toml --public-url https://id.example.com console-link";
 
 const MIGRATE_HELP: &str = "\
 A start migrates the schema, too, unless CHANCERY_MIGRATE=off. Use this command if the servers' database role
@@ -123,10 +136,10 @@ pub enum Command {
     /// Migrates the schema of the database, and exits.
     #[command(after_help = MIGRATE_HELP)]
     Migrate,
-    /// Gives the root client app a new secret, when nobody can get a token as SystemAdmin any more.
+    /// Gives the root client app a new secret, if nobody can get a token as SystemAdmin any more.
     #[command(after_help = RECOVER_HELP)]
     Recover,
-    /// Makes the link by which the first administrator comes in, when the one of the first start is over.
+    /// Creates another setup link for the first administrator, if that of the first start has expired.
     #[command(after_help = CONSOLE_LINK_HELP)]
     ConsoleLink,
     /// Moves an installation to another database: from SQLite to PostgreSQL, and back.
@@ -151,10 +164,10 @@ pub enum Command {
     /// Exports an audit trail, or verifies an exported one offline.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Keeps the configuration of a server as files: writes them, compares them, applies them.
+    /// Manages the configuration of a server as files: writes them, compares them, applies them.
     #[command(flatten)]
     Configuration(ConfigurationCommand),
-    /// Signs a person in to a server, for scripts: prints an address and a code, and keeps the tokens.
+    /// Signs a person in to a server, for scripts: prints a URL and a code, and stores the tokens.
     #[command(after_help = LOGIN_HELP)]
     Login(Login),
     /// Prints a valid access token of the login.
@@ -180,7 +193,7 @@ pub struct Options {
     /// sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:DATA_DIR/chancery.sqlite]
     #[arg(long, global = true, env = "CHANCERY_DATABASE", value_name = "URL", hide_env_values = true)]
     pub database: Option<String>,
-    /// A file that holds the same: a connection string may have a password
+    /// A file with this URL, which may contain a password
     #[arg(long, global = true, env = "CHANCERY_DATABASE_FILE", value_name = "FILE")]
     pub database_file: Option<PathBuf>,
     /// Connections to PostgreSQL for requests; the server's own work has three more [default: 16]
@@ -197,10 +210,10 @@ pub struct Options {
     /// Free space in MiB under which a server with an embedded database is not ready [default: 256]
     #[arg(long, global = true, env = "CHANCERY_DISK_RESERVE", value_name = "MIB", value_parser = number::<u64>)]
     pub disk_reserve: Option<u64>,
-    /// What the server is called from outside [default: http(s)://LISTEN, localhost on loopback]
+    /// The URL at which clients reach the server [default: http(s)://LISTEN, localhost on loopback]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
-    /// The secret of the root client, at least 16 characters [default: made at the first start and printed once]
+    /// The secret of the root client, at least 16 characters [default: created at the first start and printed once]
     #[arg(
         long,
         global = true,
@@ -209,40 +222,40 @@ pub struct Options {
         hide_env_values = true
     )]
     pub root_client_secret: Option<String>,
-    /// A file that holds the same
+    /// A file with this secret
     #[arg(long, global = true, env = "CHANCERY_ROOT_CLIENT_SECRET_FILE", value_name = "FILE")]
     pub root_client_secret_file: Option<PathBuf>,
-    /// An address of its own for /metrics, open to whoever reaches it [default: none; /metrics
+    /// A separate address for /metrics, served without authentication [default: none; /metrics
     /// needs a token]
     #[arg(long, global = true, env = "CHANCERY_METRICS_LISTEN", value_name = "ADDRESS")]
     pub metrics_listen: Option<String>,
-    /// Requests a minute and address to operations without a token, and wrong proofs of clients at the
-    /// token endpoints, or off [default: 60]
+    /// Requests to operations without a token, and failed attempts of client authentication at the token
+    /// endpoints, each per minute and address; or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_PUBLIC_RATE_LIMIT", value_name = "NUMBER")]
     pub public_rate_limit: Option<String>,
-    /// Failed proofs of people who sign in, a minute and address; a third for a name, ten times as many pages
-    /// for who is not signed in; or off [default: 60]
+    /// Failed attempts of people who sign in, per minute and address; a third of it per name, and ten times as
+    /// many pages without a session; or off [default: 60]
     #[arg(long, global = true, env = "CHANCERY_FAILED_SIGN_INS", value_name = "NUMBER")]
     pub failed_sign_ins: Option<String>,
-    /// Networks of proxies that say in X-Forwarded-For whom they speak for: 10.0.0.0/8,fd00::/8
-    /// [default: none; who connects is the caller]
+    /// Networks of reverse proxies whose X-Forwarded-For header is trusted: 10.0.0.0/8,fd00::/8
+    /// [default: none; the address of the connection is that of the client]
     #[arg(long, global = true, env = "CHANCERY_TRUSTED_PROXIES", value_name = "NETWORKS")]
     pub trusted_proxies: Option<String>,
-    /// How long the server goes on serving after SIGTERM, in seconds, while it sends clients elsewhere
-    /// and says so at /health/ready [default: 5]
+    /// How long the server continues to accept requests after SIGTERM, in seconds, while /health/ready reports that
+    /// it is not ready, so that load balancers choose another server [default: 5]
     #[arg(long, global = true, env = "CHANCERY_DRAIN", value_name = "SECONDS", value_parser = number::<u64>)]
     pub drain: Option<u64>,
     /// Connections at once [default: 10000]
     #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS", value_name = "NUMBER", value_parser = number::<u64>)]
     pub max_connections: Option<u64>,
-    /// Connections at once from one address; raise it where a proxy stands in front [default: 1024]
+    /// Connections at once from one address; raise it behind a reverse proxy [default: 1024]
     #[arg(long, global = true, env = "CHANCERY_MAX_CONNECTIONS_PER_ADDRESS", value_name = "NUMBER", value_parser = number::<u64>)]
     pub max_connections_per_address: Option<u64>,
-    /// How long a connection may rest between requests, in seconds; a proxy's own time should be
+    /// How long a connection may be idle between requests, in seconds; the timeout of a proxy should be
     /// shorter [default: 60]
     #[arg(long, global = true, env = "CHANCERY_IDLE_TIME", value_name = "SECONDS", value_parser = number::<u64>)]
     pub idle_time: Option<u64>,
-    /// How long one answer may take to be read, in seconds [default: 600]
+    /// How long a client may take to read a response, in seconds [default: 600]
     #[arg(long, global = true, env = "CHANCERY_ANSWER_TIME", value_name = "SECONDS", value_parser = number::<u64>)]
     pub answer_time: Option<u64>,
     /// The largest JSON body, in MiB [default: 10]
@@ -251,14 +264,14 @@ pub struct Options {
     /// The largest body of a batch, in MiB [default: 64]
     #[arg(long, global = true, env = "CHANCERY_MAX_BATCH_BODY", value_name = "MIB", value_parser = number::<u64>)]
     pub max_batch_body: Option<u64>,
-    /// Whether people sign in here, by the pages of the OpenID provider: on or off [default: on]
+    /// Whether the pages and endpoints of the OpenID provider are served: on or off [default: on]
     #[arg(long, global = true, env = "CHANCERY_SIGN_IN", value_name = "ON")]
     pub sign_in: Option<String>,
-    /// Whether people administer by pages: on, or off, and their paths are 404 [default: on]
+    /// Whether the console is served: on, or off, and its paths are 404 [default: on]
     #[arg(long, global = true, env = "CHANCERY_CONSOLE", value_name = "SWITCH")]
     pub console: Option<String>,
-    /// An address of its own for the console, which serves the rest, too; at the other one /console is 404.
-    /// It goes with the public URL, below which people reach the console [default: none]
+    /// A separate address for the console, which serves everything else, too; at the main address /console is 404.
+    /// It requires the public URL, below which people reach the console [default: none]
     #[arg(long, global = true, env = "CHANCERY_CONSOLE_LISTEN", value_name = "ADDRESS")]
     pub console_listen: Option<String>,
     /// How long a session of the console lasts after its last use, in seconds [default: 1800]
@@ -267,29 +280,29 @@ pub struct Options {
     /// How long a session of the console lasts in all, in seconds [default: 36000]
     #[arg(long, global = true, env = "CHANCERY_CONSOLE_SESSION", value_name = "SECONDS", value_parser = number::<u64>)]
     pub console_session: Option<u64>,
-    /// The class of authentication that people need for what administrators do: sfa (one factor), mfa (two), phr (a
-    /// passkey) or phrh (one bound to hardware) [default: sfa]
+    /// The authentication class that people need at the services: sfa (one factor), mfa (two), phr (a passkey) or
+    /// phrh (one bound to hardware) [default: sfa]
     #[arg(long, global = true, env = "CHANCERY_ADMIN_ACR", value_name = "CLASS")]
     pub admin_acr: Option<String>,
     /// Whether version 1 of the interfaces, which is deprecated, is served: on or off [default: on]
     #[arg(long, global = true, env = "CHANCERY_VERSION_1", value_name = "ON")]
     pub version_1: Option<String>,
-    /// When version 1 was deprecated, as its answers tell [default: 2026-01-01T00:00:00Z]
+    /// The time in the Deprecation header of responses of version 1 [default: 2026-01-01T00:00:00Z]
     #[arg(long, global = true, env = "CHANCERY_VERSION_1_DEPRECATED", value_name = "TIME")]
     pub version_1_deprecated: Option<String>,
-    /// When version 1 will be gone, as its answers tell [default: not told]
+    /// The time in the Sunset header of responses of version 1, when it will be removed [default: not sent]
     #[arg(long, global = true, env = "CHANCERY_VERSION_1_SUNSET", value_name = "TIME")]
     pub version_1_sunset: Option<String>,
     /// A program that delivers password reset tokens for stores without a mail server: it gets one
     /// message as JSON on its standard input and ends with 0 when it was delivered [default: none]
     #[arg(long, global = true, env = "CHANCERY_RESET_PROGRAM", value_name = "FILE")]
     pub reset_program: Option<PathBuf>,
-    /// Networks outside the public internet that administrators' settings may point into, such as
-    /// mail servers and keys of clients: 10.0.0.0/8,fd00::/8 [default: none]
+    /// Private networks that URLs in settings may point to, such as mail servers and keys of clients:
+    /// 10.0.0.0/8,fd00::/8 [default: none]
     #[arg(long, global = true, env = "CHANCERY_PRIVATE_DESTINATIONS", value_name = "NETWORKS")]
     pub private_destinations: Option<String>,
-    /// Networks outside the public internet that events may be sent to: 10.0.0.0/8. With 127.0.0.0/8, or
-    /// an address in it, http is allowed to this machine [default: none]
+    /// Private networks that events may be sent to: 10.0.0.0/8. With 127.0.0.0/8, or an address in it, http is
+    /// allowed to this machine [default: none]
     #[arg(long, global = true, env = "CHANCERY_EVENT_NETWORKS", value_name = "NETWORKS")]
     pub event_networks: Option<String>,
     /// Whether outbound traffic is enabled (mails, text messages, events, the reset program, back-channel logout): auto
@@ -300,14 +313,14 @@ pub struct Options {
     /// chancery restore erases them again. Store it separately from the database [default: none]
     #[arg(long, global = true, env = "CHANCERY_ERASURE_LIST", value_name = "PATH")]
     pub erasure_list: Option<PathBuf>,
-    /// Where FIDO's signed metadata of authenticators are fetched from, daily; FIDO has them at
+    /// The URL of FIDO's signed metadata of authenticators, which is fetched daily; FIDO's own is
     /// https://mds3.fidoalliance.org/ [default: none; they can be imported]
     #[arg(long, global = true, env = "CHANCERY_MDS_URL", value_name = "URL")]
     pub mds_url: Option<String>,
-    /// The root certificate that their signer must lead to, DER or PEM [default: FIDO's]
+    /// The root certificate of the metadata's signer, DER or PEM [default: FIDO's]
     #[arg(long, global = true, env = "CHANCERY_MDS_ROOT", value_name = "FILE")]
     pub mds_root: Option<PathBuf>,
-    /// The name that their signer's certificate must be for; goes with the root
+    /// The name in the certificate of the metadata's signer; requires the root certificate
     #[arg(long, global = true, env = "CHANCERY_MDS_NAME", value_name = "NAME")]
     pub mds_name: Option<String>,
     /// Memory of one password hash in KiB (argon2id) [default: 19456]
@@ -326,11 +339,11 @@ pub struct Options {
     /// What is logged: error, warn, info, debug, trace, or a filter of tracing [default: info]
     #[arg(long, global = true, env = "CHANCERY_LOG", value_name = "LEVEL")]
     pub log: Option<String>,
-    /// Which answers are logged, each with its trace id, operation, client, status and duration: off,
+    /// Which responses are logged, each with its trace id, operation, client, status and duration: off,
     /// errors (a status of 400 or more) or all [default: off]
     #[arg(long, global = true, env = "CHANCERY_ACCESS_LOG", value_name = "WHICH")]
     pub access_log: Option<String>,
-    /// The master key [default: DATA_DIR/master.key, made at the first start]
+    /// The master key [default: DATA_DIR/master.key, created at the first start]
     #[arg(long, global = true, env = "CHANCERY_MASTER_KEY_FILE", value_name = "FILE")]
     pub master_key_file: Option<PathBuf>,
     /// The certificate chain for TLS, PEM [default: no TLS]
@@ -339,8 +352,8 @@ pub struct Options {
     /// The private key for TLS, PEM
     #[arg(long, global = true, env = "CHANCERY_TLS_KEY", value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// The authorities of client certificates, PEM: clients may prove themselves by TLS. Without any
-    /// certificate in it, by self-signed ones only [default: clients are not asked]
+    /// The certificate authorities of client certificates, PEM: enables client authentication by TLS. If the file
+    /// is empty, with self-signed certificates only [default: no client certificates are requested]
     #[arg(long, global = true, env = "CHANCERY_TLS_CLIENT_CA", value_name = "FILE")]
     pub tls_client_ca: Option<PathBuf>,
 }

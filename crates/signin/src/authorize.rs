@@ -193,7 +193,7 @@ pub(crate) fn validate_request(
 ) -> Result<CheckedRequest, Refusal> {
     let request = AuthorizationRequest::read(addressing, parameters)?;
     if request.response_type.name() != "code" && request.response_type.name() != "none" {
-        let detail = "Answers without a code are not served yet.";
+        let detail = "Response types without a code are not supported.";
         return Err(Refusal::new(Code::UnsupportedResponseType, detail));
     }
     check_use(&application.unserved, Use::Authorization)?;

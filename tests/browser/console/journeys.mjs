@@ -51,7 +51,7 @@ async function safety(page) {
   await note(page)
   await page.goto(`${base}/console/ClientApp/${app.id}/safety?profile=fapi2`)
   await page.click('.finish .main')
-  await page.getByText('It has the profile FAPI 2.0').waitFor()
+  await page.getByText('Current profile: FAPI 2.0').waitFor()
   return inTrail(page, 'Safe portal')
 }
 
@@ -153,7 +153,7 @@ async function health(page) {
   await page.goto(`${base}/console`)
   await page.locator('.places a[href="/console/health"]').click()
   const told = await page.textContent('main')
-  return told.includes('It takes requests, and the storage answers.') && (await page.locator('main .checks li').count()) > 10
+  return told.includes('It accepts requests, and the database answers.') && (await page.locator('main .checks li').count()) > 10
 }
 
 /** 29: another's session is found and ended; they are asked to sign in again. */

@@ -47,7 +47,7 @@ on_both_engines! {
         let failed = line(&html, "Client apps are told of sign-outs");
         assert!(failed.starts_with("bad") && failed.contains("&lt;b&gt;on purpose"), "{failed}");
         assert!(failed.contains("href=\"/console/SignInSession\""), "{failed}");
-        assert!(html.contains("It takes requests, and the storage answers."), "{html}");
+        assert!(html.contains("It accepts requests, and the database answers."), "{html}");
         assert!(!page.html.contains(">job_") && !page.html.contains(">figure_"), "each has words: {}", page.html);
     }
 

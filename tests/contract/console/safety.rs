@@ -31,7 +31,7 @@ on_both_engines! {
         assert!(method.starts_with("warn") && method.contains("private_key_jwt"), "{method}");
         assert!(method.contains(&format!("ClientAppAuthenticationConfiguration/new?clientAppId={}", id(&app))), "{method}");
         assert!(line(&page.html, "Where people come back to").starts_with("good"), "{}", page.html);
-        assert!(!page.html.contains("Give it this profile"), "it cannot be set yet: {}", page.html);
+        assert!(!page.html.contains("Assign this profile"), "it cannot be set yet: {}", page.html);
 
         world.admin.patch(&path, json!({ "requirePushedAuthorizationRequests": true, "concurrencyToken": world.admin.get(&path).await.json()["concurrencyToken"] })).await.expect(202);
         let configuration = json!({ "clientAppId": app["id"], "tokenEndpointAuthMethod": "private_key_jwt", "dpopBoundAccessTokens": true });
@@ -41,7 +41,7 @@ on_both_engines! {
         let token = hidden(&page, "concurrencyToken");
         let fields = [("profile", "fapi2"), ("concurrencyToken", token.as_str())];
         let next = post(&world, &mut browser, &page, &here, &fields).await;
-        assert!(next.status == 200 && next.html.contains("It has the profile FAPI 2.0"), "{}: {}", next.status, next.html);
+        assert!(next.status == 200 && next.html.contains("Current profile: FAPI 2.0"), "{}: {}", next.status, next.html);
         let app = world.admin.get(&path).await.is(200).json();
         assert_eq!(app["securityProfile"], json!("Fapi2SecurityProfile"));
         // the profile with message signing requires more

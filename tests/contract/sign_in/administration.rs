@@ -1,4 +1,4 @@
-//! Sessions, grants and records, as administrators see and end them.
+//! Administrators list and end sessions, grants and records.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -52,29 +52,29 @@ on_both_engines! {
         }
     }
 
-    /// Each sees the sessions of its own tenant or store, and no others.
-    async fn administrators_see_their_own(world: World) {
+    /// An administrator sees only the sessions of the own tenant or store.
+    async fn administrators_see_sessions_of_their_scope_only(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Other", "subscriptionId": subscription["id"] })).await;
         let store = home.user["instanceId"].as_str().unwrap().parse().unwrap();
-        let elsewhere = world.other_store("elsewhere").await;
+        let other_store = world.other_store("elsewhere").await;
         let (tenant, other) = (home.tenant.parse().unwrap(), id(&other).parse().unwrap());
         let own = world.client("own", &[("TenantAdmin", Some(tenant), None)]).await;
         let foreign = world.client("foreign", &[("TenantAdmin", Some(other), None)]).await;
         let keeper = world.client("keeper", &[("UserStoreAdmin", None, Some(store))]).await;
-        let stranger = world.client("stranger", &[("UserStoreAdmin", None, Some(elsewhere))]).await;
+        let other_store_admin = world.client("stranger", &[("UserStoreAdmin", None, Some(other_store))]).await;
         let auditor = world.client("auditor", &[("AuditTrailReader", None, None)]).await;
         let session = world.all("SignInSession").await[0].clone();
         let path = format!("{BASE}/SignInSession/{}", id(&session));
-        for (client, count) in [(&own, 1), (&foreign, 0), (&keeper, 1), (&stranger, 0)] {
+        for (client, count) in [(&own, 1), (&foreign, 0), (&keeper, 1), (&other_store_admin, 0)] {
             let seen = client.get(&format!("{BASE}/SignInSession")).await.is(200).json();
             assert_eq!(seen.as_array().unwrap().len(), count);
             client.get(&path).await.expect(if count == 1 { 200 } else { 404 });
         }
         foreign.delete(&path).await.expect(404);
-        stranger.delete(&path).await.expect(404);
+        other_store_admin.delete(&path).await.expect(404);
         auditor.get(&path).await.expect(403);
         for (client, count) in [(&own, 1), (&foreign, 0), (&auditor, 1)] {
             let seen = client.get(&format!("{BASE}/SignInRecord")).await.is(200).json();
@@ -84,8 +84,8 @@ on_both_engines! {
         keeper.delete(&path).await.expect(204);
     }
 
-    /// Records show address and browser until the person is erased.
-    async fn records_forget_who_is_erased(world: World) {
+    /// Records contain address and browser until the person is erased.
+    async fn erasure_removes_personal_data_from_records(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         let record = world.all("SignInRecord").await[0].clone();
@@ -99,8 +99,8 @@ on_both_engines! {
         assert_eq!((&record["address"], &record["userAgent"]), (&json!(null), &json!(null)));
     }
 
-    /// Section 12: a restricted app is for people and for groups at any depth; the groups claim tells them.
-    async fn a_restricted_app_is_for_groups(world: World) {
+    /// Section 12: a restricted app admits people and groups at any depth; the groups claim contains these groups.
+    async fn a_restricted_app_admits_members_of_nested_groups(world: World) {
         let home = Home::with(&world, json!({ "isRestricted": true })).await;
         let (inner, outer) = (world.group("Ledger").await, world.group("Finance").await);
         let link = async |path: String, ids: serde_json::Value| {
@@ -115,11 +115,11 @@ on_both_engines! {
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
-        let told = bearer.get("/connect/userinfo").await.is(200).json();
-        assert!(told.get("groups").is_none(), "only where the app asks for them: {told}");
+        let response = bearer.get("/connect/userinfo").await.is(200).json();
+        assert!(response.get("groups").is_none(), "only where the app asks for them: {response}");
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "includeGroupsClaims": true })).await;
-        let told = bearer.get("/connect/userinfo").await.is(200).json();
-        assert_eq!(told["groups"], json!(["Finance", "Ledger"]));
+        let response = bearer.get("/connect/userinfo").await.is(200).json();
+        assert_eq!(response["groups"], json!(["Finance", "Ledger"]));
         let empty = json!({ "relatedIds": [] });
         world.admin.put(&world.path(&format!("/User/{}/groups", id(&home.user))), empty).await.expect(202);
         bearer.get("/connect/userinfo").await.expect(401);

@@ -1,4 +1,4 @@
-//! People at the services, by the roles that were assigned to them.
+//! Access tokens of people at the platform's services, with the roles that were assigned to them.
 
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::id;
 const MANAGEMENT: &str = "PlatformManagementService";
 pub const USER_STORE: &str = "PlatformUserStoreService";
 
-/// An app that may ask for the platform.
+/// An app that may request the platform's resources.
 pub async fn console(world: &World) -> Home {
     let home = Home::new(world).await;
     for key in [MANAGEMENT, USER_STORE] {
@@ -18,7 +18,7 @@ pub async fn console(world: &World) -> Home {
     home
 }
 
-/// The person who signs in as `ann`.
+/// The platform user of `ann`.
 async fn person(world: &World) -> Value {
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
     let filter = encode("emailAddress eq \"ann@example.com\"");
@@ -32,12 +32,12 @@ async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Va
     world.make("RoleAssignment", body).await
 }
 
-/// Ann's token for a resource, or for the app's own.
+/// Ann's access token for a resource, or for the app's own resource.
 pub async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Client, Value) {
     token_of(world, home, "ann", resource).await
 }
 
-/// The token of somebody who has the same password, for a resource, or for the app's own.
+/// The access token of another person with the same password, for a resource or for the app's own.
 pub async fn token_of(world: &World, home: &Home, name: &str, resource: &str) -> (Browser, Client, Value) {
     let mut browser = Browser::new(world);
     let page =
@@ -49,20 +49,20 @@ pub async fn token_of(world: &World, home: &Home, name: &str, resource: &str) ->
 }
 
 on_both_engines! {
-    /// Section 7: at the services a person has the roles that were assigned, and is named by the audit trail.
-    async fn a_person_has_the_person_s_roles(world: World) {
+    /// Section 7: a person has the assigned roles at the services; the audit trail names the person.
+    async fn a_token_has_the_roles_assigned_to_the_person(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
-        let (_, nobody, _) = token(&world, &home, MANAGEMENT).await;
-        nobody.get(&format!("{BASE}/Tenant")).await.expect(403);
+        let (_, without_role, _) = token(&world, &home, MANAGEMENT).await;
+        without_role.get(&format!("{BASE}/Tenant")).await.expect(403);
         let role = assign(&world, ("PlatformUser", &ann), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
-        nobody.get(&format!("{BASE}/Tenant")).await.expect(200);
+        without_role.get(&format!("{BASE}/Tenant")).await.expect(200);
         let (_, admin, tokens) = token(&world, &home, MANAGEMENT).await;
         assert_eq!(claims(&tokens["access_token"])["aud"], json!([MANAGEMENT]));
         let seen = admin.get(&format!("{BASE}/Tenant")).await.is(200).json();
         assert_eq!(seen.as_array().unwrap().len(), 1);
         admin.get(&format!("{BASE}/Customer")).await.expect(403);
-        // who asks administers the people, too
+        // asking questions requires administering the people, too
         let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
         let second = assign(&world, ("PlatformUser", &ann), "UserStoreAdmin", json!({ "applyToIdpInstanceId": store["id"] })).await;
         let item = json!({ "tenantId": home.tenant, "key": "shoe-size", "label": "Shoe size" });
@@ -71,14 +71,14 @@ on_both_engines! {
         assert_eq!((&entry["area"], &entry["user"]), (&json!("UserQuestionnaireItem"), &ann["id"]));
         world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&second))).await.expect(204);
         let own = format!("{BASE}/EffectivePermissions/platformuser/{}", id(&ann));
-        let told = admin.get(&own).await.is(200).json();
-        assert_eq!(told["assignments"][0]["roleType"], json!("TenantAdmin"));
+        let response = admin.get(&own).await.is(200).json();
+        assert_eq!(response["assignments"][0]["roleType"], json!("TenantAdmin"));
         world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&role))).await.expect(204);
         admin.get(&format!("{BASE}/Tenant")).await.expect(403);
     }
 
-    /// A lock holds nobody who is exempt from locks: neither the person nor what the person's tokens may do.
-    async fn an_exempt_person_is_held_by_no_lock(world: World) {
+    /// People who are exempt from locks are not locked, and neither are their tokens.
+    async fn a_person_exempt_from_locks_is_never_locked_out(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
         assign(&world, ("PlatformUser", &ann), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
@@ -98,8 +98,8 @@ on_both_engines! {
         }
     }
 
-    /// Roles of groups count at any depth, and only while the person is in them.
-    async fn a_person_has_the_roles_of_groups(world: World) {
+    /// Roles of groups apply to members at any depth, while they are members.
+    async fn roles_of_groups_apply_to_nested_members(world: World) {
         let home = console(&world).await;
         let (inner, outer) = (world.group("Helpdesk").await, world.group("Operations").await);
         let user = world.path(&format!("/User/{}/groups", id(&home.user)));
@@ -119,8 +119,8 @@ on_both_engines! {
         keeper.get(&world.path("/User")).await.expect(403);
     }
 
-    /// Nothing of an administrator counts after a sign-out, a revocation or a lock: at once, with no epoch advanced.
-    async fn an_administrator_s_token_ends_at_once(world: World) {
+    /// A sign-out, a revocation or a lock takes effect on administrators immediately, without a new epoch.
+    async fn an_administrator_s_token_is_revoked_immediately(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
         assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
@@ -134,8 +134,8 @@ on_both_engines! {
         let send = async |path: &str| {
             world.anonymous.send(http::Method::POST, path, &headers, form.clone().into_bytes()).await
         };
-        let told = send("/connect/introspect").await.is(200).json();
-        assert_eq!((&told["active"], &told["sub"]), (&json!(true), &ann["id"]));
+        let response = send("/connect/introspect").await.is(200).json();
+        assert_eq!((&response["active"], &response["sub"]), (&json!(true), &ann["id"]));
         send("/connect/revoke").await.expect(200);
         admin.get(&tenants).await.expect(401);
         assert_eq!(send("/connect/introspect").await.is(200).json(), json!({ "active": false }));
@@ -148,8 +148,8 @@ on_both_engines! {
         admin.get(&tenants).await.expect(401);
     }
 
-    /// An app that does not have the resource, or a person who signs in to another, gets no rights.
-    async fn an_app_gets_no_administrator_s_rights_unasked(world: World) {
+    /// Neither an app without the resource nor a person who signs in for another resource gets rights.
+    async fn an_app_without_the_resource_gets_no_administrator_rights(world: World) {
         let home = Home::new(&world).await;
         let ann = person(&world).await;
         assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
@@ -157,16 +157,16 @@ on_both_engines! {
         plain.get(&format!("{BASE}/Tenant")).await.expect(401);
         plain.get("/connect/userinfo").await.expect(200);
         let mut browser = Browser::new(&world);
-        let asked = browser.open(&home.request(&[("resource", MANAGEMENT)])).await.left.unwrap();
-        assert_eq!(parameter(&asked, "error").as_deref(), Some("invalid_target"));
-        // only a SystemAdmin gives an app the platform's resources
+        let redirect = browser.open(&home.request(&[("resource", MANAGEMENT)])).await.left.unwrap();
+        assert_eq!(parameter(&redirect, "error").as_deref(), Some("invalid_target"));
+        // only a SystemAdmin can give an app the platform's resources
         let far = world.client("far", &[("SubscriptionAdmin", None, None)]).await;
         let body = json!({ "clientAppId": home.app["id"], "key": MANAGEMENT });
         far.post(&format!("{BASE}/ClientAppResource"), body).await.expect(403);
     }
 
-    /// A person's token that is exchanged stays the person's, and names the app that acts.
-    async fn an_exchanged_token_stays_the_person_s(world: World) {
+    /// A token exchange keeps the person as subject, and names the app as actor.
+    async fn an_exchanged_token_keeps_its_subject(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
         assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;

@@ -1,4 +1,4 @@
-//! Settings of client apps for existing applications: PKCE, and the claims in ID tokens.
+//! Settings of client apps for existing programs: PKCE, and the claims in ID tokens.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, form, parameter, tenant_option};
 use crate::id;
 
-/// Signs in with this scope, and returns the claims of the ID token and what the UserInfo endpoint tells.
-async fn told(world: &World, home: &Home, scope: &str) -> (Value, Value) {
+/// Signs in with this scope; returns the claims of the ID token and of the UserInfo endpoint.
+async fn issued_claims(world: &World, home: &Home, scope: &str) -> (Value, Value) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", scope)])).await;
     let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -29,18 +29,18 @@ async fn post_form(world: &World, path: &str, fields: &[(&str, &str)]) -> Answer
     world.anonymous.send(http::Method::POST, path, &headers, body).await
 }
 
-/// Puts the user into a new group of each name.
+/// Adds the user to a new group of each name.
 async fn join(world: &World, home: &Home, names: impl Iterator<Item = String>) {
     let names: Vec<Value> = names.map(|name| json!({ "name": name })).collect();
-    let made = world.admin.post(&world.path("/Group/batch"), json!(names)).await.is(200).json();
-    let ids: Vec<&Value> = made.as_array().unwrap().iter().map(|group| &group["id"]).collect();
+    let created = world.admin.post(&world.path("/Group/batch"), json!(names)).await.is(200).json();
+    let ids: Vec<&Value> = created.as_array().unwrap().iter().map(|group| &group["id"]).collect();
     let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
     world.admin.post(&groups, json!({ "relatedIds": ids })).await.expect(202);
 }
 
 on_both_engines! {
-    /// RFC 9700, section 2.1.1, lets a confidential app with a nonce do without PKCE.
-    async fn an_app_needs_pkce_as_it_and_its_tenant_say(world: World) {
+    /// RFC 9700, section 2.1.1: PKCE is optional for a confidential app that sends a nonce.
+    async fn pkce_is_required_as_the_app_and_tenant_configure(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let plain = home.request(&[("code_challenge", ""), ("code_challenge_method", "")]);
@@ -63,8 +63,8 @@ on_both_engines! {
         }
     }
 
-    /// RFC 8252, section 6: nothing else proves an app that cannot keep a secret.
-    async fn a_public_app_needs_pkce_whatever_it_says(world: World) {
+    /// RFC 8252, section 6: PKCE is the only proof of an app that cannot store a secret.
+    async fn pkce_is_always_required_for_public_apps(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true, "pkce": "Optional" })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let plain = home.request(&[("code_challenge", ""), ("code_challenge_method", "")]);
@@ -75,7 +75,7 @@ on_both_engines! {
     async fn id_tokens_have_the_claims_of_the_granted_scopes(world: World) {
         let home = Home::new(&world).await;
         assert_eq!(home.app["idTokenClaims"], "Scopes");
-        let (token, info) = told(&world, &home, "openid profile email").await;
+        let (token, info) = issued_claims(&world, &home, "openid profile email").await;
         for (claim, value) in info.as_object().unwrap() {
             assert_eq!(&token[claim], value, "{claim}");
         }
@@ -83,17 +83,17 @@ on_both_engines! {
         let changed = info["updated_at"].as_i64().unwrap();
         let now = i64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
         assert!((now - 600..=now).contains(&changed), "{changed}");
-        let (token, _) = told(&world, &home, "openid").await;
+        let (token, _) = issued_claims(&world, &home, "openid").await;
         assert_eq!((token.get("name"), token.get("email"), token.get("updated_at")), (None, None, None));
     }
 
-    /// OpenID Connect Core 1.0, section 5.4: the claims are at the UserInfo endpoint.
+    /// OpenID Connect Core 1.0, section 5.4: the claims are only at the UserInfo endpoint.
     async fn id_tokens_of_a_minimal_app_have_no_claims_of_scopes(world: World) {
         let home = Home::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
-        let (token, info) = told(&world, &home, "openid profile email").await;
+        let (token, info) = issued_claims(&world, &home, "openid profile email").await;
         assert_eq!((token.get("name"), token.get("email")), (None, None));
         assert_eq!(info["name"], "Ann Archer");
-        // a body that does not name the member keeps it
+        // a body without the member leaves it unchanged
         let mut app = world.admin.get(&format!("{BASE}/ClientApp/{}", id(&home.app))).await.is(200).json();
         app.as_object_mut().unwrap().retain(|name, value| name != "idTokenClaims" && !value.is_array());
         let put = world.admin.put(&format!("{BASE}/ClientApp/{}", id(&home.app)), app).await.is(202).json();
@@ -111,9 +111,9 @@ on_both_engines! {
             let fields = [("token", token), ("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
             post_form(&world, "/connect/introspect", &fields).await.is(200).json()
         };
-        let told = introspect().await;
-        assert_eq!(told["active"], true, "{told}");
-        let until = told["exp"].as_i64().unwrap();
+        let introspected = introspect().await;
+        assert_eq!(introspected["active"], true, "{introspected}");
+        let until = introspected["exp"].as_i64().unwrap();
         world.sql(vec![("UPDATE sign_in_session SET expires_on = expires_on - 1800000", vec![])]).await;
         assert_eq!(introspect().await["exp"].as_i64().unwrap(), until - 1800);
         let page = browser.open("/connect/endsession").await;
@@ -134,7 +134,7 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, token).await.expect(400);
     }
 
-    /// With `offline_access` the token outlasts the session, and when the member is set back the tokens of sessions end.
+    /// With `offline_access` the token outlasts the session. Resetting the member ends tokens of sessions.
     async fn offline_access_outlasts_the_session_of_an_app_with_session_tokens(world: World) {
         let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
         let mut browser = Browser::new(&world);
@@ -154,7 +154,7 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, &offline).await.expect(200);
     }
 
-    async fn a_body_without_refresh_tokens_keeps_them(world: World) {
+    async fn an_update_without_the_refresh_token_member_leaves_it_unchanged(world: World) {
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
         assert_eq!(app["refreshTokens"], "OfflineAccess");
         let path = format!("/ClientApp/{}", id(&app));
@@ -191,7 +191,7 @@ on_both_engines! {
             for (path, resource) in [(at_tenant.as_str(), "PlatformManagementService"), ("/connect/token", "urn:ledger")] {
                 assert_eq!(header(&own(path, resource).await)["typ"], "at+jwt", "{value} {path}");
             }
-            // the token is known here whatever its type is
+            // the token is valid here, whatever its type
             let bearer = world.anonymous.with_token(token.as_str().unwrap());
             bearer.get("/connect/userinfo").await.expect(200);
             let shown = [
@@ -199,45 +199,45 @@ on_both_engines! {
                 ("client_id", id(&home.app)),
                 ("client_secret", home.secret.as_str()),
             ];
-            let told = post_form(&world, "/connect/introspect", &shown).await.is(200).json();
-            assert_eq!(told["active"], true, "{value}");
+            let introspected = post_form(&world, "/connect/introspect", &shown).await.is(200).json();
+            assert_eq!(introspected["active"], true, "{value}");
             post_form(&world, "/connect/revoke", &shown).await.expect(200);
             bearer.get("/connect/userinfo").await.expect(401);
         }
     }
 
-    async fn who_has_no_name_is_called_by_the_login_name(world: World) {
+    async fn the_name_claim_falls_back_to_the_login_name(world: World) {
         let home = Home::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let mut user = world.admin.get(&one).await.is(200).json();
         user.as_object_mut().unwrap().retain(|name, value| !["firstName", "lastName"].contains(&name.as_str()) && !value.is_array());
         world.admin.put(&one, user).await.expect(202);
-        let (token, info) = told(&world, &home, "openid profile").await;
+        let (token, info) = issued_claims(&world, &home, "openid profile").await;
         assert_eq!((&token["name"], &info["name"]), (&json!("ann"), &json!("ann")));
     }
 
-    /// `groups` is granted only to an app that may be told them, and an ID token has no more of them than fit into a cookie.
-    async fn groups_are_told_to_an_app_that_may_have_them(world: World) {
+    /// `groups` is granted only to an app with the setting, and an ID token contains only as many groups as fit into a cookie.
+    async fn the_groups_claim_requires_the_setting_of_the_app(world: World) {
         let home = Home::new(&world).await;
         join(&world, &home, (0..3).map(|number| format!("group {number}"))).await;
-        let (token, info) = told(&world, &home, "openid groups").await;
+        let (token, info) = issued_claims(&world, &home, "openid groups").await;
         assert_eq!((token.get("groups"), info.get("groups")), (None, None));
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "includeGroupsClaims": true })).await;
-        let (token, info) = told(&world, &home, "openid groups").await;
+        let (token, info) = issued_claims(&world, &home, "openid groups").await;
         assert_eq!(token["groups"], json!(["group 0", "group 1", "group 2"]));
         assert_eq!(token["groups"], info["groups"]);
         join(&world, &home, (0..100).map(|number| format!("{number:050}"))).await;
-        let (token, info) = told(&world, &home, "openid groups").await;
+        let (token, info) = issued_claims(&world, &home, "openid groups").await;
         assert_eq!((token.get("groups"), &token["groups_truncated"]), (None, &json!(true)));
         assert_eq!(info["groups"].as_array().unwrap().len(), 103);
     }
 
     /// RFC 7662, section 2.2.
-    async fn introspection_tells_the_login_name_of_a_person(world: World) {
+    async fn introspection_contains_the_login_name(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-        let asked = form(
+        let introspection_form = form(
             [
                 ("token", tokens["access_token"].as_str().unwrap()),
                 ("client_id", id(&home.app)),
@@ -246,7 +246,7 @@ on_both_engines! {
             .into_iter(),
         );
         let headers = [("content-type", "application/x-www-form-urlencoded")];
-        let answer = world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, asked.into_bytes()).await;
+        let answer = world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, introspection_form.into_bytes()).await;
         assert_eq!(answer.is(200).json()["username"], "ann");
     }
 
@@ -258,12 +258,12 @@ on_both_engines! {
         assert!(problem.to_string().contains("addresses match exactly"), "{problem}");
     }
 
-    /// A program would take a dash that leads for an option of its own.
+    /// A program would parse a leading dash as an option.
     async fn generated_secrets_begin_with_a_letter(world: World) {
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
         let new: Vec<Value> = (0..50).map(|number| json!({ "clientAppId": app["id"], "name": format!("s{number}") })).collect();
-        let made = world.admin.post(&format!("{BASE}/ClientAppSecret/batch"), json!(new)).await.is(200).json();
-        for secret in made.as_array().unwrap() {
+        let created = world.admin.post(&format!("{BASE}/ClientAppSecret/batch"), json!(new)).await.is(200).json();
+        for secret in created.as_array().unwrap() {
             let first = secret["secret"].as_str().unwrap().chars().next().unwrap();
             assert!(first.is_ascii_alphabetic(), "{secret}");
         }

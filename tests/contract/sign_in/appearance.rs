@@ -1,4 +1,4 @@
-//! How pages look: views of four levels, the brand of a tenant, the files that pages show, and previews.
+//! Appearance of pages: views of four levels, the brand of a tenant, assets, and previews.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -8,12 +8,12 @@ use super::{
     BASE, CALLBACK, Home, PASSWORD,
     browser::Browser,
     change, encode, first,
-    passkey::{show, with_passkey},
+    passkey::{use_passkey, with_passkey},
     relate, tenant_option,
 };
 use crate::{id, pointers};
 
-/// A page with a form like the shipped one's, and a word by which it is known.
+/// A page with a form like the built-in one, and a word that identifies it.
 fn marked(word: &str) -> String {
     format!(
         "{{% extends \"Layout\" %}}{{% block main %}}<p>{word} {{{{ application.name }}}}</p>\
@@ -36,7 +36,7 @@ async fn preview(world: &World, body: Value) -> Answer {
     world.admin.post(&format!("{BASE}/CustomView/preview"), body).await
 }
 
-/// How many custom views have failed.
+/// Number of custom views that failed.
 async fn failed(world: &World) -> u64 {
     let text = world.admin.get("/metrics").await.is(200);
     let text = String::from_utf8(text.bytes.to_vec()).unwrap();
@@ -45,8 +45,8 @@ async fn failed(world: &World) -> u64 {
 }
 
 on_both_engines! {
-    /// A view is looked for with the tenant, the client app, the subscription and the installation, in this order.
-    async fn a_nearer_view_is_shown(world: World) {
+    /// Order of the look-up: tenant, client app, subscription, installation.
+    async fn the_most_specific_view_is_shown(world: World) {
         let home = Home::new(&world).await;
         assert!(shown(&world, &home).await.contains("name=\"password\""));
         let subscription = home.app["subscriptionId"].as_str().unwrap();
@@ -61,7 +61,7 @@ on_both_engines! {
             let html = shown(&world, &home).await;
             assert!(html.contains(&format!("<p>{word} Harbour Ledger</p>")), "{html}");
         }
-        // people sign in with it, and it goes as it came
+        // people can sign in with it; it is sent unchanged
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         assert!(browser.sign_in(&page, "ann", PASSWORD).await.contains("code="));
@@ -70,8 +70,8 @@ on_both_engines! {
         assert_eq!(failed(&world).await, 0);
     }
 
-    /// What one owner wrote is seen at nobody else's pages.
-    async fn views_are_their_owners(world: World) {
+    /// A view of one owner is not shown on pages of another owner.
+    async fn views_apply_to_pages_of_their_owner_only(world: World) {
         let home = Home::new(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
@@ -80,13 +80,13 @@ on_both_engines! {
         put_view(&world, "/my/SignIn", &marked("nobody's")).await;
         let html = shown(&world, &home).await;
         assert!(!html.contains("elsewhere") && !html.contains("nobody"), "{html}");
-        // another owner's view is not there to be included
+        // another owner's view cannot be included
         let theft = format!("{{% include \"/views/tenant/{}/Mark\" %}}", id(&other));
         put_view(&world, &format!("/views/tenant/{}/SignIn", home.tenant), &theft).await;
         let html = shown(&world, &home).await;
         assert!(!html.contains("contraband") && html.contains("name=\"password\""), "{html}");
         assert_eq!(failed(&world).await, 1);
-        // an app of another subscription has no say in how a tenant's pages look
+        // an app of another subscription does not affect the appearance of a tenant's pages
         let far = world.other_subscription("Far").await;
         let app = world.make("ClientApp", json!({ "name": "Guest", "subscriptionId": far, "allowCrossSubscription": true })).await;
         relate(&world, &format!("/ClientApp/{}/tenants", id(&app)), &[&home.tenant]).await;
@@ -99,27 +99,27 @@ on_both_engines! {
         assert!(page.status == 200 && !page.html.contains("of a guest"), "{}", page.html);
     }
 
-    /// A view that fails when it is filled is replaced by the shipped one, and counted.
-    async fn a_broken_view_keeps_nobody_out(world: World) {
+    /// A view that fails to render is replaced by the built-in one, and counted.
+    async fn a_failing_view_is_replaced_by_the_shipped_page(world: World) {
         let home = Home::new(&world).await;
         let layout = format!("/views/tenant/{}/Layout", home.tenant);
         for (content, count) in [("{{ nothing.there }}", 1), ("{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}", 2)] {
             world.admin.delete(&format!("{BASE}/CustomView{layout}")).await;
-            let made = world.admin.post(&format!("{BASE}/CustomView"), json!({ "location": layout, "content": content })).await;
-            if made.status == 400 {
+            let created = world.admin.post(&format!("{BASE}/CustomView"), json!({ "location": layout, "content": content })).await;
+            if created.status == 400 {
                 continue;
             }
             let html = shown(&world, &home).await;
             assert!(html.contains("name=\"password\"") && html.contains("class=\"card\""), "{html}");
             assert_eq!(failed(&world).await, count, "{content}");
         }
-        // error pages are filled from them, too
+        // error pages are rendered from views, too
         let page = Browser::new(&world).open(&format!("/t/{}/connect/authorize?client_id=none", home.tenant)).await;
         assert!(page.status == 400 && page.html.contains("class=\"card\""), "{}", page.html);
     }
 
-    /// Name, colour, logo and links are options of the tenant. The policy lets in the logo's site, and nothing else.
-    async fn a_tenant_has_a_brand(world: World) {
+    /// Name, colour, logo and links are options of the tenant. The policy permits the logo's host, and no other.
+    async fn pages_show_the_brand_of_the_tenant(world: World) {
         let home = Home::new(&world).await;
         for (name, value) in [
             ("BrandName", "Harbour & Sons"), ("BrandColour", "#22406b"), ("BrandLogo", "https://cdn.example/logo.svg"),
@@ -136,13 +136,13 @@ on_both_engines! {
         }
         let policy = page.answer.header("content-security-policy").unwrap();
         assert!(policy.contains("img-src 'self' data: https://cdn.example;"), "{policy}");
-        // an asset's location is a logo, too
+        // a logo can be an asset of this server
         tenant_option(&world, &home, "BrandLogo", "/assets/global/logo.png").await;
         assert!(shown(&world, &home).await.contains("src=\"/content/assets/global/logo.png\""));
-        // its path is percent-encoded already
+        // its path is already percent-encoded
         tenant_option(&world, &home, "BrandLogo", "/assets/global/our%20logo.png").await;
         assert!(shown(&world, &home).await.contains("src=\"/content/assets/global/our%20logo.png\""));
-        // a host that would add to the policy is not named in it
+        // a host that would inject a directive is not put into the policy
         tenant_option(&world, &home, "BrandLogo", "https://a;script-src/logo").await;
         let page = Browser::new(&world).open(&home.request(&[])).await;
         let policy = page.answer.header("content-security-policy").unwrap();
@@ -155,8 +155,8 @@ on_both_engines! {
         assert!(shown(&world, &home).await.contains("name=\"password\""), "what is wrong keeps nobody out");
     }
 
-    /// A tenant whose options contradict each other lets nobody in until they are set right.
-    async fn options_that_are_wrong_or_contradict_each_other_close_a_tenant(world: World) {
+    /// Nobody can sign in at a tenant with contradictory options until they are corrected.
+    async fn invalid_or_contradictory_options_close_a_tenant(world: World) {
         let home = Home::new(&world).await;
         for (option, value, is_open) in [
             ("SessionAbsoluteLifetime", "7.00:00:00", false),
@@ -172,9 +172,9 @@ on_both_engines! {
         }
     }
 
-    /// Whoever writes the pages at which people sign in to the platform could lead people on by them who have more rights. So
-    /// these pages are the shipped ones, with the tenant's brand.
-    async fn the_platform_is_signed_in_to_by_shipped_pages(world: World) {
+    /// Authors of views of the platform's sign-in could attack people with more rights. These pages are therefore the built-in ones,
+    /// with the tenant's brand.
+    async fn sign_ins_to_the_platform_use_shipped_pages(world: World) {
         let home = Home::new(&world).await;
         let near = world.client("near", &[("TenantAdmin", Some(home.tenant.parse().unwrap()), None)]).await;
         let of_tenant = json!({ "location": format!("/views/tenant/{}/SignIn", home.tenant), "content": marked("of the tenant") });
@@ -203,9 +203,9 @@ on_both_engines! {
         assert!(shown(&world, &home).await.contains("<p>of the tenant"));
     }
 
-    /// What is typed and proven on a page goes to this server's step alone. What a page would lose is refused; what samples do
-    /// not show goes when the page is shown.
-    async fn a_view_leads_nobody_elsewhere(world: World) {
+    /// Input of a page is sent only to this server's step. Attributes that a page would lose are refused; what samples do not show is
+    /// removed when the page is rendered.
+    async fn views_cannot_send_input_to_other_sites(world: World) {
         let home = Home::new(&world).await;
         let location = format!("/views/tenant/{}/SignIn", home.tenant);
         let tricks = [
@@ -224,7 +224,7 @@ on_both_engines! {
             let problem = world.admin.post(&format!("{BASE}/CustomView"), body).await.problem(400, "invalid-request");
             assert_eq!(pointers(&problem), ["/content"]);
             assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(lost), "{problem}");
-            // the samples have links, and this tenant has none
+            // the samples have links, but this tenant has none
             put_view(&world, &location, &format!("<!DOCTYPE html><title>own</title><p>{{% if not links %}}{html}{{% endif %}}")).await;
             let html = shown(&world, &home).await;
             assert!(html.contains("<title>own</title>") && !html.contains(mark), "{html}");
@@ -233,8 +233,8 @@ on_both_engines! {
         assert_eq!(failed(&world).await, 0);
     }
 
-    /// An authenticator is asked what the page's own script is told, whoever wrote the page.
-    async fn a_view_has_the_script_of_its_page(world: World) {
+    /// An authenticator gets the options of the page's own script, whoever wrote the page.
+    async fn a_custom_view_has_the_script_of_its_page(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         let view = "<form method=\"post\" action=\"{{ action }}\" data-passkey><input type=\"hidden\" name=\"csrf\" value=\"{{ csrf }}\">\
             <input type=\"hidden\" name=\"credential\" value=\"\"><button>own</button></form>";
@@ -242,9 +242,9 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         assert!(page.html.contains("data-passkey=\"get\" data-options=\"{") && page.html.contains("<button>own"), "{}", page.html);
-        let next = show(&mut browser, &page, &authenticator, &home.user).await;
+        let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
         assert!(browser.go_on(&next).await.contains("code="));
-        // a page without such a form has none
+        // a page without such a form has no script
         let page = "<form method=\"post\" action=\"{{ action }}\">{% for field in fields %}<input type=\"hidden\" name=\"{{ field.name }}\" value=\"{{ field.value }}\">{% endfor %}</form>";
         put_view(&world, &format!("/views/tenant/{}/Continue", home.tenant), page).await;
         let page = browser.open(&home.request(&[("response_mode", "form_post")])).await;
@@ -252,8 +252,8 @@ on_both_engines! {
         home.redeem(&world, &page.field("code"), &[]).await.expect(200);
     }
 
-    /// An address of a picture could tell what lets somebody in: pages of a customer that show such things load none from elsewhere.
-    async fn a_page_with_a_secret_loads_nothing_from_elsewhere(world: World) {
+    /// The URL of a picture could leak a secret: custom pages that show secrets load no external pictures.
+    async fn pages_with_secrets_load_no_external_content(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "BrandLogo", "https://cdn.example/logo.svg").await;
         let request = format!("/t/{}{}", home.tenant, home.request(&[("response_mode", "form_post"), ("prompt", "none")]));
@@ -268,8 +268,8 @@ on_both_engines! {
         assert!(page.answer.header("content-security-policy").unwrap().contains("https://cdn.example;"));
     }
 
-    /// What administrators say of an app stands in its views, escaped.
-    async fn a_view_knows_what_is_said_of_the_app(world: World) {
+    /// Properties that administrators set on an app can be shown in its views, escaped.
+    async fn views_can_show_properties_of_the_app(world: World) {
         let home = Home::new(&world).await;
         let view = "<html lang=\"{{ language }}\">{{ application.metadata.motto }} {{ application.metadata.none }}";
         put_view(&world, &format!("/views/clientapp/{}/SignIn", id(&home.app)), view).await;
@@ -282,9 +282,9 @@ on_both_engines! {
         assert!(html.contains("&lt;b&gt;calm") && !html.contains("<b>calm"), "{html}");
     }
 
-    /// What administrators say of an instance stands in the views of pages that are about it: where it is the only one that is
-    /// offered, and once it is known by which one the person signs in.
-    async fn a_view_knows_the_entries_of_an_instance(world: World) {
+    /// Properties that administrators set on an instance can be shown in views of pages about it: if it is the only one offered, and
+    /// as soon as the instance of the person is known.
+    async fn views_can_show_properties_of_the_instance(world: World) {
         let home = Home::new(&world).await;
         let store = first(&world, "/IdpInstance").await;
         tenant_option(&world, &home, "TermsVersion", "1").await;
@@ -304,7 +304,7 @@ on_both_engines! {
         let changed = json!({ "value": "still", "concurrencyToken": entry["concurrencyToken"] });
         world.admin.patch(&format!("{entries}/motto"), changed).await.expect(202);
         assert!(shown(&world, &home).await.contains("default: still, "));
-        // of two that are offered none is meant, until the person is known
+        // of two that are offered none is selected until the person is known
         let other = world.make("IdpInstance", json!({ "name": "harbour", "idpTypeId": store["idpTypeId"] })).await;
         relate(&world, &format!("/IdpInstance/{}/tenants", id(&other)), &[&home.tenant]).await;
         relate(&world, &format!("/IdpInstance/{}/clientapps", id(&other)), &[id(&home.app)]).await;
@@ -315,11 +315,11 @@ on_both_engines! {
         assert!(next.html.contains("default: still, "), "{}", next.html);
     }
 
-    async fn assets_are_served_to_everybody(world: World) {
+    async fn assets_are_public(world: World) {
         let home = Home::new(&world).await;
         let location = format!("/assets/tenant/{}/site.css", home.tenant);
         let body = json!({ "location": location, "mimetype": "text/css", "data": BASE64_STANDARD.encode("p{color:red}") });
-        let made = world.make("CustomAsset", body).await;
+        let created = world.make("CustomAsset", body).await;
         let path = format!("/content{location}");
         let answer = world.anonymous.get(&path).await.is(200);
         assert_eq!(&answer.bytes[..], b"p{color:red}");
@@ -334,7 +334,7 @@ on_both_engines! {
         assert_eq!((again.status.as_u16(), again.bytes.len()), (304, 0));
         let head = world.anonymous.send(http::Method::HEAD, &path, &[], Vec::new()).await;
         assert_eq!((head.status.as_u16(), head.bytes.len()), (200, 0));
-        let change = json!({ "data": BASE64_STANDARD.encode("p{}"), "concurrencyToken": made["concurrencyToken"] });
+        let change = json!({ "data": BASE64_STANDARD.encode("p{}"), "concurrencyToken": created["concurrencyToken"] });
         world.admin.patch(&format!("{BASE}/CustomAsset{location}"), change).await.expect(202);
         let changed = world.anonymous.send(http::Method::GET, &path, &known, Vec::new()).await.is(200);
         assert_eq!(&changed.bytes[..], b"p{}");
@@ -347,7 +347,7 @@ on_both_engines! {
         world.anonymous.get(&path).await.problem(404, "not-found");
     }
 
-    /// Each media type that an asset can have is the one that it is served with.
+    /// Each permitted media type of an asset is served unchanged.
     async fn assets_are_served_with_their_media_types(world: World) {
         let contents: [(&str, &[u8]); 14] = [
             ("application/json", b"{}"), ("application/pdf", b"%PDF-1.7\n"), ("font/otf", b"OTTO"), ("font/ttf", b"true"),
@@ -364,9 +364,9 @@ on_both_engines! {
         }
     }
 
-    /// A view that no page would show is refused with the name that was meant; parts have names of their own, and what is
-    /// there already stays.
-    async fn a_misspelt_view_is_refused(world: World) {
+    /// A view with an unknown page name is refused, and the error suggests the right name. Components have names of their own. Stored
+    /// views remain.
+    async fn a_misspelt_view_name_is_refused(world: World) {
         let (tenant, path) = (first(&world, "/Tenant").await, format!("{BASE}/CustomView"));
         let create = async |location: &str| {
             world.admin.post(&path, json!({ "location": location, "content": "x" })).await
@@ -383,46 +383,47 @@ on_both_engines! {
             assert!(problem["errors"][0]["detail"].as_str().unwrap().contains(meant), "{problem}");
         }
         create("/views/global/HarbourFooter").await.expect(201);
-        let made = create("/views/global/Choose").await.is(201).json();
-        // one that an earlier release took
+        let created = create("/views/global/Choose").await.is(201).json();
+        // a view that an earlier release accepted
         world.sql(vec![("UPDATE custom_view SET location = '/views/global/Chose' WHERE location = '/views/global/Choose'", Vec::new())]).await;
-        let same = json!({ "location": "/views/global/Chose", "content": "x", "concurrencyToken": made["concurrencyToken"] });
-        let kept = world.admin.put(&format!("{path}/views/global/Chose"), same).await.is(202).json();
-        let changed = json!({ "content": "y", "concurrencyToken": kept["concurrencyToken"] });
+        let same = json!({ "location": "/views/global/Chose", "content": "x", "concurrencyToken": created["concurrencyToken"] });
+        let updated = world.admin.put(&format!("{path}/views/global/Chose"), same).await.is(202).json();
+        let changed = json!({ "content": "y", "concurrencyToken": updated["concurrencyToken"] });
         world.admin.patch(&format!("{path}/views/global/Chose"), changed).await.expect(202);
     }
 
-    /// A preview shows the draft among the views of its owner, and changes nothing.
-    async fn a_view_is_tried_before_it_is_saved(world: World) {
+    /// A preview renders the draft together with the views of its owner, and writes nothing.
+    async fn a_preview_shows_the_draft_of_a_view(world: World) {
         let home = Home::new(&world).await;
         let location = format!("/views/tenant/{}/SignIn", home.tenant);
         let draft = |content: &str| json!({ "location": location, "content": content });
         put_view(&world, &format!("/views/tenant/{}/Layout", home.tenant), "<html lang=\"{{ language }}\">frame {% block main %}{% endblock %}").await;
-        let told = preview(&world, draft(&marked("tried"))).await.is(200).json();
-        let html = told["html"].as_str().unwrap();
-        assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">") && html.contains("frame <p>tried"), "{told}");
-        assert_eq!((&told["page"], &told["failure"]), (&json!("SignIn"), &Value::Null));
-        assert!(told["samples"].as_array().unwrap().contains(&told["sample"]));
+        let rendered = preview(&world, draft(&marked("tried"))).await.is(200).json();
+        let html = rendered["html"].as_str().unwrap();
+        assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">") && html.contains("frame <p>tried"), "{rendered}");
+        assert_eq!((&rendered["page"], &rendered["failure"]), (&json!("SignIn"), &Value::Null));
+        assert!(rendered["samples"].as_array().unwrap().contains(&rendered["sample"]));
         assert!(!shown(&world, &home).await.contains("tried"));
         let mut german = draft(&marked("tried"));
         german["language"] = json!("de");
         assert!(preview(&world, german).await.is(200).json()["html"].as_str().unwrap().contains("<html lang=\"de\">"));
-        // a part is shown in a page; the tenant's brand is in it
+        // a component is shown within a page with the tenant's brand
         tenant_option(&world, &home, "BrandName", "Harbour & Sons").await;
         let style = json!({ "location": format!("/views/tenant/{}/Layout", home.tenant), "content": "{{ brand.name }}{% block main %}{% endblock %}", "page": "Consent" });
-        let told = preview(&world, style).await.is(200).json();
-        assert!(told["page"] == "Consent" && told["html"].as_str().unwrap().contains("<body>Harbour &amp; Sons"), "{told}");
-        // what fails is told with its place
-        let told = preview(&world, draft("<p>\n {{ nothing.there }}")).await.is(200).json();
-        assert_eq!((&told["html"], &told["failure"]["view"], &told["failure"]["line"]), (&Value::Null, &json!("SignIn"), &json!(2)));
-        let told = preview(&world, draft("<p>\n{% if %}</p>")).await.is(200).json();
-        assert_eq!(told["failure"]["line"], 2, "{told}");
+        let rendered = preview(&world, style).await.is(200).json();
+        assert!(rendered["page"] == "Consent" && rendered["html"].as_str().unwrap().contains("<body>Harbour &amp; Sons"), "{rendered}");
+        // an error is reported with its line
+        let rendered = preview(&world, draft("<p>\n {{ nothing.there }}")).await.is(200).json();
+        let failure = &rendered["failure"];
+        assert_eq!((&rendered["html"], &failure["view"], &failure["line"]), (&Value::Null, &json!("SignIn"), &json!(2)));
+        let rendered = preview(&world, draft("<p>\n{% if %}</p>")).await.is(200).json();
+        assert_eq!(rendered["failure"]["line"], 2, "{rendered}");
         for (member, value) in [("page", json!("None")), ("sample", json!("none")), ("location", json!("/my/SignIn")), ("location", json!(format!("/views/tenant/{}/SignIn", id(&home.app))))] {
             let mut wrong = draft("x");
             wrong[member] = value;
             assert_eq!(pointers(&preview(&world, wrong).await.problem(400, "invalid-request")), [format!("/{member}")]);
         }
-        // of another's views there is nothing to be seen
+        // views of another owner are not visible
         let near = world.client("near", &[("TenantAdmin", Some(home.tenant.parse().unwrap()), None)]).await;
         near.post(&format!("{BASE}/CustomView/preview"), draft("{{ brand.name }}")).await.expect(200);
         let subscription = first(&world, "/Subscription").await;
@@ -431,8 +432,8 @@ on_both_engines! {
         assert_eq!(pointers(&near.post(&format!("{BASE}/CustomView/preview"), theirs).await.problem(400, "invalid-request")), ["/location"]);
     }
 
-    /// The views of one owner are parsed together: there are so many at most.
-    async fn an_owner_has_room_for_so_many_views(world: World) {
+    /// The views of one owner are parsed together, so their size is limited.
+    async fn views_of_an_owner_are_limited(world: World) {
         let views = |from: usize, to: usize| -> Value {
             (from..to).map(|at| json!({ "location": format!("/views/global/v{at}"), "content": "x" })).collect()
         };
@@ -452,7 +453,7 @@ on_both_engines! {
         let problem = world.admin.put(&batch, two).await.problem(400, "invalid-request");
         assert_eq!(pointers(&problem), ["/1/content"]);
         change(&world, "/CustomView/views/global/v0", json!({ "content": "y" })).await;
-        // another owner's room is its own
+        // another owner has a limit of its own
         let tenant = first(&world, "/Tenant").await;
         put_view(&world, &format!("/views/tenant/{}/v0", id(&tenant)), "x").await;
     }

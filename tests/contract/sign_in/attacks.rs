@@ -1,7 +1,7 @@
-//! Attacks on what is served, a test each (section 22). What stands elsewhere is not repeated here: redirect URIs
-//! (`oauth/src/tests/redirect.rs`), a session that was planted (`session.rs`), planted cookies (`web`), foreign forms
-//! (`password.rs`), open redirects (`session.rs`, `request.rs`), reuse of tokens (`once.rs`), what is over (`over.rs`),
-//! other tenants (`tenants.rs`), lock by strangers (`session.rs`), mix-up (`iss` in `code.rs`).
+//! Attacks on the endpoints and pages, one test each (section 22). Other files have more: redirect URIs
+//! (`oauth/src/tests/redirect.rs`), session fixation (`session.rs`), planted cookies (`web`), cross-site forms
+//! (`password.rs`), open redirects (`session.rs`, `request.rs`), reuse of tokens (`single_use.rs`), ended sessions (`revocation.rs`),
+//! other tenants (`tenants.rs`), lockout by attackers (`session.rs`), mix-up (`iss` in `code.rs`).
 
 use std::{io::ErrorKind, net::TcpListener};
 
@@ -15,13 +15,13 @@ use super::{
     BASE, CALLBACK, Home, PASSWORD, VERIFIER,
     browser::{Browser, Page},
     change, encode, form, parameter,
-    sign_out::{receiver, tell},
+    sign_out::{notify_apps, receiver},
     tenant_option,
 };
 use crate::{id, token::signer::Signer};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-/// What would be a script, or an attribute, where it is not escaped.
+/// Becomes a script, or an attribute, if it is not escaped.
 const SCRIPT: &str = "\"><script>alert(1)</script><i title=\"";
 
 async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> Page {
@@ -31,7 +31,7 @@ async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> 
     browser.post(&page.action(), &all, &[]).await
 }
 
-/// Every page that is served, with a text that somebody else chose wherever one can be given.
+/// Every page, with this attacker-controlled text wherever one can be given.
 async fn every_page(world: &World, home: &Home, text: &str) -> Vec<Page> {
     let mut browser = Browser::new(world);
     let own = [
@@ -61,8 +61,9 @@ async fn every_page(world: &World, home: &Home, text: &str) -> Vec<Page> {
     ] {
         errors.push(browser.open(&address).await);
     }
-    let asked = browser.open(&path(&format!("/connect/endsession?client_id={}&state=", id(&home.app)))).await;
-    let signed_out = decide(&mut browser, &asked, &[("decision", "allow")]).await;
+    let confirmation =
+        browser.open(&path(&format!("/connect/endsession?client_id={}&state=", id(&home.app)))).await;
+    let signed_out = decide(&mut browser, &confirmation, &[("decision", "allow")]).await;
     let application = format!("/ClientApp/{}", id(&home.app));
     change(world, &application, json!({ "isRestricted": true })).await;
     let page = browser.open(&home.request(&[])).await;
@@ -74,7 +75,7 @@ async fn every_page(world: &World, home: &Home, text: &str) -> Vec<Page> {
         (&consent, "Allow access?"),
         (&chosen, "Use another account"),
         (&posted, "name=\"state\""),
-        (&asked, "Sign out?"),
+        (&confirmation, "Sign out?"),
         (&signed_out, "You are signed out"),
         (&refused, "You cannot sign in here"),
     ] {
@@ -82,12 +83,12 @@ async fn every_page(world: &World, home: &Home, text: &str) -> Vec<Page> {
     }
     assert!(leads_on.answer.header("refresh").is_some(), "{}", leads_on.html);
     assert!(errors.iter().all(|page| page.status == 400));
-    let pages = [typed, mistaken, consent, leads_on, posted, chosen, asked, signed_out, refused];
+    let pages = [typed, mistaken, consent, leads_on, posted, chosen, confirmation, signed_out, refused];
     pages.into_iter().chain(errors).collect()
 }
 
-/// An app that always asks, named as somebody chose.
-async fn asking(world: &World, name: &str) -> Home {
+/// An app with systematic consent and this name.
+async fn home_with_consent(world: &World, name: &str) -> Home {
     let home = Home::with(world, json!({ "name": name, "accessGrantConsent": "Systematic" })).await;
     let scope =
         json!({ "clientAppId": home.app["id"], "key": "ledger.read", "name": name, "description": name });
@@ -99,8 +100,8 @@ async fn asking(world: &World, name: &str) -> Home {
     home
 }
 
-/// The code and the tokens of two sign-ins, for when the person is away.
-async fn all_kinds(world: &World, home: &Home) -> (Browser, Value, String) {
+/// An unused code and the tokens of two sign-ins with `offline_access`.
+async fn code_and_tokens(world: &World, home: &Home) -> (Browser, Value, String) {
     let offline = home.request(&[("scope", "openid profile offline_access")]);
     let mut browser = Browser::new(world);
     let page = browser.open(&offline).await;
@@ -111,9 +112,9 @@ async fn all_kinds(world: &World, home: &Home) -> (Browser, Value, String) {
 }
 
 on_both_engines! {
-    /// PKCE dropped or downgraded (RFC 9700, section 4.8): a verifier without challenge is refused, and so is no
-    /// verifier where there was a challenge, also where a tenant does not demand PKCE.
-    async fn pkce_is_not_downgraded(world: World) {
+    /// PKCE omitted or downgraded (RFC 9700, section 4.8): a verifier without a challenge is refused, and so is a missing
+    /// verifier after a challenge, also if the tenant does not require PKCE.
+    async fn pkce_cannot_be_downgraded(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for method in ["", "plain", "s256"] {
@@ -131,9 +132,9 @@ on_both_engines! {
         assert_eq!(dropped.is(400).json()["error"], json!("invalid_grant"));
     }
 
-    /// A code injected into another session (RFC 9700, section 4.5): the app shows it with the verifier of the session
-    /// that it was injected into.
-    async fn a_code_is_not_injected_into_another_session(world: World) {
+    /// Code injection (RFC 9700, section 4.5): the app redeems the code with the verifier of the session that it was
+    /// injected into.
+    async fn a_code_cannot_be_injected_into_another_session(world: World) {
         let home = Home::new(&world).await;
         let verifier = "a-verifier-of-somebody-else-who-signs-in-here";
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
@@ -148,8 +149,8 @@ on_both_engines! {
         home.redeem(&world, &own, &[]).await.expect(200);
     }
 
-    /// A code injected where another key is (RFC 9449, section 10): `dpop_jkt` binds it.
-    async fn a_code_is_of_its_key(world: World) {
+    /// Code injection with another key (RFC 9449, section 10): `dpop_jkt` binds the code.
+    async fn dpop_jkt_binds_a_code_to_its_key(world: World) {
         let home = Home::new(&world).await;
         let (own, thief) = (Signer::new(""), Signer::new(""));
         let mut browser = Browser::new(&world);
@@ -173,7 +174,7 @@ on_both_engines! {
         assert_eq!(redeem(Some(proof)).await.is(200).json()["token_type"], json!("DPoP"));
     }
 
-    /// `request_uri` into our network: nothing is fetched, and nothing else of the request counts.
+    /// `request_uri` to an internal address: nothing is fetched, and the rest of the request is ignored.
     async fn no_request_uri_is_fetched(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -182,15 +183,15 @@ on_both_engines! {
         let address = format!("http://{}/request.jwt", inside.local_addr().unwrap());
         for uri in [address.as_str(), "urn:ietf:params:oauth:request_uri:somebody-else-s"] {
             let page = browser.open(&home.request(&[("request_uri", uri)])).await;
-            let told = page.left.as_deref().and_then(|left| parameter(left, "error"));
-            assert!(told.as_deref() == Some("request_uri_not_supported") || page.status == 400, "{told:?}");
+            let error = page.left.as_deref().and_then(|left| parameter(left, "error"));
+            assert!(error.as_deref() == Some("request_uri_not_supported") || page.status == 400, "{error:?}");
         }
         assert_eq!(inside.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     }
 
-    /// A sign-in forced on somebody: what leads the attacker on leads nobody else, and signs nobody else in.
-    async fn a_sign_in_is_forced_on_nobody(world: World) {
-        let home = asking(&world, "Harbour Ledger").await;
+    /// Login CSRF: the next step of the attacker's sign-in does not work in another browser, and signs nobody else in.
+    async fn login_csrf_is_refused(world: World) {
+        let home = home_with_consent(&world, "Harbour Ledger").await;
         let mut attacker = Browser::new(&world);
         let page = attacker.open(&home.request(&[])).await;
         let consent = attacker.type_password(&page, "ann", PASSWORD).await;
@@ -209,9 +210,9 @@ on_both_engines! {
         assert!(somebody.cookies.keys().all(|name| !name.ends_with("session")), "{:?}", somebody.cookies);
     }
 
-    /// Framing, sniffing, referrers, caches: every page keeps them off.
-    async fn no_page_is_framed(world: World) {
-        let home = asking(&world, "Harbour Ledger").await;
+    /// Framing, sniffing, referrers and caches: the headers of every page prevent them.
+    async fn pages_cannot_be_framed_or_cached(world: World) {
+        let home = home_with_consent(&world, "Harbour Ledger").await;
         for page in every_page(&world, &home, "someone").await {
             let header = |name: &str| page.answer.header(name).unwrap_or_default().to_owned();
             let policy = header("content-security-policy");
@@ -225,16 +226,16 @@ on_both_engines! {
         }
     }
 
-    /// Script through an app's name, a scope's, a person's, what is typed, hints, states and error parameters.
-    async fn no_script_through_what_others_name(world: World) {
-        // their script is the only one of its own
+    /// Scripts in names of apps, scopes and people, in input, hints, states and error parameters.
+    async fn text_of_others_is_escaped_on_every_page(world: World) {
+        // the only script is the page's own
         world.set_option("PasskeyEnabled", "false").await;
-        let home = asking(&world, SCRIPT).await;
+        let home = home_with_consent(&world, SCRIPT).await;
         for page in every_page(&world, &home, SCRIPT).await {
             let html = page.html.to_ascii_lowercase().replace("<script src=\"/signin/post.js\" defer></script>", "");
             assert!(!html.contains("<script") && !html.contains("<i title"), "{}", page.html);
         }
-        // nor a header through a state
+        // a state cannot inject a header either
         let mut browser = Browser::new(&world);
         let split = "x\r\nset-cookie: planted=1\r\n\r\n<script>";
         let left = browser.open(&home.request(&[("state", split), ("prompt", "none")])).await;
@@ -242,8 +243,8 @@ on_both_engines! {
         assert!(!browser.cookies.contains_key("planted"));
     }
 
-    /// One kind of token for another: each counts where it belongs, and nowhere else.
-    async fn no_token_counts_as_another(world: World) {
+    /// Tokens of one type used as another: each is accepted only for its own type.
+    async fn tokens_are_not_accepted_as_other_token_types(world: World) {
         let (address, heard) = receiver(vec![204]);
         let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
         let (browser, _) = home.sign_in(&world).await;
@@ -253,10 +254,10 @@ on_both_engines! {
         let person = world.all("ApplicationUser").await[0].clone();
         let everywhere = format!("{BASE}/ApplicationUser/{}/signout", id(&person));
         world.admin.post(&everywhere, json!(null)).await.expect(204);
-        assert_eq!(tell(&world, 0).await.0, 1);
+        assert_eq!(notify_apps(&world, 0).await.0, 1);
         let posted = heard.recv().unwrap();
         let logout = posted.split_once("logout_token=").unwrap().1.to_owned();
-        let (mut browser, tokens, code) = all_kinds(&world, &home).await;
+        let (mut browser, tokens, code) = code_and_tokens(&world, &home).await;
         let kind = |name: &str| tokens[name].as_str().unwrap().to_owned();
         let (access, id_token, refresh) = (kind("access_token"), kind("id_token"), kind("refresh_token"));
         for other in [&id_token, &refresh, &code, &logout] {
@@ -284,20 +285,20 @@ on_both_engines! {
             let left = planted.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
             assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"), "{other} as a session");
         }
-        // each is good still where it belongs
+        // each is still valid for its own type
         world.anonymous.with_token(&access).get("/connect/userinfo").await.expect(200);
         home.refresh_at(&world.anonymous, &refresh).await.expect(200);
         home.redeem(&world, &code, &[]).await.expect(200);
     }
 
-    /// Consent by an address, by an old page, before the person is known, and by another step's form.
-    async fn consent_is_given_on_its_page_alone(world: World) {
-        let home = asking(&world, "Harbour Ledger").await;
+    /// Consent by a GET, by an old page, before the person is known, and by the form of another step.
+    async fn consent_cannot_be_forged(world: World) {
+        let home = home_with_consent(&world, "Harbour Ledger").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let by_address = page.address.replace("/signin/password", "/signin/consent");
         let typed = [("decision", "allow"), ("scope", "email")];
-        // not yet due: the page that is due is shown
+        // not yet due: the page of the due step is shown
         let early = browser.open(&format!("{by_address}&decision=allow")).await;
         assert!(early.html.contains("current-password"), "{}", early.html);
         let csrf = [("csrf", page.field("csrf"))];
@@ -309,16 +310,16 @@ on_both_engines! {
         let next = decide(&mut browser, &consent, &typed).await;
         let answer = browser.go_on(&next).await;
         assert!(parameter(&answer, "code").is_some(), "{answer}");
-        // an old page: its flow is over
+        // an old page: its flow has ended
         let old = decide(&mut browser, &consent, &typed).await;
         assert_eq!((old.status, old.left), (400, None));
     }
 
-    /// Names told by text, size or commits: who is unknown, has no password, is locked or inactive, or types a wrong one sees
-    /// the same, to the byte.
-    async fn names_are_not_told(world: World) {
+    /// Enumeration by text, size or commits: the responses to unknown names, users without a password, locked and inactive users
+    /// and wrong passwords are identical, to the byte.
+    async fn responses_do_not_reveal_whether_a_name_exists(world: World) {
         let home = Home::new(&world).await;
-        // what an authenticator is asked differs each time
+        // challenges differ each time
         world.set_option("PasskeyEnabled", "false").await;
         let mut shown: Vec<(String, u16, String, Vec<String>)> = Vec::new();
         for (name, state) in [
@@ -333,7 +334,7 @@ on_both_engines! {
                 world.admin.post(&format!("{path}/state"), state).await.expect(200);
             }
         }
-        // the first four show what is right, where anything is
+        // the first four are the responses to existing names, if there are any
         for (name, password) in
             [("zoe", PASSWORD), ("eva", PASSWORD), ("ian", PASSWORD), ("pam", PASSWORD), ("ann", "four lively grey lemurs")]
         {
@@ -364,11 +365,11 @@ on_both_engines! {
         }
     }
 
-    /// 64 KiB of everything in addresses: refused clearly, or told to the app, and never a fault of the server's.
-    async fn nothing_breaks_by_long_parameters(world: World) {
+    /// 64 KiB in each parameter of URLs: refused with a clear error, or returned to the app, never a server error.
+    async fn long_parameters_cause_no_server_error(world: World) {
         let home = Home::new(&world).await;
         let (browser, _) = home.sign_in(&world).await;
-        // the client of these tests sends addresses of less than 64 KiB
+        // the client of these tests sends URLs of less than 64 KiB
         let (long, longer) = ("x".repeat(7_000), "x".repeat(60_000));
         let words = "scope x ".repeat(800);
         let mut addresses = Vec::new();
@@ -401,8 +402,8 @@ on_both_engines! {
         home.sign_in(&world).await;
     }
 
-    /// 64 KiB of everything in forms.
-    async fn nothing_breaks_by_long_forms(world: World) {
+    /// 64 KiB in each field of forms.
+    async fn long_forms_cause_no_server_error(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -452,8 +453,8 @@ on_both_engines! {
         home.sign_in(&world).await;
     }
 
-    /// 64 KiB of everything in headers.
-    async fn nothing_breaks_by_long_headers(world: World) {
+    /// 64 KiB in each header.
+    async fn long_headers_cause_no_server_error(world: World) {
         let home = Home::new(&world).await;
         for text in ["x".repeat(8_000), "x".repeat(64 << 10), "a=b; ".repeat(3_000), "de;q=0.5,".repeat(3_000)] {
             for name in [
@@ -463,13 +464,13 @@ on_both_engines! {
                 for path in [home.request(&[]), "/connect/userinfo".into(), "/connect/endsession".into()] {
                     let headers = [(name, text.as_str())];
                     let answer = world.anonymous.try_send(Method::GET, &path, &headers, Vec::new()).await;
-                    // a head that is too long ends its connection
+                    // a head that is too long closes its connection
                     let Some(answer) = answer else { continue };
                     assert!(answer.status.as_u16() < 500, "{name}: {}", answer.status);
                 }
             }
         }
-        // what a browser calls itself is kept, cut
+        // the user agent is stored truncated
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let agent = "ä".repeat(3_000);
@@ -478,6 +479,6 @@ on_both_engines! {
         let next = browser.post(&page.action(), &typed, &[("user-agent", &agent)]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         let record = world.all("SignInRecord").await[0].clone();
-        assert!(record["userAgent"].as_str().is_none_or(|kept| kept.len() <= 512), "{record}");
+        assert!(record["userAgent"].as_str().is_none_or(|stored| stored.len() <= 512), "{record}");
     }
 }

@@ -1,4 +1,4 @@
-//! A public URL with a path: everything leads below it, behind a proxy that takes the path off and behind one that does not.
+//! A public URL with a path: every link stays below it, behind a proxy that strips the path and behind one that does not.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -15,10 +15,10 @@ use crate::{
     id,
 };
 
-/// The most pages that are walked.
+/// Maximum number of pages that are visited.
 const PAGES: usize = 150;
 
-/// Further words of a server that is below a path.
+/// Further arguments of a server below a path.
 fn below_a_path(_: &Path) -> Vec<String> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -26,7 +26,7 @@ fn below_a_path(_: &Path) -> Vec<String> {
     ["--listen", &address.to_string(), "--public-url", &url].map(str::to_owned).to_vec()
 }
 
-/// Two browsers: what one asks for goes to the server as it is, a proxy takes the path off what the other asks for.
+/// Two browsers: one sends requests unchanged, a proxy strips the path from the requests of the other.
 fn browsers(world: &World) -> [Browser; 2] {
     let origin = world.base.strip_suffix("/id").unwrap();
     [false, true].map(|is_taken_off| {
@@ -36,7 +36,7 @@ fn browsers(world: &World) -> [Browser; 2] {
     })
 }
 
-/// The attributes of a page with a path of this host.
+/// Attributes of a page that contain a path of this host.
 fn paths(html: &str) -> Vec<(&str, &str)> {
     let tags = html.split('<').skip(1).map(|tag| tag.split('>').next().unwrap());
     let attributes = tags.flat_map(|tag| {
@@ -52,8 +52,8 @@ fn paths(html: &str) -> Vec<(&str, &str)> {
     attributes.filter(|(name, _)| *name != "value").collect()
 }
 
-/// Asserts that an answer leads to nothing but what is below the path.
-fn leads_below(answer: &Answer, from: &str) {
+/// Asserts that all links of an answer stay below the path.
+fn assert_links_below(answer: &Answer, from: &str) {
     for name in ["location", "refresh", "link", "speculation-rules"] {
         for value in answer.headers.get_all(name) {
             let value = value.to_str().unwrap().trim_start_matches(|letter| "<\"".contains(letter));
@@ -71,27 +71,27 @@ fn leads_below(answer: &Answer, from: &str) {
     assert!(!html.contains("url(/"), "{from}");
 }
 
-/// An address without what tells it from others of its kind.
-fn kind_of(address: &str) -> String {
+/// A URL without its ids, so that pages of one kind are equal.
+fn without_ids(address: &str) -> String {
     let path = address.split(['?', '#']).next().unwrap();
     let known = |segment: &str| if segment.len() == 36 { "*".to_owned() } else { segment.to_owned() };
     path.split('/').map(known).collect::<Vec<_>>().join("/")
 }
 
-/// Opens all pages of the console that can be come to from this one, one of each kind; how many.
-async fn walk(browser: &mut Browser, from: &str) -> usize {
+/// Opens each kind of console page that is reachable from this one; returns their number.
+async fn visit_pages(browser: &mut Browser, from: &str) -> usize {
     let (mut waiting, mut seen) = (VecDeque::from([from.to_owned()]), BTreeSet::new());
     while let Some(address) = waiting.pop_front().filter(|_| seen.len() < PAGES) {
         let answer = browser.open_with(&address, &[]).await;
         assert!(answer.status.as_u16() < 400, "{address}: {}", answer.status);
-        leads_below(&answer, &address);
+        assert_links_below(&answer, &address);
         let html = String::from_utf8_lossy(&answer.bytes).replace("&#x2f;", "/").replace("&amp;", "&");
         for (name, path) in paths(&html) {
             let next = format!("/{path}");
-            // a new proof leads to the sign-in, and what fields look up wants words
+            // re-authentication leads to the sign-in; look-ups of fields require a search term
             let is_walked =
                 !matches!(name, "action" | "formaction" | "data-search") && !next.ends_with("/proof");
-            if is_walked && next.starts_with("/id/console") && seen.insert(kind_of(&next)) {
+            if is_walked && next.starts_with("/id/console") && seen.insert(without_ids(&next)) {
                 waiting.push_back(next);
             }
         }
@@ -99,27 +99,27 @@ async fn walk(browser: &mut Browser, from: &str) -> usize {
     seen.len()
 }
 
-/// Signs in to the app, and asserts on the way that every page leads on below the path.
+/// Signs in to the app, and asserts that every page on the way stays below the path.
 async fn code_of(home: &Home, browser: &mut Browser) -> String {
-    let asked = browser.open_with(&format!("/id{}", home.request(&[])), &[]).await;
-    leads_below(&asked, "the authorization endpoint");
-    let page = browser.open(asked.header("location").unwrap()).await;
-    leads_below(&page.answer, "the sign-in page");
+    let redirect = browser.open_with(&format!("/id{}", home.request(&[])), &[]).await;
+    assert_links_below(&redirect, "the authorization endpoint");
+    let page = browser.open(redirect.header("location").unwrap()).await;
+    assert_links_below(&page.answer, "the sign-in page");
     assert!(page.action().starts_with("/id/signin/"), "{}", page.action());
     let next = browser.type_password(&page, "ann", PASSWORD).await;
-    leads_below(&next.answer, "the page that leads on");
+    assert_links_below(&next.answer, "the page that leads on");
     parameter(&browser.go_on(&next).await, "code").unwrap()
 }
 
-/// A page that is no step of a flow.
+/// A page outside of flows.
 async fn other_page(browser: &mut Browser, address: &str) -> Page {
     let page = browser.open(address).await;
-    leads_below(&page.answer, address);
+    assert_links_below(&page.answer, address);
     page
 }
 
-fn all_below(base: &str, told: &Value) {
-    for (name, value) in told.as_object().unwrap() {
+fn assert_all_below(base: &str, metadata: &Value) {
+    for (name, value) in metadata.as_object().unwrap() {
         if let Some(address) = value.as_str().filter(|value| value.starts_with("http")) {
             assert!(address.starts_with(base), "{name}: {address}");
         }
@@ -128,7 +128,7 @@ fn all_below(base: &str, told: &Value) {
 
 on_both_engines! {
     [below_a_path]
-    async fn people_sign_in(world: World) {
+    async fn people_sign_in_below_the_path(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "PasswordResetEnabled", "true").await;
         for mut browser in browsers(&world) {
@@ -136,8 +136,8 @@ on_both_engines! {
             let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
             assert_eq!(claims(&tokens["id_token"])["iss"], json!(world.base));
             let token = format!("Bearer {}", tokens["access_token"].as_str().unwrap());
-            let told = browser.open_with("/id/connect/userinfo", &[("authorization", &token)]).await;
-            assert_eq!(told.is(200).json()["sub"], claims(&tokens["id_token"])["sub"]);
+            let response = browser.open_with("/id/connect/userinfo", &[("authorization", &token)]).await;
+            assert_eq!(response.is(200).json()["sub"], claims(&tokens["id_token"])["sub"]);
             for address in ["/id/device", "/id/connect/endsession", "/id/connect/authorize", "/id/signin/password"] {
                 other_page(&mut browser, address).await;
             }
@@ -147,8 +147,8 @@ on_both_engines! {
         }
     }
 
-    /// What an app posts becomes an address that is too long for a header: a page leads there.
-    async fn what_is_posted_leads_below_the_path(world: World) {
+    /// A posted authorization request becomes a URL that is too long for a header: a page redirects to it.
+    async fn redirects_after_posts_stay_below_the_path(world: World) {
         let home = Home::new(&world).await;
         let request = home.request(&[("state", &"s".repeat(2_048)), ("nonce", &"n".repeat(512))]);
         let sent = request.split_once('?').unwrap().1.split('&').filter_map(|pair| pair.split_once('='));
@@ -156,7 +156,7 @@ on_both_engines! {
         let fields: Vec<_> = sent.iter().map(|(name, value)| (*name, value.as_str())).collect();
         for mut browser in browsers(&world) {
             let led = browser.post("/id/connect/authorize", &fields, &[]).await;
-            leads_below(&led.answer, "the page that leads on");
+            assert_links_below(&led.answer, "the page that leads on");
             let next = led.html.split("content=\"0;url=").nth(1).unwrap().split('"').next().unwrap();
             assert!(next.starts_with("/id/connect/authorize?"), "{next}");
             let page = browser.open(&next.replace("&amp;", "&")).await;
@@ -164,13 +164,13 @@ on_both_engines! {
         }
     }
 
-    async fn every_page_of_the_console_leads_below_the_path(world: World) {
+    async fn links_of_the_console_stay_below_the_path(world: World) {
         let ada = person(&world, "ada").await;
         assign(&world, &ada, "SystemAdmin", json!({})).await;
         for mut browser in browsers(&world) {
             let page = sign_in(&mut browser, "/id/console", "ada").await;
             assert!(page.status == 200 && page.html.contains("Hello, Ada"), "{}: {}", page.status, page.html);
-            assert!(walk(&mut browser, "/id/console").await > 60);
+            assert!(visit_pages(&mut browser, "/id/console").await > 60);
             for address in ["/id", "/id/"] {
                 let root = browser.open_with(address, &[]).await.is(303);
                 assert_eq!(root.header("location"), Some("/id/console"));
@@ -179,7 +179,7 @@ on_both_engines! {
     }
 
     /// OpenID Connect Discovery appends to an issuer, RFC 8414 inserts before its path.
-    async fn documents_are_found_and_lead_below_the_path(world: World) {
+    async fn discovery_documents_stay_below_the_path(world: World) {
         let tenant = world.admin.get(&format!("{BASE}/Tenant")).await.is(200).json()[0].clone();
         let origin = Client::anonymous(world.base.strip_suffix("/id").unwrap());
         for (issuer, below) in [(world.base.clone(), String::new()), (format!("{}/t/{}", world.base, id(&tenant)), format!("/t/{}", id(&tenant)))] {
@@ -189,28 +189,28 @@ on_both_engines! {
                 format!("/.well-known/openid-configuration/id{below}"),
                 format!("/.well-known/oauth-authorization-server/id{below}"),
             ] {
-                let told = origin.get(&path).await.is(200).json();
-                assert_eq!(told["issuer"], json!(issuer), "{path}");
-                all_below(&world.base, &told);
+                let metadata = origin.get(&path).await.is(200).json();
+                assert_eq!(metadata["issuer"], json!(issuer), "{path}");
+                assert_all_below(&world.base, &metadata);
             }
         }
         origin.get("/idea/.well-known/openid-configuration").await.problem(404, "no-such-route");
         let document = origin.get("/openapi/management-v2.json").await.is(200).json();
         assert_eq!(document["servers"][0]["url"], json!("/id"));
         for path in ["/id/openapi", "/id/openapi/page.js", "/id/health/ready", "/health/ready"] {
-            leads_below(&origin.get(path).await.is(200), path);
+            assert_links_below(&origin.get(path).await.is(200), path);
         }
     }
 
-    async fn answers_of_the_interfaces_lead_below_the_path(world: World) {
+    async fn links_of_the_apis_stay_below_the_path(world: World) {
         let origin = world.base.strip_suffix("/id").unwrap();
         let direct = Client::anonymous(origin).with_token(world.admin.token());
-        // the path is there, or a proxy has taken it off
+        // the request has the path, or a proxy has stripped it
         for (caller, name) in [(&world.admin, "one"), (&direct, "two")] {
             let minimal = [("prefer", "return=minimal"), ("content-type", "application/json")];
             let (groups, body) = (world.path("/Group"), json!({ "name": name }).to_string().into_bytes());
-            let made = caller.send(Method::POST, &groups, &minimal, body).await.is(201);
-            assert!(made.header("location").unwrap().starts_with(&format!("/id{groups}/")));
+            let created = caller.send(Method::POST, &groups, &minimal, body).await.is(201);
+            assert!(created.header("location").unwrap().starts_with(&format!("/id{groups}/")));
             let refused = caller.get(&format!("{BASE}/Nothing")).await.problem(404, "no-such-route");
             assert_eq!(refused["instance"], json!(format!("/id{BASE}/Nothing")));
             let list = caller.get(&format!("{BASE}/Option?count=1")).await.is(200);

@@ -1,4 +1,4 @@
-//! A browser without script: it keeps cookies, follows redirects to the server, and posts forms.
+//! A browser without scripts: stores cookies, follows redirects to the server, and posts forms.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,22 @@ pub struct Browser {
     base: String,
     /// The path of the public URL.
     path: String,
-    /// Whether a proxy in front takes that path off.
+    /// Whether a proxy in front of the server strips that path.
     pub is_taken_off: bool,
     pub cookies: BTreeMap<String, String>,
 }
 
 /// A page that the browser shows.
 pub struct Page {
-    /// The address.
+    /// Its URL.
     pub address: String,
     /// The status.
     pub status: u16,
-    /// The text.
+    /// The body.
     pub html: String,
-    /// Where the answer leads, if it leads out of the server.
+    /// Target of the redirect, if it leaves the server.
     pub left: Option<String>,
-    /// The answer.
+    /// The response.
     pub answer: Answer,
 }
 
@@ -43,7 +43,7 @@ impl Page {
         self.html[from..].split('"').next().unwrap().to_owned()
     }
 
-    /// What an authenticator is asked, as services answer it.
+    /// The challenge for an authenticator, in the format of the API.
     pub fn asked(&self) -> serde_json::Value {
         let from =
             self.html.find("data-options=\"").unwrap_or_else(|| panic!("asks for no passkey: {}", self.html));
@@ -51,18 +51,18 @@ impl Page {
         serde_json::json!({ "publicKey": serde_json::from_str::<serde_json::Value>(&text).unwrap() })
     }
 
-    /// Whether it asks whether an app may have access.
+    /// Whether the page asks for consent.
     pub fn asks_for_consent(&self) -> bool {
         self.html.contains("Allow access?")
     }
 
-    /// Where a page leads that leads on by itself.
+    /// Target of a page that redirects by itself.
     pub fn onward(&self) -> String {
         let refresh = self.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", self.html));
         refresh.strip_prefix("0; url=").unwrap().to_owned()
     }
 
-    /// Where the page's form is posted.
+    /// Target of the page's form.
     pub fn action(&self) -> String {
         let from = self.html.find("action=\"").unwrap_or_else(|| panic!("no form in {}", self.html)) + 8;
         self.html[from..].split('"').next().unwrap().replace("&amp;", "&").replace("&#x2f;", "/")
@@ -74,7 +74,7 @@ impl Browser {
         Self::of(&world.anonymous, &world.base)
     }
 
-    /// A browser that sends to where this caller does, of a server with this public URL.
+    /// A browser that sends to the same server as this client; the server has this public URL.
     pub fn of(client: &Client, base: &str) -> Self {
         let path = BasePath::of(base).as_str().to_owned();
         Self {
@@ -86,7 +86,7 @@ impl Browser {
         }
     }
 
-    /// Sends a request; `None` when the server goes before it has answered.
+    /// Sends a request; `None` if the server terminates before it answers.
     async fn send(
         &mut self,
         method: Method,
@@ -104,10 +104,10 @@ impl Browser {
         headers.extend(more);
         let sent = form.unwrap_or_default().into_bytes();
         let below = || address.strip_prefix(&self.base).or(address.strip_prefix(&self.path));
-        let asked = if self.is_taken_off { below().unwrap_or(address) } else { address };
-        let answer = self.client.try_send(method, asked, &headers, sent).await?;
+        let target = if self.is_taken_off { below().unwrap_or(address) } else { address };
+        let answer = self.client.try_send(method, target, &headers, sent).await?;
         let path = if self.path.is_empty() { "/" } else { self.path.as_str() };
-        // proxies take no more, unless they are set otherwise: answers of 4 KB, requests of 8 KB
+        // default limits of proxies: heads of 4 KB in answers, 8 KB in requests
         let head: usize =
             answer.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         assert!(head + 32 < 3_500, "{} bytes: {:?}", head, answer.headers);
@@ -131,7 +131,7 @@ impl Browser {
         Some(answer)
     }
 
-    /// Follows redirects until a page is shown or the server is left.
+    /// Follows redirects until a page is shown or the target is another server.
     async fn follow(&mut self, mut address: String, mut answer: Answer) -> Option<Page> {
         for _ in 0..10 {
             let Some(next) = answer.header("location").map(str::to_owned) else { break };
@@ -143,7 +143,7 @@ impl Browser {
             answer = self.send(Method::GET, &address, None, &[]).await?;
         }
         let html = String::from_utf8(answer.bytes.to_vec()).unwrap().replace("&#x2f;", "/");
-        // an address that is too long for a header
+        // a URL that is too long for a header
         let led = html
             .split_once("http-equiv=\"refresh\" content=\"0;url=")
             .and_then(|(_, rest)| rest.split_once('"'));
@@ -151,28 +151,28 @@ impl Browser {
         Some(Page { address, status: answer.status.as_u16(), html, left, answer })
     }
 
-    /// Opens an address.
+    /// Opens a URL.
     pub async fn open(&mut self, address: &str) -> Page {
         self.try_open(address).await.unwrap()
     }
 
-    /// Opens an address with further headers: the answer as it goes over the wire.
+    /// Opens a URL with further headers: the answer as sent, without redirects.
     pub async fn open_with(&mut self, address: &str, more: &[(&str, &str)]) -> Answer {
         self.send(Method::GET, address, None, more).await.unwrap()
     }
 
-    /// Opens an address of a server that may go meanwhile.
+    /// Opens a URL of a server that may terminate meanwhile.
     pub async fn try_open(&mut self, address: &str) -> Option<Page> {
         let answer = self.send(Method::GET, address, None, &[]).await?;
         self.follow(address.to_owned(), answer).await
     }
 
-    /// Posts a form, with these headers besides.
+    /// Posts a form with further headers.
     pub async fn post(&mut self, address: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Page {
         self.try_post(address, fields, headers).await.unwrap()
     }
 
-    /// Posts a form to a server that may go meanwhile.
+    /// Posts a form to a server that may terminate meanwhile.
     pub async fn try_post(
         &mut self,
         address: &str,
@@ -192,20 +192,20 @@ impl Browser {
         self.post(&page.action(), &fields, &[]).await
     }
 
-    /// Types a name and a password.
+    /// Submits a name and a password.
     pub async fn type_password(&mut self, page: &Page, name: &str, password: &str) -> Page {
         let csrf = page.field("csrf");
         self.post(&page.action(), &[("csrf", &csrf), ("username", name), ("password", password)], &[]).await
     }
 
-    /// Types a name and a password, and goes on to the app; returns the address of the answer.
+    /// Submits a name and a password, and continues to the app; returns the redirect URI with the response.
     pub async fn sign_in(&mut self, page: &Page, name: &str, password: &str) -> String {
         let next = self.type_password(page, name, password).await;
         self.go_on(&next).await
     }
 
-    /// Types a name and a password, and lets the app have the person's rights at the platform where that is asked; goes on
-    /// to the app, and returns the address of the answer.
+    /// Submits a name and a password, consents to the platform's rights if asked, and continues to the app;
+    /// returns the redirect URI with the response.
     pub async fn sign_in_to_platform(&mut self, page: &Page, name: &str, password: &str) -> String {
         let mut next = self.type_password(page, name, password).await;
         if next.asks_for_consent() {
@@ -214,7 +214,7 @@ impl Browser {
         self.go_on(&next).await
     }
 
-    /// Goes on from the page that leads to the app.
+    /// Continues from the page that redirects to the app.
     pub async fn go_on(&mut self, page: &Page) -> String {
         self.open(&page.onward()).await.left.unwrap()
     }

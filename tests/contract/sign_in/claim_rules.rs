@@ -1,4 +1,4 @@
-//! Claim rules in tokens: which are applied, to what, and what each token tells of their result.
+//! Claim rules in tokens: which apply, to which claims, and which tokens contain the result.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::id;
 
-/// Makes a claim rule that adds a claim, with other members besides.
-pub async fn adding(world: &World, claim: (&str, &str), members: Value) -> Value {
+/// Creates a claim rule that adds a claim, with further members.
+pub async fn create_rule(world: &World, claim: (&str, &str), members: Value) -> Value {
     let (claim_type, value) = claim;
     let mut body = json!({
         "name": format!("adds {claim_type}"), "ruleType": "Add", "ruleLevel": "Subscription",
@@ -19,7 +19,7 @@ pub async fn adding(world: &World, claim: (&str, &str), members: Value) -> Value
     world.make("ClaimRule", body).await
 }
 
-/// Signs in with these parameters, and returns the answer of the token endpoint.
+/// Signs in with these parameters; returns the response of the token endpoint.
 pub async fn tokens(world: &World, home: &Home, more: &[(&str, &str)]) -> Value {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
@@ -27,22 +27,22 @@ pub async fn tokens(world: &World, home: &Home, more: &[(&str, &str)]) -> Value 
     home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json()
 }
 
-/// What the UserInfo endpoint tells the bearer of an access token.
+/// The UserInfo response for an access token.
 pub async fn userinfo(world: &World, tokens: &Value) -> Value {
     let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
     bearer.get("/connect/userinfo").await.is(200).json()
 }
 
-/// What ID token, userinfo and access token tell after a sign-in with these parameters.
-pub async fn told(world: &World, home: &Home, more: &[(&str, &str)]) -> [Value; 3] {
+/// Claims of ID token, userinfo and access token after a sign-in with these parameters.
+pub async fn issued_claims(world: &World, home: &Home, more: &[(&str, &str)]) -> [Value; 3] {
     let tokens = tokens(world, home, more).await;
     let info = userinfo(world, &tokens).await;
     [claims(&tokens["id_token"]), info, claims(&tokens["access_token"])]
 }
 
-/// The values of a claim in each of them, as text.
-pub fn values(told: &[Value; 3], claim: &str) -> [String; 3] {
-    told.each_ref().map(|one| one.get(claim).map_or_else(String::new, ToString::to_string))
+/// Values of a claim in each of them, as text.
+pub fn values(issued: &[Value; 3], claim: &str) -> [String; 3] {
+    issued.each_ref().map(|one| one.get(claim).map_or_else(String::new, ToString::to_string))
 }
 
 fn sorted(value: &Value) -> Vec<&str> {
@@ -51,7 +51,7 @@ fn sorted(value: &Value) -> Vec<&str> {
     all
 }
 
-async fn introspected(world: &World, home: &Home, token: &Value) -> Value {
+async fn introspect(world: &World, home: &Home, token: &Value) -> Value {
     let shown = [
         ("token", token.as_str().unwrap()),
         ("client_id", id(&home.app)),
@@ -62,7 +62,7 @@ async fn introspected(world: &World, home: &Home, token: &Value) -> Value {
     world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, body).await.is(200).json()
 }
 
-/// Rules of each level, of which the last one is another app's.
+/// Rules of each level; the last one belongs to another app.
 async fn rules_of_each_level(world: &World, home: &Home, other: &Value) {
     let instance = first(world, "/IdpInstance").await["id"].clone();
     let apps = json!([{ "id": home.app["id"] }]);
@@ -74,11 +74,11 @@ async fn rules_of_each_level(world: &World, home: &Home, other: &Value) {
     ] {
         let mut members = members;
         members["ruleLevel"] = json!(level);
-        adding(world, ("level", level), members).await;
+        create_rule(world, ("level", level), members).await;
     }
     let members = json!({ "ruleLevel": "ClientApp", "clientApps": [{ "id": other["id"] }] });
-    adding(world, ("level", "OfAnother"), members).await;
-    adding(world, ("level", "Inactive"), json!({ "isActive": false })).await;
+    create_rule(world, ("level", "OfAnother"), members).await;
+    create_rule(world, ("level", "Inactive"), json!({ "isActive": false })).await;
 }
 
 const ALL: [&str; 4] = ["ClientApp", "ClientAppIdpInstance", "Subscription", "Tenant"];
@@ -95,8 +95,8 @@ async fn second_app(world: &World, home: &Home) -> Home {
 }
 
 on_both_engines! {
-    /// From the code to the refresh, userinfo, introspection and exchange.
-    async fn rules_of_each_level_count_at_each_issue(world: World) {
+    /// Redemption, refresh, userinfo, introspection and exchange.
+    async fn rules_of_each_level_apply_whenever_tokens_are_issued(world: World) {
         let home = Home::new(&world).await;
         let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
         rules_of_each_level(&world, &home, &other).await;
@@ -107,7 +107,7 @@ on_both_engines! {
                 assert_eq!(sorted(&claims(&tokens[token])["level"]), ALL, "{token}");
             }
             assert_eq!(sorted(&userinfo(&world, tokens).await["level"]), ALL);
-            assert_eq!(sorted(&introspected(&world, &home, &tokens["access_token"]).await["level"]), ALL);
+            assert_eq!(sorted(&introspect(&world, &home, &tokens["access_token"]).await["level"]), ALL);
         }
         let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;
         relate(&world, &format!("/ClientApp/{}/allowedtokenexchangeclientapps", id(&home.app)), &[id(&other)]).await;
@@ -120,7 +120,7 @@ on_both_engines! {
         ].into_iter());
         let exchanged = world.anonymous.ask_for_token(&form).await.is(200).json();
         assert_eq!(sorted(&claims(&exchanged["access_token"])["level"]), ["OfAnother", "Subscription", "Tenant"]);
-        // a token of a client app alone is about no person
+        // a token of the client app itself is about no person
         let own = format!("grant_type=client_credentials&client_id={}&client_secret={}&resource=PlatformUserStoreService",
             id(&other), secret["secret"].as_str().unwrap());
         change(&world, &format!("/ClientApp/{}", id(&other)), json!({ "allowClientCredentialLogin": true })).await;
@@ -128,8 +128,8 @@ on_both_engines! {
         assert_eq!(claims(&own["access_token"]).get("level"), None);
     }
 
-    /// What an administrator changes counts at the next issue, the links of rules included.
-    async fn a_changed_rule_counts_at_once(world: World) {
+    /// Changes by administrators, also of the links of rules, apply to the next token.
+    async fn a_changed_rule_applies_immediately(world: World) {
         let home = Home::new(&world).await;
         let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
         let token = first["refresh_token"].as_str().unwrap();
@@ -139,11 +139,11 @@ on_both_engines! {
             claims(&tokens["access_token"]).get("role").cloned()
         };
         assert_eq!(role().await, None);
-        let made = adding(&world, ("role", "reader"), json!({ "ruleLevel": "ClientApp" })).await;
+        let created = create_rule(&world, ("role", "reader"), json!({ "ruleLevel": "ClientApp" })).await;
         assert_eq!(role().await, None, "the rule has no client app");
-        relate(&world, &format!("/ClaimRule/{}/clientapps", id(&made)), &[id(&home.app)]).await;
+        relate(&world, &format!("/ClaimRule/{}/clientapps", id(&created)), &[id(&home.app)]).await;
         assert_eq!(role().await, Some(json!("reader")));
-        let one = format!("/ClaimRule/{}", id(&made));
+        let one = format!("/ClaimRule/{}", id(&created));
         change(&world, &one, json!({ "valueTransformationReplacement": "editor" })).await;
         assert_eq!(role().await, Some(json!("editor")));
         change(&world, &one, json!({ "isActive": false })).await;
@@ -152,36 +152,36 @@ on_both_engines! {
         assert_eq!(role().await, Some(json!("editor")));
         relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[]).await;
         assert_eq!(role().await, None);
-        relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[id(&made)]).await;
+        relate(&world, &format!("/ClientApp/{}/claimrules", id(&home.app)), &[id(&created)]).await;
         assert_eq!(role().await, Some(json!("editor")));
         world.admin.delete(&format!("{BASE}{one}")).await.expect(204);
         assert_eq!(role().await, None);
     }
 
-    async fn a_claim_goes_where_its_destination_says(world: World) {
+    async fn destinations_select_the_tokens_of_a_claim(world: World) {
         let home = Home::new(&world).await;
         for destination in ["None", "IdToken", "AccessToken", "IdTokenAndAccessToken"] {
-            adding(&world, (destination, "x"), json!({ "destination": destination })).await;
+            create_rule(&world, (destination, "x"), json!({ "destination": destination })).await;
         }
-        let told = told(&world, &home, &[]).await;
+        let issued = issued_claims(&world, &home, &[]).await;
         let (yes, no) = ("\"x\"", "");
-        assert_eq!(values(&told, "None"), [no, no, no]);
-        assert_eq!(values(&told, "IdToken"), [yes, yes, no]);
-        assert_eq!(values(&told, "AccessToken"), [no, no, yes]);
-        assert_eq!(values(&told, "IdTokenAndAccessToken"), [yes, yes, yes]);
+        assert_eq!(values(&issued, "None"), [no, no, no]);
+        assert_eq!(values(&issued, "IdToken"), [yes, yes, no]);
+        assert_eq!(values(&issued, "AccessToken"), [no, no, yes]);
+        assert_eq!(values(&issued, "IdTokenAndAccessToken"), [yes, yes, yes]);
     }
 
-    /// A claim of the platform needs its scope, and goes into an access token where a rule sends it there.
-    async fn rules_rewrite_claims_of_the_platform(world: World) {
+    /// A built-in claim requires its scope, and is in an access token only if a rule adds it there.
+    async fn rules_rewrite_built_in_claims(world: World) {
         let home = Home::new(&world).await;
-        let before = told(&world, &home, &[]).await;
+        let before = issued_claims(&world, &home, &[]).await;
         assert_eq!(values(&before, "email"), ["\"ann@example.com\"", "\"ann@example.com\"", ""]);
         let rule = |more: Value| {
             let mut body = json!({ "name": "rule", "ruleLevel": "Subscription" });
             body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             body
         };
-        // one group of rules passes all, and rewrites the domain of the address
+        // one group of rules forwards all claims, and rewrites the domain of the address
         let all = rule(json!({ "ruleType": "Remove", "typeEvaluationRule": "^(email|nickname)$", "destination": "IdToken" }));
         let domain = rule(json!({
             "ruleType": "Transform", "typeEvaluationRule": "^email$", "transformTarget": "ClaimValue",
@@ -190,21 +190,21 @@ on_both_engines! {
         for body in [all, domain] {
             world.make("ClaimRule", body).await;
         }
-        let after = told(&world, &home, &[]).await;
+        let after = issued_claims(&world, &home, &[]).await;
         assert_eq!(values(&after, "email"), ["\"ann@example.org\""; 3]);
         assert_eq!(values(&after, "email_verified"), ["true", "true", ""], "it stays a Boolean");
         assert_eq!(values(&after, "name"), ["\"Ann Archer\"", "\"Ann Archer\"", ""]);
         assert!(after[0]["updated_at"].is_i64(), "{}", after[0]);
-        let without = told(&world, &home, &[("scope", "openid profile")]).await;
+        let without = issued_claims(&world, &home, &[("scope", "openid profile")]).await;
         assert_eq!(values(&without, "email"), ["", "", ""]);
-        // another value beside the address
-        adding(&world, ("email", "second@example.com"), json!({ "priority": 1, "destination": "IdToken" })).await;
-        let both = told(&world, &home, &[]).await;
+        // another value in addition to the address
+        create_rule(&world, ("email", "second@example.com"), json!({ "priority": 1, "destination": "IdToken" })).await;
+        let both = issued_claims(&world, &home, &[]).await;
         assert_eq!(both[1]["email"], json!(["ann@example.org", "second@example.com"]));
     }
 
-    /// Groups are what rules are made of most often. An app need not be told them for that.
-    async fn groups_become_roles(world: World) {
+    /// The most frequent use of rules. The app needs no access to the groups.
+    async fn rules_map_groups_to_roles(world: World) {
         let home = Home::new(&world).await;
         for name in ["app-editor", "app-reader", "staff"] {
             let group = world.group(name).await;
@@ -216,14 +216,14 @@ on_both_engines! {
             "typeEvaluationRule": "^groups$", "valueEvaluationRule": "^app-", "transformTarget": "ClaimTypeAndValue",
             "typeTransformationReplacement": "roles", "valueTransformationRule": "^app-(.*)$", "valueTransformationReplacement": "$1",
         })).await;
-        let after = told(&world, &home, &[]).await;
+        let after = issued_claims(&world, &home, &[]).await;
         assert_eq!(values(&after, "roles"), ["[\"editor\",\"reader\"]"; 3]);
         assert_eq!(values(&after, "groups"), ["", "", ""]);
         assert_eq!(values(&after, "name"), ["", "", ""], "a rule that rewrites forwards nothing else");
     }
 
-    /// Each member of a rule affects the claims of tokens by itself.
-    async fn each_member_of_a_rule_decides(world: World) {
+    /// Each member of a rule changes the claims of tokens.
+    async fn each_member_of_a_rule_affects_claims(world: World) {
         let home = Home::with(&world, json!({ "includeGroupsClaims": true })).await;
         for name in ["app-editor", "app-reader", "staff"] {
             let group = world.group(name).await;
@@ -262,40 +262,40 @@ on_both_engines! {
             (json!({ "ruleType": "Add" }), "roles", json!("$1"), all.clone()),
             (json!({ "inputSource": "IdentityProvider" }), "roles", json!(null), all.clone()),
         ] {
-            let made = world.make("ClaimRule", rule(&members)).await;
-            let told = refreshed().await;
-            assert_eq!((&told[claim], &told["groups"]), (&expected, &groups), "{members}");
-            world.admin.delete(&format!("{BASE}/ClaimRule/{}", id(&made))).await.expect(204);
+            let created = world.make("ClaimRule", rule(&members)).await;
+            let issued = refreshed().await;
+            assert_eq!((&issued[claim], &issued["groups"]), (&expected, &groups), "{members}");
+            world.admin.delete(&format!("{BASE}/ClaimRule/{}", id(&created))).await.expect(204);
         }
-        // roles are removed where they were made before
+        // roles are removed that an earlier rule added
         let remove = json!({ "name": "none", "ruleType": "Remove", "ruleLevel": "Subscription", "priority": 1, "typeEvaluationRule": "^roles$" });
         world.make("ClaimRule", remove).await;
         for (priority, expected) in [(0, json!(null)), (2, both)] {
-            let made = world.make("ClaimRule", rule(&json!({ "priority": priority }))).await;
+            let created = world.make("ClaimRule", rule(&json!({ "priority": priority }))).await;
             assert_eq!(refreshed().await["roles"], expected, "{priority}");
-            world.admin.delete(&format!("{BASE}/ClaimRule/{}", id(&made))).await.expect(204);
+            world.admin.delete(&format!("{BASE}/ClaimRule/{}", id(&created))).await.expect(204);
         }
     }
 
-    /// The meaning of these is the protocol's.
-    async fn rules_make_no_claims_of_the_protocol(world: World) {
+    /// The protocol defines the meaning of these claims.
+    async fn rules_cannot_set_protocol_claims(world: World) {
         let home = Home::new(&world).await;
         let protected = [
             "sub", "iss", "aud", "exp", "iat", "nbf", "jti", "nonce", "auth_time", "acr", "amr", "azp", "sid", "cnf", "client_id",
             "at_hash", "c_hash", "s_hash", "act", "may_act", "scope", "tid", "gid", "from_jti", "groups_truncated",
         ];
         for claim in protected {
-            adding(&world, (claim, "forged"), json!({})).await;
+            create_rule(&world, (claim, "forged"), json!({})).await;
         }
-        for told in told(&world, &home, &[]).await {
-            assert!(!told.to_string().contains("forged"), "{told}");
+        for issued in issued_claims(&world, &home, &[]).await {
+            assert!(!issued.to_string().contains("forged"), "{issued}");
         }
     }
 
-    /// What is disclosed on request is told to whom asks for it: by its name, or by a scope of that name.
-    async fn a_claim_is_disclosed_on_request(world: World) {
+    /// A claim with disclosure on request is included if its name, or a scope of that name, is requested.
+    async fn a_claim_on_request_requires_its_name_or_scope(world: World) {
         let home = Home::new(&world).await;
-        adding(&world, ("badge", "4711"), json!({ "disclosureMode": "OnRequest" })).await;
+        create_rule(&world, ("badge", "4711"), json!({ "disclosureMode": "OnRequest" })).await;
         world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": "badge", "name": "Badge" })).await;
         let (yes, no) = ("\"4711\"", "");
         for (parameters, expected) in [
@@ -306,12 +306,12 @@ on_both_engines! {
             (vec![("claims", r#"{"userinfo":{"badge":{"value":"0815"}}}"#)], [no, no, no]),
             (vec![("claims", r#"{"userinfo":{"badge":{"values":["0815","4711"]}}}"#)], [no, yes, yes]),
         ] {
-            assert_eq!(values(&told(&world, &home, &parameters).await, "badge"), expected, "{parameters:?}");
+            assert_eq!(values(&issued_claims(&world, &home, &parameters).await, "badge"), expected, "{parameters:?}");
         }
     }
 
-    /// Without the rules there are no tokens; nothing that was shown is lost by it, and it leaves one record for each client app.
-    async fn rules_that_cannot_run_are_a_server_error(world: World) {
+    /// If the rules fail no tokens are issued. The code remains valid, and there is one record for each client app.
+    async fn failing_rules_are_a_server_error(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true })).await;
         let good = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
         let (_, answer) = home.sign_in(&world).await;
@@ -322,7 +322,7 @@ on_both_engines! {
         let mut rules = Vec::new();
         for number in 0..3 {
             let value = format!("{number}{}", "x".repeat(1999));
-            rules.push(adding(&world, ("long", &value), json!({})).await);
+            rules.push(create_rule(&world, ("long", &value), json!({})).await);
         }
         for _ in 0..2 {
             for refused in [
@@ -350,8 +350,8 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, good["refresh_token"].as_str().unwrap()).await.expect(200);
     }
 
-    /// More claims than one evaluation takes are an error at userinfo, too.
-    async fn userinfo_fails_where_too_many_rules_are_in_force(world: World) {
+    /// More claims than one evaluation permits are an error at userinfo, too.
+    async fn userinfo_fails_with_too_many_rules(world: World) {
         let home = Home::new(&world).await;
         let good = tokens(&world, &home, &[]).await;
         let rules: Vec<Value> = (0..1001).map(|number| json!({

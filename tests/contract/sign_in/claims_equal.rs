@@ -1,4 +1,4 @@
-//! What tokens tell is what the dry run (`/ClaimRule/evaluate`) says of the same claims, and what a preview says of the person: random
+//! Tokens contain the result of the dry run (`/ClaimRule/evaluate`) for the same claims, and match the preview of the person: random
 //! rule sets.
 
 use std::collections::BTreeMap;
@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 
 use super::{
     BASE, Home,
-    claim_rules::{tokens, told, userinfo},
+    claim_rules::{issued_claims, tokens, userinfo},
     claims, first,
-    preview::{assert_told, person, preview},
+    preview::{assert_matches, person, preview},
 };
 use crate::id;
 
-/// How many rule sets are tried on each engine, unless `CHANCERY_SEQUENCES` says it.
+/// Number of rule sets on each engine, unless `CHANCERY_SEQUENCES` sets it.
 const SETS: usize = 24;
-/// Types that rules look for and make: of the platform, of an entry of the user, of neither, and protected.
+/// Types that rules match and add: built-in ones, an entry of the user, unknown and protected ones.
 const TYPES: [&str; 9] =
     ["email", "email_verified", "nickname", "name", "groups", "department", "role", "badge", "sub"];
 const VALUES: [&str; 5] = ["true", "Sales", "ann@example.com", "a", "b"];
-/// The claims of the platform that the test's user has, with their scopes.
+/// The built-in claims of the test's user, with their scopes.
 const SCOPES: [(&str, &str); 9] = [
     ("name", "profile"),
     ("given_name", "profile"),
@@ -39,7 +39,7 @@ const SCOPES: [(&str, &str); 9] = [
     ("groups", "groups"),
 ];
 
-/// `PROPTEST_RNG_SEED` says what the rule sets grow from.
+/// Seed of the rule sets; `PROPTEST_RNG_SEED` sets it.
 fn seed() -> [u8; 32] {
     let set = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
     let number: u64 = set.unwrap_or(20_261_128);
@@ -48,7 +48,7 @@ fn seed() -> [u8; 32] {
     seed
 }
 
-/// A pattern that finds some of the words.
+/// A pattern that matches some of the words.
 fn pattern(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop_oneof![
         1 => Just(String::new()),
@@ -61,7 +61,7 @@ fn target() -> impl Strategy<Value = &'static str> {
     select(&["ClaimType", "ClaimValue", "ClaimTypeAndValue"][..])
 }
 
-/// A rule without its place.
+/// A rule without its scope.
 fn rule() -> impl Strategy<Value = Value> {
     let what = (select(&["Filter", "Transform", "Add", "Remove", "Remove"][..]), target(), target());
     let goes = (
@@ -85,8 +85,8 @@ fn rule() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Puts a rule into force for the app.
-fn in_force(mut rule: Value, home: &Home, instance: &Value) -> Value {
+/// Applies a rule to the app.
+fn applied_to(mut rule: Value, home: &Home, instance: &Value) -> Value {
     let level = rule.as_object_mut().unwrap().remove("level").unwrap();
     let apps = json!([{ "id": home.app["id"] }]);
     match level.as_u64() {
@@ -108,7 +108,7 @@ fn in_force(mut rule: Value, home: &Home, instance: &Value) -> Value {
     rule
 }
 
-/// The claims of a token as the dry run takes them: one for each value.
+/// The claims of a token as input of the dry run: one for each value.
 fn as_claims(members: &Value) -> Vec<Value> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut all = Vec::new();
@@ -119,14 +119,19 @@ fn as_claims(members: &Value) -> Vec<Value> {
     all
 }
 
-/// What the documents say of one place, by what the dry run says.
-fn expected(evaluated: &Value, input: &[Value], scope: &str, place: &str) -> BTreeMap<String, Vec<String>> {
-    let mut told = BTreeMap::<String, Vec<String>>::new();
+/// Documented content of one token, by the result of the dry run.
+fn expected(
+    evaluated: &Value,
+    input: &[Value],
+    scope: &str,
+    document: &str,
+) -> BTreeMap<String, Vec<String>> {
+    let mut result = BTreeMap::<String, Vec<String>>::new();
     for claim in evaluated["claims"].as_array().unwrap() {
         let (name, value) = (claim["type"].as_str().unwrap(), claim["value"].as_str().unwrap());
-        let destination = if place == "access_token" { "AccessToken" } else { "IdToken" };
+        let destination = if document == "access_token" { "AccessToken" } else { "IdToken" };
         let goes = claim["destination"] == destination || claim["destination"] == "IdTokenAndAccessToken";
-        let is_sent = place != "access_token" || claim["rules"] != json!([]);
+        let is_sent = document != "access_token" || claim["rules"] != json!([]);
         let has = |word: &str| scope.split(' ').any(|one| one == word);
         let plain = json!({ "type": name, "value": value });
         let is_disclosed = match SCOPES.iter().find(|(known, _)| *known == name) {
@@ -136,18 +141,18 @@ fn expected(evaluated: &Value, input: &[Value], scope: &str, place: &str) -> BTr
             None => claim["onRequest"] == false || has(name),
         };
         if goes && is_sent && is_disclosed {
-            told.entry(name.to_owned()).or_default().push(value.to_owned());
+            result.entry(name.to_owned()).or_default().push(value.to_owned());
         }
     }
-    for values in told.values_mut() {
+    for values in result.values_mut() {
         values.sort();
         values.dedup();
     }
-    told
+    result
 }
 
-/// The same form of what a token tells, without the claims of the protocol.
-fn of_token(told: &Value) -> BTreeMap<String, Vec<String>> {
+/// The same form of the claims of a token, without protocol claims.
+fn of_token(token_claims: &Value) -> BTreeMap<String, Vec<String>> {
     let protocol = [
         "iss",
         "aud",
@@ -168,7 +173,9 @@ fn of_token(told: &Value) -> BTreeMap<String, Vec<String>> {
         "sub",
     ];
     let mut all = BTreeMap::<String, Vec<String>>::new();
-    for claim in as_claims(told).iter().filter(|claim| !protocol.contains(&claim["type"].as_str().unwrap())) {
+    for claim in
+        as_claims(token_claims).iter().filter(|claim| !protocol.contains(&claim["type"].as_str().unwrap()))
+    {
         let (name, value) = (claim["type"].as_str().unwrap(), claim["value"].as_str().unwrap());
         all.entry(name.to_owned()).or_default().push(value.to_owned());
     }
@@ -178,7 +185,7 @@ fn of_token(told: &Value) -> BTreeMap<String, Vec<String>> {
     all
 }
 
-/// An app that is told all, with a user who has an entry and groups.
+/// An app with access to all claims, and a user with an entry and groups.
 async fn home_with_facts(world: &World) -> Home {
     let home = Home::with(world, json!({ "includeGroupsClaims": true })).await;
     for key in ["badge", "role"] {
@@ -200,11 +207,11 @@ async fn home_with_facts(world: &World) -> Home {
 }
 
 on_both_engines! {
-    async fn tokens_tell_what_the_dry_run_says(world: World) {
+    async fn tokens_match_the_dry_run(world: World) {
         let home = home_with_facts(&world).await;
         let instance = first(&world, "/IdpInstance").await;
         let person = person(&world).await;
-        let [_, mut known, _] = told(&world, &home, &[("scope", "openid profile email phone groups")]).await;
+        let [_, mut known, _] = issued_claims(&world, &home, &[("scope", "openid profile email phone groups")]).await;
         known.as_object_mut().unwrap().remove("sub");
         let input = as_claims(&known);
         let scopes = ["openid profile email badge offline_access", "openid role offline_access", "openid profile groups offline_access"];
@@ -219,25 +226,25 @@ on_both_engines! {
         let sets = std::env::var("CHANCERY_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(SETS);
         for set in 0..sets {
             let rules = proptest::collection::vec(rule(), 1..7).new_tree(&mut runner).unwrap().current();
-            let rules: Vec<Value> = rules.into_iter().map(|rule| in_force(rule, &home, &instance)).collect();
-            let made = world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(rules)).await.is(200).json();
-            let asked = json!({
+            let rules: Vec<Value> = rules.into_iter().map(|rule| applied_to(rule, &home, &instance)).collect();
+            let created = world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(rules)).await.is(200).json();
+            let request = json!({
                 "claims": input, "clientAppId": home.app["id"], "idpInstanceId": instance["id"], "tenantId": home.tenant,
             });
-            let evaluated = world.admin.post(&format!("{BASE}/ClaimRule/evaluate"), asked).await.is(200).json();
+            let evaluated = world.admin.post(&format!("{BASE}/ClaimRule/evaluate"), request).await.is(200).json();
             let (scope, token) = &refresh[set % refresh.len()];
             let tokens = home.refresh_at(&world.anonymous, token).await.is(200).json();
             let info = userinfo(&world, &tokens).await;
             let issued = [claims(&tokens["id_token"]), info.clone(), claims(&tokens["access_token"])];
-            assert_told(&preview(&world, &home, &person, json!({ "scope": scope })).await, &issued);
-            for (place, told) in [
+            assert_matches(&preview(&world, &home, &person, json!({ "scope": scope })).await, &issued);
+            for (document, actual) in [
                 ("id_token", claims(&tokens["id_token"])), ("userinfo", info), ("access_token", claims(&tokens["access_token"])),
             ] {
-                let told = of_token(&told);
-                seen += told.len();
-                assert_eq!(told, expected(&evaluated, &input, scope, place), "set {set} {place}: {rules:#?}\n{evaluated:#}");
+                let actual = of_token(&actual);
+                seen += actual.len();
+                assert_eq!(actual, expected(&evaluated, &input, scope, document), "set {set} {document}: {rules:#?}\n{evaluated:#}");
             }
-            let ids: Vec<&str> = made.as_array().unwrap().iter().map(id).collect();
+            let ids: Vec<&str> = created.as_array().unwrap().iter().map(id).collect();
             world.admin.delete_with(&format!("{BASE}/ClaimRule/batch"), json!(ids)).await.expect(204);
         }
         assert!(seen > sets, "the rules leave claims to compare");

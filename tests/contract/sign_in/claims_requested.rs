@@ -1,4 +1,4 @@
-//! Claims by scope, by name (`claims`), and of the entries of a user.
+//! Claims by scope, by name (`claims`), and from the entries of a user.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use super::{
     Home, PASSWORD,
     browser::Browser,
     change,
-    claim_rules::{tokens, told, userinfo, values},
+    claim_rules::{issued_claims, tokens, userinfo, values},
     claims, encode, first, parameter,
 };
 use crate::id;
 
-/// Gives the user entries.
+/// Adds entries to the user.
 async fn add_entries(world: &World, home: &Home, entries: &[(&str, &str)]) {
     let path = world.path(&format!("/user/{}/UserProfile", id(&home.user)));
     for (key, value) in entries {
@@ -20,14 +20,14 @@ async fn add_entries(world: &World, home: &Home, entries: &[(&str, &str)]) {
     }
 }
 
-/// Where a request leads that a browser with a session makes.
-async fn left(browser: &mut Browser, home: &Home, more: &[(&str, &str)]) -> String {
+/// Redirect of an authorization request of a browser with a session.
+async fn redirect(browser: &mut Browser, home: &Home, more: &[(&str, &str)]) -> String {
     browser.open(&home.request(more)).await.left.unwrap()
 }
 
 on_both_engines! {
-    /// Every member of a user that is a claim comes with its scope, the entries with `profile`.
-    async fn scopes_give_the_claims_of_a_user(world: World) {
+    /// Every member of a user that is a claim is included with its scope, entries with `profile`.
+    async fn scopes_select_the_claims_of_a_user(world: World) {
         let home = Home::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let mut user = world.admin.get(&one).await.is(200).json();
@@ -43,7 +43,7 @@ on_both_engines! {
         }
         world.admin.put(&one, user).await.expect(202);
         add_entries(&world, &home, &[("department", "Sales"), ("name", "Somebody Else"), ("sub", "1"), ("role", "")]).await;
-        let all = told(&world, &home, &[("scope", "openid profile email phone")]).await;
+        let all = issued_claims(&world, &home, &[("scope", "openid profile email phone")]).await;
         for (_, claim, value) in members {
             assert_eq!(values(&all, claim), [format!("\"{value}\""), format!("\"{value}\""), String::new()], "{claim}");
         }
@@ -52,37 +52,37 @@ on_both_engines! {
         assert_eq!(values(&all, "role"), ["\"\"", "\"\"", ""]);
         assert_eq!(values(&all, "phone_number_verified"), ["false", "false", ""]);
         assert_ne!(all[1]["sub"], "1");
-        let few = told(&world, &home, &[("scope", "openid email")]).await;
+        let few = issued_claims(&world, &home, &[("scope", "openid email")]).await;
         for claim in ["department", "name", "nickname", "phone_number"] {
             assert_eq!(values(&few, claim), ["", "", ""], "{claim}");
         }
     }
 
-    /// ID tokens are kept in cookies: what is long stays at the UserInfo endpoint.
-    async fn many_entries_are_at_userinfo_alone(world: World) {
+    /// ID tokens are stored in cookies: long claims are only at the UserInfo endpoint.
+    async fn long_claims_are_only_at_userinfo(world: World) {
         let home = Home::new(&world).await;
         add_entries(&world, &home, &[("about", &"a".repeat(3000)), ("more", &"b".repeat(3000))]).await;
-        let all = told(&world, &home, &[]).await;
+        let all = issued_claims(&world, &home, &[]).await;
         assert_eq!(values(&all, "about")[0], "");
         assert_eq!(all[1]["about"].as_str().unwrap().len(), 3000);
         assert_eq!(values(&all, "preferred_username")[0], "\"ann\"");
     }
 
-    /// OpenID Connect Core 1.0, section 5.5, whatever `idTokenClaims` says.
-    async fn claims_are_told_by_name(world: World) {
+    /// OpenID Connect Core 1.0, section 5.5, independent of `idTokenClaims`.
+    async fn the_claims_parameter_requests_claims_by_name(world: World) {
         let home = Home::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
         add_entries(&world, &home, &[("department", "Sales")]).await;
-        let asked = r#"{"userinfo":{"email":{"essential":true},"department":null},"id_token":{"given_name":null,"email_verified":{"value":true},"nickname":null,"acr":null}}"#;
-        let all = told(&world, &home, &[("scope", "openid"), ("claims", asked)]).await;
+        let requested = r#"{"userinfo":{"email":{"essential":true},"department":null},"id_token":{"given_name":null,"email_verified":{"value":true},"nickname":null,"acr":null}}"#;
+        let all = issued_claims(&world, &home, &[("scope", "openid"), ("claims", requested)]).await;
         assert_eq!(values(&all, "given_name"), ["\"Ann\"", "", ""]);
         assert_eq!(values(&all, "email_verified"), ["true", "", ""]);
         assert_eq!(values(&all, "email"), ["", "\"ann@example.com\"", ""]);
         assert_eq!(values(&all, "department"), ["", "\"Sales\"", ""]);
         assert_eq!(values(&all, "nickname"), ["", "", ""], "a claim that the person does not have is no error");
         assert_eq!(values(&all, "family_name"), ["", "", ""]);
-        // a value that the person does not have asks for nothing
-        let asked = r#"{"id_token":{"given_name":{"value":"Bob"},"family_name":{"values":["Archer","Baker"]}}}"#;
-        let all = told(&world, &home, &[("scope", "openid"), ("claims", asked)]).await;
+        // a value that the person does not have requests nothing
+        let requested = r#"{"id_token":{"given_name":{"value":"Bob"},"family_name":{"values":["Archer","Baker"]}}}"#;
+        let all = issued_claims(&world, &home, &[("scope", "openid"), ("claims", requested)]).await;
         assert_eq!((values(&all, "given_name"), values(&all, "family_name")), (["", "", ""].map(str::to_owned), ["\"Archer\"", "", ""].map(str::to_owned)));
         let document = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
         assert_eq!(document["claims_parameter_supported"], true);
@@ -90,19 +90,19 @@ on_both_engines! {
         assert!(["email", "name", "updated_at", "groups"].iter().all(|claim| supported.contains(&json!(claim))), "{supported:?}");
     }
 
-    /// What was asked for by name lasts with the grant.
-    async fn a_refresh_tells_what_was_asked_for_by_name(world: World) {
+    /// Claims requested by name are part of the grant.
+    async fn refreshed_tokens_contain_claims_requested_by_name(world: World) {
         let home = Home::new(&world).await;
-        let asked = [("scope", "openid offline_access"), ("claims", r#"{"id_token":{"given_name":null}}"#)];
-        let first = tokens(&world, &home, &asked).await;
+        let requested = [("scope", "openid offline_access"), ("claims", r#"{"id_token":{"given_name":null}}"#)];
+        let first = tokens(&world, &home, &requested).await;
         let again = home.refresh_at(&world.anonymous, first["refresh_token"].as_str().unwrap()).await.is(200).json();
         for answer in [first, again] {
             assert_eq!(claims(&answer["id_token"])["given_name"], "Ann");
         }
     }
 
-    /// What a client app may not have any more is not told by name, either.
-    async fn a_named_claim_ends_with_the_right_to_its_scope(world: World) {
+    /// A claim that the client app lost the right to is not included by name either.
+    async fn claims_by_name_require_the_right_to_their_scope(world: World) {
         let home = Home::new(&world).await;
         let scope = json!({ "clientAppId": home.app["id"], "key": "offline_access", "name": "Stay signed in" });
         world.make("ClientAppScope", scope).await;
@@ -115,37 +115,37 @@ on_both_engines! {
         assert_eq!(userinfo(&world, &again).await.get("email"), None);
     }
 
-    async fn what_is_no_request_for_claims_is_refused(world: World) {
+    async fn a_malformed_claims_parameter_is_refused(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let long = format!(r#"{{"userinfo":{{"{}":null}}}}"#, "x".repeat(5000));
         for wrong in ["no", "[]", r#"{"id_token":[]}"#, r#"{"userinfo":{"email":{"essential":"yes"}}}"#] {
-            let answer = left(&mut browser, &home, &[("claims", wrong)]).await;
+            let answer = redirect(&mut browser, &home, &[("claims", wrong)]).await;
             assert_eq!(parameter(&answer, "error").as_deref(), Some("invalid_request"), "{wrong}");
         }
-        assert!(parameter(&left(&mut browser, &home, &[("claims", &long)]).await, "code").is_some(), "a long name is nobody's");
+        assert!(parameter(&redirect(&mut browser, &home, &[("claims", &long)]).await, "code").is_some(), "a long name is nobody's");
     }
 
-    /// An app whose scopes are filtered gets no claims by name that it could not get by scope.
-    async fn a_filtered_app_gets_no_claims_by_name(world: World) {
+    /// An app with filtered scopes gets no claims by name that it cannot get by scope.
+    async fn an_app_with_filtered_scopes_gets_no_other_claims_by_name(world: World) {
         let home = Home::with(&world, json!({ "scopeFilterEnabled": true })).await;
         add_entries(&world, &home, &[("department", "Sales")]).await;
-        let asked = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"department":null,"name":null}}"#)];
-        let all = told(&world, &home, &asked).await;
+        let requested = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"department":null,"name":null}}"#)];
+        let all = issued_claims(&world, &home, &requested).await;
         for claim in ["email", "department", "name"] {
             assert_eq!(values(&all, claim), ["", "", ""], "{claim}");
         }
         world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": "email", "name": "Address" })).await;
-        let all = told(&world, &home, &asked).await;
+        let all = issued_claims(&world, &home, &requested).await;
         assert_eq!(values(&all, "email"), ["", "\"ann@example.com\"", ""]);
     }
 
-    /// A person consents to what is asked for by name as to its scope, and can leave it out.
-    async fn a_person_consents_to_claims_that_are_asked_for_by_name(world: World) {
+    /// Claims requested by name need consent to their scope, and can be declined.
+    async fn consent_covers_claims_requested_by_name(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
-        let asked = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"phone_number":null}}"#)];
+        let requested = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"phone_number":null}}"#)];
         let mut browser = Browser::new(&world);
-        let page = browser.open(&home.request(&asked)).await;
+        let page = browser.open(&home.request(&requested)).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
         assert!(page.asks_for_consent() && page.html.contains("value=\"email\"") && page.html.contains("value=\"phone\""), "{}", page.html);
         let answer = browser.submit(&page, &[("decision", "allow"), ("scope", "email")]).await;
@@ -154,13 +154,13 @@ on_both_engines! {
         assert_eq!(granted["scope"], "openid");
         let info = userinfo(&world, &granted).await;
         assert_eq!((info.get("email"), info.get("phone_number")), (Some(&json!("ann@example.com")), None::<&Value>));
-        // an administrator consents to the scope: names beside it tell nothing, and are no error
+        // an administrator consents to the scope: names in addition have no effect, and are no error
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "accessGrantConsent": "External" })).await;
         let person = first(&world, &format!("/ApplicationUser?filter={}", encode("emailAddress eq \"ann@example.com\""))).await;
         let consent = json!({ "clientAppId": home.app["id"], "platformUserId": person["id"], "scope": "openid" });
         world.make("SignInConsent", consent).await;
-        let silent = [asked[0], asked[1], ("prompt", "none")];
-        let code = parameter(&left(&mut browser, &home, &silent).await, "code").unwrap();
+        let silent = [requested[0], requested[1], ("prompt", "none")];
+        let code = parameter(&redirect(&mut browser, &home, &silent).await, "code").unwrap();
         let granted = home.redeem(&world, &code, &[]).await.is(200).json();
         assert_eq!(userinfo(&world, &granted).await.get("email"), None);
     }

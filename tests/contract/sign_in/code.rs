@@ -1,4 +1,4 @@
-//! The code, and the tokens that it becomes.
+//! Authorization codes, and the tokens that they are redeemed for.
 
 use chancery_testkit::on_both_engines;
 use futures_util::future::join_all;
@@ -8,7 +8,7 @@ use super::{CALLBACK, Home, PASSWORD, browser::Browser, claims, parameter};
 use crate::id;
 
 on_both_engines! {
-    /// Step 1: a person signs in to an app, which gets tokens and learns who it is.
+    /// Step 1: a person signs in to an app, which gets tokens and identifies the person.
     async fn a_person_signs_in(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
@@ -18,22 +18,22 @@ on_both_engines! {
         let code = parameter(&answer, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
         assert_eq!((&tokens["token_type"], &tokens["scope"]), (&json!("Bearer"), &json!("openid profile email")));
-        let about = claims(&tokens["id_token"]);
-        assert_eq!((&about["iss"], &about["aud"]), (&json!(world.base), &home.app["id"]));
-        assert_eq!((&about["nonce"], &about["acr"], &about["amr"]), (&json!("n-1"), &json!("sfa"), &json!(["pwd"])));
-        assert_eq!(about["tid"], json!(home.tenant));
+        let id_claims = claims(&tokens["id_token"]);
+        assert_eq!((&id_claims["iss"], &id_claims["aud"]), (&json!(world.base), &home.app["id"]));
+        assert_eq!((&id_claims["nonce"], &id_claims["acr"], &id_claims["amr"]), (&json!("n-1"), &json!("sfa"), &json!(["pwd"])));
+        assert_eq!(id_claims["tid"], json!(home.tenant));
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
-        let told = bearer.get("/connect/userinfo").await.is(200).json();
-        assert_eq!(told["sub"], about["sub"]);
-        assert_ne!(told["sub"], home.user["id"], "the person's id, not the store user's");
+        let userinfo = bearer.get("/connect/userinfo").await.is(200).json();
+        assert_eq!(userinfo["sub"], id_claims["sub"]);
+        assert_ne!(userinfo["sub"], home.user["id"], "the person's id, not the store user's");
         assert_eq!(
-            (&told["name"], &told["preferred_username"], &told["email"], &told["email_verified"]),
+            (&userinfo["name"], &userinfo["preferred_username"], &userinfo["email"], &userinfo["email_verified"]),
             (&json!("Ann Archer"), &json!("ann"), &json!("ann@example.com"), &json!(true))
         );
     }
 
-    /// RFC 6749, section 4.1.2: a code is good once; shown again, what it gave ends.
-    async fn a_code_is_good_once(world: World) {
+    /// RFC 6749, section 4.1.2: a code is valid once; a second use revokes its tokens.
+    async fn a_code_can_be_redeemed_once(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -45,8 +45,8 @@ on_both_engines! {
         bearer.get("/connect/userinfo").await.expect(401);
     }
 
-    /// A code shown wrongly stays, five times.
-    async fn a_code_is_for_who_asked_for_it(world: World) {
+    /// A code survives five wrong redemptions.
+    async fn a_wrong_redemption_does_not_use_up_a_code(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -62,7 +62,7 @@ on_both_engines! {
         home.redeem(&world, &code, &[]).await.expect(200);
     }
 
-    async fn a_code_shown_wrongly_too_often_is_gone(world: World) {
+    async fn a_code_ends_after_too_many_wrong_redemptions(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -72,7 +72,7 @@ on_both_engines! {
         home.redeem(&world, &code, &[]).await.expect(400);
     }
 
-    async fn another_app_gets_nothing_for_a_code(world: World) {
+    async fn a_code_cannot_be_redeemed_by_another_app(world: World) {
         let home = Home::new(&world).await;
         let other = world.make("ClientApp", json!({ "name": "Other" })).await;
         let tenants = format!("/api/management/v2/ClientApp/{}/tenants", id(&other));
@@ -85,8 +85,8 @@ on_both_engines! {
         home.redeem(&world, &code, &[]).await.expect(200);
     }
 
-    /// A public app proves itself by PKCE alone.
-    async fn a_public_app_gets_tokens(world: World) {
+    /// A public app authenticates by PKCE alone.
+    async fn a_public_app_gets_tokens_with_pkce(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true })).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -95,7 +95,7 @@ on_both_engines! {
     }
 
     /// A person's token has no rights at the services, and ends with the person.
-    async fn a_person_s_token_is_for_the_app_alone(world: World) {
+    async fn an_access_token_for_an_app_is_refused_at_the_services(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -111,8 +111,8 @@ on_both_engines! {
         bearer.get("/connect/userinfo").await.expect(401);
     }
 
-    /// OpenID Connect Core 1.0, section 5.3.1: the token comes in the header or, by POST, in the form.
-    async fn userinfo_takes_a_token_by_post(world: World) {
+    /// OpenID Connect Core 1.0, section 5.3.1: the token is sent in the header or, by POST, in the form.
+    async fn userinfo_accepts_a_token_by_post(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -122,14 +122,14 @@ on_both_engines! {
             let headers = [("content-type", "application/x-www-form-urlencoded")];
             client.send(http::Method::POST, "/connect/userinfo", &headers, form.into_bytes()).await
         };
-        let told = post(&world.anonymous.with_token(token), String::new()).await.is(200).json();
-        assert_eq!(post(&world.anonymous, format!("access_token={token}")).await.is(200).json(), told);
+        let userinfo = post(&world.anonymous.with_token(token), String::new()).await.is(200).json();
+        assert_eq!(post(&world.anonymous, format!("access_token={token}")).await.is(200).json(), userinfo);
         post(&world.anonymous, String::new()).await.expect(401);
         world.admin.get("/connect/userinfo").await.expect(401);
     }
 
-    /// Without `openid` it is plain OAuth; a nonce is the app's choice.
-    async fn openid_and_nonce_are_the_app_s_choice(world: World) {
+    /// Without `openid` it is plain OAuth; the nonce is optional.
+    async fn openid_and_nonce_are_optional(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("nonce", ""), ("scope", "openid phone")])).await;
@@ -143,8 +143,8 @@ on_both_engines! {
         bearer.get("/connect/userinfo").await.expect(403);
     }
 
-    /// However many show a code at once, one gets tokens.
-    async fn of_many_at_once_one_gets_tokens(world: World) {
+    /// Of concurrent redemptions of a code one gets tokens.
+    async fn concurrent_redemptions_of_a_code_give_tokens_once(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();

@@ -1,4 +1,4 @@
-//! The options of second factors: what an authenticator's codes are made of, and how long sent codes are and last.
+//! Options of second factors: parameters of authenticator codes, length and lifetime of sent codes.
 
 use aws_lc_rs::hmac;
 use chancery_mail::sink::{Sink, SinkConfig};
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::{id, mail::calling_this_machine, management::type_id};
 
-/// The authentication methods in the ID token of a sign-in that this page ends.
+/// Authentication methods in the ID token after a sign-in from this page.
 async fn methods(world: &World, home: &Home, browser: &mut Browser, next: &Page) -> Value {
     let code = parameter(&browser.go_on(next).await, "code").unwrap();
     let tokens = home.redeem(world, &code, &[]).await.is(200).json();
     claims(&tokens["id_token"])["amr"].clone()
 }
 
-/// Makes all codes that were sent this much older.
+/// Backdates all sent codes by this many milliseconds.
 pub async fn age_codes(world: &World, milliseconds: i64) {
     let text = "UPDATE one_time_code SET valid_until = valid_until - ?1";
     world.sql(vec![(text, vec![Bound::Int(milliseconds)])]).await;
@@ -34,8 +34,8 @@ pub fn digits_in(text: &str) -> String {
 }
 
 on_both_engines! {
-    /// Digits, Period and Algorithm: codes that differ in one of the three are refused. Issuer: the authenticator shows it.
-    async fn an_authenticator_makes_codes_as_its_options_say(world: World) {
+    /// Digits, Period and Algorithm: codes that differ in one of the three are refused. Issuer is shown by the authenticator.
+    async fn authenticator_codes_follow_the_options(world: World) {
         let home = Home::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let factor = ask_for(&world, &home, "totp").await;
@@ -69,8 +69,8 @@ on_both_engines! {
         assert_eq!(methods(&world, &home, &mut browser, &next).await, json!(["mfa", "otp", "pwd"]));
     }
 
-    /// The page says how many digits a code has.
-    async fn a_page_says_how_long_a_code_is(world: World) {
+    /// The page states the number of digits of a code.
+    async fn the_page_states_the_length_of_a_code(world: World) {
         let home = Home::new(&world).await;
         let factor = ask_for(&world, &home, "totp").await;
         for digits in ["7", "8"] {
@@ -102,7 +102,7 @@ on_both_engines! {
 on_both_engines! {
     [calling_this_machine]
     /// CodeLength and CodeLifetime of codes that are sent by mail.
-    async fn a_mailed_code_is_as_long_and_lasts_as_long_as_its_options_say(world: World) {
+    async fn mailed_codes_follow_the_length_and_lifetime_options(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
         world.set_option("EMailSenderAddress", "noreply@example.com").await;
@@ -119,14 +119,14 @@ on_both_engines! {
         age_codes(&world, 121_000).await;
         let late = browser.submit(&page, &[("code", &first)]).await;
         assert!(late.html.contains("The code has expired."), "{}", late.html);
-        // the page sends another one
+        // the page sends a new code
         let second = digits_in(&sink.wait_for(2).await[1].text());
         age_codes(&world, 60_000).await;
         let next = browser.submit(&late, &[("code", &second)]).await;
         assert_eq!(methods(&world, &home, &mut browser, &next).await, json!(["mfa", "otp", "pwd"]));
     }
 
-    /// EMailSenderAddress and MailServerConfig of a factor stand before those of the store.
+    /// EMailSenderAddress and MailServerConfig of a factor override those of the store.
     async fn a_factor_has_its_own_mail_server_and_sender(world: World) {
         let (of_store, own) = (Sink::start(SinkConfig::PLAIN).await.unwrap(), Sink::start(SinkConfig::PLAIN).await.unwrap());
         world.set_option("MailServerConfig", &of_store.config()).await;

@@ -1,4 +1,4 @@
-//! An e-mail address that is confirmed in a sign-in (`EmailConfirmationRequired`).
+//! Confirmation of an e-mail address during a sign-in (`EmailConfirmationRequired`).
 
 use chancery_mail::sink::{Sink, SinkConfig};
 use chancery_testkit::{World, on_both_engines};
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Home, parameter, second_factor::typed, tenant_option};
 use crate::{id, mail::calling_this_machine};
 
-/// A home whose Ann has an address that is not confirmed.
+/// A home whose Ann has an unconfirmed address.
 async fn unconfirmed(world: &World) -> Home {
     let home = Home::new(world).await;
     let path = world.path(&format!("/User/{}", id(&home.user)));
@@ -41,7 +41,7 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "once");
     }
 
-    /// Where no mail can be sent the page says so, and nobody gets around it; going back leads to the app.
+    /// If no mail can be sent the page says so, and the step cannot be skipped; going back leads to the app.
     async fn without_a_mail_server_the_page_says_so(world: World) {
         let home = unconfirmed(&world).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -50,8 +50,8 @@ on_both_engines! {
         assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
     }
 
-    /// A store that takes no writes asks nobody to write.
-    async fn a_store_that_is_read_only_asks_for_nothing(world: World) {
+    /// A read-only store requires no confirmation, since it could not be stored.
+    async fn a_read_only_store_requires_no_confirmation(world: World) {
         let home = unconfirmed(&world).await;
         world.set_option("IsDatabaseReadOnlyMode", "true").await;
         let (mut browser, next) = typed(&world, &home, &[]).await;

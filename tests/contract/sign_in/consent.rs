@@ -1,4 +1,4 @@
-//! Consent: what a person lets an app have.
+//! Consent of a person to the access of an app.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn home(world: &World, mode: &str) -> Home {
     home
 }
 
-/// Posts the page that asks.
+/// Submits the consent page.
 async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> Page {
     let csrf = page.field("csrf");
     let all: Vec<(&str, &str)> =
@@ -25,20 +25,20 @@ async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> 
     browser.post(&page.action(), &all, &[]).await
 }
 
-fn asks(page: &Page) -> bool {
+fn is_consent_page(page: &Page) -> bool {
     page.asks_for_consent()
 }
 
 const PLATFORM: [(&str, &str); 2] = [("resource", "PlatformManagementService"), ("scope", "openid")];
 
-/// Lets an app have the platform's resource.
-async fn give_platform(world: &World, home: &Home) {
+/// Links the platform's resource to an app.
+async fn link_platform(world: &World, home: &Home) {
     let resource = json!({ "clientAppId": home.app["id"], "key": "PlatformManagementService" });
     world.make("ClientAppResource", resource).await;
 }
 
-/// What a request comes to that may show no page.
-async fn silent(browser: &mut Browser, home: &Home) -> Option<String> {
+/// Error of a request with `prompt=none`.
+async fn error_without_prompt(browser: &mut Browser, home: &Home) -> Option<String> {
     let silent: Vec<_> = PLATFORM.into_iter().chain([("prompt", "none")]).collect();
     parameter(&browser.open(&home.request(&silent)).await.left.unwrap(), "error")
 }
@@ -52,13 +52,13 @@ async fn granted(world: &World, home: &Home, answer: &str) -> Value {
 }
 
 on_both_engines! {
-    /// Explicit: asked until a consent covers what is asked for; what is unticked is not granted.
-    async fn explicit_consent_is_asked_for_once(world: World) {
+    /// Explicit: asked until a consent covers the request; an unticked scope is not granted.
+    async fn explicit_consent_is_requested_once(world: World) {
         let home = home(&world, "Explicit").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[SCOPE])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
-        assert!(asks(&page) && page.html.contains("Read your bookings"), "{}", page.html);
+        assert!(is_consent_page(&page) && page.html.contains("Read your bookings"), "{}", page.html);
         assert!(page.html.contains("Harbour Ledger") && page.html.contains("ann@example.com"), "{}", page.html);
         assert!(browser.cookies.contains_key("chancery-session"), "the person is signed in already");
         let next = decide(&mut browser, &page, &[("decision", "allow"), ("scope", "email"), ("remember", "true")]).await;
@@ -67,9 +67,9 @@ on_both_engines! {
         let covered = browser.open(&home.request(&[("scope", "openid email")])).await.left.unwrap();
         assert_eq!(granted(&world, &home, &covered).await, json!("openid email"));
         let more = browser.open(&home.request(&[SCOPE])).await;
-        assert!(asks(&more), "it does not cover all");
+        assert!(is_consent_page(&more), "it does not cover all");
         let again = browser.open(&home.request(&[("scope", "openid"), ("prompt", "consent")])).await;
-        assert!(asks(&again), "asked for");
+        assert!(is_consent_page(&again), "asked for");
         let silent = browser.open(&home.request(&[SCOPE, ("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("consent_required"));
         let denied = decide(&mut browser, &more, &[("decision", "deny")]).await;
@@ -77,8 +77,8 @@ on_both_engines! {
         assert_eq!(parameter(&answer, "error").as_deref(), Some("access_denied"));
     }
 
-    /// A resource is called what its owner calls it, and not by its key; the platform's by what the page says alone.
-    async fn resources_are_named_on_the_page(world: World) {
+    /// The page shows the name of a resource, not its key; for the platform it has a text of its own.
+    async fn the_consent_page_names_resources(world: World) {
         let home = home(&world, "Systematic").await;
         let own = json!({
             "clientAppId": home.app["id"], "key": "https://ledger.example", "name": "The ledger",
@@ -89,20 +89,20 @@ on_both_engines! {
         let near = json!({ "clientAppId": api["id"], "key": "urn:cranes", "name": "The cranes" });
         world.make("ClientAppResource", near).await;
         let mut browser = Browser::new(&world);
-        let asked = [("resource", "https://ledger.example"), ("scope", "openid")];
-        let page = browser.open(&home.request(&asked)).await;
+        let parameters = [("resource", "https://ledger.example"), ("scope", "openid")];
+        let page = browser.open(&home.request(&parameters)).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
-        assert!(asks(&page) && page.html.contains(">The ledger</label>"), "{}", page.html);
+        assert!(is_consent_page(&page) && page.html.contains(">The ledger</label>"), "{}", page.html);
         assert!(page.html.contains("All bookings of the harbour"), "{}", page.html);
         let page = browser.open(&home.request(&[("resource", "urn:cranes"), ("scope", "openid")])).await;
-        assert!(asks(&page) && page.html.contains(">The cranes</label>"), "{}", page.html);
-        give_platform(&world, &home).await;
+        assert!(is_consent_page(&page) && page.html.contains(">The cranes</label>"), "{}", page.html);
+        link_platform(&world, &home).await;
         let page = browser.open(&home.request(&PLATFORM)).await;
-        assert!(asks(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
+        assert!(is_consent_page(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
     }
 
-    /// Without "Remember my choice" nothing is kept, and nothing beyond what was asked for can be granted.
-    async fn a_choice_need_not_be_remembered(world: World) {
+    /// Without "Remember my choice" nothing is stored, and only requested scopes can be granted.
+    async fn consent_is_stored_only_if_remembered(world: World) {
         let home = home(&world, "Explicit").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid email")])).await;
@@ -111,16 +111,16 @@ on_both_engines! {
         let answer = browser.go_on(&next).await;
         assert_eq!(granted(&world, &home, &answer).await, json!("openid email"), "no more than was asked for");
         assert_eq!(world.all("SignInConsent").await, json!([]));
-        assert!(asks(&browser.open(&home.request(&[("scope", "openid email")])).await));
+        assert!(is_consent_page(&browser.open(&home.request(&[("scope", "openid email")])).await));
     }
 
-    async fn systematic_consent_is_asked_for_always(world: World) {
+    async fn systematic_consent_is_requested_every_time(world: World) {
         let home = home(&world, "Systematic").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[SCOPE])).await;
         let mut page = browser.type_password(&page, "ann", PASSWORD).await;
         for _ in 0..2 {
-            assert!(asks(&page) && !page.html.contains("Remember my choice"), "{}", page.html);
+            assert!(is_consent_page(&page) && !page.html.contains("Remember my choice"), "{}", page.html);
             let next = decide(&mut browser, &page, &ALL).await;
             let answer = browser.go_on(&next).await;
             assert_eq!(granted(&world, &home, &answer).await, json!("openid email ledger.read"));
@@ -129,8 +129,8 @@ on_both_engines! {
         assert_eq!(world.all("SignInConsent").await, json!([]));
     }
 
-    /// External: an administrator consents, and takes it back; with it goes all that the app has.
-    async fn external_consent_is_an_administrator_s(world: World) {
+    /// External: an administrator gives and revokes the consent; a revocation also ends all tokens of the app.
+    async fn external_consent_is_given_by_an_administrator(world: World) {
         let home = home(&world, "External").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[SCOPE])).await;
@@ -151,11 +151,11 @@ on_both_engines! {
         {
             let mut body = body.clone();
             body[member] = value;
-            let made = world.admin.post(&format!("{BASE}/SignInConsent"), body).await.is(201).json();
+            let created = world.admin.post(&format!("{BASE}/SignInConsent"), body).await.is(201).json();
             let page = browser.open(&home.request(&[SCOPE])).await;
             let left = browser.sign_in(&page, "ann", PASSWORD).await;
             assert_eq!(parameter(&left, "error").as_deref(), Some("consent_required"), "{member}");
-            world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&made))).await.expect(204);
+            world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&created))).await.expect(204);
         }
         let consent = world.admin.post(&format!("{BASE}/SignInConsent"), body.clone()).await.is(201).json();
         assert_eq!((&consent["source"], consent["givenOn"].is_string()), (&json!("Administrator"), true));
@@ -175,14 +175,14 @@ on_both_engines! {
         assert_eq!(parameter(&silent, "error").as_deref(), Some("consent_required"));
     }
 
-    /// A remembered consent is audited, by the person.
+    /// A stored consent is audited, with the person as actor.
     async fn consent_is_audited(world: World) {
         let home = home(&world, "Explicit").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[SCOPE])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
-        let kept: Vec<(&str, &str)> = ALL.into_iter().chain([("remember", "true")]).collect();
-        let next = decide(&mut browser, &page, &kept).await;
+        let remembered: Vec<(&str, &str)> = ALL.into_iter().chain([("remember", "true")]).collect();
+        let next = decide(&mut browser, &page, &remembered).await;
         browser.go_on(&next).await;
         let person = world.all("ApplicationUser").await[0]["id"].clone();
         let consents = world.all("SignInConsent").await;
@@ -195,35 +195,35 @@ on_both_engines! {
         assert_eq!((&entry["area"], &entry["user"]), (&json!("SignInConsent"), &person));
     }
 
-    /// A token for the platform has the person's rights, so that the person is asked, once for each app, whatever the app's mode says.
-    async fn a_person_is_asked_once_before_an_app_administers_as_the_person(world: World) {
+    /// A token for the platform has the person's rights. The person is therefore asked once for each app, whatever the app's consent mode.
+    async fn administrator_rights_of_an_app_require_consent_once(world: World) {
         let home = home(&world, "Implicit").await;
-        give_platform(&world, &home).await;
+        link_platform(&world, &home).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid")])).await;
         browser.sign_in(&page, "ann", PASSWORD).await;
-        assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"));
+        assert_eq!(error_without_prompt(&mut browser, &home).await.as_deref(), Some("consent_required"));
         let page = browser.open(&home.request(&PLATFORM)).await;
-        assert!(asks(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
+        assert!(is_consent_page(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
         let denied = decide(&mut browser, &page, &[("decision", "deny")]).await;
         assert_eq!(parameter(&browser.go_on(&denied).await, "error").as_deref(), Some("access_denied"));
-        assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"));
+        assert_eq!(error_without_prompt(&mut browser, &home).await.as_deref(), Some("consent_required"));
         let page = browser.open(&home.request(&PLATFORM)).await;
         let next = decide(&mut browser, &page, &[("decision", "allow")]).await;
         let answer = browser.go_on(&next).await;
         assert_eq!(granted(&world, &home, &answer).await, json!("openid"));
-        assert_eq!(silent(&mut browser, &home).await, None);
-        let kept = world.all("SignInConsent").await[0].clone();
-        assert!(kept["platformGivenOn"].is_string() && kept["resources"] == "PlatformManagementService", "{kept}");
-        // taken back, the person is asked anew
-        world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&kept))).await.expect(204);
-        assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"));
+        assert_eq!(error_without_prompt(&mut browser, &home).await, None);
+        let stored = world.all("SignInConsent").await[0].clone();
+        assert!(stored["platformGivenOn"].is_string() && stored["resources"] == "PlatformManagementService", "{stored}");
+        // after a revocation the person is asked again
+        world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&stored))).await.expect(204);
+        assert_eq!(error_without_prompt(&mut browser, &home).await.as_deref(), Some("consent_required"));
     }
 
-    /// No administrator says it for the person, whoever may consent to all else.
-    async fn nobody_else_lets_an_app_administer_as_the_person(world: World) {
+    /// No administrator can give this consent for the person, even one who may give all others.
+    async fn administrators_cannot_consent_to_administrator_rights_of_others(world: World) {
         let home = home(&world, "Implicit").await;
-        give_platform(&world, &home).await;
+        link_platform(&world, &home).await;
         for mode in ["External", "Implicit", "Explicit"] {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "accessGrantConsent": mode })).await;
             world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
@@ -232,32 +232,33 @@ on_both_engines! {
                 "clientAppId": home.app["id"], "platformUserId": person["id"], "scope": "openid",
                 "resources": "PlatformManagementService", "platformGivenOn": "2026-01-01T00:00:00Z",
             });
-            let made = world.make("SignInConsent", consent).await;
-            assert_eq!(made["platformGivenOn"], json!(null));
+            let created = world.make("SignInConsent", consent).await;
+            assert_eq!(created["platformGivenOn"], json!(null));
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(&[("scope", "openid")])).await;
             browser.sign_in(&page, "ann", PASSWORD).await;
-            assert_eq!(silent(&mut browser, &home).await.as_deref(), Some("consent_required"), "{mode}");
+            assert_eq!(error_without_prompt(&mut browser, &home).await.as_deref(), Some("consent_required"), "{mode}");
             let page = browser.open(&home.request(&PLATFORM)).await;
-            assert!(asks(&page), "{mode}: {}", page.html);
+            assert!(is_consent_page(&page), "{mode}: {}", page.html);
             let next = decide(&mut browser, &page, &[("decision", "allow")]).await;
             assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "{mode}");
-            assert_eq!(silent(&mut browser, &home).await, None, "{mode}");
-            world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&made))).await.expect(204);
+            assert_eq!(error_without_prompt(&mut browser, &home).await, None, "{mode}");
+            world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&created))).await.expect(204);
         }
     }
 
-    /// A device asks the same, and so does every app by itself.
-    async fn a_device_is_let_in_to_the_platform_by_the_person_s_consent(world: World) {
+    /// A device needs the same consent, and so does each app.
+    async fn a_device_needs_consent_for_the_platform(world: World) {
         let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
-        give_platform(&world, &home).await;
+        link_platform(&world, &home).await;
         let form = format!("client_id={}&client_secret={}&scope=openid&resource=PlatformManagementService", id(&home.app), home.secret);
         let headers = [("content-type", "application/x-www-form-urlencoded")];
-        let asked = world.anonymous.send(http::Method::POST, "/connect/deviceauthorization", &headers, form.into_bytes()).await.is(200).json();
+        let path = "/connect/deviceauthorization";
+        let device = world.anonymous.send(http::Method::POST, path, &headers, form.into_bytes()).await.is(200).json();
         let mut browser = Browser::new(&world);
         let page = browser.open("/device").await;
-        let page = browser.submit(&page, &[("user_code", asked["user_code"].as_str().unwrap())]).await;
+        let page = browser.submit(&page, &[("user_code", device["user_code"].as_str().unwrap())]).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
-        assert!(asks(&page), "{}", page.html);
+        assert!(is_consent_page(&page), "{}", page.html);
     }
 }

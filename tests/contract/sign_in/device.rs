@@ -1,4 +1,4 @@
-//! Devices without a browser of their own (RFC 8628).
+//! The device flow (RFC 8628).
 
 use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -25,7 +25,7 @@ async fn send(world: &World, home: &Home, path: &str, more: &[(&str, &str)]) -> 
     world.anonymous.send(http::Method::POST, path, &headers, form.join("&").into_bytes()).await
 }
 
-async fn begin(world: &World, home: &Home) -> Value {
+async fn authorize_device(world: &World, home: &Home) -> Value {
     send(world, home, "/connect/deviceauthorization", &[("scope", "openid profile offline_access")])
         .await
         .is(200)
@@ -47,8 +47,8 @@ pub async fn submit(browser: &mut Browser, page: &Page, fields: &[(&str, &str)])
     browser.post(&page.action(), &all, &[]).await
 }
 
-/// Types the code, and the password; the page asks whether the device is one's own.
-async fn confirm(world: &World, device: &Value) -> (Browser, Page) {
+/// Enters the user code and the password; the page asks to confirm the device.
+async fn enter_code(world: &World, device: &Value) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open("/device").await;
     let code = device["user_code"].as_str().unwrap().to_lowercase().replace('-', " ");
@@ -64,10 +64,10 @@ async fn confirm(world: &World, device: &Value) -> (Browser, Page) {
 }
 
 on_both_engines! {
-    /// A choice that is to be remembered is, as in a browser.
+    /// A consent that is to be remembered is stored, as in a browser.
     async fn a_consent_is_remembered(world: World) {
         let home = home(&world, json!({ "accessGrantConsent": "Explicit" })).await;
-        let device = begin(&world, &home).await;
+        let device = authorize_device(&world, &home).await;
         let mut browser = Browser::new(&world);
         let page = browser.open("/device").await;
         let page = submit(&mut browser, &page, &[("user_code", device["user_code"].as_str().unwrap())]).await;
@@ -83,14 +83,14 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    async fn a_person_lets_a_device_in(world: World) {
+    async fn a_person_approves_a_device(world: World) {
         let home = home(&world, json!({})).await;
-        let device = begin(&world, &home).await;
+        let device = authorize_device(&world, &home).await;
         assert_eq!((&device["interval"], &device["expires_in"]), (&json!(5), &json!(600)));
         assert_eq!(device["verification_uri"], json!(format!("{}/device", world.base)));
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("authorization_pending"));
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("slow_down"));
-        let (mut browser, page) = confirm(&world, &device).await;
+        let (mut browser, page) = enter_code(&world, &device).await;
         assert!(page.html.contains("ann@example.com") && page.html.contains("began this yourself"), "{}", page.html);
         let done = submit(&mut browser, &page, &[("decision", "allow")]).await;
         assert!(done.html.contains("Your device is connected"), "{}", done.html);
@@ -99,16 +99,16 @@ on_both_engines! {
         assert!(claims(&tokens["id_token"]).get("sid").is_none() && tokens["refresh_token"].is_string());
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
         assert_eq!(bearer.get("/connect/userinfo").await.is(200).json()["preferred_username"], json!("ann"));
-        // good once: shown again, what it gave ends
+        // valid once: a second use revokes its tokens
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("invalid_grant"));
         bearer.get("/connect/userinfo").await.expect(401);
     }
 
-    /// DeviceCodeLifetime: the device is told of it, and the code ends with it.
-    async fn a_code_lasts_as_long_as_its_tenant_says(world: World) {
+    /// DeviceCodeLifetime: the device gets it as `expires_in`, and the code expires after it.
+    async fn device_codes_follow_the_lifetime_of_the_tenant(world: World) {
         let home = home(&world, json!({})).await;
         tenant_option(&world, &home, "DeviceCodeLifetime", "00:02:00").await;
-        let device = begin(&world, &home).await;
+        let device = authorize_device(&world, &home).await;
         assert_eq!(device["expires_in"], json!(120));
         let error = async |age: i64| {
             let older = "UPDATE device_authorization SET expires_on = expires_on - ?1";
@@ -119,12 +119,12 @@ on_both_engines! {
         assert_eq!(error(61_000).await, json!("expired_token"));
     }
 
-    /// What is good once is stored where something is good, not for every guess of a stranger.
+    /// A one-time proof is stored only for a valid code, not for every guess.
     async fn a_guessed_device_code_stores_no_proof(world: World) {
         let home = home(&world, json!({})).await;
         let endpoint = format!("{}/connect/token", world.base);
         let proof = Signer::new("").prove("POST", &endpoint, json!({}));
-        let ask = async |code: &str| {
+        let request_tokens = async |code: &str| {
             let grant = form(
                 [
                     ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -137,16 +137,16 @@ on_both_engines! {
             let answer = world.anonymous.send(http::Method::POST, "/connect/token", &headers, grant.into_bytes()).await;
             answer.is(400).json()["error_description"].clone()
         };
-        assert_eq!(ask("guessed").await, ask("guessed").await);
-        let device = begin(&world, &home).await;
+        assert_eq!(request_tokens("guessed").await, request_tokens("guessed").await);
+        let device = authorize_device(&world, &home).await;
         let code = device["device_code"].as_str().unwrap();
-        assert_ne!(ask(code).await, ask(code).await, "of one that waits a proof is good once");
+        assert_ne!(request_tokens(code).await, request_tokens(code).await, "of one that waits a proof is good once");
     }
 
-    async fn a_person_turns_a_device_away(world: World) {
+    async fn a_person_denies_a_device(world: World) {
         let home = home(&world, json!({})).await;
-        let device = begin(&world, &home).await;
-        let (mut browser, page) = confirm(&world, &device).await;
+        let device = authorize_device(&world, &home).await;
+        let (mut browser, page) = enter_code(&world, &device).await;
         let gone = submit(&mut browser, &page, &[("decision", "deny")]).await;
         assert!(gone.html.contains("was not connected"), "{}", gone.html);
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("access_denied"));
@@ -155,18 +155,18 @@ on_both_engines! {
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("access_denied"));
     }
 
-    /// A code fills the field and no more; one that is wrong, over or another issuer's is none.
-    async fn a_code_is_typed(world: World) {
+    /// `verification_uri_complete` only fills the field; a wrong or expired code, or one of another issuer, is refused.
+    async fn the_page_accepts_valid_user_codes_only(world: World) {
         let home = home(&world, json!({})).await;
-        let device = begin(&world, &home).await;
+        let device = authorize_device(&world, &home).await;
         let mut browser = Browser::new(&world);
         let complete = device["verification_uri_complete"].as_str().unwrap().replace(&world.base, "");
         let page = browser.open(&complete).await;
         assert!(page.html.contains(device["user_code"].as_str().unwrap()), "{}", page.html);
         let wrong = submit(&mut browser, &page, &[("user_code", "BBBB-BBBB")]).await;
         assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
-        let elsewhere = browser.open(&format!("/t/{}/device", home.tenant)).await;
-        let wrong = submit(&mut browser, &elsewhere, &[("user_code", device["user_code"].as_str().unwrap())]).await;
+        let tenant_page = browser.open(&format!("/t/{}/device", home.tenant)).await;
+        let wrong = submit(&mut browser, &tenant_page, &[("user_code", device["user_code"].as_str().unwrap())]).await;
         assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
         let foreign = [("sec-fetch-site", "cross-site")];
         let csrf = page.field("csrf");
@@ -178,8 +178,8 @@ on_both_engines! {
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("expired_token"));
     }
 
-    /// What a form proves at the installation's page, or at one tenant's, proves nothing at another's.
-    async fn a_form_is_of_one_issuer_s_page(world: World) {
+    /// The anti-forgery proof of the installation's page, or of one tenant's, is not valid at another issuer.
+    async fn a_form_is_valid_at_its_issuer_only(world: World) {
         let home = home(&world, json!({})).await;
         let mut browser = Browser::new(&world);
         let own = browser.open("/device").await;
@@ -191,10 +191,10 @@ on_both_engines! {
         assert_eq!(browser.post(&own.action(), &typed, &[]).await.status, 200);
     }
 
-    /// Only apps that may, and only their own codes; a person who is not admitted lets nothing in.
-    async fn a_device_is_of_an_app_that_may(world: World) {
+    /// Only allowed apps can start the flow and poll their own codes; a person who is not admitted cannot approve.
+    async fn the_device_flow_requires_an_allowed_app(world: World) {
         let home = home(&world, json!({})).await;
-        let device = begin(&world, &home).await;
+        let device = authorize_device(&world, &home).await;
         let app = format!("/ClientApp/{}", id(&home.app));
         change(&world, &app, json!({ "isRestricted": true })).await;
         let mut browser = Browser::new(&world);
@@ -209,7 +209,7 @@ on_both_engines! {
         let refused = send(&world, &home, "/connect/deviceauthorization", &[]).await.is(400).json();
         assert_eq!(refused["error"], json!("unauthorized_client"));
         change(&world, &app, json!({ "allowDeviceAuthorizationGrant": true })).await;
-        begin(&world, &home).await;
+        authorize_device(&world, &home).await;
         let profile = "UPDATE client_app SET security_profile = 'Fapi2SecurityProfile' WHERE allow_device_authorization_grant";
         world.sql(vec![(profile, vec![])]).await;
         let refused = send(&world, &home, "/connect/deviceauthorization", &[]).await.is(400).json();

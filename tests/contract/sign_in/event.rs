@@ -1,4 +1,4 @@
-//! Events of sign-ins (`5-sign-in.md`, section 20): each once, with ids alone.
+//! Events of sign-ins (`5-sign-in.md`, section 20): each one once, with ids only.
 
 use chancery::append_pending;
 use chancery_record::Timestamp;
@@ -17,13 +17,13 @@ use crate::id;
 /// The events of sign-ins so far, in order.
 async fn events(world: &World) -> Vec<Value> {
     append_pending(&world.app, Timestamp(1_795_253_400_000)).await.unwrap();
-    let told = world.admin.get("/api/management/v2/SignInEvent?count=1000").await.is(200).json();
-    let all = told["items"].as_array().unwrap().clone();
+    let response = world.admin.get("/api/management/v2/SignInEvent?count=1000").await.is(200).json();
+    let all = response["items"].as_array().unwrap().clone();
     assert!(all.iter().all(|event| event["type"].as_str().unwrap().starts_with("platform.signin.")));
     all
 }
 
-/// What each event is of, without what all of them begin with.
+/// The type of each event, without the common prefix.
 async fn types(world: &World) -> Vec<String> {
     let all = events(world).await;
     all.iter().map(|event| event["type"].as_str().unwrap()["platform.signin.".len()..].to_owned()).collect()
@@ -31,7 +31,7 @@ async fn types(world: &World) -> Vec<String> {
 
 const OFFLINE: &str = "openid offline_access";
 
-/// Signs in for when the person is away: the browser, and the tokens.
+/// Signs in with `offline_access`: the browser, and the tokens.
 async fn offline(world: &World, home: &Home) -> (Browser, Value) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", OFFLINE)])).await;
@@ -40,7 +40,7 @@ async fn offline(world: &World, home: &Home) -> (Browser, Value) {
 }
 
 on_both_engines! {
-    async fn sessions_and_grants_are_announced(world: World) {
+    async fn sessions_and_grants_emit_events(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
@@ -55,7 +55,7 @@ on_both_engines! {
         assert_eq!(grant["data"]["clientAppId"], home.app["id"]);
         assert_eq!(grant["data"]["sessionId"], session["data"]["id"]);
         assert_eq!(grant["data"]["scope"], *scope);
-        // by the person, and each once
+        // by the person, and one event each
         let page = browser.open("/connect/endsession").await;
         let csrf = page.field("csrf");
         browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
@@ -68,8 +68,8 @@ on_both_engines! {
         }
     }
 
-    /// What fails is announced with the id of its record; what a stranger tries is not.
-    async fn failed_attempts_are_announced(world: World) {
+    /// A failure emits an event with the id of its record; attempts at unknown names emit none.
+    async fn failed_attempts_emit_events(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         let before = types(&world).await.len();
@@ -86,8 +86,8 @@ on_both_engines! {
         assert_eq!(record["platformUserId"], failed["data"]["platformUserId"]);
     }
 
-    /// A refresh token that was replaced is announced, and its grant's end.
-    async fn reuse_is_announced(world: World) {
+    /// Reuse of a replaced refresh token emits an event, and so does the end of its grant.
+    async fn refresh_token_reuse_emits_events(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true })).await;
         let (_, tokens) = offline(&world, &home).await;
         let first = tokens["refresh_token"].as_str().unwrap();
@@ -102,14 +102,14 @@ on_both_engines! {
         assert!(text.contains("chancery_flows_total{step=\"password\",outcome=\"complete\"} 1\n"), "{text}");
     }
 
-    /// What an administrator ends is announced by the event of the audit entry, and by no other.
-    async fn what_administrators_end_is_announced_once(world: World) {
+    /// An end by an administrator emits the event of the audit entry, and no other.
+    async fn ends_by_administrators_emit_one_event(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let all = events(&world).await;
         let [session, grant] = ["session.created", "grant.created"].map(|kind| {
-            let found = all.iter().find(|event| event["type"] == json!(format!("platform.signin.{kind}")));
-            found.unwrap()["data"]["id"].clone()
+            let matching = all.iter().find(|event| event["type"] == json!(format!("platform.signin.{kind}")));
+            matching.unwrap()["data"]["id"].clone()
         });
         let before = all.len();
         world.admin.delete(&format!("/api/management/v2/SignInSession/{}", id_of(&session))).await.expect(204);
@@ -126,8 +126,8 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, tokens["refresh_token"].as_str().unwrap()).await.expect(400);
     }
 
-    /// A user who is locked for good is signed out, and that is announced.
-    async fn a_lock_is_announced(world: World) {
+    /// A permanent lock of a user ends the sessions, with events.
+    async fn a_permanent_lock_emits_events(world: World) {
         let home = Home::new(&world).await;
         offline(&world, &home).await;
         let before = types(&world).await.len();
@@ -138,7 +138,7 @@ on_both_engines! {
         assert_eq!(types(&world).await[before..], ["session.ended", "grant.revoked"]);
     }
 
-    async fn factors_are_announced(world: World) {
+    async fn second_factors_emit_events(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         enrol(&world, &home).await;
@@ -149,7 +149,7 @@ on_both_engines! {
         assert_eq!(types(&world).await[3..], ["session.ended", "grant.revoked", "factor.removed"]);
     }
 
-    async fn consents_are_announced(world: World) {
+    async fn consents_emit_events(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid email")])).await;

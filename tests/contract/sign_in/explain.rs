@@ -1,4 +1,4 @@
-//! Why somebody can or cannot sign in: each line, and that the answer is what a real sign-in comes to.
+//! The explanation why somebody can or cannot sign in: each check, and agreement with a real sign-in.
 
 use chancery_record::Value as Bound;
 use chancery_testkit::{World, on_both_engines};
@@ -26,31 +26,39 @@ const CHECKS: [&str; 12] = [
     "PasswordChangeDue",
 ];
 
-async fn told(world: &World, user: &Value) -> Value {
+async fn explain(world: &World, user: &Value) -> Value {
     world.admin.get(&world.path(&format!("/User/{}/signin/explain", id(user)))).await.is(200).json()
 }
 
-/// The line of this check.
-fn line<'a>(told: &'a Value, check: &str) -> &'a Value {
-    let lines = told["lines"].as_array().unwrap();
-    lines.iter().find(|line| line["check"] == check).unwrap_or_else(|| panic!("no {check} in {told}"))
+/// The result of this check.
+fn line<'a>(explanation: &'a Value, check: &str) -> &'a Value {
+    let lines = explanation["lines"].as_array().unwrap();
+    lines.iter().find(|line| line["check"] == check).unwrap_or_else(|| panic!("no {check} in {explanation}"))
 }
 
-/// Asserts that this line alone does not pass, and keeps the user out; returns it.
-async fn kept_out_by(world: &World, user: &Value, check: &str, remedy: Value) -> Value {
-    let told = told(world, user).await;
+/// Asserts that only this check fails and prevents the sign-in; returns it.
+async fn assert_refused_by(world: &World, user: &Value, check: &str, remedy: Value) -> Value {
+    let explanation = explain(world, user).await;
     let failing: Vec<&Value> =
-        told["lines"].as_array().unwrap().iter().filter(|line| line["passes"] == false).collect();
-    assert_eq!(failing.iter().map(|line| &line["check"]).collect::<Vec<_>>(), [check], "{told}");
-    assert_eq!((&told["canSignIn"], &told["ways"]), (&json!(false), &json!([])), "{told}");
+        explanation["lines"].as_array().unwrap().iter().filter(|line| line["passes"] == false).collect();
+    assert_eq!(failing.iter().map(|line| &line["check"]).collect::<Vec<_>>(), [check], "{explanation}");
+    assert_eq!(
+        (&explanation["canSignIn"], &explanation["ways"]),
+        (&json!(false), &json!([])),
+        "{explanation}"
+    );
     assert_eq!(failing[0]["remedy"], remedy);
     failing[0].clone()
 }
 
 async fn assert_can(world: &World, user: &Value, ways: &[&str]) -> Value {
-    let told = told(world, user).await;
-    assert_eq!((&told["canSignIn"], &told["ways"]), (&json!(true), &json!(ways)), "{told}");
-    told
+    let explanation = explain(world, user).await;
+    assert_eq!(
+        (&explanation["canSignIn"], &explanation["ways"]),
+        (&json!(true), &json!(ways)),
+        "{explanation}"
+    );
+    explanation
 }
 
 async fn post(world: &World, user: &Value, rest: &str, body: Value) {
@@ -65,7 +73,7 @@ async fn patch(world: &World, user: &Value, mut members: Value) {
     world.admin.send(http::Method::PATCH, &path, &kind, body).await.expect(202);
 }
 
-/// Types a wrong password this many times.
+/// Submits a wrong password this many times.
 async fn guess(world: &World, home: &Home, times: usize) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
@@ -74,8 +82,8 @@ async fn guess(world: &World, home: &Home, times: usize) {
     }
 }
 
-/// Whether the sign-in page takes a right password of this user.
-async fn is_let_in(world: &World, home: &Home, name: &str) -> bool {
+/// Whether the sign-in page accepts the right password of this user.
+async fn can_sign_in(world: &World, home: &Home, name: &str) -> bool {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let next = browser.type_password(&page, name, PASSWORD).await;
@@ -84,8 +92,8 @@ async fn is_let_in(world: &World, home: &Home, name: &str) -> bool {
 }
 
 on_both_engines! {
-    /// Activity, time and deletion, each with its remedy.
-    async fn what_an_administrator_set_is_told(world: World) {
+    /// Activity, validity and deletion, each with its remedy.
+    async fn the_state_of_the_account_is_explained(world: World) {
         let home = Home::new(&world).await;
         let ann = &home.user;
         let fine = assert_can(&world, ann, &["Password"]).await;
@@ -93,116 +101,118 @@ on_both_engines! {
         let is_plain = |line: &Value| line["passes"] == true && line["until"].is_null() && line["remedy"].is_null();
         assert!(fine["lines"].as_array().unwrap().iter().all(is_plain), "{fine}");
         patch(&world, ann, json!({ "isUserActive": false })).await;
-        kept_out_by(&world, ann, "Active", json!("SetUserState")).await;
+        assert_refused_by(&world, ann, "Active", json!("SetUserState")).await;
         post(&world, ann, "state", json!({ "isUserActive": true })).await;
         let soon = "2099-01-01T00:00:00.000Z";
         patch(&world, ann, json!({ "userValidFrom": soon })).await;
-        assert_eq!(kept_out_by(&world, ann, "ValidFrom", json!("PatchUser")).await["until"], soon);
+        assert_eq!(assert_refused_by(&world, ann, "ValidFrom", json!("PatchUser")).await["until"], soon);
         patch(&world, ann, json!({ "userValidFrom": null, "userValidTo": "2001-01-01T00:00:00.000Z" })).await;
-        assert_eq!(kept_out_by(&world, ann, "ValidTo", json!("PatchUser")).await["until"], json!(null));
+        assert_eq!(assert_refused_by(&world, ann, "ValidTo", json!("PatchUser")).await["until"], json!(null));
         patch(&world, ann, json!({ "userValidTo": soon })).await;
         assert_eq!(line(&assert_can(&world, ann, &["Password"]).await, "ValidTo")["until"], soon);
         world.admin.delete(&world.path(&format!("/User/{}", id(ann)))).await.expect(204);
-        let deleted = kept_out_by(&world, ann, "Deleted", json!("RestoreUserDeletionQuarantine")).await;
+        let deleted = assert_refused_by(&world, ann, "Deleted", json!("RestoreUserDeletionQuarantine")).await;
         assert!((millis(&deleted["until"]) - now() - 30 * DAY).abs() < DAY, "{deleted}");
         world.admin.send(http::Method::POST, &world.path(&format!("/User/{}/restore-deletion", id(ann))), &[], Vec::new()).await.expect(200);
         assert_can(&world, ann, &["Password"]).await;
         world.admin.get(&world.path("/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f/signin/explain")).await.problem(404, "not-found");
-        let elsewhere = world.other_store("other").await;
+        let other_store = world.other_store("other").await;
         let path = format!("/api/userstore/v2/other/administration/User/{}/signin/explain", id(ann));
         world.admin.get(&path).await.problem(404, "not-found");
-        let admin = world.client("elsewhere", &[("UserStoreAdmin", None, Some(elsewhere))]).await;
+        let admin = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other_store))]).await;
         admin.get(&world.path(&format!("/User/{}/signin/explain", id(ann)))).await.problem(404, "not-found");
     }
 
-    /// Locks tell who locked, and until when; the throttle and an attempt that is being decided tell until when.
-    async fn locks_tell_what_locked(world: World) {
+    /// Locks are explained with their cause and end; the throttle and a pending attempt with their end.
+    async fn locks_are_explained_with_cause_and_end(world: World) {
         let home = Home::new(&world).await;
         let ann = &home.user;
         world.set_option("LoginThrottlingEnabled", "false").await;
         post(&world, ann, "state", json!({ "isUserLocked": true })).await;
-        let told = kept_out_by(&world, ann, "LockedByAdministrator", json!("SetUserState")).await;
-        assert_eq!(told["text"], "An administrator has locked the user for good.");
+        let explanation = assert_refused_by(&world, ann, "LockedByAdministrator", json!("SetUserState")).await;
+        assert_eq!(explanation["text"], "An administrator has locked the user for good.");
         patch(&world, ann, json!({ "isUserLockEnabled": false })).await;
         assert_can(&world, ann, &["Password"]).await;
-        assert!(is_let_in(&world, &home, "ann").await, "an exempt user is held by no lock");
+        assert!(can_sign_in(&world, &home, "ann").await, "an exempt user is held by no lock");
         patch(&world, ann, json!({ "isUserLockEnabled": true })).await;
         post(&world, ann, "state", json!({ "isUserLocked": false, "lockedUntil": "2099-01-01T00:00:00.000Z" })).await;
-        let told = kept_out_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
-        assert_eq!((&told["until"], &told["text"]), (&json!("2099-01-01T00:00:00.000Z"), &json!("The user is locked for a while by an administrator.")));
+        let explanation = assert_refused_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
+        assert_eq!(explanation["until"], "2099-01-01T00:00:00.000Z");
+        assert_eq!(explanation["text"], "The user is locked for a while by an administrator.");
         let reset = world.path(&format!("/User/{}/lockout/reset", id(ann)));
         let unlock = async || world.admin.send(http::Method::POST, &reset, &[], Vec::new()).await.expect(200);
         unlock().await;
         guess(&world, &home, 5).await;
-        let told = kept_out_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
-        assert_eq!(told["text"], "The user is locked for a while after 5 wrong attempts.");
-        assert!(millis(&told["until"]) > now(), "{told}");
+        let explanation = assert_refused_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
+        assert_eq!(explanation["text"], "The user is locked for a while after 5 wrong attempts.");
+        assert!(millis(&explanation["until"]) > now(), "{explanation}");
         world.set_option("AttemptsBeforeTemporaryLock", "6").await;
-        let told = kept_out_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
-        assert_eq!(told["text"], "The user is locked for a while, by an administrator or by 5 wrong attempts.");
+        let explanation = assert_refused_by(&world, ann, "LockedForNow", json!("ResetAccessFailedCount")).await;
+        assert_eq!(explanation["text"], "The user is locked for a while, by an administrator or by 5 wrong attempts.");
         unlock().await;
         world.set_option("AttemptsBeforeUserLocked", "3").await;
         guess(&world, &home, 3).await;
-        let told = kept_out_by(&world, ann, "LockedByFailures", json!("ResetAccessFailedCount")).await;
-        assert_eq!(told["text"], "The user is locked after 3 wrong attempts.");
-        // once the option is another, nobody knows who locked
+        let explanation = assert_refused_by(&world, ann, "LockedByFailures", json!("ResetAccessFailedCount")).await;
+        assert_eq!(explanation["text"], "The user is locked after 3 wrong attempts.");
+        // after a change of the option the cause of the lock is unknown
         for value in ["0", "10"] {
             world.set_option("AttemptsBeforeUserLocked", value).await;
-            let told = kept_out_by(&world, ann, "LockedForGood", json!("SetUserState")).await;
-            assert_eq!(told["text"], "The user is locked for good, by an administrator or by 3 wrong attempts.");
+            let explanation = assert_refused_by(&world, ann, "LockedForGood", json!("SetUserState")).await;
+            assert_eq!(explanation["text"], "The user is locked for good, by an administrator or by 3 wrong attempts.");
         }
         unlock().await;
         let begun = "UPDATE user_account SET closing_attempt = id, closing_since = ?1 WHERE login_name = 'ann'";
         world.sql(vec![(begun, vec![Bound::Int(now())])]).await;
-        let told = kept_out_by(&world, ann, "AttemptUndecided", json!("ResetAccessFailedCount")).await;
-        assert!(millis(&told["until"]) > now(), "{told}");
+        let explanation = assert_refused_by(&world, ann, "AttemptUndecided", json!("ResetAccessFailedCount")).await;
+        assert!(millis(&explanation["until"]) > now(), "{explanation}");
         unlock().await;
         for (option, value) in [("LoginThrottlingEnabled", "true"), ("LoginThrottlingInitialDelay", "01:00:00"), ("LoginThrottlingMaxDelay", "01:00:00")] {
             world.set_option(option, value).await;
         }
         guess(&world, &home, 1).await;
-        let told = kept_out_by(&world, ann, "Throttled", json!("ResetAccessFailedCount")).await;
-        assert!(millis(&told["until"]) > now() && told["text"] == "Attempts are slowed down after 1 wrong ones.", "{told}");
+        let explanation = assert_refused_by(&world, ann, "Throttled", json!("ResetAccessFailedCount")).await;
+        assert!(millis(&explanation["until"]) > now(), "{explanation}");
+        assert_eq!(explanation["text"], "Attempts are slowed down after 1 wrong ones.");
         unlock().await;
         assert_can(&world, ann, &["Password"]).await;
     }
 
-    /// Some way to sign in: a password that serves, an access pass, a passkey, which a lock for a while does not stop.
-    async fn what_can_be_proven_is_told(world: World) {
+    /// Ways to sign in: a usable password, an access pass, a passkey, which a temporary lock does not prevent.
+    async fn ways_to_sign_in_are_explained(world: World) {
         let (home, _) = with_passkey(&world).await;
         let ann = &home.user;
         assert_can(&world, ann, &["Password", "Passkey"]).await;
         patch(&world, ann, json!({ "passwordExpiration": "2001-01-01T00:00:00.000Z" })).await;
-        let told = assert_can(&world, ann, &["Password", "Passkey"]).await;
-        assert_eq!(line(&told, "PasswordExpired")["text"], "The password expired, and is changed at the sign-in.");
-        assert_eq!(line(&told, "PasswordChangeDue")["text"], "The password is changed at the sign-in.");
+        let explanation = assert_can(&world, ann, &["Password", "Passkey"]).await;
+        assert_eq!(line(&explanation, "PasswordExpired")["text"], "The password expired, and is changed at the sign-in.");
+        assert_eq!(line(&explanation, "PasswordChangeDue")["text"], "The password is changed at the sign-in.");
         patch(&world, ann, json!({ "canChangePasswordOnExpiration": false })).await;
-        let told = assert_can(&world, ann, &["Passkey"]).await;
-        let expired = line(&told, "PasswordExpired");
+        let explanation = assert_can(&world, ann, &["Passkey"]).await;
+        let expired = line(&explanation, "PasswordExpired");
         assert_eq!((&expired["passes"], &expired["remedy"]), (&json!(false), &json!("SetInitialPassword")));
         patch(&world, ann, json!({ "passwordExpiration": "2099-01-01T00:00:00.000Z" })).await;
-        let told = assert_can(&world, ann, &["Password", "Passkey"]).await;
-        assert_eq!(line(&told, "PasswordExpired")["until"], "2099-01-01T00:00:00.000Z");
+        let explanation = assert_can(&world, ann, &["Password", "Passkey"]).await;
+        assert_eq!(line(&explanation, "PasswordExpired")["until"], "2099-01-01T00:00:00.000Z");
         post(&world, ann, "state", json!({ "lockedUntil": "2099-01-01T00:00:00.000Z" })).await;
-        let told = assert_can(&world, ann, &["Passkey"]).await;
-        assert_eq!(line(&told, "LockedForNow")["passes"], false);
+        let explanation = assert_can(&world, ann, &["Passkey"]).await;
+        assert_eq!(line(&explanation, "LockedForNow")["passes"], false);
         world.sql(vec![("DELETE FROM user_password", vec![])]).await;
         assert_eq!(line(&assert_can(&world, ann, &["Passkey"]).await, "HasPasskey")["passes"], true);
 
         let bob = world.user("bob").await;
-        kept_out_by(&world, &bob, "PasswordSet", json!("IssueTemporaryAccessPass")).await;
+        assert_refused_by(&world, &bob, "PasswordSet", json!("IssueTemporaryAccessPass")).await;
         let passes = world.path("/passkey-security/temporary-access-passes");
         world.admin.post(&passes, json!({ "userId": bob["id"] })).await.expect(201);
         assert_eq!(line(&assert_can(&world, &bob, &["AccessPass"]).await, "AccessPass")["passes"], true);
         world.set_option("TemporaryAccessPassEnabled", "false").await;
-        kept_out_by(&world, &bob, "PasswordSet", json!("SetInitialPassword")).await;
+        assert_refused_by(&world, &bob, "PasswordSet", json!("SetInitialPassword")).await;
         post(&world, &bob, "password/initial", json!({ "password": PASSWORD })).await;
-        let told = assert_can(&world, &bob, &["Password"]).await;
-        assert_eq!(line(&told, "PasswordChangeDue")["text"], "The password is changed at the sign-in.");
+        let explanation = assert_can(&world, &bob, &["Password"]).await;
+        assert_eq!(line(&explanation, "PasswordChangeDue")["text"], "The password is changed at the sign-in.");
     }
 
-    /// For every combination of what is set of a user: the answer is what the sign-in page does with the right password.
-    async fn the_answer_is_what_a_sign_in_comes_to(world: World) {
+    /// For each combination of settings of a user the explanation equals the result of the sign-in page with the right password.
+    async fn the_explanation_matches_a_real_sign_in(world: World) {
         let home = Home::new(&world).await;
         let none = world.user("bob").await;
         let (past, future) = (Bound::Int(now() - DAY), Bound::Int(now() + DAY));
@@ -212,8 +222,8 @@ on_both_engines! {
             closing_attempt = NULL, closing_since = NULL, failed_user_login_attempts = 0, failed_temporary_lock_attempts = 0";
         let mut let_in = 0;
         for number in 0..1_u32 << 9 {
-            let bit = |place: u32| number >> place & 1 == 1;
-            // more at once would only repeat what some of them show: the first one keeps out
+            let bit = |index: u32| number >> index & 1 == 1;
+            // further combinations only repeat these results: the first failed check prevents the sign-in
             if number.count_ones() > 3 {
                 continue;
             }
@@ -225,8 +235,8 @@ on_both_engines! {
             ];
             world.sql(vec![(set, values)]).await;
             for (user, name) in [(&home.user, "ann"), (&none, "bob")] {
-                let explained = told(&world, user).await;
-                let is_in = is_let_in(&world, &home, name).await;
+                let explained = explain(&world, user).await;
+                let is_in = can_sign_in(&world, &home, name).await;
                 assert_eq!(explained["canSignIn"], is_in, "{number:b} {name} {explained}");
                 let_in += u32::from(is_in);
             }

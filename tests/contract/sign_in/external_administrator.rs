@@ -1,4 +1,4 @@
-//! Roles of people from elsewhere give no rights at the platform yet: they are told so, and get no token.
+//! Roles of external people give no rights at the platform yet: an error says so, and no token is issued.
 
 use chancery_resource::CONSOLE;
 use chancery_testkit::on_both_engines;
@@ -15,7 +15,7 @@ use crate::{
 
 on_both_engines! {
     [of_this_machine]
-    async fn nobody_administers_who_comes_from_elsewhere(world: World) {
+    async fn external_people_get_no_administrator_rights(world: World) {
         let (home, provider) = (administrator::console(&world).await, StandIn::start().await);
         let instance = external::connect(&world, &home, "Partner", &provider).await;
         // without the platform they sign in to the same app
@@ -26,9 +26,9 @@ on_both_engines! {
         let platform = [("resource", "PlatformManagementService")];
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&platform)).await;
-        let page = external::come_by(&mut browser, &page, "Partner", &provider).await;
+        let page = external::sign_in_with(&mut browser, &page, "Partner", &provider).await;
         assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
-        // nor by a session
+        // nor with a session
         let (mut browser, _) = external::sign_in(&world, &home, &provider, &[]).await;
         let silent = browser.open(&home.request(&[platform[0], ("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("access_denied"), "{silent}");
@@ -37,13 +37,13 @@ on_both_engines! {
         for (relation, related) in [("tenants", vec![tenant.as_str(), home.tenant.as_str()]), ("clientapps", vec![id(&console), id(&home.app)])] {
             relate(&world, &format!("/IdpInstance/{}/{relation}", id(&instance)), &related).await;
         }
-        // the console asks when somebody signed in
+        // the console forces a new sign-in
         let now = chancery_web::now().0 / 1000;
         provider.behave(Behaviour { claims: json!({ "auth_time": now }), ..Behaviour::default() });
         let mut browser = Browser::new(&world);
         let page = browser.open("/console").await;
         assert!(!link(&page, "Continue with Partner").is_empty());
-        let page = external::come_by(&mut browser, &page, "Partner", &provider).await;
+        let page = external::sign_in_with(&mut browser, &page, "Partner", &provider).await;
         assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
     }
 }

@@ -1,4 +1,4 @@
-//! What people from elsewhere answered to questionnaires, once it is kept.
+//! Stored answers of external people to questionnaires.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -13,17 +13,17 @@ use crate::{
     provider_trial::{of_this_machine, stand_in::StandIn},
 };
 
-/// Signs in by the provider; the page with the question.
-async fn asked(world: &World, home: &Home, provider: &StandIn) -> (Browser, Page) {
+/// Signs in at the provider; returns the page with the question.
+async fn question_page(world: &World, home: &Home, provider: &StandIn) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
-    let page = external::come_by(&mut browser, &page, "Partner", provider).await;
+    let page = external::sign_in_with(&mut browser, &page, "Partner", provider).await;
     assert!(page.address.contains("/signin/questionnaire"), "{}", page.html);
     (browser, page)
 }
 
-/// Answers the question, and ends the sign-in; the tokens.
-async fn answered(
+/// Submits the answer and completes the sign-in; returns the tokens.
+async fn submit_answer(
     world: &World,
     home: &Home,
     (mut browser, page): (Browser, Page),
@@ -41,8 +41,8 @@ on_both_engines! {
         let (home, provider, instance) = external::set_up(&world).await;
         let item = json!({ "tenantId": home.tenant, "key": "department", "label": "Your department?" });
         let item = world.make("UserQuestionnaireItem", item).await;
-        let question = asked(&world, &home, &provider).await;
-        let tokens = answered(&world, &home, question, &item, "Engins").await;
+        let question = question_page(&world, &home, &provider).await;
+        let tokens = submit_answer(&world, &home, question, &item, "Engins").await;
         assert_eq!(claims(&tokens["id_token"])["department"], "Engins");
         let person = external::people(&world, &instance).await.remove(0);
         let all = format!("{BASE}/ApplicationUser/{}/ApplicationUserProfile", id(&person));
@@ -50,7 +50,7 @@ on_both_engines! {
         assert_eq!((listed.as_array().unwrap().len(), &listed[0]["value"]), (1, &json!("Engins")));
         let one = format!("{all}/department");
         let entry = world.admin.get(&one).await.is(200).json();
-        // it is corrected by who administers the subscription, and by nobody else
+        // an administrator of the subscription can correct it, and nobody else
         let subscription = &home.app["subscriptionId"];
         let other = world.other_subscription("far").await;
         let tenant = home.tenant.parse().unwrap();
@@ -70,24 +70,24 @@ on_both_engines! {
         let (_, answer) = external::sign_in(&world, &home, &provider, &[]).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["department"], "Engines");
-        // what is emptied is in no token, and asked again
+        // an emptied answer is in no token, and the question is asked again
         let empty = json!({ "key": "department", "value": null, "concurrencyToken": token });
         world.admin.put(&one, empty).await.expect(202);
-        let question = asked(&world, &home, &provider).await;
-        let tokens = answered(&world, &home, question, &item, "Works").await;
+        let question = question_page(&world, &home, &provider).await;
+        let tokens = submit_answer(&world, &home, question, &item, "Works").await;
         assert_eq!(claims(&tokens["id_token"])["department"], "Works");
-        // what is deleted is in no token, and asked again
+        // a deleted answer is in no token, and the question is asked again
         world.admin.delete(&one).await.expect(204);
         assert_eq!(external::people(&world, &instance).await[0]["userProfiles"], json!([]));
-        let question = asked(&world, &home, &provider).await;
-        let tokens = answered(&world, &home, question, &item, "Analysis").await;
+        let question = question_page(&world, &home, &provider).await;
+        let tokens = submit_answer(&world, &home, question, &item, "Analysis").await;
         assert_eq!(claims(&tokens["id_token"])["department"], "Analysis");
         let trail = world.all("CustomAuditTrail?filter=area%20eq%20%22ApplicationUserProfile%22").await;
         let actions: Vec<_> = trail.as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap()).collect();
         assert_eq!(actions.iter().filter(|action| **action == "Deleted").count(), 1, "{actions:?}");
     }
 
-    /// The longest answers that a page takes fit its form.
+    /// The longest answers of a page fit into its form.
     async fn the_longest_answers_of_a_page_fit(world: World) {
         let (home, provider, _) = external::set_up(&world).await;
         let mut items = Vec::new();
@@ -99,7 +99,7 @@ on_both_engines! {
             let item = json!({ "tenantId": home.tenant, "key": format!("k{number:02}"), "label": "Tell all", "position": number, "maxLength": 4000 });
             items.push(world.make("UserQuestionnaireItem", item).await);
         }
-        let (mut browser, mut page) = asked(&world, &home, &provider).await;
+        let (mut browser, mut page) = question_page(&world, &home, &provider).await;
         for shown in [20, 2, 1] {
             let longest = |item: &Value| "\u{1f41c}".repeat(if item["maxLength"].is_null() { 256 } else { 4_000 });
             let answers = items.iter().map(|item| (format!("item-{}", id(item)), longest(item)));

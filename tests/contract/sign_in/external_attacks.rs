@@ -5,7 +5,7 @@ use chancery_testkit::on_both_engines;
 use super::{
     Home,
     browser::Browser,
-    external::{come_by, connect, has_failed, people, set_up},
+    external::{connect, has_failed, people, set_up, sign_in_with},
     link, parameter,
 };
 use crate::provider_trial::{
@@ -22,14 +22,14 @@ on_both_engines! {
         let go = async || {
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(&[])).await;
-            let there = browser.open(&link(&page, "Continue with Partner")).await.left.unwrap();
-            (browser, there)
+            let provider_url = browser.open(&link(&page, "Continue with Partner")).await.left.unwrap();
+            (browser, provider_url)
         };
         for (count, ignores_pkce) in [false, true].into_iter().enumerate() {
             provider.behave(Behaviour { ignores_pkce, ..Behaviour::default() });
             let ((mut attacker, own), (mut victim, theirs)) = (go().await, go().await);
             let back = parameter(&own, "redirect_uri").unwrap();
-            // the stand-in redeems its code for the last authorization request: the victim's
+            // the stand-in returns the ID token of the last authorization request: the victim's
             let (injected, right) = (provider.sign_in(&own), provider.sign_in(&theirs));
             let before = provider.connections();
             let page = attacker.open(&format!("{back}?{injected}")).await;
@@ -61,7 +61,7 @@ on_both_engines! {
                 let page = if path == discovery {
                     browser.open(&link(&page, &button)).await
                 } else {
-                    come_by(&mut browser, &page, &name, &provider).await
+                    sign_in_with(&mut browser, &page, &name, &provider).await
                 };
                 assert!(has_failed(&page) && page.html.contains(&button), "{path} {status}: {}", page.html);
                 assert!(people(&world, &instance).await.is_empty(), "{path} {status}");
@@ -73,7 +73,7 @@ on_both_engines! {
         connect(&world, &home, "Upright", &provider).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let page = come_by(&mut browser, &page, "Upright", &provider).await;
+        let page = sign_in_with(&mut browser, &page, "Upright", &provider).await;
         assert!(parameter(&browser.go_on(&page).await, "code").is_some());
     }
 }

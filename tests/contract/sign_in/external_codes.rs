@@ -1,4 +1,4 @@
-//! Codes by mail and SMS for people from elsewhere: they go where a provider says that is believed.
+//! Codes by mail and SMS for external people: they are sent to addresses of trusted providers.
 
 use chancery_mail::sink::{Sink, SinkConfig};
 use chancery_testkit::{World, on_both_engines};
@@ -18,53 +18,62 @@ use crate::{
     },
 };
 
-/// The page after a sign-in by the provider.
-async fn come(world: &World, home: &Home, provider: &StandIn, more: &[(&str, &str)]) -> (Browser, Page) {
+/// The page after a sign-in at the provider.
+async fn signed_in_page(
+    world: &World,
+    home: &Home,
+    provider: &StandIn,
+    more: &[(&str, &str)],
+) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
-    let page = external::come_by(&mut browser, &page, "Partner", provider).await;
+    let page = external::sign_in_with(&mut browser, &page, "Partner", provider).await;
     (browser, page)
 }
 
-/// The provider tells these claims from now on.
-fn tell(provider: &StandIn, told: &Value) {
-    provider.behave(Behaviour { claims: told.clone(), user_info: told.clone(), ..Behaviour::default() });
+/// Sets the claims of the provider.
+fn set_claims(provider: &StandIn, provider_claims: &Value) {
+    provider.behave(Behaviour {
+        claims: provider_claims.clone(),
+        user_info: provider_claims.clone(),
+        ..Behaviour::default()
+    });
 }
 
 fn is_refused(page: &Page) -> bool {
     page.html.contains("You cannot sign in here")
 }
 
-async fn believe(world: &World, instance: &Value, is_believed: bool) {
-    let member = json!({ "treatMfaFactorClaimsAsConfirmed": is_believed });
+async fn set_trusted(world: &World, instance: &Value, is_trusted: bool) {
+    let member = json!({ "treatMfaFactorClaimsAsConfirmed": is_trusted });
     change(world, &format!("/IdpInstance/{}", id(instance)), member).await;
 }
 
 on_both_engines! {
     [of_this_machine]
-    async fn a_code_goes_to_the_address_that_a_believed_provider_tells(world: World) {
+    async fn codes_are_mailed_to_the_address_of_a_trusted_provider(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         let factor = ask_for(&world, &home, "email").await;
-        let told = json!({ "email": "ada@example.com", "email_verified": true });
-        tell(&provider, &told);
-        believe(&world, &instance, true).await;
-        // people from elsewhere have no store whose mail server could send it
-        assert!(is_refused(&come(&world, &home, &provider, &[]).await.1));
+        let provider_claims = json!({ "email": "ada@example.com", "email_verified": true });
+        set_claims(&provider, &provider_claims);
+        set_trusted(&world, &instance, true).await;
+        // external people have no store whose mail server could send it
+        assert!(is_refused(&signed_in_page(&world, &home, &provider, &[]).await.1));
         factor_option(&world, &factor, "MailServerConfig", &sink.config()).await;
         factor_option(&world, &factor, "EMailSenderAddress", "noreply@example.com").await;
-        for (is_believed, told) in [
-            (false, told.clone()),
+        for (is_trusted, provider_claims) in [
+            (false, provider_claims.clone()),
             (true, json!({ "email": "ada@example.com", "email_verified": false })),
             (true, json!({ "email": null, "email_verified": true })),
         ] {
-            believe(&world, &instance, is_believed).await;
-            tell(&provider, &told);
-            assert!(is_refused(&come(&world, &home, &provider, &[]).await.1), "{told}");
+            set_trusted(&world, &instance, is_trusted).await;
+            set_claims(&provider, &provider_claims);
+            assert!(is_refused(&signed_in_page(&world, &home, &provider, &[]).await.1), "{provider_claims}");
         }
         assert_eq!(sink.received().len(), 0);
-        tell(&provider, &told);
-        let (mut browser, page) = come(&world, &home, &provider, &[]).await;
+        set_claims(&provider, &provider_claims);
+        let (mut browser, page) = signed_in_page(&world, &home, &provider, &[]).await;
         assert!(page.html.contains("a…@example.com"), "{}", page.html);
         let mails = sink.wait_for(1).await;
         assert_eq!(mails[0].to, ["ada@example.com"]);
@@ -78,8 +87,8 @@ on_both_engines! {
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["fed", "mfa", "otp"]));
     }
 
-    /// An address that an administrator or a directory wrote is none of the provider's.
-    async fn a_code_goes_nowhere_else(world: World) {
+    /// Addresses that an administrator or a directory wrote are not those of the provider.
+    async fn codes_are_mailed_to_no_other_address(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         external::tokens(&world, &home, &provider, &[]).await;
@@ -87,25 +96,25 @@ on_both_engines! {
         let factor = ask_for(&world, &home, "email").await;
         factor_option(&world, &factor, "MailServerConfig", &sink.config()).await;
         factor_option(&world, &factor, "EMailSenderAddress", "noreply@example.com").await;
-        believe(&world, &instance, true).await;
+        set_trusted(&world, &instance, true).await;
         world.sql(vec![("UPDATE application_user SET email_address = 'mallory@example.com', email_address_key = 'mallory@example.com'", vec![])]).await;
-        tell(&provider, &json!({ "email": null }));
-        assert!(is_refused(&come(&world, &home, &provider, &[]).await.1));
-        tell(&provider, &json!({ "email": "augusta@example.com" }));
-        let (mut browser, page) = come(&world, &home, &provider, &[]).await;
+        set_claims(&provider, &json!({ "email": null }));
+        assert!(is_refused(&signed_in_page(&world, &home, &provider, &[]).await.1));
+        set_claims(&provider, &json!({ "email": "augusta@example.com" }));
+        let (mut browser, page) = signed_in_page(&world, &home, &provider, &[]).await;
         assert_eq!(sink.wait_for(1).await[0].to, ["augusta@example.com"]);
-        // the page remembers where it goes
+        // the page retains the address
         let page = browser.open(&page.address).await;
         assert!(page.html.contains("a…@example.com"), "{}", page.html);
         assert_eq!(sink.received().len(), 1);
     }
 
-    /// Who has signed in already is asked by the address of that sign-in.
-    async fn a_session_is_stepped_up_by_what_was_told_then(world: World) {
+    /// The step-up of a session uses the address of its sign-in.
+    async fn step_up_uses_the_address_of_the_session(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
-        believe(&world, &instance, true).await;
-        tell(&provider, &json!({ "email": "ada@example.com", "email_verified": true }));
+        set_trusted(&world, &instance, true).await;
+        set_claims(&provider, &json!({ "email": "ada@example.com", "email_verified": true }));
         let (mut browser, _) = external::sign_in(&world, &home, &provider, &[]).await;
         let factor = make_factor(&world, &home, "email").await;
         factor_option(&world, &factor, "MailServerConfig", &sink.config()).await;
@@ -115,23 +124,23 @@ on_both_engines! {
         assert_eq!(sink.wait_for(1).await[0].to, ["ada@example.com"]);
     }
 
-    async fn a_code_goes_to_the_number_that_a_believed_provider_tells(world: World) {
+    async fn codes_are_sent_to_the_number_of_a_trusted_provider(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let factor = ask_for(&world, &home, "sms").await;
-        // the gateway is down, which the page says; it says where the code was to go, too
+        // the gateway is down; the page reports this together with the number
         factor_option(&world, &factor, "GatewayUrl", "https://127.0.0.1:1/send").await;
-        believe(&world, &instance, true).await;
-        tell(&provider, &json!({ "phone_number": "+49 (40) 123456", "phone_number_verified": true }));
-        let page = come(&world, &home, &provider, &[]).await.1;
+        set_trusted(&world, &instance, true).await;
+        set_claims(&provider, &json!({ "phone_number": "+49 (40) 123456", "phone_number_verified": true }));
+        let page = signed_in_page(&world, &home, &provider, &[]).await.1;
         assert!(page.html.contains("…56"), "{}", page.html);
-        for (is_believed, told) in [
+        for (is_trusted, provider_claims) in [
             (false, json!({ "phone_number": "+4940123456", "phone_number_verified": true })),
             (true, json!({ "phone_number": "+4940123456", "phone_number_verified": false })),
             (true, json!({ "phone_number": "040 123456" })),
         ] {
-            believe(&world, &instance, is_believed).await;
-            tell(&provider, &told);
-            assert!(is_refused(&come(&world, &home, &provider, &[]).await.1), "{told}");
+            set_trusted(&world, &instance, is_trusted).await;
+            set_claims(&provider, &provider_claims);
+            assert!(is_refused(&signed_in_page(&world, &home, &provider, &[]).await.1), "{provider_claims}");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     Home,
     browser::{Browser, Page},
     change, claims,
-    external::{come_by, people, set_up},
+    external::{people, set_up, sign_in_with},
     parameter, relate,
 };
 use crate::{
@@ -20,12 +20,16 @@ use crate::{
 };
 
 /// Signs in with this subject at the provider; returns the page after the callback.
-async fn comes(world: &World, home: &Home, provider: &StandIn, subject: &str) -> (Browser, Page) {
-    let told = json!({ "sub": subject });
-    provider.behave(Behaviour { claims: told.clone(), user_info: told, ..Behaviour::default() });
+async fn sign_in_as(world: &World, home: &Home, provider: &StandIn, subject: &str) -> (Browser, Page) {
+    let provider_claims = json!({ "sub": subject });
+    provider.behave(Behaviour {
+        claims: provider_claims.clone(),
+        user_info: provider_claims,
+        ..Behaviour::default()
+    });
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
-    let page = come_by(&mut browser, &page, "Partner", provider).await;
+    let page = sign_in_with(&mut browser, &page, "Partner", provider).await;
     (browser, page)
 }
 
@@ -38,7 +42,7 @@ async fn records(world: &World, instance: &Value) -> Vec<(Value, Value, Value)> 
 
 on_both_engines! {
     [of_this_machine]
-    async fn a_restricted_app_admits_members_of_a_group_from_elsewhere(world: World) {
+    async fn a_restricted_app_admits_members_of_a_provisioned_group(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let (directory, base) = directory_of(&world, &instance).await;
         let body = json!({ "userName": "ada@corp.example", "externalId": "ada" });
@@ -47,30 +51,31 @@ on_both_engines! {
         let group = directory.post(&format!("{base}/Groups"), body).await.is(201).json();
         let app = format!("/ClientApp/{}", id(&home.app));
         // a person whom no directory provisioned
-        let (mut browser, page) = comes(&world, &home, &provider, "bob").await;
+        let (mut browser, page) = sign_in_as(&world, &home, &provider, "bob").await;
         browser.go_on(&page).await;
         let bob = people(&world, &instance).await.into_iter().find(|one| one["id"] != ada["id"]).unwrap();
         change(&world, &app, json!({ "isRestricted": true, "includeGroupsClaims": true })).await;
         relate(&world, &format!("{app}/authorizedgroups"), &[id(&group)]).await;
 
-        let (mut member, page) = comes(&world, &home, &provider, "ada").await;
+        let (mut member, page) = sign_in_as(&world, &home, &provider, "ada").await;
         let code = parameter(&member.go_on(&page).await, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
-        let told = claims(&tokens["id_token"]);
-        assert_eq!((&told["sub"], &told["groups"]), (&ada["id"], &json!(["Staff"])));
+        let id_claims = claims(&tokens["id_token"]);
+        assert_eq!((&id_claims["sub"], &id_claims["groups"]), (&ada["id"], &json!(["Staff"])));
         for (subject, left) in [("bob", Some(&bob)), ("carl", None)] {
-            let (_, page) = comes(&world, &home, &provider, subject).await;
+            let (_, page) = sign_in_as(&world, &home, &provider, subject).await;
             assert!(page.left.is_none() && page.answer.header("refresh").is_none(), "{subject}: {}", page.html);
             assert!(page.html.contains("You cannot sign in"), "{subject}: {}", page.html);
-            let found = records(&world, &instance).await;
-            let refused: Vec<_> = found.iter().filter(|(outcome, ..)| outcome == "Refused").collect();
+            let entries = records(&world, &instance).await;
+            let refused: Vec<_> = entries.iter().filter(|(outcome, ..)| outcome == "Refused").collect();
             // an unknown person leaves no record
             assert_eq!(refused, [&(json!("Refused"), json!("NotAdmitted"), left.unwrap_or(&bob)["id"].clone())]);
         }
         assert_eq!(people(&world, &instance).await.len(), 2, "a stranger becomes no platform user");
         let signed_in = |person: &Value| (json!("SignedIn"), Value::Null, person["id"].clone());
-        let found = records(&world, &instance).await;
-        assert_eq!(found.iter().filter(|(outcome, ..)| outcome == "SignedIn").cloned().collect::<Vec<_>>(), [signed_in(&bob), signed_in(&ada)]);
+        let entries = records(&world, &instance).await;
+        let successful: Vec<_> = entries.iter().filter(|(outcome, ..)| outcome == "SignedIn").cloned().collect();
+        assert_eq!(successful, [signed_in(&bob), signed_in(&ada)]);
 
         // removal from the group also invalidates issued tokens at once
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());

@@ -1,4 +1,4 @@
-//! Options of external identity providers that decide who somebody is, and where answers go.
+//! Options of external identity providers that select the subject and the callback path.
 
 use chancery_record::Value as Stored;
 use chancery_testkit::on_both_engines;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     BASE,
     browser::{Browser, Page},
-    external::{come_by, connect, has_failed, people, set_up, tokens},
+    external::{connect, has_failed, people, set_up, sign_in_with, tokens},
     link,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// The way to the provider.
+/// The link to the provider.
 fn link_of(page: &Page) -> String {
     link(page, "Continue with Partner")
 }
@@ -27,7 +27,7 @@ fn link_of(page: &Page) -> String {
 on_both_engines! {
     [of_this_machine]
     /// With one path for each instance no provider gets the code of another one.
-    async fn a_callback_path_is_of_one_instance(world: World) {
+    async fn a_callback_path_is_unique_to_an_instance(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let other = make(&world, "Other", "OpenIdConnect").await;
         set_option(&world, &instance, "CallbackPath", "/signin-oidc").await;
@@ -40,7 +40,7 @@ on_both_engines! {
         assert_eq!(problem["errors"][0]["pointer"], "/value", "{problem}");
         taken("/signin-other").await.expect(202);
         tokens(&world, &home, &provider, &[]).await;
-        // of two that an older release let in the first counts
+        // of two that an older release permitted the first one is used
         let both = "UPDATE option_value SET value = '/signin-other' WHERE name = 'CallbackPath' AND value = '/signin-oidc'";
         world.sql(vec![(both, vec![])]).await;
         tokens(&world, &home, &provider, &[]).await;
@@ -52,11 +52,11 @@ on_both_engines! {
         assert!(page.left.is_none() && has_failed(&page), "{}", page.html);
     }
 
-    /// Directories that know people by another claim than `sub` are compared by it, together with the organisation.
-    async fn the_subject_is_the_claim_that_the_instance_names(world: World) {
+    /// Directories that identify people by another claim than `sub` use it together with the organisation.
+    async fn the_subject_claim_is_configurable(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         set_option(&world, &instance, "ScimSubjectClaim", "oid").await;
-        // whoever administers any organisation there could set it
+        // an administrator of any organisation there could set it
         let shown = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&instance))).await.is(200).json();
         assert_eq!(shown["hasConfigurationError"], json!(true));
         world.sql(vec![("UPDATE option_value SET has_configuration_error = FALSE", vec![])]).await;
@@ -71,13 +71,13 @@ on_both_engines! {
             provider.behave(Behaviour { claims: wrong.clone(), ..Behaviour::default() });
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(&[])).await;
-            assert!(has_failed(&come_by(&mut browser, &page, "Partner", &provider).await), "{wrong}");
+            assert!(has_failed(&sign_in_with(&mut browser, &page, "Partner", &provider).await), "{wrong}");
         }
     }
 
-    /// A certificate of type OidcTokenSigning takes the place of the secret, while it is linked and can be used; one of type
-    /// OidcTokenEncryption opens ID tokens.
-    async fn certificates_sign_and_open(world: World) {
+    /// A certificate of type OidcTokenSigning replaces the secret, while it is linked and valid; one of type
+    /// OidcTokenEncryption decrypts ID tokens.
+    async fn certificates_sign_assertions_and_decrypt_id_tokens(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let path = format!("{BASE}/IdpInstance/{}", id(&instance));
         let has_error = async || world.admin.get(&path).await.is(200).json()["hasConfigurationError"] == json!(true);
@@ -108,18 +108,18 @@ on_both_engines! {
         let asserted = || Behaviour { asserted_by: Some(key.clone()), ..Behaviour::default() };
         provider.behave(Behaviour { encrypted_to: Some(opening_key.clone()), ..asserted() });
         let (mut browser, page) = shown().await;
-        assert!(has_failed(&come_by(&mut browser, &page, "Partner", &provider).await), "nothing opens the token");
+        assert!(has_failed(&sign_in_with(&mut browser, &page, "Partner", &provider).await), "nothing opens the token");
         world.admin.put(&link, json!({ "relatedIds": [store["id"], opening["id"]] })).await.expect(202);
         provider.behave(Behaviour { encrypted_to: Some(opening_key), ..asserted() });
         tokens(&world, &home, &provider, &[]).await;
         provider.behave(asserted());
         tokens(&world, &home, &provider, &[]).await;
-        // also where the option itself is gone
+        // also if the option does not exist any more
         let row = option(&world, &instance, "ClientSecret").await;
         world.admin.delete(&format!("{BASE}/Option/{}", id(&row))).await.expect(204);
         assert!(!has_error().await);
         tokens(&world, &home, &provider, &[]).await;
-        // one that is over proves nothing, and nobody is sent there
+        // an expired one proves nothing, and nobody is redirected
         world.sql(vec![("UPDATE cert_store SET valid_to = 1000 WHERE cert_type = 'OidcTokenSigning'", vec![])]).await;
         let (mut browser, page) = shown().await;
         assert!(has_failed(&browser.open(&link_of(&page)).await));
@@ -130,14 +130,14 @@ on_both_engines! {
         assert!(has_error().await && !shown().await.1.html.contains("Continue with"));
     }
 
-    /// Answers that are too large, and addresses that no provider may name, stop a sign-in; clocks may differ by a minute.
-    async fn what_a_provider_answers_is_bounded(world: World) {
+    /// Responses that are too large and forbidden addresses stop a sign-in; clocks may differ by a minute.
+    async fn responses_of_a_provider_are_limited(world: World) {
         let (home, provider, _) = set_up(&world).await;
         let tried = async |behaviour: Behaviour| {
             provider.behave(behaviour);
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(&[])).await;
-            has_failed(&come_by(&mut browser, &page, "Partner", &provider).await)
+            has_failed(&sign_in_with(&mut browser, &page, "Partner", &provider).await)
         };
         let large = "x".repeat(300 << 10);
         let tokens = json!({ "access_token": "access", "token_type": "Bearer", "id_token": large });
@@ -150,13 +150,13 @@ on_both_engines! {
             let claims = json!({ "exp": now - ahead });
             assert_eq!(tried(Behaviour { claims, ..Behaviour::default() }).await, fails, "{ahead}");
         }
-        // a discovery document leads into no network that the operator did not name
+        // a discovery document cannot name addresses in networks that the operator did not permit
         let second = StandIn::start().await;
         connect(&world, &home, "Inward", &second).await;
         second.behave(Behaviour { document: json!({ "token_endpoint": "https://10.0.0.1/token" }), ..Behaviour::default() });
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        assert!(has_failed(&come_by(&mut browser, &page, "Inward", &second).await));
+        assert!(has_failed(&sign_in_with(&mut browser, &page, "Inward", &second).await));
         // a document that is too large is not read
         let third = StandIn::start().await;
         connect(&world, &home, "Vast", &third).await;

@@ -1,4 +1,4 @@
-//! What the sign-in page shows of identity providers, and what happens while one of them does not answer.
+//! Identity providers on the sign-in page, and the page's behaviour while one of them does not answer.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{World, on_both_engines};
@@ -24,14 +24,14 @@ async fn sign_in_page(world: &World, home: &Home) -> (Browser, Page) {
     (browser, page)
 }
 
-/// Whether the page has a way to the provider.
-fn leads_on(page: &Page) -> bool {
+/// Whether the page has a link to the provider.
+fn has_provider_link(page: &Page) -> bool {
     page.left.is_none() && page.html.contains("Continue with Partner")
 }
 
 on_both_engines! {
     [of_this_machine]
-    async fn the_button_of_an_identity_provider_has_its_picture(world: World) {
+    async fn the_button_of_an_identity_provider_shows_its_picture(world: World) {
         let (home, _, instance) = set_up(&world).await;
         let path = format!("{BASE}/IdpInstance/{}", id(&instance));
         let shown = async || sign_in_page(&world, &home).await.1;
@@ -43,34 +43,36 @@ on_both_engines! {
         assert!(has_stock(&shown().await), "there is no such asset yet");
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><path d=\"M0 0h1v1z\"/></svg>";
         let asset = json!({ "location": location, "mimetype": "image/svg+xml", "data": BASE64_STANDARD.encode(svg) });
-        let made = world.make("CustomAsset", asset).await;
+        let created = world.make("CustomAsset", asset).await;
         let page = shown().await;
         let address = "/content/assets/global/the%20partner%3F.svg";
         assert!(page.html.replace("&#x2f;", "/").contains(&format!("<img class=\"icon\" src=\"{address}\" alt=\"\">")), "{}", page.html);
         let policy = page.answer.header("content-security-policy").unwrap();
         assert!(policy.contains("img-src 'self' data:;"), "{policy}");
         assert_eq!(world.anonymous.get(address).await.is(200).header("content-type"), Some("image/svg+xml"));
-        // what is no picture is not shown as one
-        let other = json!({ "mimetype": "text/plain", "data": BASE64_STANDARD.encode("a"), "concurrencyToken": made["concurrencyToken"] });
+        // other media types are not shown as a picture
+        let other = json!({
+            "mimetype": "text/plain", "data": BASE64_STANDARD.encode("a"), "concurrencyToken": created["concurrencyToken"],
+        });
         world.admin.patch(&format!("{BASE}/CustomAsset/assets/global/the%20partner%3F.svg"), other).await.expect(202);
         assert!(has_stock(&shown().await));
-        // nor is anything that is elsewhere
+        // nor are external pictures
         let instance = world.admin.get(&path).await.is(200).json();
         assert_eq!(instance["icon"], location);
-        for odd in ["https://partner.example/a.png", "data:image/png;base64,AA==", "google.png", "//partner.example/a.png", "/a/../b"] {
-            let body = json!({ "icon": odd, "concurrencyToken": instance["concurrencyToken"] });
+        for invalid in ["https://partner.example/a.png", "data:image/png;base64,AA==", "google.png", "//partner.example/a.png", "/a/../b"] {
+            let body = json!({ "icon": invalid, "concurrencyToken": instance["concurrencyToken"] });
             let problem = world.admin.patch(&path, body).await.problem(400, "invalid-request");
-            assert_eq!(pointers(&problem), ["/icon"], "{odd}");
+            assert_eq!(pointers(&problem), ["/icon"], "{invalid}");
         }
-        // a text that version 1 stored stays, and is no picture
+        // a text that version 1 stored remains, and is no picture
         world.sql(vec![("UPDATE idp_instance SET icon = 'google.png' WHERE icon IS NOT NULL", vec![])]).await;
         let body = json!({ "icon": "google.png", "position": 3, "concurrencyToken": instance["concurrencyToken"] });
         world.admin.patch(&path, body).await.expect(202);
         assert!(has_stock(&shown().await));
     }
 
-    /// Everybody who wants to sign in there shares one attempt, and its failure is remembered.
-    async fn a_provider_that_hangs_is_asked_once(world: World) {
+    /// All people who want to sign in there share one attempt, and its failure is cached.
+    async fn a_hanging_provider_is_requested_once(world: World) {
         let (home, provider, _) = set_up(&world).await;
         provider.behave(Behaviour { hangs: true, ..Behaviour::default() });
         let pages = join_all((0..32).map(|_| sign_in_page(&world, &home))).await;
@@ -84,7 +86,7 @@ on_both_engines! {
         let (pages, answer) = tokio::join!(waiting, other);
         assert!(parameter(&answer, "code").is_some(), "{answer}");
         for page in &pages {
-            assert!(has_failed(page) && leads_on(page), "{}", page.html);
+            assert!(has_failed(page) && has_provider_link(page), "{}", page.html);
         }
         assert_eq!(provider.connections(), 1);
         let (mut browser, page) = sign_in_page(&world, &home).await;
@@ -92,30 +94,30 @@ on_both_engines! {
         assert_eq!(provider.connections(), 1, "that it failed is remembered");
     }
 
-    /// A provider that goes down after its discovery document was read leaves nobody without a way on.
-    async fn a_provider_that_dies_leads_back_to_the_choice(world: World) {
+    /// A provider that goes down after its discovery document was read does not block the sign-in.
+    async fn a_provider_that_goes_down_leads_back_to_the_choice(world: World) {
         let (home, provider, _) = set_up(&world).await;
         let (mut browser, page) = sign_in_page(&world, &home).await;
         let (mut returning, page_of_another) = sign_in_page(&world, &home).await;
-        let there = returning.open(&link(&page_of_another, "Continue with Partner")).await.left.unwrap();
-        let query = provider.sign_in(&there);
+        let provider_url = returning.open(&link(&page_of_another, "Continue with Partner")).await.left.unwrap();
+        let query = provider.sign_in(&provider_url);
         provider.behave(Behaviour { is_down: true, ..Behaviour::default() });
-        // who was there comes back to the choice
-        let back = parameter(&there, "redirect_uri").unwrap();
+        // people who return come back to the choice
+        let back = parameter(&provider_url, "redirect_uri").unwrap();
         let ended = returning.open(&format!("{back}?{query}")).await;
-        assert!(has_failed(&ended) && leads_on(&ended), "{}", ended.html);
-        // who is sent there by the document that is kept, and goes back, is not sent there again
+        assert!(has_failed(&ended) && has_provider_link(&ended), "{}", ended.html);
+        // after a redirect by the cached document and a return, the page does not redirect there again
         let button = link(&page, "Continue with Partner");
         assert!(browser.open(&button).await.left.is_some(), "the document is kept");
         let again = browser.open(&page.address).await;
-        assert!(leads_on(&again), "{}", again.html);
+        assert!(has_provider_link(&again), "{}", again.html);
         tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
         let again = browser.open(&button).await;
-        assert!(has_failed(&again) && leads_on(&again), "{}", again.html);
-        // nor is anybody else, for a while
+        assert!(has_failed(&again) && has_provider_link(&again), "{}", again.html);
+        // nor is anybody else redirected, for a while
         let (mut other, page) = sign_in_page(&world, &home).await;
         let failed = other.open(&link(&page, "Continue with Partner")).await;
-        assert!(has_failed(&failed) && leads_on(&failed), "{}", failed.html);
+        assert!(has_failed(&failed) && has_provider_link(&failed), "{}", failed.html);
         browser.sign_in(&again, "ann", PASSWORD).await;
     }
 }

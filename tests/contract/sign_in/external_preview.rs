@@ -1,4 +1,4 @@
-//! What tokens would tell of people from elsewhere is what they tell.
+//! The preview of tokens of external people equals their tokens.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -15,10 +15,10 @@ use crate::{
 
 on_both_engines! {
     [of_this_machine]
-    async fn a_preview_of_a_person_from_elsewhere_tells_what_tokens_tell(world: World) {
+    async fn a_preview_of_an_external_person_matches_the_tokens(world: World) {
         let (home, provider, instance) = set_up(&world).await;
-        let told = json!({ "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "nickname": "Countess" });
-        provider.behave(Behaviour { claims: told, ..Behaviour::default() });
+        let provider_claims = json!({ "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "nickname": "Countess" });
+        provider.behave(Behaviour { claims: provider_claims, ..Behaviour::default() });
         let rule = json!({
             "name": "department", "ruleType": "Filter", "ruleLevel": "ClientAppIdpInstance", "inputSource": "IdentityProvider",
             "typeEvaluationRule": "^department$", "applyToIdpInstanceId": instance["id"], "clientApps": [{ "id": home.app["id"] }],
@@ -34,14 +34,14 @@ on_both_engines! {
         let person = people(&world, &instance).await.remove(0);
         let shown = preview::preview(&world, &home, id(&person), json!({ "scope": "openid profile email" })).await;
         assert_eq!(shown["idpInstanceId"], instance["id"], "{shown:#}");
-        preview::assert_told(&shown, &documents);
-        // without a session what the platform knows is left
+        preview::assert_matches(&shown, &documents);
+        // without a session the claims that the platform stores are left
         world.admin.post(&format!("{BASE}/ApplicationUser/{}/signout", id(&person)), json!(null)).await.expect(204);
         let shown = preview::preview(&world, &home, id(&person), json!({ "scope": "openid profile email" })).await;
         let names: Vec<&str> =
             shown["idToken"]["claims"].as_array().unwrap().iter().map(|claim| claim["name"].as_str().unwrap()).collect();
         assert!(names.contains(&"given_name") && !names.contains(&"department"), "{names:?}");
-        // it is for who reads the people of the instance
+        // it requires read access to the people of the instance
         let body = json!({ "platformUserId": person["id"] });
         let path = format!("{BASE}/ClientApp/{}/tokens/preview", id(&home.app));
         let tenant = home.tenant.parse().unwrap();

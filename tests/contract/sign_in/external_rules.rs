@@ -7,7 +7,7 @@ use super::{
     Home,
     browser::Browser,
     change,
-    external::{come_by, people, set_up, tokens},
+    external::{people, set_up, sign_in_with, tokens},
 };
 use crate::{
     id,
@@ -22,8 +22,8 @@ async fn rule(world: &World, home: &Home, about: Value) -> Value {
     world.make("ClaimRule", rule).await
 }
 
-/// A rule of the subscription that gives a claim another type.
-async fn renames(world: &World, home: &Home, from: &str, to: &str, priority: i32) -> Value {
+/// A rule of the subscription that renames a claim.
+async fn rename_rule(world: &World, home: &Home, from: &str, to: &str, priority: i32) -> Value {
     rule(world, home, json!({
         "name": format!("{from} to {to}"), "ruleType": "Transform", "filterTarget": "ClaimType", "transformTarget": "ClaimType",
         "typeEvaluationRule": format!("^{from}$"), "typeTransformationRule": "^.*$", "typeTransformationReplacement": to,
@@ -34,25 +34,27 @@ async fn renames(world: &World, home: &Home, from: &str, to: &str, priority: i32
 
 on_both_engines! {
     [of_this_machine]
-    /// Rules of the subscription decide what fields hold. Those of a client app do not, nor those of a tenant, which shares its people with
+    /// Rules of the subscription set fields. Those of a client app do not, nor those of a tenant, which shares its people with
     /// other tenants.
-    async fn fields_are_what_rules_forward(world: World) {
+    async fn claim_rules_set_fields_of_platform_users(world: World) {
         let (home, provider, instance) = set_up(&world).await;
-        let told = json!({ "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "email": "ada@example.com" });
-        provider.behave(Behaviour { claims: told, ..Behaviour::default() });
+        let provider_claims = json!({
+            "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "email": "ada@example.com",
+        });
+        provider.behave(Behaviour { claims: provider_claims, ..Behaviour::default() });
         rule(&world, &home, json!({
             "name": "names", "ruleType": "Remove", "filterTarget": "ClaimType", "typeEvaluationRule": "^family_name$", "priority": 1,
         }))
         .await;
         for (from, to, priority) in [("department", "organizational_unit", 2), ("given_name", "nickname", 3)] {
-            let made = renames(&world, &home, from, to, priority).await;
-            // beside it, so that all else goes on
+            let created = rename_rule(&world, &home, from, to, priority).await;
+            // in addition, so that all other claims are forwarded
             rule(&world, &home, json!({
                 "name": format!("all but {from}"), "ruleType": "Remove", "filterTarget": "ClaimType",
                 "typeEvaluationRule": format!("^{from}$"), "priority": priority,
             }))
             .await;
-            assert_eq!(made["isActive"], true);
+            assert_eq!(created["isActive"], true);
         }
         rule(&world, &home, json!({
             "name": "of the app", "ruleType": "Remove", "filterTarget": "ClaimType", "typeEvaluationRule": "^email$", "priority": 1,
@@ -71,21 +73,21 @@ on_both_engines! {
         assert_eq!(fields, [Value::Null, Value::Null, json!("Analysis"), json!("ada@example.com")]);
     }
 
-    /// Whoever writes rules gives nobody an address.
-    async fn rules_make_no_address(world: World) {
+    /// Rules cannot set an e-mail address.
+    async fn claim_rules_cannot_set_an_email_address(world: World) {
         let (home, provider, instance) = set_up(&world).await;
-        let told = json!({ "email": "ada@example.com", "work": "ada@work.example", "given_name": "Ada" });
-        provider.behave(Behaviour { claims: told.clone(), user_info: told, ..Behaviour::default() });
-        let made = rule(&world, &home, json!({
+        let provider_claims = json!({ "email": "ada@example.com", "work": "ada@work.example", "given_name": "Ada" });
+        provider.behave(Behaviour { claims: provider_claims.clone(), user_info: provider_claims, ..Behaviour::default() });
+        let created = rule(&world, &home, json!({
             "name": "mallory", "ruleType": "Transform", "filterTarget": "ClaimType", "transformTarget": "ClaimValue",
             "typeEvaluationRule": "^email$", "valueTransformationRule": "^.*$", "valueTransformationReplacement": "mallory@example.com",
         }))
         .await;
         tokens(&world, &home, &provider, &[]).await;
         assert_eq!(people(&world, &instance).await[0]["emailAddress"], Value::Null);
-        // another one that the provider told is taken
-        change(&world, &format!("/ClaimRule/{}", id(&made)), json!({ "isActive": false })).await;
-        renames(&world, &home, "work", "email", 1).await;
+        // another claim of the provider is accepted
+        change(&world, &format!("/ClaimRule/{}", id(&created)), json!({ "isActive": false })).await;
+        rename_rule(&world, &home, "work", "email", 1).await;
         rule(&world, &home, json!({
             "name": "email goes", "ruleType": "Remove", "filterTarget": "ClaimType", "typeEvaluationRule": "^(email|work)$", "priority": 1,
         }))
@@ -95,18 +97,18 @@ on_both_engines! {
         assert_eq!((&person["emailAddress"], &person["firstName"]), (&json!("ada@work.example"), &json!("Ada")));
     }
 
-    /// Rules that cannot run let nobody in without them.
-    async fn rules_that_cannot_run_let_nobody_in(world: World) {
+    /// If the rules fail nobody can sign in.
+    async fn failing_claim_rules_refuse_the_sign_in(world: World) {
         let (home, provider, instance) = set_up(&world).await;
-        let made = rule(&world, &home, json!({
+        let created = rule(&world, &home, json!({
             "name": "broken", "ruleType": "Filter", "filterTarget": "ClaimType", "typeEvaluationRule": "^a$",
         }))
         .await;
-        assert_eq!(made["isActive"], true);
+        assert_eq!(created["isActive"], true);
         world.sql(vec![("UPDATE claim_rule SET type_evaluation_rule = '('", vec![])]).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let page = come_by(&mut browser, &page, "Partner", &provider).await;
+        let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
         assert!(page.html.contains("Continue with Partner") && page.html.contains("role=\"alert\""), "{}", page.html);
         assert_eq!(people(&world, &instance).await.len(), 0);
     }

@@ -1,4 +1,4 @@
-//! A service of two processes, where the engine lets two share a database, as client apps and browsers see it.
+//! A service of two processes, if the engine permits two to share a database.
 
 use std::net::TcpListener;
 
@@ -6,7 +6,7 @@ use chancery_testkit::{Client, Engine, Process, World};
 
 use super::browser::Browser;
 
-/// The processes of a service. An embedded database is of one process alone: there the callers are all its.
+/// The processes of a service. An embedded database belongs to one process: all callers use that one.
 pub struct Fleet {
     callers: Vec<Client>,
     public_url: String,
@@ -32,12 +32,12 @@ impl Fleet {
         Self { callers, public_url: world.base.clone(), _second: second }
     }
 
-    /// A caller of one of the processes, in turn.
+    /// A client of one of the processes, round robin.
     pub fn caller(&self, number: usize) -> &Client {
         &self.callers[number % self.callers.len()]
     }
 
-    /// A caller of each process.
+    /// A client of each process.
     pub fn callers(&self) -> &[Client] {
         &self.callers
     }
@@ -47,7 +47,7 @@ impl Fleet {
         Browser::of(self.caller(number), &self.public_url)
     }
 
-    /// The same browser, its next requests at one of the processes.
+    /// The same browser with its next requests at one of the processes.
     pub fn moved(&self, browser: &Browser, number: usize) -> Browser {
         let mut moved = self.browser(number);
         moved.cookies.clone_from(&browser.cookies);
@@ -55,13 +55,13 @@ impl Fleet {
     }
 }
 
-/// An address where nobody listens now.
+/// An address without a listener.
 pub fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-/// Numbers that look random and are the same each time (SplitMix64).
+/// Pseudo-random numbers with a fixed seed (SplitMix64).
 pub struct Dice(pub u64);
 
 impl Dice {

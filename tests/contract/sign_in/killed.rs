@@ -1,4 +1,4 @@
-//! A server that is killed while people sign in: what was answered is there, and nothing counts twice (sections 18 and
+//! A server that is killed while people sign in: what was answered is stored, and nothing is accepted twice (sections 18 and
 //! 22).
 
 use std::{
@@ -22,7 +22,7 @@ use crate::{each, id};
 const WORKERS: usize = 8;
 const ROUNDS: usize = 3;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
-/// The same whichever process serves, or tokens would be of another issuer after a restart.
+/// The same for all processes: otherwise tokens would have another issuer after a restart.
 pub const PUBLIC_URL: &str = "http://localhost";
 
 pub struct Server {
@@ -53,12 +53,12 @@ impl Server {
         self.admin.get(&format!("{BASE}/{resource}")).await.is(200).json()
     }
 
-    async fn counts(&self, tokens: &Value) -> bool {
+    async fn accepts(&self, tokens: &Value) -> bool {
         let bearer = self.caller.with_token(tokens["access_token"].as_str().unwrap());
         bearer.get("/connect/userinfo").await.status == 200
     }
 
-    /// The tokens that a code, or a refresh token, is answered with, if any.
+    /// The tokens for a code or a refresh token, if it is accepted.
     async fn tokens(&self, form: &str) -> Option<Value> {
         let answer = self.caller.ask_for_token(form).await;
         if answer.status == 200 {
@@ -69,27 +69,27 @@ impl Server {
     }
 }
 
-/// What a client knows when its server is gone.
+/// Responses that a client has when its server is gone.
 #[derive(Default)]
-struct Told {
+struct ClientState {
     /// The cookies of browsers that were signed in.
     sessions: Vec<BTreeMap<String, String>>,
-    /// Codes that were not shown.
+    /// Codes that were not redeemed.
     fresh: Vec<String>,
-    /// Codes whose answer was lost.
+    /// Codes whose token response was lost.
     lost: Vec<String>,
-    /// Codes with all that was answered to them and to their refresh tokens, the newest last.
+    /// Codes with all tokens that were issued for them and for their refresh tokens, the newest last.
     grants: Vec<(String, Vec<Value>)>,
 }
 
-/// Shows something at the token endpoint; `None` when the server is gone.
-async fn show(caller: &Client, form: String) -> Option<Value> {
+/// Sends a form to the token endpoint; `None` when the server is gone.
+async fn request_tokens(caller: &Client, form: String) -> Option<Value> {
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     let answer = caller.try_send(Method::POST, "/connect/token", &headers, form.into_bytes()).await?;
     Some(answer.is(200).json())
 }
 
-/// Signs in by a password; the code.
+/// Signs in with a password; returns the code.
 async fn sign_in(browser: &mut Browser, request: &str, name: &str) -> Option<String> {
     let page = browser.try_open(request).await?;
     let csrf = page.field("csrf");
@@ -100,88 +100,90 @@ async fn sign_in(browser: &mut Browser, request: &str, name: &str) -> Option<Str
 }
 
 /// Signs in, redeems and refreshes, until the server is gone.
-async fn work(home: Arc<Home>, caller: Client, worker: usize, tell: Sender<()>) -> Told {
-    let (mut dice, mut told) = (Dice(worker as u64), Told::default());
+async fn work(home: Arc<Home>, caller: Client, worker: usize, progress: Sender<()>) -> ClientState {
+    let (mut dice, mut state) = (Dice(worker as u64), ClientState::default());
     let request = home.request(&[OFFLINE]);
     let name = format!("w{worker}");
     loop {
         let mut browser = Browser::of(&caller, PUBLIC_URL);
         let mut code = sign_in(&mut browser, &request, &name).await;
         if browser.cookies.keys().any(|name| name.ends_with("session")) {
-            told.sessions.push(browser.cookies.clone());
+            state.sessions.push(browser.cookies.clone());
         }
         for _ in 0..2 + dice.below(3) {
-            let Some(shown) = code.take() else { return told };
-            let _ = tell.try_send(());
+            let Some(shown) = code.take() else { return state };
+            let _ = progress.try_send(());
             if dice.below(4) == 0 {
-                told.fresh.push(shown);
+                state.fresh.push(shown);
             } else {
-                let Some(tokens) = show(&caller, home.redeeming(&shown, &[])).await else {
-                    told.lost.push(shown);
-                    return told;
+                let Some(tokens) = request_tokens(&caller, home.redemption_form(&shown, &[])).await else {
+                    state.lost.push(shown);
+                    return state;
                 };
-                told.grants.push((shown, vec![tokens]));
-                let _ = tell.try_send(());
+                state.grants.push((shown, vec![tokens]));
+                let _ = progress.try_send(());
                 for _ in 0..dice.below(4) {
-                    let (_, answered) = told.grants.last_mut().unwrap();
+                    let (_, answered) = state.grants.last_mut().unwrap();
                     let newest = answered.last().unwrap()["refresh_token"].as_str().unwrap();
-                    let Some(next) = show(&caller, home.refreshing(newest)).await else { return told };
+                    let Some(next) = request_tokens(&caller, home.refresh_form(newest)).await else {
+                        return state;
+                    };
                     answered.push(next);
-                    let _ = tell.try_send(());
+                    let _ = progress.try_send(());
                 }
             }
-            let Some(page) = browser.try_open(&request).await else { return told };
+            let Some(page) = browser.try_open(&request).await else { return state };
             code = page.left.and_then(|left| parameter(&left, "code"));
         }
     }
 }
 
-/// Looks at all that was answered before a kill.
-async fn look_after(server: &Server, home: &Home, told: &Told) {
-    for cookies in &told.sessions {
+/// Verifies everything that was answered before a kill.
+async fn verify(server: &Server, home: &Home, state: &ClientState) {
+    for cookies in &state.sessions {
         let mut browser = Browser::of(&server.caller, PUBLIC_URL);
         browser.cookies.clone_from(cookies);
         let left = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&left, "code").is_some(), "a session that was answered: {left}");
     }
-    for (code, answered) in &told.grants {
+    for (code, answered) in &state.grants {
         for tokens in answered {
-            assert!(server.counts(tokens).await, "a token that was answered");
+            assert!(server.accepts(tokens).await, "a token that was answered");
         }
         let newest = answered.last().unwrap()["refresh_token"].as_str().unwrap();
-        // where the answer with its successor was lost it is within the leeway
-        let next = server.tokens(&home.refreshing(newest)).await;
+        // if the answer with its successor was lost, it is within the leeway
+        let next = server.tokens(&home.refresh_form(newest)).await;
         let next = next.unwrap_or_else(|| panic!("a refresh token that was answered"));
-        assert!(server.counts(&next).await);
-        assert!(server.tokens(&home.redeeming(code, &[])).await.is_none(), "a code is good once");
-        assert!(!server.counts(&next).await, "and what it gave ends when it is shown again");
+        assert!(server.accepts(&next).await);
+        assert!(server.tokens(&home.redemption_form(code, &[])).await.is_none(), "a code is good once");
+        assert!(!server.accepts(&next).await, "and what it gave ends when it is shown again");
     }
-    for code in &told.fresh {
-        let got = server.tokens(&home.redeeming(code, &[])).await;
+    for code in &state.fresh {
+        let got = server.tokens(&home.redemption_form(code, &[])).await;
         let got = got.unwrap_or_else(|| panic!("a code that was answered"));
-        assert!(server.counts(&got).await);
-        assert!(server.tokens(&home.redeeming(code, &[])).await.is_none());
+        assert!(server.accepts(&got).await);
+        assert!(server.tokens(&home.redemption_form(code, &[])).await.is_none());
     }
-    for code in &told.lost {
-        // it was used, or is still good: in no case twice
-        let _ = server.tokens(&home.redeeming(code, &[])).await;
-        assert!(server.tokens(&home.redeeming(code, &[])).await.is_none());
+    for code in &state.lost {
+        // used, or still valid: in no case valid twice
+        let _ = server.tokens(&home.redemption_form(code, &[])).await;
+        assert!(server.tokens(&home.redemption_form(code, &[])).await.is_none());
     }
 }
 
-/// Sessions and their records are there together or not at all, and so are people and their audit entries.
-async fn is_consistent(server: &Server, sessions: usize) {
-    let found = server.all("SignInSession?count=1000").await;
+/// Sessions exist only with their records, and people only with their audit entries.
+async fn assert_consistent(server: &Server, sessions: usize) {
+    let stored_sessions = server.all("SignInSession?count=1000").await;
     let records = server.all("SignInRecord?count=1000").await;
     let signed_in =
         records.as_array().unwrap().iter().filter(|record| record["outcome"] == json!("SignedIn"));
     let of_records: BTreeSet<&str> = signed_in.map(|record| record["sessionId"].as_str().unwrap()).collect();
-    let of_sessions: BTreeSet<&str> = each(&found, "id").into_iter().collect();
+    let of_sessions: BTreeSet<&str> = each(&stored_sessions, "id").into_iter().collect();
     assert_eq!(of_records, of_sessions);
     assert!(of_sessions.len() >= sessions);
     let people = server.all("ApplicationUser").await;
     let trail = server.all("CustomAuditTrail?count=1000").await;
-    let made: Vec<&str> = trail
+    let created: Vec<&str> = trail
         .as_array()
         .unwrap()
         .iter()
@@ -189,14 +191,14 @@ async fn is_consistent(server: &Server, sessions: usize) {
         .map(|entry| entry["primaryKey"].as_str().unwrap())
         .collect();
     let known: BTreeSet<&str> = each(&people, "id").into_iter().collect();
-    assert_eq!((made.len(), made.into_iter().collect::<BTreeSet<_>>()), (known.len(), known));
+    assert_eq!((created.len(), created.into_iter().collect::<BTreeSet<_>>()), (known.len(), known));
 }
 
-/// Loads servers, kills them in the middle, and looks after a restart.
+/// Loads servers, kills them during the load, and verifies the state after a restart.
 async fn kill_while_people_sign_in(engine: Engine, processes: usize) {
     let database = Database::create(engine);
     let first = Server::start(&database).await;
-    let home = Home::made_by(&first.admin, json!({ "isPublic": true })).await;
+    let home = Home::created_by(&first.admin, json!({ "isPublic": true })).await;
     let filter = super::encode(&format!(
         "applyToTenantId eq \"{}\" and name eq \"RefreshTokenReuseLeeway\"",
         home.tenant
@@ -205,7 +207,7 @@ async fn kill_while_people_sign_in(engine: Engine, processes: usize) {
     // a machine may be slow to start a server again
     let leeway = json!({ "value": "00:05:00", "concurrencyToken": option["concurrencyToken"] });
     first.admin.patch(&format!("{BASE}/Option/{}", id(&option)), leeway).await.expect(202);
-    // others each round: an attempt that the kill left undecided counts as a wrong one, and makes the next one wait
+    // other people in each round: an attempt that the kill left undecided counts as a wrong one, and delays the next one
     for worker in 0..ROUNDS * WORKERS {
         let people = "/api/userstore/v2/default/administration/User";
         let body = json!({ "loginName": format!("w{worker}") });
@@ -219,26 +221,26 @@ async fn kill_while_people_sign_in(engine: Engine, processes: usize) {
         while servers.len() < processes {
             servers.push(Server::start(&database).await);
         }
-        let (tell, mut heard) = tokio::sync::mpsc::channel(10_000);
+        let (progress, mut observed) = tokio::sync::mpsc::channel(10_000);
         let mut workers = JoinSet::new();
         for worker in 0..WORKERS {
             let caller = servers[worker % processes].caller.clone();
-            workers.spawn(work(Arc::clone(&home), caller, round * WORKERS + worker, tell.clone()));
+            workers.spawn(work(Arc::clone(&home), caller, round * WORKERS + worker, progress.clone()));
         }
         for _ in 0..40 + dice.below(80) {
-            heard.recv().await.unwrap();
+            observed.recv().await.unwrap();
         }
         for server in &mut servers {
             server.process.kill();
         }
-        let told = workers.join_all().await;
+        let states = workers.join_all().await;
         servers = vec![Server::start(&database).await];
-        for one in &told {
-            look_after(&servers[0], &home, one).await;
+        for one in &states {
+            verify(&servers[0], &home, one).await;
         }
-        sessions += told.iter().map(|one| one.sessions.len()).sum::<usize>();
-        assert!(told.iter().any(|one| !one.grants.is_empty()));
-        is_consistent(&servers[0], sessions).await;
+        sessions += states.iter().map(|one| one.sessions.len()).sum::<usize>();
+        assert!(states.iter().any(|one| !one.grants.is_empty()));
+        assert_consistent(&servers[0], sessions).await;
     }
 }
 
@@ -246,7 +248,7 @@ fn run(engine: Engine, processes: usize) {
     tokio::runtime::Runtime::new().unwrap().block_on(kill_while_people_sign_in(engine, processes));
 }
 
-/// Section 22: whatever was answered works after a kill, and no code is good twice.
+/// Section 22: whatever was answered is valid after a kill, and no code is accepted twice.
 #[test]
 fn no_answered_token_is_lost_sqlite() {
     run(Engine::Sqlite, 1);

@@ -1,4 +1,4 @@
-//! A server that is killed while people confirm their sign-ins: no recovery code is good twice, and who was let in is
+//! A server that is killed while people confirm their sign-ins: no recovery code is accepted twice, and whoever was admitted is
 //! signed in (sections 13 and 22).
 
 use std::collections::BTreeMap;
@@ -21,28 +21,28 @@ use crate::id;
 const WORKERS: usize = 6;
 const ROUNDS: usize = 2;
 
-/// What a person knows when the server is gone.
+/// Responses that a person has when the server is gone.
 #[derive(Default)]
-struct Told {
+struct ClientState {
     name: String,
-    /// Codes that let the person in, each with the cookies of that browser.
+    /// Accepted codes, each with the cookies of that browser.
     used: Vec<(String, BTreeMap<String, String>)>,
-    /// The code whose answer was lost.
+    /// The code whose response was lost.
     lost: Option<String>,
 }
 
-/// Types a name and the password; `None` when the server is gone.
-async fn typed(browser: &mut Browser, home: &Home, name: &str) -> Option<Page> {
+/// Submits a name and the password; `None` when the server is gone.
+async fn enter_password(browser: &mut Browser, home: &Home, name: &str) -> Option<Page> {
     let page = browser.try_open(&home.request(&[])).await?;
     let csrf = page.field("csrf");
     let typed = [("csrf", csrf.as_str()), ("username", name), ("password", PASSWORD)];
     browser.try_post(&page.action(), &typed, &[]).await
 }
 
-/// Shows a recovery code after the password; whether it lets the person in. `None` when the server is gone, which may
-/// have used the code up only if that is asked last.
+/// Submits a recovery code after the password; returns whether the code was sent, and whether it was accepted: `None` when the
+/// server is gone. A code that was not sent is not used up.
 async fn confirm(browser: &mut Browser, home: &Home, (name, code): (&str, &str)) -> (bool, Option<bool>) {
-    let Some(page) = typed(browser, home, name).await else { return (false, None) };
+    let Some(page) = enter_password(browser, home, name).await else { return (false, None) };
     let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
     let csrf = page.field("csrf");
     let chosen = [("csrf", csrf.as_str()), ("choice", choice.as_str())];
@@ -52,32 +52,37 @@ async fn confirm(browser: &mut Browser, home: &Home, (name, code): (&str, &str))
     (true, next.map(|next| next.answer.header("refresh").is_some()))
 }
 
-/// Signs in by one recovery code after the other, until the server is gone.
-async fn work(home: Home, caller: Client, (name, codes): (String, Vec<String>), tell: Sender<()>) -> Told {
-    let mut told = Told { name, ..Told::default() };
+/// Signs in with one recovery code after the other, until the server is gone.
+async fn work(
+    home: Home,
+    caller: Client,
+    (name, codes): (String, Vec<String>),
+    progress: Sender<()>,
+) -> ClientState {
+    let mut state = ClientState { name, ..ClientState::default() };
     for code in codes {
         let mut browser = Browser::of(&caller, PUBLIC_URL);
-        match confirm(&mut browser, &home, (&told.name, &code)).await {
+        match confirm(&mut browser, &home, (&state.name, &code)).await {
             (_, Some(is_in)) => assert!(is_in, "a code that was never shown"),
             (was_shown, None) => {
-                told.lost = was_shown.then_some(code);
-                return told;
+                state.lost = was_shown.then_some(code);
+                return state;
             }
         }
-        told.used.push((code, browser.cookies));
-        let _ = tell.try_send(());
+        state.used.push((code, browser.cookies));
+        let _ = progress.try_send(());
     }
-    told
+    state
 }
 
-/// A person of the default store with an authenticator; the recovery codes.
+/// Creates a person of the default store with an authenticator; returns the recovery codes.
 async fn person(server: &Server, home: &Home, name: &str) -> Vec<String> {
     let people = "/api/userstore/v2/default/administration/User";
     let user = server.admin.post(people, json!({ "loginName": name })).await.is(201).json();
     let reset = format!("{people}/{}/password/reset", id(&user));
     server.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
     let mut browser = Browser::of(&server.caller, PUBLIC_URL);
-    let page = typed(&mut browser, home, name).await.unwrap();
+    let page = enter_password(&mut browser, home, name).await.unwrap();
     let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
     let shown = browser.submit(&page, &[("code", &code_of(&secret, 0))]).await;
     let codes = shown.html.split("<li><code>").skip(1);
@@ -91,7 +96,7 @@ async fn set(server: &Server, filter: &str, value: &str) {
     server.admin.patch(&format!("{BASE}/Option/{}", id(&option)), body).await.expect(202);
 }
 
-/// Makes every sign-in ask for an authenticator, and lets nothing else get in its way.
+/// Makes every sign-in require an authenticator, and disables what would interrupt it.
 async fn prepare(server: &Server, home: &Home) {
     let first = async |path: &str| server.admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone();
     let instance = first("/IdpInstance").await;
@@ -114,7 +119,7 @@ async fn prepare(server: &Server, home: &Home) {
     }
 }
 
-fn same(home: &Home) -> Home {
+fn copy_of(home: &Home) -> Home {
     Home {
         app: home.app.clone(),
         tenant: home.tenant.clone(),
@@ -123,9 +128,9 @@ fn same(home: &Home) -> Home {
     }
 }
 
-/// Looks at all that was answered before a kill.
-async fn look_after(server: &Server, home: &Home, told: &Told) {
-    for (_, cookies) in &told.used {
+/// Verifies everything that was answered before a kill.
+async fn verify(server: &Server, home: &Home, state: &ClientState) {
+    for (_, cookies) in &state.used {
         let mut browser = Browser::of(&server.caller, PUBLIC_URL);
         browser.cookies.clone_from(cookies);
         let left = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
@@ -133,14 +138,14 @@ async fn look_after(server: &Server, home: &Home, told: &Told) {
     }
     let again = async |code: &str| {
         let mut browser = Browser::of(&server.caller, PUBLIC_URL);
-        confirm(&mut browser, home, (&told.name, code)).await.1.unwrap()
+        confirm(&mut browser, home, (&state.name, code)).await.1.unwrap()
     };
-    if let Some(code) = &told.lost {
-        // it was used, or is still good: in no case twice
+    if let Some(code) = &state.lost {
+        // used, or still valid: in no case valid twice
         again(code).await;
         assert!(!again(code).await, "{code}");
     }
-    if let Some((code, _)) = told.used.last() {
+    if let Some((code, _)) = state.used.last() {
         assert!(!again(code).await, "{code}");
     }
 }
@@ -148,7 +153,7 @@ async fn look_after(server: &Server, home: &Home, told: &Told) {
 async fn kill_while_people_confirm(engine: Engine, processes: usize) {
     let database = Database::create(engine);
     let mut servers = vec![Server::start(&database).await];
-    let home = Home::made_by(&servers[0].admin, json!({})).await;
+    let home = Home::created_by(&servers[0].admin, json!({})).await;
     prepare(&servers[0], &home).await;
     let mut dice = Dice(11);
     for round in 0..ROUNDS {
@@ -160,35 +165,35 @@ async fn kill_while_people_confirm(engine: Engine, processes: usize) {
         while servers.len() < processes {
             servers.push(Server::start(&database).await);
         }
-        let (tell, mut heard) = tokio::sync::mpsc::channel(10_000);
+        let (progress, mut observed) = tokio::sync::mpsc::channel(10_000);
         let mut workers = JoinSet::new();
         for (worker, person) in people.into_iter().enumerate() {
             let caller = servers[worker % processes].caller.clone();
-            workers.spawn(work(same(&home), caller, person, tell.clone()));
+            workers.spawn(work(copy_of(&home), caller, person, progress.clone()));
         }
         for _ in 0..12 + dice.below(20) {
-            heard.recv().await.unwrap();
+            observed.recv().await.unwrap();
         }
         for server in &mut servers {
             server.process.kill();
         }
-        let told = workers.join_all().await;
-        assert!(told.iter().any(|one| !one.used.is_empty()));
+        let states = workers.join_all().await;
+        assert!(states.iter().any(|one| !one.used.is_empty()));
         servers = vec![Server::start(&database).await];
-        for one in &told {
-            look_after(&servers[0], &home, one).await;
+        for one in &states {
+            verify(&servers[0], &home, one).await;
         }
     }
 }
 
-/// Whoever was let in by a recovery code is signed in after a kill, and no code is good twice.
+/// A person who was admitted by a recovery code is signed in after a kill, and no code is accepted twice.
 #[test]
-fn no_recovery_code_is_good_twice_sqlite() {
+fn no_recovery_code_is_accepted_twice_sqlite() {
     tokio::runtime::Runtime::new().unwrap().block_on(kill_while_people_confirm(Engine::Sqlite, 1));
 }
 
 /// The same with two processes, both of which are killed.
 #[test]
-fn no_recovery_code_is_good_twice_with_two_processes_on_postgres() {
+fn no_recovery_code_is_accepted_twice_with_two_processes_on_postgres() {
     tokio::runtime::Runtime::new().unwrap().block_on(kill_while_people_confirm(Engine::Postgres, 2));
 }

@@ -1,4 +1,4 @@
-//! The lifetimes that a tenant sets: of sessions and ID tokens.
+//! Lifetimes that a tenant sets: of sessions and ID tokens.
 
 use chancery_record::Value as Bound;
 use chancery_testkit::{World, on_both_engines};
@@ -8,14 +8,14 @@ use super::{Home, PASSWORD, browser::Browser, claims, parameter, tenant_option};
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
 
-/// Makes all sessions this much older.
+/// Backdates all sessions by this many milliseconds.
 async fn age_sessions(world: &World, milliseconds: i64) {
     let text = "UPDATE sign_in_session SET started_on = started_on - ?1, used_on = used_on - ?1, \
         expires_on = expires_on - ?1";
     world.sql(vec![(text, vec![Bound::Int(milliseconds)])]).await;
 }
 
-/// Whether the browser's session, which this uses, spares the password.
+/// Whether the browser's session, which this uses, makes a password unnecessary.
 async fn is_signed_in(home: &Home, browser: &mut Browser) -> bool {
     let left = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
     let error = parameter(&left, "error");
@@ -23,7 +23,7 @@ async fn is_signed_in(home: &Home, browser: &mut Browser) -> bool {
     error.is_none()
 }
 
-/// A browser whose person asked to stay signed in.
+/// A browser whose user chose to stay signed in.
 async fn stay_signed_in(world: &World, home: &Home) -> Browser {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
@@ -35,7 +35,7 @@ async fn stay_signed_in(world: &World, home: &Home) -> Browser {
 
 on_both_engines! {
     /// SessionLifetime counts from the last use.
-    async fn a_session_that_is_kept_lasts_from_its_last_use(world: World) {
+    async fn a_persistent_session_lasts_from_its_last_use(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
         let mut browser = stay_signed_in(&world, &home).await;
@@ -46,7 +46,7 @@ on_both_engines! {
     }
 
     /// SessionSliding false: SessionLifetime counts from the sign-in.
-    async fn a_session_that_does_not_slide_ends_in_use(world: World) {
+    async fn a_session_without_sliding_ends_in_use(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
         tenant_option(&world, &home, "SessionSliding", "false").await;
@@ -70,8 +70,8 @@ on_both_engines! {
         }
     }
 
-    /// BrowserSessionLifetime is that of sessions that end with the browser, from their last use.
-    async fn a_session_of_the_browser_has_its_own_lifetime(world: World) {
+    /// BrowserSessionLifetime applies to sessions that end with the browser, from their last use.
+    async fn browser_sessions_have_their_own_lifetime(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "BrowserSessionLifetime", "00:30:00").await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -81,15 +81,15 @@ on_both_engines! {
         }
     }
 
-    /// The last use is written often enough that the shortest session slides, too.
-    async fn a_session_of_a_minute_lasts_while_it_is_used(world: World) {
+    /// The last use is written often enough that even the shortest session slides.
+    async fn a_one_minute_session_slides_while_in_use(world: World) {
         let home = Home::new(&world).await;
         for option in ["SessionLifetime", "BrowserSessionLifetime"] {
             tenant_option(&world, &home, option, "00:01:00").await;
         }
-        for is_kept in [true, false] {
+        for is_persistent in [true, false] {
             let mut browser =
-                if is_kept { stay_signed_in(&world, &home).await } else { home.sign_in(&world).await.0 };
+                if is_persistent { stay_signed_in(&world, &home).await } else { home.sign_in(&world).await.0 };
             for (age, lasts) in [(30, true), (30, true), (30, true), (61, false)] {
                 age_sessions(&world, age * SECOND).await;
                 assert_eq!(is_signed_in(&home, &mut browser).await, lasts, "{age} seconds after its last use");
@@ -98,7 +98,7 @@ on_both_engines! {
     }
 
     /// AuthorizationCodeLifetime
-    async fn an_authorization_code_lasts_as_long_as_its_tenant_says(world: World) {
+    async fn authorization_codes_follow_the_lifetime_of_the_tenant(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "AuthorizationCodeLifetime", "00:02:00").await;
         for (age, status) in [(60, 200), (121, 400)] {
@@ -110,14 +110,14 @@ on_both_engines! {
     }
 
     /// IdentityTokenLifetime
-    async fn an_id_token_lasts_as_long_as_its_tenant_says(world: World) {
+    async fn id_tokens_follow_the_lifetime_of_the_tenant(world: World) {
         let home = Home::new(&world).await;
         for (lifetime, seconds) in [("00:03:00", 180), ("01:30:00", 5400)] {
             tenant_option(&world, &home, "IdentityTokenLifetime", lifetime).await;
             let (_, answer) = home.sign_in(&world).await;
             let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-            let told = claims(&tokens["id_token"]);
-            assert_eq!(told["exp"].as_i64().unwrap() - told["iat"].as_i64().unwrap(), seconds);
+            let id_claims = claims(&tokens["id_token"]);
+            assert_eq!(id_claims["exp"].as_i64().unwrap() - id_claims["iat"].as_i64().unwrap(), seconds);
         }
     }
 }

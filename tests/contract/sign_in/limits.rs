@@ -1,4 +1,4 @@
-//! What one address may try on pages (`CHANCERY_FAILED_SIGN_INS`), and whose address that is (`CHANCERY_TRUSTED_PROXIES`).
+//! Limits of attempts on pages per address (`CHANCERY_FAILED_SIGN_INS`), and the source of that address (`CHANCERY_TRUSTED_PROXIES`).
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use tokio::time::timeout;
 use super::{Home, PASSWORD, browser::Browser, form, link, parameter};
 use crate::id;
 
-/// Types passwords from an address that a proxy names, until no more are taken; how many were.
+/// Submits wrong passwords from a forwarded address until the limit is reached; returns their number.
 async fn guess(server: &Process, home: &Home, from: &str, at_most: usize) -> usize {
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;
     let csrf = page.field("csrf");
     for tried in 0..at_most {
         let name = format!("nobody-{tried}");
-        // a form that proves nothing takes nothing back
+        // a form without a password does not reset the count
         let empty = [("csrf", csrf.as_str()), ("username", name.as_str())];
         browser.post(&page.action(), &empty, &[("x-forwarded-for", from)]).await;
         let fields = [("csrf", csrf.as_str()), ("username", name.as_str()), ("password", "guessed")];
@@ -30,13 +30,13 @@ async fn guess(server: &Process, home: &Home, from: &str, at_most: usize) -> usi
     at_most
 }
 
-/// Wrong ones count for the address that the proxy names, and for no other; right ones are free.
+/// Wrong passwords count for the forwarded address, and for no other; right ones do not count.
 #[tokio::test]
-async fn failed_sign_ins_count_for_whom_a_trusted_proxy_names() {
+async fn failed_sign_ins_count_for_the_forwarded_address() {
     let database = Database::create(Engine::Sqlite);
     let settings = [("CHANCERY_FAILED_SIGN_INS", "6"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
-    let home = Home::made_by(&server.admin, json!({})).await;
+    let home = Home::created_by(&server.admin, json!({})).await;
     assert_eq!(guess(&server, &home, "198.51.100.7", 20).await, 6);
     assert_eq!(
         guess(&server, &home, "127.0.0.1, 198.51.100.7", 20).await,
@@ -55,13 +55,13 @@ async fn failed_sign_ins_count_for_whom_a_trusted_proxy_names() {
     }
 }
 
-/// Records of a person who is known take longer to write than those of nobody. Each failed attempt waits until neither can
-/// be told from the other.
+/// Records of known people take longer to write than those of unknown names. Each failed attempt waits until the difference cannot
+/// be measured.
 #[tokio::test]
-async fn a_failed_attempt_is_answered_no_sooner_whoever_it_names() {
+async fn failed_attempts_take_equally_long_for_every_name() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[]).await;
-    let home = Home::made_by(&server.admin, json!({})).await;
+    let home = Home::created_by(&server.admin, json!({})).await;
     for name in ["ann", "nobody"] {
         for path in ["password", "access pass"] {
             let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
@@ -76,12 +76,12 @@ async fn a_failed_attempt_is_answered_no_sooner_whoever_it_names() {
     }
 }
 
-/// Nobody else is believed, and pages of who is not signed in have their bound.
+/// Headers of other peers are ignored, and pages without a session are limited.
 #[tokio::test]
-async fn without_a_trusted_proxy_who_connects_is_the_caller() {
+async fn without_a_trusted_proxy_the_peer_address_counts() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
-    let home = Home::made_by(&server.admin, json!({})).await;
+    let home = Home::created_by(&server.admin, json!({})).await;
     assert_eq!(guess(&server, &home, "198.51.100.7", 20).await, 6);
     assert_eq!(guess(&server, &home, "198.51.100.8", 20).await, 0);
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
@@ -93,8 +93,8 @@ async fn without_a_trusted_proxy_who_connects_is_the_caller() {
     assert!(shown > 20, "{shown}");
 }
 
-/// Whether the address of a browser is shown no more pages, after at most 100.
-async fn runs_out(browser: &mut Browser, address: &str) -> bool {
+/// Whether the address of a browser reaches its limit of pages within 100 requests.
+async fn reaches_limit(browser: &mut Browser, address: &str) -> bool {
     for _ in 0..100 {
         if browser.open(address).await.status == 429 {
             return true;
@@ -104,39 +104,39 @@ async fn runs_out(browser: &mut Browser, address: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_made_up_session_cookie_spares_no_limit() {
+async fn a_forged_session_cookie_does_not_avoid_the_limit() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
-    let home = Home::made_by(&server.admin, json!({})).await;
+    let home = Home::created_by(&server.admin, json!({})).await;
     let new = || Browser::of(&Client::anonymous(&server.base), &server.base);
     let mut known = new();
     let page = known.open(&home.request(&[])).await;
     known.sign_in(&page, "ann", PASSWORD).await;
-    let mut stranger = new();
-    stranger.cookies.insert("chancery-session".to_owned(), "made-up".to_owned());
-    assert!(runs_out(&mut stranger, "/device").await);
-    assert!(!runs_out(&mut known, "/device").await, "who is signed in is shown pages");
-    // a sign-in that becomes a row counts for everybody
+    let mut other = new();
+    other.cookies.insert("chancery-session".to_owned(), "made-up".to_owned());
+    assert!(reaches_limit(&mut other, "/device").await);
+    assert!(!reaches_limit(&mut known, "/device").await, "who is signed in is shown pages");
+    // a sign-in that is stored as a row counts for signed-in people, too
     let large =
         home.request(&[("prompt", "login"), ("state", &"s".repeat(2_048)), ("nonce", &"n".repeat(512))]);
-    assert!(runs_out(&mut known, &large).await);
+    assert!(reaches_limit(&mut known, &large).await);
 }
 
-/// A wrong password is answered later than this, so the connection of a guess is closed before its answer.
+/// A wrong password is answered later than this, so the connection of an attempt is closed before its answer.
 const HANGS_UP_AFTER: Duration = Duration::from_millis(25);
 
 #[tokio::test]
 async fn a_guess_whose_connection_is_closed_counts() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
-    let home = Home::made_by(&server.admin, json!({})).await;
+    let home = Home::created_by(&server.admin, json!({})).await;
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;
     let (action, csrf) = (page.action(), page.field("csrf"));
     let fields = [("csrf", csrf.as_str()), ("username", "nobody"), ("password", "guessed")];
     let guessing = async {
         loop {
-            // only a guess that is limited is answered in time
+            // only an attempt beyond the limit is answered in time
             if let Ok(page) = timeout(HANGS_UP_AFTER, browser.post(&action, &fields, &[])).await {
                 return page;
             }
@@ -146,14 +146,14 @@ async fn a_guess_whose_connection_is_closed_counts() {
     assert_eq!(answered.status, 429, "{}", answered.html);
 }
 
-/// Codes and links name nobody, so that there is no count that strangers could use up for all.
+/// Codes and links name no person, so there is no count that an attacker could exhaust for others.
 #[tokio::test]
-async fn wrong_device_codes_of_strangers_shut_nobody_out() {
+async fn wrong_device_codes_lock_nobody_out() {
     let database = Database::create(Engine::Sqlite);
     let settings = [("CHANCERY_FAILED_SIGN_INS", "6"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
     let app = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
-    let home = Home::made_by(&server.admin, app).await;
+    let home = Home::created_by(&server.admin, app).await;
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open("/device").await;
     let csrf = page.field("csrf");
@@ -162,8 +162,8 @@ async fn wrong_device_codes_of_strangers_shut_nobody_out() {
         browser.post("/device", &fields, &[("x-forwarded-for", from)]).await
     };
     assert_eq!(types("198.51.100.7", "BBBB-BBBB").await.status, 200);
-    for stranger in 1..20 {
-        let from = format!("203.0.{stranger}.1");
+    for other in 1..20 {
+        let from = format!("203.0.{other}.1");
         for expected in [200, 200, 429] {
             assert_eq!(types(&from, "CCCC-CCCC").await.status, expected, "an address has its count");
         }
@@ -185,14 +185,14 @@ async fn begin_device(server: &Process, home: &Home, from: &str) -> Answer {
     send(server, "/connect/deviceauthorization", &fields, &[("x-forwarded-for", from)]).await
 }
 
-/// The id of a public app is known to all: one address must not take all the places that the app has for devices.
+/// The id of a public app is known to everybody: one address must not use up the app's pending device requests.
 #[tokio::test]
-async fn one_address_takes_few_places_of_devices() {
+async fn pending_device_requests_are_limited_per_address() {
     let database = Database::create(Engine::Sqlite);
     let settings = [("CHANCERY_PUBLIC_RATE_LIMIT", "60"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
     let app = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
-    let home = Home::made_by(&server.admin, app).await;
+    let home = Home::created_by(&server.admin, app).await;
     for _ in 0..15 {
         begin_device(&server, &home, "198.51.100.7").await.expect(200);
     }
@@ -206,7 +206,7 @@ async fn guessed_tokens_of_a_public_app_count_by_address() {
     let database = Database::create(Engine::Sqlite);
     let settings = [("CHANCERY_PUBLIC_RATE_LIMIT", "9"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
-    let home = Home::made_by(&server.admin, json!({ "isPublic": true })).await;
+    let home = Home::created_by(&server.admin, json!({ "isPublic": true })).await;
     let guess = async |from: &str| {
         let shown =
             [("grant_type", "refresh_token"), ("refresh_token", "guessed"), ("client_id", id(&home.app))];
@@ -219,12 +219,12 @@ async fn guessed_tokens_of_a_public_app_count_by_address() {
     guess("198.51.100.8").await.expect(400);
 }
 
-/// Libraries first send the id of a public app with an empty secret (RFC 6749, section 2.3.1): that guesses nothing.
+/// Libraries first send the id of a public app with an empty secret (RFC 6749, section 2.3.1): this is no failed attempt.
 #[tokio::test]
-async fn an_empty_secret_is_no_guess() {
+async fn an_empty_client_secret_is_not_a_failed_attempt() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "9")]).await;
-    let public = Home::made_by(&server.admin, json!({ "isPublic": true })).await;
+    let public = Home::created_by(&server.admin, json!({ "isPublic": true })).await;
     let basic = |app: &str| format!("Basic {}", BASE64_STANDARD.encode(format!("{app}:")));
     let header = basic(id(&public.app));
     for _ in 0..30 {

@@ -1,4 +1,4 @@
-//! The page of a password that must be changed.
+//! The page for a password that must be changed.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -14,7 +14,7 @@ const INITIAL: &str = "given to her on paper";
 const NEW: &str = "five quiet brown owls";
 
 /// Gives Ann an initial password.
-async fn give(world: &World, home: &Home) {
+async fn set_initial_password(world: &World, home: &Home) {
     let path = world.path(&format!("/User/{}/password/initial", id(&home.user)));
     world.admin.post(&path, json!({ "password": INITIAL })).await.expect(200);
 }
@@ -30,8 +30,8 @@ async fn change(browser: &mut Browser, page: &Page, [current, new, repeated]: [&
     browser.post(&page.action(), &fields, &[]).await
 }
 
-/// Ann has typed her password, and is asked for another one.
-async fn asked(world: &World, home: &Home, password: &str) -> (Browser, Page) {
+/// Ann has entered her password, and the page asks for a new one.
+async fn change_page(world: &World, home: &Home, password: &str) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let page = browser.type_password(&page, "ann", password).await;
@@ -41,11 +41,11 @@ async fn asked(world: &World, home: &Home, password: &str) -> (Browser, Page) {
 }
 
 on_both_engines! {
-    /// Section 15: an initial password is changed before the sign-in ends; then the old one is worth nothing.
+    /// Section 15: an initial password is changed before the sign-in completes; then it is not accepted any more.
     async fn an_initial_password_is_changed_first(world: World) {
         let home = Home::new(&world).await;
-        give(&world, &home).await;
-        let (mut browser, page) = asked(&world, &home, INITIAL).await;
+        set_initial_password(&world, &home).await;
+        let (mut browser, page) = change_page(&world, &home, INITIAL).await;
         assert!(page.html.contains("autocomplete=\"new-password\"") && page.html.contains("at least"), "{}", page.html);
         let next = change(&mut browser, &page, [INITIAL, NEW, NEW]).await;
         let answer = browser.go_on(&next).await;
@@ -60,12 +60,12 @@ on_both_engines! {
         assert_eq!((&entry["user"], &entry["area"]), (&home.user["id"], &json!("User")));
     }
 
-    /// What is wrong is told at its field, and changes nothing.
-    async fn what_is_wrong_is_told(world: World) {
+    /// Mistakes are shown at their field, and change nothing.
+    async fn mistakes_are_shown_at_their_field(world: World) {
         let home = Home::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
-        give(&world, &home).await;
-        let (mut browser, mut page) = asked(&world, &home, INITIAL).await;
+        set_initial_password(&world, &home).await;
+        let (mut browser, mut page) = change_page(&world, &home, INITIAL).await;
         for (typed, text) in [
             (["", "", ""], "Enter your password."),
             ([INITIAL, NEW, "another one"], "The two entries differ."),
@@ -82,8 +82,8 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    /// An expired password may be changed where the user may; else nobody learns more than that it is refused.
-    async fn an_expired_password(world: World) {
+    /// An expired password can be changed if the user may; otherwise the refusal reveals nothing else.
+    async fn an_expired_password_is_changed_if_permitted(world: World) {
         let home = Home::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let set = async |members: serde_json::Value| {
@@ -93,7 +93,7 @@ on_both_engines! {
             world.admin.patch(&path, body).await.expect(202);
         };
         set(json!({ "passwordExpiration": "2020-01-01T00:00:00Z" })).await;
-        let (_, page) = asked(&world, &home, PASSWORD).await;
+        let (_, page) = change_page(&world, &home, PASSWORD).await;
         assert!(page.html.contains("has expired"), "{}", page.html);
         set(json!({ "canChangePasswordOnExpiration": false })).await;
         let mut browser = Browser::new(&world);
@@ -102,22 +102,22 @@ on_both_engines! {
         assert!(refused.html.contains("is not right"), "{}", refused.html);
     }
 
-    /// Who is signed in elsewhere is so no longer, and without a page there is no way around it.
-    async fn a_change_signs_out_elsewhere(world: World) {
+    /// Other sessions end, and the page cannot be skipped.
+    async fn a_password_change_ends_other_sessions(world: World) {
         let home = Home::new(&world).await;
-        let (mut elsewhere, _) = home.sign_in(&world).await;
+        let (mut other_browser, _) = home.sign_in(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let expired = json!({
             "passwordExpiration": "2020-01-01T00:00:00Z",
             "concurrencyToken": world.admin.get(&path).await.is(200).json()["concurrencyToken"],
         });
         world.admin.patch(&path, expired).await.expect(202);
-        let silent = elsewhere.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        let silent = other_browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
-        let (mut browser, page) = asked(&world, &home, PASSWORD).await;
+        let (mut browser, page) = change_page(&world, &home, PASSWORD).await;
         let next = change(&mut browser, &page, [PASSWORD, NEW, NEW]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
-        let silent = elsewhere.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        let silent = other_browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&silent, "code").is_some(), "here the session goes on: {silent}");

@@ -1,4 +1,4 @@
-//! Passkeys on the pages, shown by an authenticator of the tests. What a browser adds, `scripts/check-sign-in` shows.
+//! Passkeys on the pages, with an authenticator of the tests. `scripts/check-sign-in` tests them in a browser.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::{
     passkey::authenticator::{Authenticator, allow},
 };
 
-/// A home whose Ann has a passkey, of which none is offered.
+/// A home whose Ann has a passkey; the enrolment of passkeys is not offered.
 pub async fn with_passkey(world: &World) -> (Home, Authenticator) {
     let home = Home::new(world).await;
     allow(world).await;
@@ -25,8 +25,13 @@ pub async fn with_passkey(world: &World) -> (Home, Authenticator) {
     (home, authenticator)
 }
 
-/// Posts the page's second form, with what the authenticator answers.
-pub async fn show(browser: &mut Browser, page: &Page, authenticator: &Authenticator, user: &Value) -> Page {
+/// Submits the page's second form with the authenticator's assertion.
+pub async fn use_passkey(
+    browser: &mut Browser,
+    page: &Page,
+    authenticator: &Authenticator,
+    user: &Value,
+) -> Page {
     let answer = authenticator.show(&page.asked(), Some(Uuid::try_parse(id(user)).unwrap()));
     browser.submit(page, &[("credential", &answer.to_string())]).await
 }
@@ -38,7 +43,7 @@ async fn security_events(world: &World) -> Vec<String> {
 }
 
 on_both_engines! {
-    /// Section 12: no name is typed or told, and a passkey that verified its user is strong.
+    /// Section 12: no name is entered or shown, and a passkey with user verification is strong authentication.
     async fn a_passkey_signs_in(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         let mut browser = Browser::new(&world);
@@ -47,51 +52,51 @@ on_both_engines! {
         assert!(page.html.contains("<script src=\"/signin/passkey.js\" data-passkey=\"get\" data-options=\"{"), "{}", page.html);
         let policy = page.answer.header("content-security-policy").unwrap().to_owned();
         assert!(policy.contains(&format!("script-src {}/signin/passkey.js;", world.base)), "{policy}");
-        let next = show(&mut browser, &page, &authenticator, &home.user).await;
+        let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
         let answer = browser.go_on(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-        let about = claims(&tokens["id_token"]);
-        assert_eq!((&about["acr"], &about["amr"]), (&json!("phr"), &json!(["mfa", "swk", "user"])));
+        let id_claims = claims(&tokens["id_token"]);
+        assert_eq!((&id_claims["acr"], &id_claims["amr"]), (&json!("phr"), &json!(["mfa", "swk", "user"])));
         assert!(security_events(&world).await.contains(&"PasskeyUsed".to_owned()));
         let script = world.anonymous.get("/signin/passkey.js").await.is(200);
         assert!(script.header("content-type").unwrap().starts_with("text/javascript"));
     }
 
-    /// What an authenticator was asked counts once, for one flow; a lie is refused and says nothing of whose it is.
-    async fn what_was_asked_counts_once(world: World) {
+    /// A challenge is valid once, for one flow; a forged assertion is refused without naming the owner.
+    async fn a_challenge_is_valid_once(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let answer = authenticator.show(&page.asked(), Some(Uuid::try_parse(id(&home.user)).unwrap())).to_string();
-        let kept = browser.cookies.clone();
+        let earlier_cookies = browser.cookies.clone();
         let next = browser.submit(&page, &[("credential", &answer)]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
-        // the same answer, in the same browser as it was before
-        browser.cookies = kept;
+        // the same assertion, in the same browser with its earlier state
+        browser.cookies = earlier_cookies;
         let refused = browser.submit(&page, &[("credential", &answer)]).await;
         assert!(refused.html.contains("The passkey was not accepted"), "{}", refused.html);
-        // in another one
+        // in another browser
         let mut other = Browser::new(&world);
         let page = other.open(&home.request(&[])).await;
         let refused = other.submit(&page, &[("credential", &answer)]).await;
         assert!(refused.html.contains("The passkey was not accepted"), "{}", refused.html);
-        for lie in [
+        for forged in [
             Authenticator { signs: false, ..Authenticator::new(1) },
             Authenticator { lies: json!({ "origin": "https://evil.example" }), ..Authenticator::new(1) },
             Authenticator::new(7),
         ] {
             let page = other.open(&home.request(&[])).await;
-            let refused = show(&mut other, &page, &lie, &home.user).await;
+            let refused = use_passkey(&mut other, &page, &forged, &home.user).await;
             assert!(refused.html.contains("The passkey was not accepted"), "{}", refused.html);
         }
-        for odd in ["x", "{}", "[]", &"9".repeat(70_000)] {
+        for malformed in ["x", "{}", "[]", &"9".repeat(70_000)] {
             let page = other.open(&home.request(&[])).await;
-            let refused = other.submit(&page, &[("credential", odd)]).await;
+            let refused = other.submit(&page, &[("credential", malformed)]).await;
             assert!(refused.status >= 400 || refused.html.contains("The passkey was not accepted"), "{}", refused.html);
         }
     }
 
-    /// It cannot be guessed: it works during a temporary lock, and ends it. A permanent one stays.
+    /// A passkey cannot be guessed: it works during a temporary lock, and ends it. A permanent lock remains.
     async fn a_passkey_ends_a_temporary_lock(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -102,53 +107,53 @@ on_both_engines! {
         }
         let path = world.path(&format!("/User/{}", id(&home.user)));
         assert!(world.admin.get(&path).await.is(200).json()["lockedUntil"].is_string());
-        let next = show(&mut browser, &page, &authenticator, &home.user).await;
+        let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         assert!(world.admin.get(&path).await.is(200).json()["lockedUntil"].is_null());
         world.admin.post(&format!("{path}/state"), json!({ "isUserLocked": true })).await.expect(200);
         let mut other = Browser::new(&world);
         let page = other.open(&home.request(&[])).await;
-        let refused = show(&mut other, &page, &authenticator, &home.user).await;
+        let refused = use_passkey(&mut other, &page, &authenticator, &home.user).await;
         assert!(refused.html.contains("The passkey was not accepted"), "{}", refused.html);
     }
 
-    /// PasskeySatisfiesSecondFactor: a passkey that verified its user counts for both, unless the tenant says no.
-    async fn a_passkey_stands_for_both_factors(world: World) {
+    /// PasskeySatisfiesSecondFactor: a passkey with user verification counts as both factors, unless the tenant disables this.
+    async fn a_passkey_satisfies_both_factors(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         ask_for(&world, &home, "totp").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let next = show(&mut browser, &page, &authenticator, &home.user).await;
+        let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
-        // after a password it is one of the ways, and the only one that is there
+        // after a password it is one of the methods, and the only one available
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("Use the passkey"), "{}", page.html);
-        let next = show(&mut browser, &page, &authenticator, &home.user).await;
+        let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
         let answer = browser.go_on(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["mfa", "pwd", "swk", "user"]));
         tenant_option(&world, &home, "PasskeySatisfiesSecondFactor", "false").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let page = show(&mut browser, &page, &authenticator, &home.user).await;
+        let page = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
         assert!(page.html.contains("class=\"secret\""), "another one is asked for: {}", page.html);
     }
 
-    /// A passkey of somebody else confirms nothing, even in the same browser.
-    async fn another_person_s_passkey_confirms_nothing(world: World) {
+    /// A passkey of another person confirms nothing, even in the same browser.
+    async fn another_person_s_passkey_is_refused(world: World) {
         let (home, _) = with_passkey(&world).await;
         ask_for(&world, &home, "totp").await;
         let other = world.user("eve").await;
         let authenticator = Authenticator::new(2);
         authenticator.register(&world, &other).await.expect(201);
         let (mut browser, page) = typed(&world, &home, &[]).await;
-        let refused = show(&mut browser, &page, &authenticator, &other).await;
+        let refused = use_passkey(&mut browser, &page, &authenticator, &other).await;
         assert!(refused.html.contains("The passkey was not accepted"), "{}", refused.html);
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
     }
 
-    /// PasskeyEnrolment: an offer right after a proof, that rests once it was put off; a passkey is made by one click.
-    async fn a_passkey_is_offered(world: World) {
+    /// PasskeyEnrolment: an offer after an authentication, which is postponed after a refusal; one click creates a passkey.
+    async fn enrolment_of_a_passkey_is_offered(world: World) {
         let home = Home::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
@@ -157,21 +162,21 @@ on_both_engines! {
         assert!(page.html.contains("Sign in without a password?"), "{}", page.html);
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
         let authenticator = Authenticator::new(3);
-        let made = authenticator.make_passkey(&page.asked());
-        let next = browser.submit(&page, &[("credential", &made.to_string())]).await;
+        let created = authenticator.make_passkey(&page.asked());
+        let next = browser.submit(&page, &[("credential", &created.to_string())]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         let passkeys = world.path(&format!("/PasskeyCredential/user/{}", id(&home.user)));
         assert_eq!(world.admin.get(&passkeys).await.is(200).json().as_array().map(Vec::len), Some(1));
-        // a session alone is offered nothing
+        // with a session alone there is no offer
         let answer = browser.open(&home.request(&[])).await;
         assert!(answer.left.is_some());
-        // who knows the password alone makes no second one; who shows the first one is offered it; put off, it rests
+        // the password alone permits no second passkey; after the first passkey it is offered; after a refusal it is postponed
         let (mut browser, next) = typed(&world, &home, &[]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         for is_offered in [true, false] {
             let mut other = Browser::new(&world);
             let page = other.open(&home.request(&[])).await;
-            let mut next = show(&mut other, &page, &authenticator, &home.user).await;
+            let mut next = use_passkey(&mut other, &page, &authenticator, &home.user).await;
             if is_offered {
                 assert_eq!(next.asked()["publicKey"]["excludeCredentials"].as_array().map(Vec::len), Some(1));
                 assert!(next.html.contains("Create another passkey?"), "{}", next.html);
@@ -182,8 +187,8 @@ on_both_engines! {
         }
     }
 
-    /// A passkey counts for both factors: who knows the password alone makes none beside what the person has.
-    async fn a_password_alone_makes_no_passkey_beside_a_factor(world: World) {
+    /// A passkey counts as both factors: the password alone permits none in addition to the existing factors.
+    async fn enrolment_of_a_passkey_requires_the_second_factor(world: World) {
         let home = Home::new(&world).await;
         let factor = ask_for(&world, &home, "totp").await;
         let (secret, ..) = enrol(&world, &home).await;
@@ -193,13 +198,13 @@ on_both_engines! {
         world.set_option("PasskeyEnrolment", "Offer").await;
         let (mut browser, next) = typed(&world, &home, &[]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "none is offered");
-        // one that is required is made by who shows the factor first
+        // a required one is created after the factor is used
         world.set_option("PasskeyEnrolment", "Require").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("one-time-code"), "{}", page.html);
         let page = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
         assert!(page.html.contains("Create a passkey"), "{}", page.html);
-        // an administrator who keeps enrolment closed opens no other way
+        // if enrolment is limited to administrators there is no other way
         tenant_option(&world, &home, "SecondFactorEnrolment", "Administrator").await;
         world.set_option("PasskeyEnrolment", "Offer").await;
         world.admin.delete(&format!("/api/management/v2/MfaInstance/{}", id(&factor))).await.expect(204);
@@ -207,8 +212,8 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    /// Require: nobody signs in without, and there is no way to put it off.
-    async fn a_passkey_is_required(world: World) {
+    /// Require: nobody can sign in without one, and the page cannot be postponed.
+    async fn enrolment_of_a_passkey_can_be_required(world: World) {
         let home = Home::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Require").await;
@@ -219,17 +224,17 @@ on_both_engines! {
         assert!(again.html.contains("Create a passkey"), "{}", again.html);
         let wrong = browser.submit(&again, &[("credential", "{}")]).await;
         assert!(wrong.html.contains("could not be created"), "{}", wrong.html);
-        let made = Authenticator::new(4).make_passkey(&wrong.asked());
-        let next = browser.submit(&wrong, &[("credential", &made.to_string())]).await;
+        let created = Authenticator::new(4).make_passkey(&wrong.asked());
+        let next = browser.submit(&wrong, &[("credential", &created.to_string())]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    /// A passkey that is deleted takes the sessions with it that it made.
-    async fn a_deleted_passkey_ends_its_sessions(world: World) {
+    /// The deletion of a passkey ends its sessions.
+    async fn deletion_of_a_passkey_ends_its_sessions(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         let mut by_passkey = Browser::new(&world);
         let page = by_passkey.open(&home.request(&[])).await;
-        let next = show(&mut by_passkey, &page, &authenticator, &home.user).await;
+        let next = use_passkey(&mut by_passkey, &page, &authenticator, &home.user).await;
         by_passkey.go_on(&next).await;
         let (mut by_password, _) = home.sign_in(&world).await;
         let passkeys = world.path(&format!("/PasskeyCredential/user/{}", id(&home.user)));
@@ -242,7 +247,7 @@ on_both_engines! {
     }
 }
 
-/// A pass for the home's user, who has neither password nor passkey.
+/// An access pass for the home's user, who has neither password nor passkey.
 async fn new_person(world: &World) -> (Value, String) {
     let body = json!({ "loginName": "new", "emailAddress": "new@example.com" });
     let user = world.admin.post(&world.path("/User"), body).await.is(201).json();
@@ -260,8 +265,8 @@ async fn show_pass(world: &World, home: &Home, pass: &str) -> (Browser, Page) {
 }
 
 on_both_engines! {
-    /// Section 12: from an access pass to a passkey alone.
-    async fn from_an_access_pass_to_a_passkey(world: World) {
+    /// Section 12: from an access pass to a passkey as the only credential.
+    async fn an_access_pass_enrols_a_passkey(world: World) {
         let home = Home::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
@@ -269,25 +274,25 @@ on_both_engines! {
         let (mut browser, page) = show_pass(&world, &home, &pass).await;
         assert!(page.html.contains("Create a passkey") && page.html.contains("Choose a password instead"), "{}", page.html);
         let authenticator = Authenticator::new(5);
-        let made = authenticator.make_passkey(&page.asked());
-        let next = browser.submit(&page, &[("credential", &made.to_string())]).await;
+        let created = authenticator.make_passkey(&page.asked());
+        let next = browser.submit(&page, &[("credential", &created.to_string())]).await;
         let answer = browser.go_on(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-        let about = claims(&tokens["id_token"]);
-        assert_eq!((&about["acr"], &about["amr"]), (&json!("sfa"), &json!(["tap"])));
+        let id_claims = claims(&tokens["id_token"]);
+        assert_eq!((&id_claims["acr"], &id_claims["amr"]), (&json!("sfa"), &json!(["tap"])));
         let mut again = Browser::new(&world);
         let page = again.open(&home.request(&[])).await;
-        let next = show(&mut again, &page, &authenticator, &user).await;
-        // a second one is offered
+        let next = use_passkey(&mut again, &page, &authenticator, &user).await;
+        // another one is offered
         let next = again.submit(&next, &[("choice", "later")]).await;
         assert!(parameter(&again.go_on(&next).await, "code").is_some());
-        // the pass served once
+        // the pass was accepted once
         let (_, page) = show_pass(&world, &home, &pass).await;
         assert!(page.html.contains("is not right"), "{}", page.html);
     }
 
-    /// A password instead; without passkeys it is the only way.
-    async fn from_an_access_pass_to_a_password(world: World) {
+    /// A password instead; if passkeys are disabled it is the only choice.
+    async fn an_access_pass_sets_a_password(world: World) {
         let home = Home::new(&world).await;
         world.set_option("PasskeyEnabled", "false").await;
         let (_, pass) = new_person(&world).await;
@@ -304,7 +309,7 @@ on_both_engines! {
         assert!(parameter(&again.go_on(&next).await, "code").is_some());
     }
 
-    async fn a_password_instead_of_a_passkey(world: World) {
+    async fn a_password_can_be_set_instead_of_a_passkey(world: World) {
         let home = Home::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
@@ -314,13 +319,13 @@ on_both_engines! {
         assert!(page.html.contains("You have no password yet"), "{}", page.html);
         let new = "five quiet brown owls";
         let next = browser.submit(&page, &[("new_password", new), ("repeated_password", new)]).await;
-        // now that there is something, a passkey is offered
+        // now that there is a credential, a passkey is offered
         let next = browser.submit(&next, &[("choice", "later")]).await;
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    /// Wrong passes count as wrong passwords do; who has a password signs in with the pass alone.
-    async fn access_passes_are_guarded(world: World) {
+    /// Wrong passes count as wrong passwords do; a person with a password signs in with the pass alone.
+    async fn wrong_access_passes_count_as_failed_attempts(world: World) {
         let home = Home::new(&world).await;
         let passes = world.path("/passkey-security/temporary-access-passes");
         let pass = world.admin.post(&passes, json!({ "userId": id(&home.user) })).await.is(201).json();
@@ -342,8 +347,8 @@ on_both_engines! {
         assert!(!page.html.contains("access pass"), "{}", page.html);
     }
 
-    /// Terms are accepted once a version; who does not goes back to the app.
-    async fn terms_are_accepted_once(world: World) {
+    /// Terms are accepted once per version; a person who declines returns to the app.
+    async fn terms_are_accepted_once_per_version(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         tenant_option(&world, &home, "TermsUrl", "https://example.com/terms").await;
@@ -358,7 +363,7 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         let entry = first(&world, "/CustomAuditTrail?sortOrder=descending&count=1").await;
         assert_eq!(entry["area"], "ApplicationUser", "{entry}");
-        // another version is due for a session, too, and ends with one click where it is taken back meanwhile
+        // another version is due with a session, too, and one click ends the step if it was withdrawn meanwhile
         tenant_option(&world, &home, "TermsVersion", "2027-01").await;
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
@@ -367,9 +372,9 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    /// A password that is set, or a lock, ends sign-ins under way: what was proven before counts no longer, even once the
-    /// lock is undone.
-    async fn what_was_proven_before_a_reset_counts_no_longer(world: World) {
+    /// A new password, or a lock, ends pending sign-ins: earlier proofs are invalid, even after the lock
+    /// is lifted.
+    async fn a_reset_or_lock_ends_pending_sign_ins(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let user = world.path(&format!("/User/{}", id(&home.user)));
@@ -388,15 +393,15 @@ on_both_engines! {
             let refused = browser.submit(&page, &[("version", &page.field("version")), ("decision", "accept")]).await;
             assert!(refused.html.contains("You cannot sign in here"), "{}", refused.html);
             assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
-            // another try is a new proof
+            // another attempt is a new proof
             let page = browser.submit(&refused, &[("choice", "other")]).await;
             let page = browser.type_password(&page, "ann", PASSWORD).await;
             assert!(page.html.contains("2026-11"), "{}", page.html);
         }
     }
 
-    /// Terms that changed while they were read are read once more.
-    async fn other_terms_are_not_accepted_by_the_way(world: World) {
+    /// Terms that changed while they were read are shown again.
+    async fn terms_that_changed_meanwhile_are_shown_again(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -407,8 +412,8 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    /// A session that ended is not made anew by a page that stayed open.
-    async fn a_session_that_ended_is_not_made_anew(world: World) {
+    /// A page that stayed open does not restore a session that ended.
+    async fn an_open_page_does_not_restore_an_ended_session(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let (mut browser, consent) = typed(&world, &home, &[]).await;
         assert!(consent.html.contains("Allow access?"), "{}", consent.html);
@@ -419,22 +424,22 @@ on_both_engines! {
         assert!(world.all("SignInSession").await.as_array().unwrap().iter().all(|one| one["endedOn"].is_string()));
     }
 
-    /// Who signs out leaves no other sign-in under way behind.
-    async fn signing_out_ends_what_is_under_way(world: World) {
+    /// A sign-out ends the other pending sign-ins of the browser.
+    async fn signing_out_ends_pending_sign_ins(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let page = browser.open(&home.request(&[("prompt", "login")])).await;
-        let under_way = browser.type_password(&page, "ann", PASSWORD).await;
-        assert!(under_way.html.contains("2026-11"), "{}", under_way.html);
+        let pending = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(pending.html.contains("2026-11"), "{}", pending.html);
         let page = browser.open("/connect/endsession").await;
         browser.submit(&page, &[("decision", "allow")]).await;
-        let over = browser.submit(&under_way, &[("version", "2026-11"), ("decision", "accept")]).await;
+        let over = browser.submit(&pending, &[("version", "2026-11"), ("decision", "accept")]).await;
         assert_eq!(over.status, 400, "{}", over.html);
     }
 
-    /// What was due and is no longer ends the flow with one click: nothing leads into the void.
-    async fn what_is_due_no_longer_is_passed(world: World) {
+    /// If a due step disappears, one click completes the flow.
+    async fn steps_that_are_no_longer_due_are_skipped(world: World) {
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;

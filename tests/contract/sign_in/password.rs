@@ -7,8 +7,8 @@ use super::{Home, PASSWORD, browser::Browser, parameter};
 use crate::id;
 
 on_both_engines! {
-    /// One refusal for all reasons: unknown, wrong, inactive, locked.
-    async fn a_refusal_tells_nothing(world: World) {
+    /// The same refusal for all reasons: unknown, wrong, inactive, locked.
+    async fn refusals_do_not_reveal_the_reason(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -27,8 +27,8 @@ on_both_engines! {
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
     }
 
-    /// Wrong passwords count like those of the services, and a right one clears them.
-    async fn attempts_count_in_the_lockout(world: World) {
+    /// Wrong passwords count like those of the services, and a right one resets the count.
+    async fn failed_attempts_count_towards_the_lockout(world: World) {
         let home = Home::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
@@ -42,8 +42,8 @@ on_both_engines! {
         assert_eq!(user["failedUserLoginAttempts"], json!(0));
     }
 
-    /// A form of another site, of another browser or without its proof changes nothing.
-    async fn a_form_is_ours_or_refused(world: World) {
+    /// A form of another site or browser, or without its proof, changes nothing.
+    async fn forged_forms_are_refused(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, mut other) = (Browser::new(&world), Browser::new(&world));
         let page = browser.open(&home.request(&[])).await;
@@ -61,7 +61,7 @@ on_both_engines! {
         assert!(parameter(&browser.go_on(&next).await, "code").is_some());
     }
 
-    async fn nothing_typed_is_told_at_its_field(world: World) {
+    async fn empty_input_is_reported_at_its_field(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -69,10 +69,10 @@ on_both_engines! {
         assert!(page.html.contains("Enter your password.") && page.html.contains("aria-invalid"), "{}", page.html);
     }
 
-    /// The page keeps others out, and says who asks.
+    /// The page forbids framing and scripts, and names the app.
     async fn the_page_is_protected(world: World) {
         let home = Home::new(&world).await;
-        // passkeys alone bring a script
+        // only passkeys add a script
         world.set_option("PasskeyEnabled", "false").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("login_hint", "ann")])).await;
@@ -87,8 +87,8 @@ on_both_engines! {
         assert!(german.html.contains("lang=\"de\"") && german.html.contains("Anmelden"), "{}", german.html);
     }
 
-    /// An app that asks for a second factor lets nobody in who cannot prove one.
-    async fn a_restricted_app_refuses(world: World) {
+    /// The page shows the refusal, and going back returns `access_denied` to the app.
+    async fn a_restricted_app_refuses_people_without_access(world: World) {
         let home = Home::with(&world, json!({ "isRestricted": true })).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;

@@ -1,4 +1,4 @@
-//! What tokens would tell (`PreviewTokens`) is what they tell, and nothing is issued for it.
+//! The preview of tokens (`PreviewTokens`) equals the tokens, and issues nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::{
     BASE, Home, change,
-    claim_rules::{adding, told},
+    claim_rules::{create_rule, issued_claims},
     encode, first, relate,
 };
 use crate::{id, pointers};
 
-/// The documents of a preview, in the order of [`told`].
+/// The documents of a preview, in the order of [`issued_claims`].
 const DOCUMENTS: [&str; 3] = ["idToken", "userInfo", "accessToken"];
 
 /// The platform user of the home's user.
@@ -27,7 +27,7 @@ fn path(home: &Home) -> String {
     format!("{BASE}/ClientApp/{}/tokens/preview", id(&home.app))
 }
 
-/// What a preview says of a person, with these members besides.
+/// The preview of a person, with further members in the request.
 pub async fn preview(world: &World, home: &Home, person: &str, more: Value) -> Value {
     previewed_by(&world.admin, home, person, more).await
 }
@@ -47,23 +47,24 @@ fn claim<'a>(previewed: &'a Value, document: &str, name: &str) -> &'a Value {
     claims_of(previewed, document).iter().find(|claim| claim["name"] == name).unwrap_or(&Value::Null)
 }
 
-/// What is said of a claim that a document does not tell.
+/// The reason why a claim is not in a document.
 fn withheld<'a>(previewed: &'a Value, document: &str, name: &str) -> Option<&'a str> {
     let all = previewed[document]["withheld"].as_array().unwrap();
     all.iter().find(|one| one["name"] == name)?["detail"].as_str()
 }
 
-/// Asserts that a preview tells what these tokens tell. The request itself sends `nonce`.
-pub fn assert_told(previewed: &Value, issued: &[Value; 3]) {
+/// Asserts that a preview equals these tokens. The request itself sends `nonce`.
+pub fn assert_matches(previewed: &Value, issued: &[Value; 3]) {
     for (document, issued) in DOCUMENTS.into_iter().zip(issued) {
         let mut issued: BTreeMap<&str, &Value> =
             issued.as_object().unwrap().iter().map(|(name, value)| (name.as_str(), value)).collect();
         issued.remove("nonce");
         for claim in claims_of(previewed, document) {
             let name = claim["name"].as_str().unwrap();
-            let told = issued.remove(name).unwrap_or_else(|| panic!("{document} has no {name}: {issued:?}"));
+            let actual =
+                issued.remove(name).unwrap_or_else(|| panic!("{document} has no {name}: {issued:?}"));
             let is_of_sign_in = claim["from"] == "SignIn";
-            assert!(is_of_sign_in || claim["value"] == *told, "{document} {name}: {claim} {told}");
+            assert!(is_of_sign_in || claim["value"] == *actual, "{document} {name}: {claim} {actual}");
             assert!(!is_of_sign_in || claim["value"].is_null(), "{claim}");
         }
         assert_eq!(issued, BTreeMap::new(), "{document}: {previewed:#}");
@@ -86,11 +87,11 @@ async fn with_facts(world: &World, members: Value) -> Home {
     home
 }
 
-/// Rules of each level, one of which is disclosed on request; their ids by their names.
+/// Rules of each level, one of them with disclosure on request; their ids by their names.
 async fn rules(world: &World, home: &Home) -> BTreeMap<&'static str, Value> {
     let instance = first(world, "/IdpInstance").await["id"].clone();
     let apps = json!([{ "id": home.app["id"] }]);
-    let mut made = BTreeMap::new();
+    let mut ids = BTreeMap::new();
     for (name, claim, members) in [
         ("subscription", ("level", "Subscription"), json!({})),
         ("tenant", ("level", "Tenant"), json!({ "ruleLevel": "Tenant", "applyToTenantId": home.tenant })),
@@ -107,28 +108,28 @@ async fn rules(world: &World, home: &Home) -> BTreeMap<&'static str, Value> {
             }),
         ),
     ] {
-        made.insert(name, adding(world, claim, members).await["id"].clone());
+        ids.insert(name, create_rule(world, claim, members).await["id"].clone());
     }
-    // this one sends the address of a person into the access token, too, and keeps back a nickname
+    // this one also adds the address of a person to the access token, and removes a nickname
     let body = json!({
         "name": "addresses", "ruleType": "Transform", "ruleLevel": "Subscription", "typeEvaluationRule": "^email$",
         "transformTarget": "ClaimValue", "valueTransformationRule": "@.*$", "valueTransformationReplacement": "@example.org", "priority": 1,
     });
-    made.insert("addresses", world.make("ClaimRule", body).await["id"].clone());
+    ids.insert("addresses", world.make("ClaimRule", body).await["id"].clone());
     let body = json!({
         "name": "others", "ruleType": "Remove", "ruleLevel": "Subscription", "typeEvaluationRule": "^(email|family_name)$", "priority": 1,
         "destination": "IdToken",
     });
-    made.insert("others", world.make("ClaimRule", body).await["id"].clone());
-    made
+    ids.insert("others", world.make("ClaimRule", body).await["id"].clone());
+    ids
 }
 
-/// Tables that jobs fill from the trail.
+/// Tables that jobs write from the audit trail.
 const OF_JOBS: [&str; 6] =
     ["audit_leaf", "audit_node", "audit_pending", "audit_tree", "event_pending", "event_place"];
 
-/// How many rows each table has that operations write.
-async fn counted(world: &World) -> BTreeMap<String, i64> {
+/// Row counts of the tables that operations write.
+async fn row_counts(world: &World) -> BTreeMap<String, i64> {
     let counting = world.app.store.run("Test", Mode::Long, None, |tx| {
         let mut counts = BTreeMap::new();
         for table in copy::tables(tx)?.into_iter().filter(|table| !OF_JOBS.contains(&table.name.as_str())) {
@@ -142,7 +143,7 @@ async fn counted(world: &World) -> BTreeMap<String, i64> {
 
 on_both_engines! {
     /// ID token, access token and userinfo, with rules at each level, groups, an entry, scopes and names.
-    async fn a_preview_tells_what_tokens_tell(world: World) {
+    async fn a_preview_matches_the_tokens(world: World) {
         let home = with_facts(&world, json!({ "includeGroupsClaims": true })).await;
         let person = person(&world).await;
         let resource = json!({ "clientAppId": home.app["id"], "key": "https://orders.example/", "name": "Orders" });
@@ -159,24 +160,24 @@ on_both_engines! {
                 ("openid email", named, ""),
             ] {
                 let request = [("scope", scope), ("claims", claims), ("resource", resource)];
-                let issued = told(&world, &home, &request).await;
+                let issued = issued_claims(&world, &home, &request).await;
                 let claims = Some(claims).filter(|claims| !claims.is_empty());
                 let resources: Vec<&str> = [resource].into_iter().filter(|one| !one.is_empty()).collect();
-                let asked = json!({ "scope": scope, "claims": claims, "resources": resources });
-                let previewed = preview(&world, &home, &person, asked).await;
+                let parameters = json!({ "scope": scope, "claims": claims, "resources": resources });
+                let previewed = preview(&world, &home, &person, parameters).await;
                 assert_eq!((&previewed["refusal"], &previewed["scope"]), (&Value::Null, &json!(scope)), "{previewed:#}");
-                assert_told(&previewed, &issued);
+                assert_matches(&previewed, &issued);
             }
         }
     }
 
-    /// Where the client app is told little: by its settings, and without `openid`.
-    async fn a_preview_tells_what_settings_leave_out(world: World) {
+    /// If the client app gets few claims: by its settings, and without `openid`.
+    async fn a_preview_reflects_settings_that_exclude_claims(world: World) {
         let home = with_facts(&world, json!({ "idTokenClaims": "Minimal" })).await;
         let person = person(&world).await;
-        let issued = told(&world, &home, &[("scope", "openid profile")]).await;
+        let issued = issued_claims(&world, &home, &[("scope", "openid profile")]).await;
         let previewed = preview(&world, &home, &person, json!({ "scope": "openid profile" })).await;
-        assert_told(&previewed, &issued);
+        assert_matches(&previewed, &issued);
         assert!(withheld(&previewed, "idToken", "given_name").unwrap().contains("idTokenClaims Minimal"), "{previewed:#}");
         assert!(withheld(&previewed, "userInfo", "groups").unwrap().contains("includeGroupsClaims"), "{previewed:#}");
         assert_eq!(withheld(&previewed, "userInfo", "email"), Some("The scope email is not granted."));
@@ -186,8 +187,8 @@ on_both_engines! {
         assert_eq!(claim(&plain, "accessToken", "scope")["value"], "orders");
     }
 
-    /// Of each claim: the scope, the rules or the name by which it is told; of others, why they are not.
-    async fn a_preview_tells_by_what_each_claim_is_told(world: World) {
+    /// For each claim: the scope, the rules or the requested name that adds it; for others, the reason for their absence.
+    async fn a_preview_gives_the_reason_for_each_claim(world: World) {
         let home = with_facts(&world, json!({ "includeGroupsClaims": true })).await;
         let (person, rules) = (person(&world).await, rules(&world, &home).await);
         let previewed = preview(&world, &home, &person, json!({ "scope": "openid profile email" })).await;
@@ -207,15 +208,15 @@ on_both_engines! {
         assert!(withheld(&previewed, "idToken", "family_name").unwrap().contains("forward no such claim"), "{previewed:#}");
         assert!(withheld(&previewed, "idToken", "badge").unwrap().contains("on request"), "{previewed:#}");
         assert!(withheld(&previewed, "accessToken", "level").unwrap().contains("elsewhere"), "{previewed:#}");
-        for (asked, from) in [
+        for (parameters, from) in [
             (json!({ "scope": "openid badge" }), json!(["Scope", "badge"])),
             (json!({ "scope": "openid", "claims": r#"{"id_token":{"badge":null}}"# }), json!(["ClaimsParameter", null])),
         ] {
-            let previewed = preview(&world, &home, &person, asked).await;
+            let previewed = preview(&world, &home, &person, parameters).await;
             let badge = claim(&previewed, "idToken", "badge");
             assert_eq!((json!([badge["from"], badge["scope"]]), &badge["value"]), (from, &json!("4711")), "{previewed:#}");
         }
-        // all that the client app may have, where no scope is named
+        // all scopes of the client app, if no scope is requested
         let all = preview(&world, &home, &person, json!({})).await;
         assert_eq!(all["scope"], "openid profile email phone groups offline_access badge orders");
         assert_eq!((&all["tenantId"], &all["idpInstanceId"]), (&json!(home.tenant), &first(&world, "/IdpInstance").await["id"]));
@@ -225,20 +226,20 @@ on_both_engines! {
         let home = with_facts(&world, json!({ "includeGroupsClaims": true, "accessGrantConsent": "Explicit" })).await;
         let person = person(&world).await;
         rules(&world, &home).await;
-        let before = counted(&world).await;
+        let before = row_counts(&world).await;
         let trail = world.all("CustomAuditTrail?count=1&sortOrder=descending").await;
         preview(&world, &home, &person, json!({})).await;
         let refused = preview(&world, &home, &person, json!({ "scope": "openid", "resources": ["https://else.example"] })).await;
         assert_eq!(refused["refusal"]["error"], "invalid_target");
-        assert_eq!(counted(&world).await, before);
+        assert_eq!(row_counts(&world).await, before);
         assert_eq!(world.all("CustomAuditTrail?count=1&sortOrder=descending").await, trail);
         for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInRecord", "ClientAppRefusal"] {
             assert_eq!(world.all(resource).await, json!([]), "{resource}");
         }
     }
 
-    /// Who reads no users of a store reads nothing of them by a client app.
-    async fn a_preview_is_for_who_reads_client_app_and_person(world: World) {
+    /// A caller without read access to the users of a store cannot read them by the preview of a client app.
+    async fn a_preview_requires_read_access_to_app_and_person(world: World) {
         let home = Home::new(&world).await;
         let person = person(&world).await;
         let tenant = home.tenant.parse().unwrap();
@@ -270,12 +271,12 @@ on_both_engines! {
             }
         }
         let far = world.other_subscription("Far").await;
-        let stranger = world.client_in(&far, "stranger", &[("SubscriptionAdmin", None, None)]).await;
-        stranger.post(&path(&home), body).await.problem(404, "not-found");
-        // a person elsewhere is nobody to them, neither is a tenant
+        let other_admin = world.client_in(&far, "stranger", &[("SubscriptionAdmin", None, None)]).await;
+        other_admin.post(&path(&home), body).await.problem(404, "not-found");
+        // a person of another provider is not found, and neither is a tenant
         let own = world.make("ClientApp", json!({ "name": "theirs", "subscriptionId": far })).await;
         let theirs = format!("{BASE}/ClientApp/{}/tokens/preview", id(&own));
-        let refused = stranger.post(&theirs, json!({ "platformUserId": person })).await.problem(400, "invalid-request");
+        let refused = other_admin.post(&theirs, json!({ "platformUserId": person })).await.problem(400, "invalid-request");
         assert_eq!(pointers(&refused), ["/platformUserId"]);
         for member in ["tenantId", "idpInstanceId"] {
             let body = json!({ "platformUserId": person, member: person });
@@ -283,14 +284,14 @@ on_both_engines! {
         }
     }
 
-    /// What a client app or a person may not is told with a sentence, in the place of tokens.
-    async fn a_preview_tells_why_there_are_no_tokens(world: World) {
+    /// A client app or person without access gets a sentence instead of tokens.
+    async fn a_preview_explains_why_tokens_are_refused(world: World) {
         let home = Home::new(&world).await;
         let person = person(&world).await;
         let app = format!("/ClientApp/{}", id(&home.app));
         let refusal = async |more: Value| preview(&world, &home, &person, more).await["refusal"].clone();
-        let asking = json!({ "scope": "openid" });
-        assert_eq!(refusal(asking.clone()).await, Value::Null);
+        let request_body = json!({ "scope": "openid" });
+        assert_eq!(refusal(request_body.clone()).await, Value::Null);
         for (members, back, error, words) in [
             (json!({ "enabled": false }), json!({ "enabled": true }), "unauthorized_client", "not enabled"),
             (json!({ "allowUserLogin": false }), json!({ "allowUserLogin": true }), "unauthorized_client", "Nobody signs in"),
@@ -299,9 +300,9 @@ on_both_engines! {
             (json!({ "accessGrantConsent": "External" }), json!({ "accessGrantConsent": "Implicit" }), "consent_required", "administrator"),
         ] {
             change(&world, &app, members.clone()).await;
-            let told = refusal(asking.clone()).await;
-            assert_eq!(told["error"], error, "{members}: {told}");
-            assert!(told["detail"].as_str().unwrap().contains(words), "{members}: {told}");
+            let response = refusal(request_body.clone()).await;
+            assert_eq!(response["error"], error, "{members}: {response}");
+            assert!(response["detail"].as_str().unwrap().contains(words), "{members}: {response}");
             change(&world, &app, back).await;
         }
         for (more, error) in [
@@ -312,32 +313,32 @@ on_both_engines! {
         ] {
             assert_eq!(refusal(more.clone()).await["error"], error, "{more}");
         }
-        // of the UserInfo endpoint alone
+        // of the UserInfo endpoint only
         change(&world, &app, json!({ "userinfoEncryptedResponseAlg": "RSA-OAEP-256" })).await;
-        let told = preview(&world, &home, &person, asking.clone()).await;
-        assert!(told["userInfo"]["refusal"]["detail"].as_str().unwrap().contains("UserInfo"), "{told:#}");
-        assert_eq!((&told["userInfo"]["claims"], &told["refusal"]), (&json!([]), &Value::Null));
-        assert_eq!(claim(&told, "idToken", "sub")["value"], json!(person));
+        let response = preview(&world, &home, &person, request_body.clone()).await;
+        assert!(response["userInfo"]["refusal"]["detail"].as_str().unwrap().contains("UserInfo"), "{response:#}");
+        assert_eq!((&response["userInfo"]["claims"], &response["refusal"]), (&json!([]), &Value::Null));
+        assert_eq!(claim(&response, "idToken", "sub")["value"], json!(person));
         change(&world, &app, json!({ "userinfoEncryptedResponseAlg": null })).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let user = world.admin.get(&one).await.is(200).json();
         let locked = json!({ "isUserActive": false, "concurrencyToken": user["concurrencyToken"] });
         world.admin.patch(&one, locked).await.expect(202);
-        assert_eq!(refusal(asking.clone()).await["error"], "access_denied");
+        assert_eq!(refusal(request_body.clone()).await["error"], "access_denied");
         let user = world.admin.get(&one).await.is(200).json();
         world.admin.patch(&one, json!({ "isUserActive": true, "concurrencyToken": user["concurrencyToken"] })).await.expect(202);
-        let elsewhere = world.make("Tenant", json!({ "name": "Elsewhere", "subscriptionId": home.app["subscriptionId"] })).await;
-        let told = preview(&world, &home, &person, json!({ "tenantId": elsewhere["id"] })).await;
-        assert_eq!((&told["refusal"]["error"], &told["tenantId"]), (&json!("access_denied"), &Value::Null));
-        assert!(told["refusal"]["detail"].as_str().unwrap().contains("no active identity"), "{told}");
-        assert_eq!(told["idToken"], Value::Null);
-        // rules that send more than a token holds, as the token endpoint refuses them
+        let other_tenant = world.make("Tenant", json!({ "name": "Elsewhere", "subscriptionId": home.app["subscriptionId"] })).await;
+        let response = preview(&world, &home, &person, json!({ "tenantId": other_tenant["id"] })).await;
+        assert_eq!((&response["refusal"]["error"], &response["tenantId"]), (&json!("access_denied"), &Value::Null));
+        assert!(response["refusal"]["detail"].as_str().unwrap().contains("no active identity"), "{response}");
+        assert_eq!(response["idToken"], Value::Null);
+        // rules that add more than a token can hold are refused as at the token endpoint
         for number in 0..3 {
             let value = format!("{number}{}", "x".repeat(1999));
-            adding(&world, ("long", &value), json!({})).await;
+            create_rule(&world, ("long", &value), json!({})).await;
         }
-        let told = refusal(asking).await;
-        assert_eq!(told["error"], "server_error");
-        assert!(told["detail"].as_str().unwrap().contains("bytes of claims"), "{told}");
+        let response = refusal(request_body).await;
+        assert_eq!(response["error"], "server_error");
+        assert!(response["detail"].as_str().unwrap().contains("bytes of claims"), "{response}");
     }
 }

@@ -1,4 +1,4 @@
-//! Records of sign-ins: by people who are known, with what is personal encrypted.
+//! Records of sign-ins of known people, with encrypted personal data.
 
 use chancery::prune_piece;
 use chancery_record::Timestamp;
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 use super::{Home, PASSWORD, browser::Browser, tenant_option};
 
-/// Outcome, reason and methods of each record, and whether address and browser are there, encrypted.
+/// Outcome, reason and methods of each record, and whether address and browser are present, encrypted.
 async fn records(world: &World) -> Vec<(String, Option<String>, String, bool)> {
     let read = world.app.store.run("Records", Mode::Quick, None, |tx| {
-        let mut found = Vec::new();
+        let mut rows = Vec::new();
         tx.query("SELECT outcome, reason, methods, address FROM sign_in_record ORDER BY rid", &[], |row| {
             let reason = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
             let address = row.text(3)?;
             let is_hidden = address.len() > 16 && !address.contains("127.0.0");
-            found.push((row.text(0)?.to_owned(), reason, row.text(2)?.to_owned(), is_hidden));
+            rows.push((row.text(0)?.to_owned(), reason, row.text(2)?.to_owned(), is_hidden));
             Ok(())
         })?;
-        Ok::<_, Error>(found)
+        Ok::<_, Error>(rows)
     });
     read.await.unwrap()
 }
@@ -29,18 +29,18 @@ fn record(outcome: &str, reason: Option<&str>, methods: &str) -> (String, Option
     (outcome.to_owned(), reason.map(str::to_owned), methods.to_owned(), true)
 }
 
-/// The records of attempts that failed, the first one first.
+/// The records of failed attempts, oldest first.
 async fn refused(world: &World) -> Vec<Value> {
     let filter = super::encode("outcome eq \"Refused\"");
     world.all(&format!("SignInRecord?filter={filter}&count=1000")).await.as_array().unwrap().clone()
 }
 
-/// The reason of each of them, and how many attempts it counts.
-async fn counted(world: &World) -> Vec<(String, i64)> {
-    let told = |record: &Value| {
+/// The reason of each of them, and its number of attempts.
+async fn attempts_by_reason(world: &World) -> Vec<(String, i64)> {
+    let reason_and_attempts = |record: &Value| {
         (record["reason"].as_str().unwrap().to_owned(), record["attempts"].as_i64().unwrap())
     };
-    refused(world).await.iter().map(told).collect()
+    refused(world).await.iter().map(reason_and_attempts).collect()
 }
 
 on_both_engines! {
@@ -54,7 +54,7 @@ on_both_engines! {
     }
 
     /// SignInRecordRetention: how long after the sign-in its record is listed.
-    async fn records_are_kept_as_long_as_the_tenant_says(world: World) {
+    async fn records_follow_the_retention_of_the_tenant(world: World) {
         const HOUR: i64 = 3_600_000;
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "SignInRecordRetention", "2.00:00:00").await;
@@ -68,8 +68,8 @@ on_both_engines! {
         }
     }
 
-    /// Strangers make no rows; who is known and not admitted does, and whose password is wrong.
-    async fn strangers_leave_none(world: World) {
+    /// Unknown names create no rows; known people who are refused, or whose password is wrong, do.
+    async fn unknown_users_leave_no_records(world: World) {
         let home = Home::with(&world, json!({ "isRestricted": true })).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let mut browser = Browser::new(&world);
@@ -82,15 +82,15 @@ on_both_engines! {
         browser.type_password(&page, "ann", "not hers").await;
         let wrong = || record("Refused", Some("Credentials"), "");
         assert_eq!(records(&world).await[1..], [wrong()]);
-        // a code that is no pass of hers is as wrong
+        // a code that is not her pass counts as wrong, too
         let pass = browser.open(&page.action().replace("/password", "/accesspass")).await;
         browser.submit(&pass, &[("username", "ann"), ("pass", "no such pass")]).await;
         assert_eq!(records(&world).await[1..], [wrong()]);
-        assert_eq!(counted(&world).await, [("NotAdmitted".to_owned(), 1), ("Credentials".to_owned(), 2)]);
+        assert_eq!(attempts_by_reason(&world).await, [("NotAdmitted".to_owned(), 1), ("Credentials".to_owned(), 2)]);
     }
 
-    /// Failed attempts are one record for each person, address and hour.
-    async fn failed_attempts_from_an_address_are_one_counted_record_an_hour(world: World) {
+    /// Failed attempts share one record for each person, address and hour.
+    async fn failed_attempts_from_an_address_share_one_record_an_hour(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
@@ -104,20 +104,20 @@ on_both_engines! {
             }
         };
         wrong(6).await;
-        assert_eq!(counted(&world).await, [("Credentials".to_owned(), 6)]);
+        assert_eq!(attempts_by_reason(&world).await, [("Credentials".to_owned(), 6)]);
         let record = refused(&world).await[0].clone();
         assert_eq!(record["attempts"], 6);
         assert!(record["lastAttemptOn"].as_str().unwrap() > record["occurredOn"].as_str().unwrap(), "{record}");
         assert!(record["address"].as_str().unwrap().starts_with("127.") && record["userAgent"] != json!(""), "{record}");
-        // after an hour it is another record
+        // after an hour it is a new record
         let text = "UPDATE sign_in_attempt SET expires_on = expires_on - 3600000";
         world.sql(vec![(text, vec![])]).await;
         wrong(2).await;
-        assert_eq!(counted(&world).await, [("Credentials".to_owned(), 6), ("Credentials".to_owned(), 2)]);
+        assert_eq!(attempts_by_reason(&world).await, [("Credentials".to_owned(), 6), ("Credentials".to_owned(), 2)]);
     }
 
-    /// Beyond the bound, attempts from further addresses are one record without an address.
-    async fn records_of_failed_attempts_are_bounded_for_a_person(world: World) {
+    /// Beyond the limit, attempts from further addresses share one record without an address.
+    async fn records_of_failed_attempts_are_limited_per_person(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
@@ -126,7 +126,7 @@ on_both_engines! {
         let forget = "DELETE FROM sign_in_attempt WHERE record_id IN (SELECT id FROM sign_in_record WHERE address IS NOT NULL)";
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        // as if each came from another address
+        // as if each was sent from another address
         for _ in 0..104 {
             browser.type_password(&page, "ann", "not hers").await;
             world.sql(vec![(forget, vec![])]).await;
@@ -137,8 +137,8 @@ on_both_engines! {
         assert_eq!(without[0]["attempts"], 5);
     }
 
-    /// What a lock refuses is no more than a count: whoever is locked out cannot fill the table.
-    async fn what_a_lock_refuses_leaves_none(world: World) {
+    /// Attempts during a lock only increase a count: a locked person cannot fill the table.
+    async fn attempts_during_a_lock_leave_no_records(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -150,6 +150,6 @@ on_both_engines! {
         }
         let wrong = record("Refused", Some("Credentials"), "");
         assert_eq!(records(&world).await[1..], [wrong]);
-        assert_eq!(counted(&world).await, [("Credentials".to_owned(), 2)]);
+        assert_eq!(attempts_by_reason(&world).await, [("Credentials".to_owned(), 2)]);
     }
 }

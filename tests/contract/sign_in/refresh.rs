@@ -1,4 +1,4 @@
-//! Refresh tokens, and what ends the grant behind them.
+//! Refresh tokens, and the ends of their grants.
 
 use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -12,7 +12,7 @@ use crate::id;
 
 const OFFLINE: &str = "openid profile offline_access";
 
-/// The tokens of a person who signs in for when the person is away.
+/// The tokens of a person who signs in with `offline_access`.
 async fn offline(world: &World, home: &Home) -> (Browser, Value) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", OFFLINE)])).await;
@@ -33,7 +33,7 @@ async fn refresh(world: &World, home: &Home, token: &Value, more: &[(&str, &str)
     world.anonymous.ask_for_token(&form.join("&")).await
 }
 
-async fn is_known(world: &World, tokens: &Value) -> bool {
+async fn is_accepted(world: &World, tokens: &Value) -> bool {
     let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
     bearer.get("/connect/userinfo").await.status == 200
 }
@@ -43,8 +43,8 @@ fn public() -> Value {
 }
 
 on_both_engines! {
-    /// A restore ends sessions, refresh tokens and codes: those that were revoked after the backup would be good again.
-    async fn a_restore_ends_what_was_issued(world: World) {
+    /// A restore ends sessions, refresh tokens and codes: otherwise those that were revoked after the backup would be valid again.
+    async fn a_restore_ends_sessions_tokens_and_codes(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, tokens) = offline(&world, &home).await;
         let tokens = refresh(&world, &home, &tokens["refresh_token"], &[]).await.is(200).json();
@@ -56,9 +56,9 @@ on_both_engines! {
         assert!(page.html.contains("name=\"password\""), "the session is over: {}", page.html);
     }
 
-    /// OpenID Connect Core 1.0, sections 11 and 12: the token comes with `offline_access`, and lasts beyond the
-    /// session; the ID token keeps the time of the sign-in.
-    async fn a_grant_lasts_while_the_person_is_away(world: World) {
+    /// OpenID Connect Core 1.0, sections 11 and 12: the token is issued with `offline_access`, and lasts beyond the
+    /// session; the ID token contains the time of the sign-in.
+    async fn offline_access_outlasts_the_session(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let plain = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
@@ -68,9 +68,9 @@ on_both_engines! {
         let page = browser.open("/connect/endsession").await;
         let csrf = page.field("csrf");
         browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
-        assert!(is_known(&world, &first).await, "the grant outlasts its session");
+        assert!(is_accepted(&world, &first).await, "the grant outlasts its session");
         let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
-        assert!(is_known(&world, &second).await);
+        assert!(is_accepted(&world, &second).await);
         let (before, after) = (claims(&first["id_token"]), claims(&second["id_token"]));
         for same in ["sub", "aud", "auth_time", "acr", "amr", "tid", "sid", "iss"] {
             assert_eq!(before[same], after[same], "{same}");
@@ -79,8 +79,8 @@ on_both_engines! {
         assert_eq!(second["refresh_token"], first["refresh_token"], "a client app that proves itself keeps its token");
     }
 
-    /// RFC 6749, section 6: scope may be narrowed for this answer, and no more than was granted.
-    async fn a_refresh_may_ask_for_less(world: World) {
+    /// RFC 6749, section 6: the scope can be narrowed for this response, but not exceed the grant.
+    async fn a_refresh_can_narrow_the_scope(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let token = &tokens["refresh_token"];
@@ -91,8 +91,8 @@ on_both_engines! {
         assert_eq!(refresh(&world, &home, token, &[]).await.is(200).json()["scope"], json!(OFFLINE));
     }
 
-    /// A resource is asked for in any spelling of its address, at each endpoint; consent and tokens name the registered one.
-    async fn a_resource_is_asked_for_in_any_spelling(world: World) {
+    /// A resource can be requested in each spelling of its URI, at each endpoint; consent and tokens contain the registered one.
+    async fn resource_uris_are_normalized(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit", "allowDeviceAuthorizationGrant": true })).await;
         let registered = "https://mcp.example.com";
         for key in [registered, "https://api.example.com/v1"] {
@@ -113,7 +113,7 @@ on_both_engines! {
         let less = refresh(&world, &home, token, &[("resource", spelled)]).await.is(200).json();
         assert_eq!(claims(&less["access_token"])["aud"], json!([registered]));
         refresh(&world, &home, token, &[("resource", "https://api.example.com/v1")]).await.expect(400);
-        // the consent that is remembered is of the resource, however it is spelled
+        // the stored consent applies to the resource, however it is spelled
         let again = browser.open(&home.request(&[("scope", OFFLINE), ("resource", registered)])).await;
         assert!(again.left.is_some(), "{}", again.html);
         let fields = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("resource", spelled)];
@@ -122,42 +122,42 @@ on_both_engines! {
         world.anonymous.send(http::Method::POST, "/connect/deviceauthorization", &headers, sent).await.expect(200);
     }
 
-    /// Tokens do not outlive the loss of the instance by which the person signed in: neither the app's nor the tenant's. A
-    /// store that is closed by a mistake in its options ends nothing.
-    async fn tokens_end_with_the_instance(world: World) {
+    /// Tokens end when the app or the tenant loses the instance of the sign-in. A
+    /// store that is closed because of wrong options ends nothing.
+    async fn tokens_end_with_the_instance_of_the_sign_in(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let token = &tokens["refresh_token"];
         let instance = first(&world, "/IdpInstance").await;
-        let asked = |of: &Value| {
+        let introspection_form = |of: &Value| {
             let own = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
             form(own.into_iter().chain([("token", of.as_str().unwrap())])).into_bytes()
         };
         let is_active = async |of: &Value| {
             let headers = [("content-type", "application/x-www-form-urlencoded")];
-            let answer = world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, asked(of)).await;
+            let answer = world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, introspection_form(of)).await;
             answer.is(200).json()["active"] == json!(true)
         };
         let (app, tenant) = (format!("/ClientApp/{}/idpinstances", id(&home.app)), format!("/Tenant/{}/idpinstances", home.tenant));
         for path in [app, tenant] {
             relate(&world, &path, &[]).await;
             refresh(&world, &home, token, &[]).await.expect(400);
-            assert!(!is_known(&world, &tokens).await, "{path}");
+            assert!(!is_accepted(&world, &tokens).await, "{path}");
             assert!(!is_active(token).await && !is_active(&tokens["access_token"]).await, "{path}");
             relate(&world, &path, &[id(&instance)]).await;
-            assert!(is_known(&world, &tokens).await && is_active(token).await, "{path}");
+            assert!(is_accepted(&world, &tokens).await && is_active(token).await, "{path}");
             assert!(is_active(&tokens["access_token"]).await, "{path}");
             refresh(&world, &home, token, &[]).await.expect(200);
         }
         world.sql(vec![("UPDATE option_value SET has_configuration_error = TRUE WHERE name = 'PasswordMinLength'", vec![])]).await;
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "name": "read anew" })).await;
         refresh(&world, &home, token, &[]).await.expect(200);
-        assert!(is_known(&world, &tokens).await);
+        assert!(is_accepted(&world, &tokens).await);
     }
 
-    /// A public app's token is replaced by each use; shown again within the leeway it gets the same successor, so
-    /// that two tabs, or an answer that was lost, harm nobody.
-    async fn a_public_app_s_token_rotates(world: World) {
+    /// A public app's token is replaced at each use; within the leeway a second use gets the same successor, so
+    /// that two tabs, or a lost response, do no harm.
+    async fn refresh_tokens_of_public_apps_rotate(world: World) {
         let home = Home::with(&world, public()).await;
         let (_, first) = offline(&world, &home).await;
         let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
@@ -165,14 +165,14 @@ on_both_engines! {
         let again = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
         assert_eq!(again["refresh_token"], second["refresh_token"]);
         let third = refresh(&world, &home, &second["refresh_token"], &[]).await.is(200).json();
-        // two generations back is reuse, leeway or not: it may be a thief's
+        // two generations back is reuse, independent of the leeway: the token may be stolen
         let reused = refresh(&world, &home, &first["refresh_token"], &[]).await.is(400).json();
         assert_eq!(reused["error"], json!("invalid_grant"));
         refresh(&world, &home, &third["refresh_token"], &[]).await.expect(400);
-        assert!(!is_known(&world, &third).await, "reuse ends the grant");
+        assert!(!is_accepted(&world, &third).await, "reuse ends the grant");
     }
 
-    /// Beyond the leeway a token that was replaced ends the grant.
+    /// Beyond the leeway the use of a replaced token ends the grant.
     async fn reuse_ends_the_grant(world: World) {
         let home = Home::with(&world, public()).await;
         tenant_option(&world, &home, "RefreshTokenReuseLeeway", "00:00:00").await;
@@ -185,8 +185,8 @@ on_both_engines! {
         assert_eq!(outcomes, [&json!("SignedIn"), &json!("Reused")]);
     }
 
-    /// Of many at once all get the same successor, and one rotation is made.
-    async fn of_many_at_once_all_get_one_successor(world: World) {
+    /// Concurrent uses all get the same successor, from a single rotation.
+    async fn concurrent_refreshes_get_one_successor(world: World) {
         let home = Home::with(&world, public()).await;
         let (_, first) = offline(&world, &home).await;
         let answers = join_all((0..12).map(|_| refresh(&world, &home, &first["refresh_token"], &[]))).await;
@@ -196,8 +196,8 @@ on_both_engines! {
         assert_eq!(got.len(), 1);
     }
 
-    /// A token is its own app's, at its own issuer, and cannot be made up.
-    async fn a_token_is_for_who_got_it(world: World) {
+    /// A token is valid for its own app, at its own issuer, and cannot be forged.
+    async fn a_refresh_token_is_bound_to_its_app_and_issuer(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let token = &tokens["refresh_token"];
@@ -215,13 +215,13 @@ on_both_engines! {
         );
         let path = format!("/t/{}/connect/token", home.tenant);
         let headers = [("content-type", "application/x-www-form-urlencoded")];
-        let elsewhere = world.anonymous.send(http::Method::POST, &path, &headers, form.into_bytes()).await;
-        assert_eq!(elsewhere.is(400).json()["error"], json!("invalid_grant"), "another issuer's");
+        let other_issuer = world.anonymous.send(http::Method::POST, &path, &headers, form.into_bytes()).await;
+        assert_eq!(other_issuer.is(400).json()["error"], json!("invalid_grant"), "another issuer's");
         refresh(&world, &home, token, &[]).await.expect(200);
     }
 
-    /// What ends sessions and grants for good (section 13), although it is undone afterwards.
-    async fn nothing_counts_once_a_person_is_shut_out(world: World) {
+    /// Events that end sessions and grants permanently (section 13), even if they are undone.
+    async fn locking_a_person_out_ends_sessions_and_grants(world: World) {
         let home = Home::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let state = format!("{one}/state");
@@ -233,39 +233,39 @@ on_both_engines! {
             let (mut browser, tokens) = offline(&world, &home).await;
             world.admin.post(&state, out.clone()).await.expect(200);
             world.admin.post(&state, back).await.expect(200);
-            assert!(!is_known(&world, &tokens).await, "{out}");
+            assert!(!is_accepted(&world, &tokens).await, "{out}");
             refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
             let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
             assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"), "{out}");
         }
     }
 
-    async fn nothing_counts_after_a_reset(world: World) {
+    async fn a_password_reset_ends_sessions_and_grants(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, tokens) = offline(&world, &home).await;
         let reset = world.path(&format!("/User/{}/password/reset", id(&home.user)));
         world.admin.post(&reset, json!({ "newPassword": "five quiet brown owls" })).await.expect(200);
-        assert!(!is_known(&world, &tokens).await);
+        assert!(!is_accepted(&world, &tokens).await);
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
     }
 
-    /// Deleted and restored from the quarantine: signed out all the same.
-    async fn nothing_counts_after_a_deletion(world: World) {
+    /// Deleted and restored from the quarantine: the sessions have ended nevertheless.
+    async fn deletion_of_a_user_ends_sessions_and_grants(world: World) {
         let home = Home::new(&world).await;
         world.set_option("UserDeletionQuarantineEnabled", "true").await;
         let (_, tokens) = offline(&world, &home).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         world.admin.delete(&one).await.expect(204);
-        assert!(!is_known(&world, &tokens).await);
+        assert!(!is_accepted(&world, &tokens).await);
         world.admin.post(&format!("{one}/restore-deletion"), json!(null)).await.expect(200);
-        assert!(!is_known(&world, &tokens).await);
+        assert!(!is_accepted(&world, &tokens).await);
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
     }
 
-    /// The rules of now count: an app that is off, or restricted to others, gets nothing more.
-    async fn a_refresh_looks_at_the_app_as_it_is(world: World) {
+    /// The current settings apply: an inactive app, or one restricted to others, gets no tokens.
+    async fn a_refresh_applies_the_current_settings_of_the_app(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let path = format!("/ClientApp/{}", id(&home.app));
@@ -278,8 +278,8 @@ on_both_engines! {
         }
     }
 
-    /// A refresh token lasts from its last use (14 days), and no longer than 90 days in all.
-    async fn a_lifetime_ends(world: World) {
+    /// A refresh token is valid 14 days from its last use, and at most 90 days in all.
+    async fn refresh_tokens_expire(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(200);
@@ -292,7 +292,7 @@ on_both_engines! {
     }
 
     /// RefreshTokenLifetime counts from the last use, and RefreshTokenAbsoluteLifetime from the sign-in.
-    async fn lifetimes_are_those_of_the_tenant(world: World) {
+    async fn refresh_tokens_follow_the_lifetimes_of_the_tenant(world: World) {
         const MINUTE: i64 = 60_000;
         let home = Home::new(&world).await;
         tenant_option(&world, &home, "RefreshTokenLifetime", "02:00:00").await;
@@ -308,8 +308,8 @@ on_both_engines! {
         }
     }
 
-    /// RFC 7009: a refresh token that is revoked takes all of the grant along. RFC 7662: its own app may ask about it.
-    async fn a_refresh_token_can_be_looked_at_and_revoked(world: World) {
+    /// RFC 7009: the revocation of a refresh token ends the grant. RFC 7662: only its own app can introspect it.
+    async fn a_refresh_token_can_be_introspected_and_revoked(world: World) {
         let home = Home::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let other = world.make("ClientApp", json!({ "name": "Other" })).await;
@@ -322,16 +322,16 @@ on_both_engines! {
         let (token, access) = (&tokens["refresh_token"], &tokens["access_token"]);
         let own = (id(&home.app), home.secret.as_str());
         let foreign = (id(&other), secret["secret"].as_str().unwrap());
-        let told = send("/connect/introspect", token, own).await.is(200).json();
-        assert_eq!((&told["active"], &told["scope"]), (&json!(true), &json!(OFFLINE)));
+        let introspected = send("/connect/introspect", token, own).await.is(200).json();
+        assert_eq!((&introspected["active"], &introspected["scope"]), (&json!(true), &json!(OFFLINE)));
         assert_eq!(send("/connect/introspect", access, own).await.is(200).json()["active"], json!(true));
         for token in [token, access] {
-            let told = send("/connect/introspect", token, foreign).await.is(200).json();
-            assert_eq!(told, json!({ "active": false }));
+            let introspected = send("/connect/introspect", token, foreign).await.is(200).json();
+            assert_eq!(introspected, json!({ "active": false }));
             send("/connect/revoke", token, foreign).await.expect(400);
         }
         send("/connect/revoke", token, own).await.expect(200);
-        assert!(!is_known(&world, &tokens).await);
+        assert!(!is_accepted(&world, &tokens).await);
         refresh(&world, &home, token, &[]).await.expect(400);
         for token in [token, access] {
             assert_eq!(send("/connect/introspect", token, own).await.is(200).json(), json!({ "active": false }));

@@ -1,4 +1,4 @@
-//! What is wrong with an authorization request, and how that is told.
+//! Errors in authorization requests, and how they are reported.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::Value;
@@ -12,9 +12,9 @@ use super::{
 use crate::id;
 
 on_both_engines! {
-    /// `state` up to 2,048 and `nonce` up to 512 characters come back as they were, whatever pages lie between: what is too
-    /// large for a cookie is a row.
-    async fn the_longest_state_comes_back(world: World) {
+    /// `state` up to 2,048 and `nonce` up to 512 characters are returned unchanged, across all pages: values that are too
+    /// large for a cookie are stored as a row.
+    async fn the_longest_state_and_nonce_are_returned(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let (state, nonce) = ("s".repeat(2_048), "n".repeat(512));
@@ -27,20 +27,20 @@ on_both_engines! {
         assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()));
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["nonce"], json!(nonce));
-        // another browser has nothing of it
+        // another browser has no access to it
         let mut other = Browser::new(&world);
         let flow = page.action().split_once("flow=").unwrap().1.split('&').next().unwrap().to_owned();
         other.cookies.insert(format!("chancery-flow-{flow}"), "row".to_owned());
         assert_eq!(other.open(&page.address).await.status, 400);
     }
 
-    /// Proxies take answers with a head of 4 KB and requests with 8 KB of cookies, as nginx does unless it is set otherwise:
-    /// the browser of these tests checks each. What is larger is a row, and a long address is led to by a page.
-    async fn proxies_take_the_largest_sign_in(world: World) {
+    /// Proxies accept heads of 4 KB in responses and 8 KB of cookies in requests, as nginx does by default:
+    /// the browser of these tests checks each. Larger values are stored as a row, and a page redirects to a long URL.
+    async fn the_largest_sign_in_fits_default_proxy_limits(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let state = "ä".repeat(1_000);
         let mut browser = Browser::new(&world);
-        // three tabs are kept
+        // three tabs are stored
         let mut pages = Vec::new();
         for (state, nonce) in [(&"s".repeat(700), "n"), (&"s".repeat(2_048), &"n".repeat(512)), (&state, "n")] {
             pages.push(browser.open(&home.request(&[("state", state), ("nonce", nonce)])).await);
@@ -50,7 +50,7 @@ on_both_engines! {
         let answer = browser.go_on(&next).await;
         assert!(answer.len() > 4_096 && answer.contains(&format!("&state={}", encode(&state))), "{answer}");
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
-        // the other tabs go on
+        // the other tabs continue
         for (page, state) in [(&pages[1], "s".repeat(2_048)), (&pages[0], "s".repeat(700))] {
             let next = browser.open(&page.address).await;
             let next = browser.submit(&next, &[("decision", "allow")]).await;
@@ -60,8 +60,8 @@ on_both_engines! {
         assert!(back.left.unwrap().contains(&format!("&state={}", encode(&state))));
     }
 
-    /// What nobody knows is no part of a sign-in, so that it makes no row; and rows have a bound.
-    async fn a_sign_in_under_way_takes_little_room(world: World) {
+    /// Unknown parameters are not stored, so they create no row; and rows are limited.
+    async fn pending_sign_ins_are_limited_in_size(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let unknown: Vec<String> = (0..6).map(|number| format!("&x{number}={}", "y".repeat(1_000))).collect();
@@ -82,35 +82,35 @@ on_both_engines! {
         assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()), "one that has a row goes on");
     }
 
-    /// OpenID Connect Core 1.0, section 3.1.2.2: an ID token that is asked for of a person is given of nobody else.
-    async fn claims_may_name_the_person(world: World) {
+    /// OpenID Connect Core 1.0, section 3.1.2.2: an ID token that is requested for a person is issued for nobody else.
+    async fn the_claims_parameter_can_require_a_subject(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let own = claims(&tokens["id_token"])["sub"].as_str().unwrap().to_owned();
-        let mut ask = async |claims: serde_json::Value, more: &[(&str, &str)]| {
+        let mut error_of = async |claims: serde_json::Value, more: &[(&str, &str)]| {
             let claims = claims.to_string();
             let all = [&[("prompt", "none"), ("claims", claims.as_str())], more].concat();
             let left = browser.open(&home.request(&all)).await.left.unwrap();
             parameter(&left, "error")
         };
         let sub = |value: &str| json!({ "id_token": { "sub": { "value": value } } });
-        assert_eq!(ask(sub(&own), &[]).await, None);
-        assert_eq!(ask(json!({ "id_token": { "sub": null } }), &[]).await, None);
-        assert_eq!(ask(json!({ "id_token": { "sub": { "values": [own] } } }), &[]).await, None);
+        assert_eq!(error_of(sub(&own), &[]).await, None);
+        assert_eq!(error_of(json!({ "id_token": { "sub": null } }), &[]).await, None);
+        assert_eq!(error_of(json!({ "id_token": { "sub": { "values": [own] } } }), &[]).await, None);
         let other = "01970000-0000-7000-8000-000000000000";
         for wrong in [other, "ann", &own.to_uppercase()] {
-            assert_eq!(ask(sub(wrong), &[]).await.as_deref(), Some("login_required"), "{wrong}");
+            assert_eq!(error_of(sub(wrong), &[]).await.as_deref(), Some("login_required"), "{wrong}");
         }
         let hint = [("id_token_hint", tokens["id_token"].as_str().unwrap())];
-        assert_eq!(ask(sub(&own), &hint).await, None);
-        assert_eq!(ask(sub(other), &hint).await.as_deref(), Some("login_required"));
-        // whoever signs in on the page, the answer is of the person who was asked for
+        assert_eq!(error_of(sub(&own), &hint).await, None);
+        assert_eq!(error_of(sub(other), &hint).await.as_deref(), Some("login_required"));
+        // whoever signs in on the page, the response is only about the requested person
         let claims = sub(other).to_string();
-        let mut elsewhere = Browser::new(&world);
-        let page = elsewhere.open(&home.request(&[("claims", &claims)])).await;
-        let next = elsewhere.type_password(&page, "ann", PASSWORD).await;
-        let left = elsewhere.go_on(&next).await;
+        let mut other_browser = Browser::new(&world);
+        let page = other_browser.open(&home.request(&[("claims", &claims)])).await;
+        let next = other_browser.type_password(&page, "ann", PASSWORD).await;
+        let left = other_browser.go_on(&next).await;
         assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"), "{left}");
     }
 
@@ -130,11 +130,11 @@ on_both_engines! {
         }
     }
 
-    /// So it is where an app proves itself, in the body and in the header.
-    async fn a_client_id_is_compared_exactly_where_an_app_proves_itself(world: World) {
+    /// The same at client authentication, in the body and in the header.
+    async fn a_client_id_is_compared_exactly_at_client_authentication(world: World) {
         let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let own = id(&home.app);
-        let ask = async |client: &str, path: &str, in_header: bool| {
+        let status_of = async |client: &str, path: &str, in_header: bool| {
             let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", encode(client), home.secret)));
             let mut headers = vec![("content-type", "application/x-www-form-urlencoded")];
             let mut fields = vec![("grant_type", "client_credentials"), ("token", "x")];
@@ -148,16 +148,16 @@ on_both_engines! {
         };
         for path in ["/connect/token", "/connect/introspect", "/connect/revoke"] {
             for in_header in [true, false] {
-                assert_eq!(ask(own, path, in_header).await, 200, "{path}");
+                assert_eq!(status_of(own, path, in_header).await, 200, "{path}");
                 for other in [own.to_uppercase(), format!("{{{own}}}"), format!("urn:uuid:{own}"), own.replace('-', "")] {
-                    assert_eq!(ask(&other, path, in_header).await, 401, "{other} at {path}");
+                    assert_eq!(status_of(&other, path, in_header).await, 401, "{other} at {path}");
                 }
             }
         }
     }
 
-    /// Section 4: what could send an answer to a stranger is told on a page, with the trace id.
-    async fn strangers_get_no_redirect(world: World) {
+    /// Section 4: an error that could be redirected to an attacker is shown on a page, with the trace id.
+    async fn invalid_redirect_uris_get_an_error_page(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         for wrong in [
@@ -176,7 +176,7 @@ on_both_engines! {
         }
     }
 
-    async fn other_mistakes_are_told_to_the_app(world: World) {
+    async fn other_errors_are_returned_to_the_app(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         for (wrong, error) in [
@@ -204,7 +204,7 @@ on_both_engines! {
         }
     }
 
-    async fn an_app_that_is_off_serves_nobody(world: World) {
+    async fn an_inactive_app_is_refused(world: World) {
         let home = Home::new(&world).await;
         let path = format!("/api/management/v2/ClientApp/{}", id(&home.app));
         let now = world.admin.get(&path).await.is(200).json();
@@ -213,7 +213,7 @@ on_both_engines! {
         assert_eq!(Browser::new(&world).open(&home.request(&[])).await.status, 400);
     }
 
-    /// A POST is answered by the same as GET, so that cookies come along.
+    /// A POST is redirected to the same GET, so that cookies are sent.
     async fn a_request_may_be_posted(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
@@ -229,13 +229,13 @@ on_both_engines! {
         assert!(page.html.contains("Sign in"), "{}", page.html);
     }
 
-    /// At a tenant's issuer that tenant answers for itself.
+    /// A tenant's issuer serves that tenant only.
     async fn a_tenant_is_an_issuer(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let issuer = format!("/t/{}", home.tenant);
-        let told = world.anonymous.get(&format!("{issuer}/.well-known/openid-configuration")).await.is(200).json();
-        assert_eq!(told["authorization_endpoint"], json!(format!("{}{issuer}/connect/authorize", world.base)));
+        let metadata = world.anonymous.get(&format!("{issuer}/.well-known/openid-configuration")).await.is(200).json();
+        assert_eq!(metadata["authorization_endpoint"], json!(format!("{}{issuer}/connect/authorize", world.base)));
         let page = browser.open(&format!("{issuer}{}", home.request(&[]))).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         assert_eq!(parameter(&answer, "iss"), Some(format!("{}{issuer}", world.base)));
@@ -250,17 +250,17 @@ on_both_engines! {
         assert_eq!(claims(&tokens["id_token"])["iss"], json!(format!("{}{issuer}", world.base)));
     }
 
-    /// What administrators set counts at once, on every process: an app's addresses, scopes and instances.
-    async fn what_administrators_change_counts_at_once(world: World) {
+    /// Settings apply immediately, at every process: an app's redirect URIs, scopes and instances.
+    async fn changes_by_administrators_apply_immediately(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         assert_eq!(browser.open(&home.request(&[])).await.status, 200);
         let added = json!({ "clientAppId": home.app["id"], "uri": "https://app.example/more" });
         let added = world.make("ClientAppRedirectUri", added).await;
-        let elsewhere = home.request(&[("redirect_uri", "https://app.example/more")]);
-        assert_eq!(browser.open(&elsewhere).await.status, 200);
+        let new_redirect = home.request(&[("redirect_uri", "https://app.example/more")]);
+        assert_eq!(browser.open(&new_redirect).await.status, 200);
         world.admin.delete(&format!("{BASE}/ClientAppRedirectUri/{}", id(&added))).await.expect(204);
-        assert_eq!(browser.open(&elsewhere).await.status, 400);
+        assert_eq!(browser.open(&new_redirect).await.status, 400);
         let own = home.request(&[("scope", "openid own")]);
         assert_eq!(browser.open(&own).await.status, 200, "foreign scopes are left out");
         let now = world.admin.get(&format!("{BASE}/ClientApp/{}", id(&home.app))).await.is(200).json();
@@ -277,8 +277,8 @@ on_both_engines! {
         assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
     }
 
-    /// OAuth 2.0 Form Post Response Mode: the answer is a form that goes to the app, and the person is signed in.
-    async fn an_answer_can_be_a_form(world: World) {
+    /// OAuth 2.0 Form Post Response Mode: the response is a form that is posted to the app, and the person is signed in.
+    async fn form_post_response_mode_is_supported(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let request = home.request(&[("response_mode", "form_post")]);
@@ -288,7 +288,7 @@ on_both_engines! {
         for page in [&first, &again] {
             assert_eq!(page.action().replace("&#x2f;", "/"), CALLBACK, "{}", page.html);
             let policy = page.answer.header("content-security-policy").unwrap();
-            // it is sent by itself, by the one script that the policy lets run; the button is for browsers without
+            // the only script that the policy permits submits it; the button is for browsers without scripts
             assert!(!policy.contains("form-action") && policy.contains(&format!("script-src {}/signin/post.js;", world.base)), "{policy}");
             assert!(page.html.contains("<script src=\"/signin/post.js\" defer></script>") && page.html.contains("type=\"submit\""), "{}", page.html);
             assert_eq!(page.field("state"), "s-1");
@@ -296,10 +296,10 @@ on_both_engines! {
         }
         let script = world.anonymous.get("/signin/post.js").await.is(200);
         assert!(script.header("content-type").unwrap().starts_with("text/javascript"));
-        // so are refusals, also of who must not be asked
-        let mut stranger = Browser::new(&world);
+        // errors as well, also without a prompt
+        let mut other_browser = Browser::new(&world);
         for (more, error) in [(("prompt", "none"), "login_required"), (("max_age", "-1"), "invalid_request")] {
-            let page = stranger.open(&home.request(&[("response_mode", "form_post"), more])).await;
+            let page = other_browser.open(&home.request(&[("response_mode", "form_post"), more])).await;
             assert_eq!((page.field("error").as_str(), page.field("state").as_str()), (error, "s-1"), "{}", page.html);
             assert!(page.html.contains("<script src=\"/signin/post.js\" defer></script>"), "{}", page.html);
         }

@@ -19,78 +19,78 @@ use crate::{
 const NEW: &str = "five quiet brown owls";
 const MINUTE: i64 = 60_000;
 
-/// A home whose store sends mail.
+/// A home whose store can send mail.
 async fn home(world: &World) -> Home {
     set_mail_server(&world.admin).await;
     Home::new(world).await
 }
 
-/// The address of the page where a password is forgotten.
+/// The URL of the page for a forgotten password.
 fn page_of(tenant: &str) -> String {
     format!("/t/{tenant}/password/reset")
 }
 
-/// The address of the sign-in page's link.
+/// The URL of the sign-in page's link.
 fn reset_url(page: &Page) -> Option<String> {
     let (before, _) = page.html.split_once("\">Forgot your password?</a>")?;
     Some(before.rsplit('"').next().unwrap().replace("&amp;", "&"))
 }
 
-/// Asks for a link of this name.
-async fn ask(browser: &mut Browser, page: &Page, name: &str) -> Page {
+/// Requests a link for this name.
+async fn request_link(browser: &mut Browser, page: &Page, name: &str) -> Page {
     let csrf = page.field("csrf");
     browser.post(&page.action(), &[("csrf", &csrf), ("username", name)], &[]).await
 }
 
-/// Waits until so many mails wait to be sent.
+/// Waits until this many mails are queued.
 async fn wait_for(world: &World, count: usize) -> Vec<Value> {
     for _ in 0..200 {
-        let found = mails(world).await;
-        if found.len() >= count {
-            return found;
+        let queued = mails(world).await;
+        if queued.len() >= count {
+            return queued;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("there are not {count} mails");
 }
 
-/// As if this many milliseconds had passed since mails were sent.
+/// Backdates sent mails by this many milliseconds.
 async fn age(world: &World, milliseconds: i64) {
     let text = "UPDATE password_reset_mail SET sent_on = sent_on - ?1";
     world.sql(vec![(text, vec![Bound::Int(milliseconds)])]).await;
 }
 
-/// The link in a mail, at this server.
+/// The link in a mail, as a path of this server.
 fn link(world: &World, mail: &Value) -> String {
     mail["link"].as_str().unwrap().strip_prefix(&world.base).unwrap().to_owned()
 }
 
-/// The link that Ann is mailed.
-async fn anns(world: &World, home: &Home) -> String {
+/// The link that Ann gets by mail.
+async fn link_for_ann(world: &World, home: &Home) -> String {
     let mut browser = Browser::new(world);
     let page = browser.open(&page_of(&home.tenant)).await;
     let before = mails(world).await.len();
-    ask(&mut browser, &page, "ann").await;
+    request_link(&mut browser, &page, "ann").await;
     link(world, wait_for(world, before + 1).await.last().unwrap())
 }
 
-/// Types a new password on the page of a link.
-async fn choose(browser: &mut Browser, page: &Page, [new, repeated]: [&str; 2]) -> Page {
+/// Submits a new password on the page of a link.
+async fn set_password(browser: &mut Browser, page: &Page, [new, repeated]: [&str; 2]) -> Page {
     let csrf = page.field("csrf");
     let typed = [("csrf", csrf.as_str()), ("new_password", new), ("repeated_password", repeated)];
     browser.post(&page.action(), &typed, &[]).await
 }
 
 on_both_engines! {
-    /// Section 12: from the sign-in page to a new password, and back; nobody is signed in by it.
-    async fn a_forgotten_password_is_set_anew(world: World) {
+    /// Section 12: from the sign-in page to a new password, and back; it does not sign in.
+    async fn a_forgotten_password_is_reset(world: World) {
         let home = home(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let forgotten = reset_url(&page).unwrap_or_else(|| panic!("no link: {}", page.html));
         let request = browser.open(&forgotten).await;
         assert!(request.html.contains("Reset your password") && request.html.contains("Back to sign-in"), "{}", request.html);
-        let sent = ask(&mut browser, &request, "ANN").await;
+        let sent = request_link(&mut browser, &request, "ANN").await;
         assert!(sent.html.contains("Look into your mail"), "{}", sent.html);
         let mail = wait_for(&world, 1).await.pop().unwrap();
         assert_eq!((&mail["recipient"], &mail["token"]), (&json!("ann@example.com"), &Value::Null));
@@ -99,12 +99,12 @@ on_both_engines! {
         let set = browser.open(&link).await;
         assert!(set.html.contains("Choose a new password") && set.html.contains("<strong>ann</strong>"), "{}", set.html);
         assert!(set.html.contains("at least") && set.answer.header("referrer-policy") == Some("no-referrer"));
-        let done = choose(&mut browser, &set, [NEW, NEW]).await;
+        let done = set_password(&mut browser, &set, [NEW, NEW]).await;
         assert!(done.html.contains("Your password is changed") && done.html.contains("Go to sign-in"), "{}", done.html);
         assert!(!done.address.contains("token") && browser.cookies.keys().all(|name| !name.ends_with("session")));
         let entry = world.audit(1).await[0].clone();
         assert_eq!((&entry["user"], &entry["area"]), (&home.user["id"], &json!("User")));
-        // back in the flow the new password is good, and the old one is not
+        // back in the flow the new password is accepted, and the old one is not
         let (before, _) = done.html.split_once("\">Go to sign-in</a>").unwrap();
         let page = browser.open(&before.rsplit('"').next().unwrap().replace("&amp;", "&")).await;
         let answer = browser.sign_in(&page, "ann", NEW).await;
@@ -112,13 +112,13 @@ on_both_engines! {
         let mut other = Browser::new(&world);
         let page = other.open(&home.request(&[])).await;
         assert!(other.type_password(&page, "ann", PASSWORD).await.html.contains("is not right"));
-        // the link is used
+        // the link has been used
         let over = browser.open(&link).await;
         assert!(over.html.contains("has expired or was used") && !over.address.contains("token"), "{}", over.html);
     }
 
-    /// Known and unknown names are answered alike, and one mail goes in five minutes.
-    async fn no_answer_tells_a_name(world: World) {
+    /// The responses to known and unknown names are identical, and one mail is sent in five minutes.
+    async fn responses_do_not_reveal_names(world: World) {
         let home = home(&world).await;
         let bob = json!({ "loginName": "bob", "emailAddress": "bob@example.com" });
         world.admin.post(&world.path("/User"), bob).await.expect(201);
@@ -126,41 +126,41 @@ on_both_engines! {
         let page = browser.open(&page_of(&home.tenant)).await;
         let mut answers = Vec::new();
         for name in ["nobody", "ann", "ann", &"n".repeat(2_000)] {
-            let sent = ask(&mut browser, &page, name).await;
-            // before it there is no more than the nonce that differs
+            let sent = request_link(&mut browser, &page, name).await;
+            // before it only the nonce differs
             let shown = sent.html.split_once("<main").unwrap().1.to_owned();
             answers.push((sent.status, sent.address, shown));
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
-        ask(&mut browser, &page, "bob").await;
+        request_link(&mut browser, &page, "bob").await;
         let to: Vec<Value> = wait_for(&world, 2).await.iter().map(|mail| mail["recipient"].clone()).collect();
         assert_eq!(to, [json!("ann@example.com"), json!("bob@example.com")]);
         age(&world, 4 * MINUTE).await;
-        ask(&mut browser, &page, "ann").await;
+        request_link(&mut browser, &page, "ann").await;
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(mails(&world).await.len(), 2, "not yet");
         age(&world, MINUTE).await;
-        ask(&mut browser, &page, "ann").await;
+        request_link(&mut browser, &page, "ann").await;
         wait_for(&world, 3).await;
-        // nothing but an attempt at nobody is written of strangers, and the user is as before
+        // unauthenticated requests write only an attempt at an unknown name, and the user is unchanged
         let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
         assert_eq!(user["failedUserLoginAttempts"], json!(0));
         assert!(!texts(&world, "SELECT CAST(slot AS TEXT) FROM attempt_at_nobody").await.is_empty());
-        let missing = ask(&mut browser, &page, " ").await;
+        let missing = request_link(&mut browser, &page, " ").await;
         assert!(missing.html.contains("Enter your user name") && missing.html.contains("aria-invalid"), "{}", missing.html);
     }
 
-    /// Who may not sign in is mailed nothing: no administrator's decision is undone by a link.
-    async fn who_may_not_sign_in_is_mailed_nothing(world: World) {
+    /// People who cannot sign in get no mail: a link does not override a decision of an administrator.
+    async fn people_who_may_not_sign_in_get_no_mail(world: World) {
         let home = home(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
-        let link = anns(&world, &home).await;
+        let link = link_for_ann(&world, &home).await;
         age(&world, 5 * MINUTE).await;
         world.admin.post(&format!("{path}/state"), json!({ "isUserActive": false })).await.expect(200);
         let mut browser = Browser::new(&world);
         let page = browser.open(&page_of(&home.tenant)).await;
-        ask(&mut browser, &page, "ann").await;
+        request_link(&mut browser, &page, "ann").await;
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(mails(&world).await.len(), 1);
         assert!(browser.open(&link).await.html.contains("has expired or was used"));
@@ -171,12 +171,12 @@ on_both_engines! {
         assert!(reset_url(&page).is_none(), "nothing can be reset");
     }
 
-    /// What is wrong with the new password is told at its field, and the link stays good.
-    async fn a_bad_password_is_told_at_its_field(world: World) {
+    /// Mistakes in the new password are shown at their field, and the link remains valid.
+    async fn an_invalid_password_is_reported_at_its_field(world: World) {
         let home = home(&world).await;
         set(&world.admin, "PasswordHistoryCount", "2").await;
         let mut browser = Browser::new(&world);
-        let mut page = browser.open(&anns(&world, &home).await).await;
+        let mut page = browser.open(&link_for_ann(&world, &home).await).await;
         for (typed, text) in [
             (["", ""], "Enter your password."),
             ([NEW, "another one"], "The two entries differ."),
@@ -184,26 +184,26 @@ on_both_engines! {
             (["short", "short"], "does not meet the rules"),
             ([PASSWORD, PASSWORD], "used this password before"),
         ] {
-            page = choose(&mut browser, &page, typed).await;
+            page = set_password(&mut browser, &page, typed).await;
             assert!(page.html.contains(text) && page.html.contains("aria-invalid"), "{typed:?} {}", page.html);
         }
-        let done = choose(&mut browser, &page, [NEW, NEW]).await;
+        let done = set_password(&mut browser, &page, [NEW, NEW]).await;
         assert!(done.html.contains("Your password is changed") && !done.html.contains("Go to sign-in"), "{}", done.html);
-        let again = choose(&mut browser, &page, ["six loud white swans", "six loud white swans"]).await;
+        let again = set_password(&mut browser, &page, ["six loud white swans", "six loud white swans"]).await;
         assert!(again.html.contains("has expired or was used"), "{}", again.html);
     }
 
-    /// A link that is over, or of another tenant, opens nothing; a form of another site's does nothing.
-    async fn a_link_is_good_here_and_now(world: World) {
+    /// An expired link, or one of another tenant, opens nothing; a form of another site does nothing.
+    async fn a_link_is_valid_for_its_tenant_until_it_expires(world: World) {
         let home = home(&world).await;
         let instance = first(&world, "/IdpInstance").await;
         let tenant = first(&world, "/Tenant").await;
         let other = world.make("Tenant", json!({ "name": "Elsewhere", "subscriptionId": tenant["subscriptionId"] })).await;
         relate(&world, &format!("/Tenant/{}/idpinstances", id(&other)), &[id(&instance)]).await;
-        let link = anns(&world, &home).await;
+        let link = link_for_ann(&world, &home).await;
         let mut browser = Browser::new(&world);
-        let elsewhere = browser.open(&link.replace(&home.tenant, id(&other))).await;
-        assert!(elsewhere.html.contains("has expired or was used"), "{}", elsewhere.html);
+        let other_page = browser.open(&link.replace(&home.tenant, id(&other))).await;
+        assert!(other_page.html.contains("has expired or was used"), "{}", other_page.html);
         let page = browser.open(&link).await;
         let csrf = page.field("csrf");
         let typed = [("csrf", csrf.as_str()), ("new_password", NEW), ("repeated_password", NEW)];
@@ -221,10 +221,10 @@ on_both_engines! {
         }
     }
 
-    /// A tenant may do without; so does the installation's issuer, which is no tenant's.
-    async fn a_tenant_may_do_without(world: World) {
+    /// A tenant can disable it; the installation's issuer, which belongs to no tenant, has none.
+    async fn password_reset_can_be_disabled(world: World) {
         let home = home(&world).await;
-        let link = anns(&world, &home).await;
+        let link = link_for_ann(&world, &home).await;
         let mut browser = Browser::new(&world);
         assert_eq!(browser.open("/password/reset").await.status, 404);
         tenant_option(&world, &home, "PasswordResetEnabled", "false").await;
@@ -239,29 +239,29 @@ on_both_engines! {
         assert!(reset_url(&page).is_none(), "the store cannot send mail");
     }
 
-    /// Section 13: all sessions and grants end, also those for when the person is away.
-    async fn a_reset_signs_out_everywhere(world: World) {
+    /// Section 13: all sessions and grants end, also those with `offline_access`.
+    async fn a_reset_ends_all_sessions_and_grants(world: World) {
         let home = home(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-        let mut elsewhere = Browser::new(&world);
-        let page = elsewhere.open(&anns(&world, &home).await).await;
-        choose(&mut elsewhere, &page, [NEW, NEW]).await;
+        let mut other_browser = Browser::new(&world);
+        let page = other_browser.open(&link_for_ann(&world, &home).await).await;
+        set_password(&mut other_browser, &page, [NEW, NEW]).await;
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
         let refused = home.refresh_at(&world.anonymous, tokens["refresh_token"].as_str().unwrap()).await;
         assert_eq!(refused.is(400).json()["error"], json!("invalid_grant"));
     }
 
-    /// The link goes by the store's template where it has one; and a flow looks at its own stores alone.
-    async fn the_template_and_the_stores_of_the_flow(world: World) {
+    /// The link uses the store's template if there is one; a flow searches its own stores only.
+    async fn links_use_the_template_and_stores_of_the_flow(world: World) {
         let home = home(&world).await;
         set(&world.admin, "PasswordResetUrlTemplate", "https://people.example/new?u={loginName}&t={token}").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&page_of(&home.tenant)).await;
-        ask(&mut browser, &page, "ann").await;
+        request_link(&mut browser, &page, "ann").await;
         let mail = wait_for(&world, 1).await.pop().unwrap();
         assert!(mail["link"].as_str().unwrap().starts_with("https://people.example/new?u=ann&t="), "{mail}");
         // a store of the tenant that the app does not offer
@@ -271,7 +271,7 @@ on_both_engines! {
     }
 }
 
-/// An authorization request of an app in the same tenant that offers no store.
+/// An authorization request of an app in the same tenant without a store.
 async fn home_without_stores(world: &World, home: &Home) -> String {
     let app = world.make("ClientApp", json!({ "name": "Bare" })).await;
     let tenants: [&str; 1] = [&home.tenant];
@@ -282,7 +282,7 @@ async fn home_without_stores(world: &World, home: &Home) -> String {
     home.request(&[("client_id", id(&app))])
 }
 
-/// Requests for links, right or wrong, and wrong links count in the limits of the address.
+/// Requests for links, right or wrong, and wrong links count towards the limits of the address.
 #[tokio::test]
 async fn requests_and_wrong_links_are_limited() {
     let database = Database::create(Engine::Sqlite);
@@ -299,9 +299,9 @@ async fn requests_and_wrong_links_are_limited() {
         assert!(page.answer.header("retry-after").is_some());
     };
     for _ in 0..12 {
-        assert_eq!(ask(&mut browser, &page, "nobody").await.status, 200);
+        assert_eq!(request_link(&mut browser, &page, "nobody").await.status, 200);
     }
-    limited(ask(&mut browser, &page, "nobody").await);
+    limited(request_link(&mut browser, &page, "nobody").await);
     for _ in 0..4 {
         assert_eq!(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await.status, 200);
     }

@@ -1,4 +1,4 @@
-//! Second factors: authenticators, recovery codes, codes by mail and SMS, and browsers that are remembered.
+//! Second factors: authenticators, recovery codes, codes by mail and SMS, and remembered browsers.
 
 use aws_lc_rs::hmac;
 use chancery_mail::sink::{Sink, SinkConfig};
@@ -27,13 +27,13 @@ fn from_base32(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The code of now, or of the next step of 30 seconds (RFC 6238): both are right when it is shown, even if a step ends in
-/// between.
+/// The current code, or that of the next step of 30 seconds (RFC 6238): both are valid when they are submitted, even if a step ends
+/// meanwhile.
 pub fn code_of(secret: &str, on: i64) -> String {
     code_by(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, (30_000, 6), secret, on)
 }
 
-/// The same by another hash, period in milliseconds and number of digits.
+/// The same with another hash, period in milliseconds and number of digits.
 pub fn code_by(hash: hmac::Algorithm, (period, digits): (i64, usize), secret: &str, on: i64) -> String {
     let key = hmac::Key::new(hash, &from_base32(secret));
     let tag = hmac::sign(&key, &(now() / period + on).to_be_bytes());
@@ -43,7 +43,7 @@ pub fn code_by(hash: hmac::Algorithm, (period, digits): (i64, usize), secret: &s
     text[text.len() - digits..].to_owned()
 }
 
-/// A second factor of this type that the home's app asks for.
+/// Creates a second factor of this type, and makes the home's app require it.
 pub async fn ask_for(world: &World, home: &Home, kind: &str) -> Value {
     let factor = make_factor(world, home, kind).await;
     world
@@ -57,7 +57,7 @@ pub async fn ask_for(world: &World, home: &Home, kind: &str) -> Value {
     factor
 }
 
-/// A second factor of this type of the home's tenant.
+/// Creates a second factor of this type in the home's tenant.
 pub async fn make_factor(world: &World, home: &Home, kind: &str) -> Value {
     let body = json!({ "name": format!("Factor {kind}"), "idpTypeId": type_id(world, kind).await });
     let factor = world.make("MfaInstance", body).await;
@@ -72,7 +72,7 @@ pub async fn factor_option(world: &World, factor: &Value, name: &str, value: &st
     change(world, &format!("/Option/{}", id(&option)), json!({ "value": value })).await;
 }
 
-/// Ann has typed her password, and sees what comes next.
+/// Ann has entered her password; returns the next page.
 pub async fn typed(world: &World, home: &Home, more: &[(&str, &str)]) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
@@ -85,7 +85,7 @@ pub fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
     html[from..].split(end).next().unwrap()
 }
 
-/// Ann's authenticator, her recovery codes and the code that she enrolled by.
+/// Enrols an authenticator; returns Ann's secret, her recovery codes and the code of the enrolment.
 pub async fn enrol(world: &World, home: &Home) -> (String, Vec<String>, String) {
     let (mut browser, page) = typed(world, home, &[]).await;
     let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
@@ -104,7 +104,7 @@ pub async fn enrol(world: &World, home: &Home) -> (String, Vec<String>, String) 
     (secret, codes, used)
 }
 
-/// The same home, to be given another app.
+/// The same home, for another app.
 fn home_like(home: &Home) -> Home {
     Home {
         app: home.app.clone(),
@@ -114,7 +114,7 @@ fn home_like(home: &Home) -> Home {
     }
 }
 
-/// Another app of the home's tenant and store, which asks for no second factor.
+/// Another app of the home's tenant and store, without a second factor.
 async fn second_app(world: &World, home: &Home) -> Value {
     let instance = first(world, "/IdpInstance").await;
     let app = world.make("ClientApp", json!({ "name": "Plain", "isPublic": true })).await;
@@ -132,14 +132,14 @@ async fn second_app(world: &World, home: &Home) -> Value {
     app
 }
 
-/// How the last sign-in that left a record came about.
+/// The last sign-in record.
 async fn last_record(world: &World) -> Value {
     first(world, "/SignInRecord?sortOrder=descending&count=1").await
 }
 
 on_both_engines! {
-    /// Section 13: who has none enrols one in the sign-in; from then on it is asked for.
-    async fn an_authenticator_is_enrolled_and_asked_for(world: World) {
+    /// Section 13: a person without one enrols it during the sign-in; from then on it is required.
+    async fn an_authenticator_is_enrolled_and_then_required(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -161,8 +161,8 @@ on_both_engines! {
         assert_eq!((&record["outcome"], &record["acr"]), (&json!("SignedIn"), &json!("mfa")));
     }
 
-    /// A code counts once, and wrong ones count as wrong passwords do: a known password buys no endless guesses.
-    async fn codes_count_once_and_wrong_ones_lock(world: World) {
+    /// A code is accepted once, and wrong ones count as wrong passwords do: a known password permits no unlimited guesses.
+    async fn codes_are_accepted_once_and_wrong_ones_lock(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -174,7 +174,7 @@ on_both_engines! {
         assert_eq!(user["failedTemporaryLockAttempts"], 1);
         let record = last_record(&world).await;
         assert_eq!((&record["outcome"], &record["reason"]), (&json!("Refused"), &json!("SecondFactor")));
-        // the password is right each time, and clears nothing
+        // the password is right each time, and does not reset the count
         for _ in 2..5 {
             let (mut browser, page) = typed(&world, &home, &[]).await;
             browser.submit(&page, &[("code", "000000")]).await;
@@ -186,8 +186,8 @@ on_both_engines! {
         assert!(refused.html.contains("is not right"), "{}", refused.html);
     }
 
-    /// What a password clears elsewhere gives no new guesses at codes: a right code alone forgets the wrong ones.
-    async fn a_known_password_buys_no_endless_guesses(world: World) {
+    /// A password elsewhere permits no further guesses at codes: only a right code resets the count of wrong ones.
+    async fn a_right_password_does_not_reset_the_count_of_wrong_codes(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -197,7 +197,7 @@ on_both_engines! {
         for number in 0..5 {
             page = browser.submit(&page, &[("code", "000000")]).await;
             if number == 3 {
-                // a sign-in without a second factor clears the counts of the store
+                // a sign-in without a second factor resets the counts of the store
                 let (mut other, next) = typed(&world, &plain, &[]).await;
                 assert!(parameter(&other.go_on(&next).await, "code").is_some());
                 let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
@@ -206,14 +206,14 @@ on_both_engines! {
         }
         let locked = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
         assert!(locked.html.contains("The account is locked"), "{}", locked.html);
-        // and again once the password was cleared once more
+        // and again after the password reset them once more
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let locked = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
         assert!(locked.html.contains("The account is locked"), "{}", locked.html);
     }
 
-    /// Every page of a factor leads back to the app.
-    async fn each_page_leads_back(world: World) {
+    /// Every page of a factor links back to the app.
+    async fn each_page_links_back_to_the_app(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -225,8 +225,8 @@ on_both_engines! {
         assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
     }
 
-    /// A right code clears what was counted, once the sign-in is complete.
-    async fn a_finished_sign_in_clears_what_was_counted(world: World) {
+    /// A right code resets the counts, once the sign-in is complete.
+    async fn a_completed_sign_in_resets_the_count_of_failures(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -239,8 +239,8 @@ on_both_engines! {
         assert_eq!(user["failedTemporaryLockAttempts"], 0);
     }
 
-    /// Each recovery code serves once, in place of the authenticator.
-    async fn recovery_codes_serve_once(world: World) {
+    /// Each recovery code is accepted once, instead of the authenticator.
+    async fn recovery_codes_are_accepted_once(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -261,8 +261,8 @@ on_both_engines! {
         assert!(again.html.contains("The code is not right."), "{}", again.html);
     }
 
-    /// A session that a recovery code made ends with the authenticator that it stood for.
-    async fn recovery_codes_go_with_their_authenticator(world: World) {
+    /// A session by a recovery code ends with the authenticator that it replaced.
+    async fn removing_an_authenticator_ends_recovery_code_sessions(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         let (_, codes, _) = enrol(&world, &home).await;
@@ -279,7 +279,7 @@ on_both_engines! {
         assert!(page.html.contains("class=\"secret\""), "no code is left: {}", page.html);
     }
 
-    /// An administrator removes a factor: the sessions that it was used in end, and another one can be enrolled.
+    /// An administrator removes a factor: the sessions in which it was used end, and another one can be enrolled.
     async fn an_administrator_removes_a_factor(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
@@ -296,8 +296,8 @@ on_both_engines! {
         assert!(page.html.contains("class=\"secret\""), "{}", page.html);
     }
 
-    /// Only an administrator opens enrolment where the tenant says so: by an access pass.
-    async fn enrolment_may_be_an_administrator_s(world: World) {
+    /// If the tenant requires it, only an administrator permits enrolment: by an access pass.
+    async fn enrolment_can_require_an_access_pass(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         tenant_option(&world, &home, "SecondFactorEnrolment", "Administrator").await;
@@ -311,8 +311,8 @@ on_both_engines! {
         assert!(page.html.contains("class=\"secret\""), "{}", page.html);
     }
 
-    /// None that could be used: nobody is admitted, rather than everybody.
-    async fn where_none_can_be_used_nobody_is_admitted(world: World) {
+    /// Without a usable factor nobody is admitted, rather than everybody.
+    async fn without_a_usable_factor_nobody_is_admitted(world: World) {
         let home = Home::new(&world).await;
         let factor = ask_for(&world, &home, "totp").await;
         change(&world, &format!("/MfaInstance/{}", id(&factor)), json!({ "isActive": false })).await;
@@ -322,7 +322,7 @@ on_both_engines! {
         assert_eq!((&record["outcome"], &record["reason"]), (&json!("Refused"), &json!("SecondFactorUnavailable")));
     }
 
-    /// A class that is demanded is stepped up to in the session that is there.
+    /// A requested acr class steps up the existing session.
     async fn a_session_is_stepped_up(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -342,14 +342,14 @@ on_both_engines! {
         assert_ne!(before, after, "the cookie changes with the proof");
         assert_eq!(last_record(&world).await["outcome"], "SteppedUp");
         assert_eq!(world.all("SignInSession").await.as_array().unwrap().len(), 1);
-        let told = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
-        assert_eq!(told["acr_values_supported"], json!(["sfa", "mfa", "phr", "phrh"]));
-        // phr is out of reach without a passkey
+        let metadata = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
+        assert_eq!(metadata["acr_values_supported"], json!(["sfa", "mfa", "phr", "phrh"]));
+        // phr requires a passkey
         let refused = browser.open(&home.request(&[("acr_values", "phr")])).await.left.unwrap();
         assert_eq!(parameter(&refused, "error").as_deref(), Some("unmet_authentication_requirements"));
     }
 
-    /// RememberDeviceLifetime spares this browser, never against a demand, and not after a new password.
+    /// RememberDeviceLifetime skips the factor in this browser, but not if the request demands it, and not after a new password.
     async fn a_browser_is_remembered(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
@@ -374,8 +374,8 @@ on_both_engines! {
         assert!(page.html.contains("one-time-code"), "forgotten: {}", page.html);
     }
 
-    /// What belongs to another step changes nothing: no address skips a factor.
-    async fn no_address_skips_a_factor(world: World) {
+    /// Input for another step changes nothing: no URL skips a factor.
+    async fn a_url_cannot_skip_a_factor(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         enrol(&world, &home).await;
@@ -393,7 +393,7 @@ on_both_engines! {
 
 on_both_engines! {
     [calling_this_machine]
-    async fn a_code_comes_by_mail(world: World) {
+    async fn a_code_is_sent_by_mail(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
         world.set_option("EMailSenderAddress", "noreply@example.com").await;
@@ -405,7 +405,7 @@ on_both_engines! {
         assert_eq!(mails[0].to, ["ann@example.com"]);
         let code = |text: String| text.split_whitespace().find(|word| word.len() == 6 && word.bytes().all(|byte| byte.is_ascii_digit())).unwrap().to_owned();
         let right = code(mails[0].text());
-        // a look at the page sends no other one, and too soon none is sent
+        // showing the page sends no other code, and a request too soon sends none
         let page = browser.open(&page.address).await;
         let soon = browser.submit(&page, &[("resend", "true")]).await;
         assert!(soon.html.contains("We sent a code a short while ago"), "{}", soon.html);
@@ -416,7 +416,7 @@ on_both_engines! {
         let tokens = home.redeem(&world, &parameter(&browser.go_on(&next).await, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["mfa", "otp", "pwd"]));
         assert_eq!(sink.received().len(), 1);
-        // used up; after MaxAttempts another one is needed
+        // used up; after MaxAttempts another one is required
         factor_option(&world, &factor, "ResendInterval", "00:00:00").await;
         factor_option(&world, &factor, "MaxAttempts", "1").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -429,8 +429,8 @@ on_both_engines! {
         assert!(over.html.contains("The code is not right."), "another one was sent: {}", over.html);
     }
 
-    /// Without a confirmed address there is nothing to send a code to.
-    async fn an_address_that_is_not_confirmed_proves_nothing(world: World) {
+    /// Without a confirmed address no code can be sent.
+    async fn codes_are_not_sent_to_unconfirmed_addresses(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
         world.set_option("EMailSenderAddress", "noreply@example.com").await;

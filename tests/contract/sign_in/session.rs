@@ -1,4 +1,4 @@
-//! Sessions: who has signed in need not do it again, until the session ends.
+//! Sessions: people who have signed in are not asked again until the session ends.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{Home, PASSWORD, browser::Browser, claims, parameter};
 use crate::id;
 
 on_both_engines! {
-    async fn a_session_spares_the_password(world: World) {
+    async fn a_session_makes_another_password_unnecessary(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let again = browser.open(&home.request(&[])).await.left.unwrap();
@@ -18,7 +18,7 @@ on_both_engines! {
         assert!(parameter(&silent, "code").is_some());
     }
 
-    async fn a_new_sign_in_can_be_demanded(world: World) {
+    async fn prompt_login_and_max_age_force_a_new_sign_in(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for demand in [("prompt", "login"), ("max_age", "0")] {
@@ -31,8 +31,8 @@ on_both_engines! {
         assert!(page.html.contains("Ann Archer") && page.html.contains("Use another account"), "{}", page.html);
     }
 
-    /// The cookie changes with the proof: a value that was planted before is worth nothing.
-    async fn a_planted_session_is_worth_nothing(world: World) {
+    /// The cookie changes at authentication: a value that was planted before is not accepted.
+    async fn session_fixation_is_prevented(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         browser.cookies.insert("chancery-session".to_owned(), "planted".to_owned());
@@ -45,8 +45,8 @@ on_both_engines! {
         assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
     }
 
-    /// Nothing counts after a sign-out: neither the session nor the tokens.
-    async fn signing_out_ends_all(world: World) {
+    /// Neither the session nor its tokens are accepted after a sign-out.
+    async fn signing_out_ends_session_and_tokens(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -61,15 +61,15 @@ on_both_engines! {
         bearer.get("/connect/userinfo").await.expect(200);
         let csrf = page.field("csrf");
         let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
-        // by a page of our own: browsers hold form-action against a redirect that follows a post
+        // by a page of this server: browsers apply form-action to a redirect that follows a post
         assert_eq!(done.answer.header("refresh"), Some("0; url=https://app.example/bye?state=x"), "{}", done.html);
         bearer.get("/connect/userinfo").await.expect(401);
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
     }
 
-    /// Nobody is sent elsewhere by a sign-out than to an address of the app.
-    async fn a_sign_out_redirects_to_the_app_alone(world: World) {
+    /// A sign-out redirects only to URIs of the app.
+    async fn a_sign_out_redirects_only_to_registered_uris(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let address = format!(
@@ -81,8 +81,8 @@ on_both_engines! {
         assert!(page.left.is_none() && page.html.contains("You are signed out"), "{}", page.html);
     }
 
-    /// Who names no app stays here, with or without a state.
-    async fn a_sign_out_needs_no_app(world: World) {
+    /// Without an app the page stays here, with or without a state.
+    async fn a_sign_out_works_without_an_app(world: World) {
         let home = Home::new(&world).await;
         for query in ["", "?state=x"] {
             let (mut browser, _) = home.sign_in(&world).await;
@@ -94,8 +94,8 @@ on_both_engines! {
         }
     }
 
-    /// A form that another site sends signs nobody out.
-    async fn nobody_is_signed_out_by_a_link(world: World) {
+    /// A form of another site signs nobody out.
+    async fn cross_site_sign_outs_are_ignored(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         browser.open("/connect/endsession").await;
@@ -108,8 +108,8 @@ on_both_engines! {
         assert!(parameter(&silent, "code").is_some());
     }
 
-    /// Nothing counts of a person who was erased.
-    async fn erasing_a_person_ends_all(world: World) {
+    /// Nothing of an erased person is accepted.
+    async fn erasing_a_person_ends_sessions_and_tokens(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -123,8 +123,8 @@ on_both_engines! {
         assert_eq!((parameter(&silent, "code"), parameter(&silent, "error").is_some()), (None, true), "{silent}");
     }
 
-    /// OpenID Connect RP-Initiated Logout 1.0: the app's ID token says who signs out of what; no page is needed.
-    async fn an_id_token_spares_the_page(world: World) {
+    /// OpenID Connect RP-Initiated Logout 1.0: the app's ID token identifies person and app; no page is needed.
+    async fn an_id_token_hint_skips_the_sign_out_page(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
@@ -133,8 +133,8 @@ on_both_engines! {
         assert!(parameter(&browser.open(&home.request(&silent)).await.left.unwrap(), "code").is_some());
         let forged = format!("{}x", &hint[..hint.len() - 1]);
         let back = "&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye";
-        let asked = browser.open(&format!("/connect/endsession?id_token_hint={forged}{back}")).await;
-        assert!(asked.html.contains("Sign out?"), "{}", asked.html);
+        let confirmation = browser.open(&format!("/connect/endsession?id_token_hint={forged}{back}")).await;
+        assert!(confirmation.html.contains("Sign out?"), "{}", confirmation.html);
         let mut other = Browser::new(&world);
         let gone = other.open(&format!("/connect/endsession?id_token_hint={hint}{back}")).await;
         assert_eq!(gone.left.as_deref(), Some("https://app.example/bye"), "nobody is signed in there");
@@ -144,8 +144,8 @@ on_both_engines! {
         assert_eq!(parameter(&after, "error").as_deref(), Some("login_required"));
     }
 
-    /// Another person than the hint names has to sign in as that one.
-    async fn a_hint_names_the_person(world: World) {
+    /// If the session is of another person than the hint names, that person has to sign in.
+    async fn an_id_token_hint_of_another_person_requires_a_sign_in(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
@@ -165,8 +165,8 @@ on_both_engines! {
         assert_eq!(parameter(&wrong, "error").as_deref(), Some("invalid_request"));
     }
 
-    /// Section 13: a temporary lock ends nothing, else strangers could sign people out; a permanent one does.
-    async fn strangers_sign_nobody_out(world: World) {
+    /// Section 13: a temporary lock ends no session, otherwise attackers could sign people out; a permanent one does.
+    async fn temporary_locks_do_not_end_sessions(world: World) {
         let home = Home::new(&world).await;
         for (name, value) in [("LoginThrottlingEnabled", "false"), ("AttemptsBeforeTemporaryLock", "1")] {
             world.set_option(name, value).await;
@@ -174,12 +174,12 @@ on_both_engines! {
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
-        let mut stranger = Browser::new(&world);
-        let page = stranger.open(&home.request(&[])).await;
-        stranger.type_password(&page, "ann", "not this one").await;
+        let mut other_browser = Browser::new(&world);
+        let page = other_browser.open(&home.request(&[])).await;
+        other_browser.type_password(&page, "ann", "not this one").await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         assert!(world.admin.get(&one).await.is(200).json()["lockedUntil"].is_string());
-        let refused = stranger.type_password(&page, "ann", PASSWORD).await;
+        let refused = other_browser.type_password(&page, "ann", PASSWORD).await;
         assert!(refused.html.contains("is not right"), "{}", refused.html);
         bearer.get("/connect/userinfo").await.expect(200);
         let silent = home.request(&[("prompt", "none")]);

@@ -1,4 +1,4 @@
-//! What people and apps see of settings of users, instances and apps.
+//! Effects of settings of users, instances and apps on people and apps.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_testkit::{World, on_both_engines};
@@ -16,14 +16,14 @@ use crate::{
     token::signer::{Signer, encode as encode_part},
 };
 
-/// What comes of a right password in a new browser: the parameters of the answer to the app, unless a page keeps the person.
+/// Parameters of the response to the app after a right password in a new browser; `None` if a page stops the person.
 async fn answer(world: &World, home: &Home) -> Option<String> {
     let (mut browser, next) = typed(world, home, &[]).await;
     next.answer.header("refresh")?;
     Some(browser.go_on(&next).await)
 }
 
-async fn gets_in(world: &World, home: &Home) -> bool {
+async fn can_sign_in(world: &World, home: &Home) -> bool {
     let page = Browser::new(world).open(&home.request(&[])).await;
     page.status == 200 && answer(world, home).await.is_some_and(|answer| parameter(&answer, "code").is_some())
 }
@@ -43,7 +43,7 @@ async fn consent_page(world: &World, home: &Home) -> Page {
 
 on_both_engines! {
     /// The claims of the scopes `profile` and `phone` (OpenID Connect Core 1.0, section 5.4).
-    async fn apps_are_told_the_fields_of_a_user(world: World) {
+    async fn claims_contain_the_fields_of_a_user(world: World) {
         let home = Home::new(&world).await;
         let fields = [
             ("firstName", "given_name", json!("Anna")),
@@ -72,36 +72,36 @@ on_both_engines! {
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
-        let told = bearer.get("/connect/userinfo").await.is(200).json();
+        let userinfo = bearer.get("/connect/userinfo").await.is(200).json();
         for (field, claim, value) in &fields {
-            assert_eq!(&told[*claim], value, "{field}");
+            assert_eq!(&userinfo[*claim], value, "{field}");
         }
-        assert_eq!(told["name"], json!("Anna Maria Abel"));
+        assert_eq!(userinfo["name"], json!("Anna Maria Abel"));
     }
 
     /// IdpInstance.isHidden
     async fn a_hidden_instance_is_not_offered(world: World) {
         let home = Home::new(&world).await;
-        assert!(gets_in(&world, &home).await);
+        assert!(can_sign_in(&world, &home).await);
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
         for (is_hidden, gets) in [(true, false), (false, true)] {
             change(&world, &path, json!({ "isHidden": is_hidden })).await;
-            assert_eq!(gets_in(&world, &home).await, gets, "{is_hidden}");
+            assert_eq!(can_sign_in(&world, &home).await, gets, "{is_hidden}");
         }
     }
 
     /// IdpInstance.isActive
-    async fn nobody_signs_in_by_an_instance_that_is_off(world: World) {
+    async fn an_inactive_instance_refuses_sign_ins(world: World) {
         let home = Home::new(&world).await;
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
         for (is_active, gets) in [(false, false), (true, true)] {
             change(&world, &path, json!({ "isActive": is_active })).await;
-            assert_eq!(gets_in(&world, &home).await, gets, "{is_active}");
+            assert_eq!(can_sign_in(&world, &home).await, gets, "{is_active}");
         }
     }
 
-    /// IdpInstance.position: a name is looked for in the stores in its order, and the first that knows it decides.
-    async fn a_name_is_looked_for_in_the_order_of_the_stores(world: World) {
+    /// IdpInstance.position: stores are searched in its order, and the first that knows the name decides.
+    async fn stores_are_searched_in_order_of_position(world: World) {
         let home = Home::new(&world).await;
         let kind = first(&world, "/IdpInstance").await["idpTypeId"].clone();
         let store = world.make("IdpInstance", json!({ "name": "annexe", "idpTypeId": kind, "position": 1 })).await;
@@ -145,7 +145,7 @@ on_both_engines! {
     }
 
     /// IdpType.isActive
-    async fn instances_of_a_type_that_is_off_are_not_offered(world: World) {
+    async fn instances_of_an_inactive_type_are_not_offered(world: World) {
         let home = Home::new(&world).await;
         let kind = world.make("IdpType", json!({
             "name": "Own store", "providerType": "IdentityProvider", "factoryType": "UserStore",
@@ -160,27 +160,27 @@ on_both_engines! {
         let ann = world.admin.post(people, json!({ "loginName": "ann" })).await.is(201).json();
         let reset = format!("{people}/{}/password/reset", id(&ann));
         world.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
-        assert!(gets_in(&world, &home).await);
+        assert!(can_sign_in(&world, &home).await);
         change(&world, &format!("/IdpType/{}", id(&kind)), json!({ "isActive": false })).await;
-        assert!(!gets_in(&world, &home).await);
+        assert!(!can_sign_in(&world, &home).await);
     }
 
     /// IdpInstance.autoCreatePlatformUser
-    async fn an_instance_that_makes_no_platform_users_admits_known_people(world: World) {
+    async fn without_automatic_creation_only_known_people_sign_in(world: World) {
         let home = Home::new(&world).await;
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
         change(&world, &path, json!({ "autoCreatePlatformUser": false })).await;
-        assert!(!gets_in(&world, &home).await);
+        assert!(!can_sign_in(&world, &home).await);
         person(&world).await;
-        assert!(gets_in(&world, &home).await);
+        assert!(can_sign_in(&world, &home).await);
     }
 
-    /// What is asked for by an instance is changed from either side, and counts at once.
-    async fn an_instance_asks_for_its_factors(world: World) {
+    /// The requirement can be changed on either resource, and applies immediately.
+    async fn an_instance_requires_its_second_factors(world: World) {
         let home = Home::new(&world).await;
         let instance = first(&world, "/IdpInstance").await;
         let factor = make_factor(&world, &home, "totp").await;
-        assert!(gets_in(&world, &home).await);
+        assert!(can_sign_in(&world, &home).await);
         let sides = [
             (format!("/IdpInstance/{}/mfainstances", id(&instance)), id(&factor)),
             (format!("/MfaInstance/{}/idpinstances", id(&factor)), id(&instance)),
@@ -190,15 +190,15 @@ on_both_engines! {
             let (_, page) = typed(&world, &home, &[]).await;
             assert!(page.html.contains("class=\"secret\""), "{path}: {}", page.html);
             relate(&world, &path, &[]).await;
-            assert!(gets_in(&world, &home).await, "{path}");
+            assert!(can_sign_in(&world, &home).await, "{path}");
         }
     }
 
-    /// A second factor that is linked to an app, switched off or taken away counts for sign-ins that begin after it.
-    async fn a_change_of_a_second_factor_counts_at_once(world: World) {
+    /// A second factor that is linked to an app, disabled or removed affects sign-ins that begin afterwards.
+    async fn a_change_of_a_second_factor_applies_immediately(world: World) {
         let home = Home::new(&world).await;
         let factor = make_factor(&world, &home, "totp").await;
-        assert!(gets_in(&world, &home).await);
+        assert!(can_sign_in(&world, &home).await);
         let path = format!("/MfaInstance/{}", id(&factor));
         relate(&world, &format!("{path}/clientapps"), &[id(&home.app)]).await;
         let (_, page) = typed(&world, &home, &[]).await;
@@ -207,7 +207,7 @@ on_both_engines! {
         let (_, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("You cannot sign in here"), "it cannot be used: {}", page.html);
         world.admin.delete(&format!("{BASE}{path}")).await.expect(204);
-        assert!(gets_in(&world, &home).await, "it is not there");
+        assert!(can_sign_in(&world, &home).await, "it is not there");
     }
 
     /// ClientApp.name, clientUri and logoUri; ClientAppScope.name and description.
@@ -230,8 +230,8 @@ on_both_engines! {
         assert!(addresses.iter().all(|address| page.html.contains(address)), "{}", page.html);
     }
 
-    /// RFC 8252, section 7.3: the port on the loopback address is the app's choice, if it is native.
-    async fn a_native_app_may_listen_at_any_port(world: World) {
+    /// RFC 8252, section 7.3: a native app chooses the port of the loopback address.
+    async fn native_apps_may_use_any_loopback_port(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true, "isNativeApplication": true })).await;
         let uri = json!({ "clientAppId": home.app["id"], "uri": "http://127.0.0.1:4000/back", "redirectUriType": "Login" });
         world.make("ClientAppRedirectUri", uri).await;
@@ -242,7 +242,7 @@ on_both_engines! {
     }
 
     /// ClientApp.allowedResponseTypes
-    async fn other_response_types_are_refused(world: World) {
+    async fn response_types_that_are_not_allowed_are_refused(world: World) {
         let home = Home::new(&world).await;
         for (allowed, error) in [("id_token", Some("unauthorized_client")), ("code, id_token", None)] {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "allowedResponseTypes": allowed })).await;
@@ -251,7 +251,7 @@ on_both_engines! {
         }
     }
 
-    /// Each response type that an app can be allowed: a code, or the news that the person is signed in, else a refusal.
+    /// Each response type that an app can be allowed: a code, or the result of the sign-in only, else a refusal.
     async fn each_response_type_is_answered_or_refused(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -273,7 +273,7 @@ on_both_engines! {
     }
 
     /// ClientAppAuthenticationConfiguration.requireDpopNonce (RFC 9449, section 9)
-    async fn a_nonce_is_asked_for_at_userinfo(world: World) {
+    async fn userinfo_can_require_a_dpop_nonce(world: World) {
         let home = Home::new(&world).await;
         let configuration = json!({
             "clientAppId": home.app["id"], "tokenEndpointAuthMethod": "client_secret_post", "dpopBoundAccessTokens": true,
@@ -283,12 +283,12 @@ on_both_engines! {
         let own = Signer::new("");
         let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
         let headers = [("content-type", "application/x-www-form-urlencoded"), ("dpop", proof.as_str())];
-        let sent = home.redeeming(&parameter(&answer, "code").unwrap(), &[]).into_bytes();
+        let sent = home.redemption_form(&parameter(&answer, "code").unwrap(), &[]).into_bytes();
         let tokens = world.anonymous.send(Method::POST, "/connect/token", &headers, sent).await.is(200).json();
         let token = tokens["access_token"].as_str().unwrap();
         let url = format!("{}/connect/userinfo", world.base);
         let hash = encode_part(digest(&SHA256, token.as_bytes()).as_ref());
-        let ask = async |nonce: Option<&str>| {
+        let request_userinfo = async |nonce: Option<&str>| {
             let mut more = json!({ "ath": hash });
             if let Some(nonce) = nonce {
                 more["nonce"] = json!(nonce);
@@ -297,26 +297,26 @@ on_both_engines! {
             let headers = [("authorization", bearer.as_str()), ("dpop", proof.as_str())];
             world.anonymous.send(Method::GET, "/connect/userinfo", &headers, Vec::new()).await
         };
-        ask(None).await.expect(200);
+        request_userinfo(None).await.expect(200);
         let path = format!("/ClientAppAuthenticationConfiguration/{}", id(&home.app));
         change(&world, &path, json!({ "requireDpopNonce": true })).await;
-        let refused = ask(None).await.is(401);
+        let refused = request_userinfo(None).await.is(401);
         let challenge = refused.header("www-authenticate").unwrap();
         assert!(challenge.starts_with("DPoP ") && challenge.contains("error=\"use_dpop_nonce\""), "{challenge}");
         let nonce = refused.header("dpop-nonce").unwrap();
-        ask(Some("made up")).await.expect(401);
-        ask(Some(nonce)).await.expect(200);
+        request_userinfo(Some("made up")).await.expect(401);
+        request_userinfo(Some(nonce)).await.expect(200);
     }
 
     /// ClientApp.authorizedPlatformUsers
-    async fn a_restricted_app_is_for_authorized_people(world: World) {
+    async fn a_restricted_app_admits_authorized_people_only(world: World) {
         let home = Home::with(&world, json!({ "isRestricted": true })).await;
         let path = format!("/ClientApp/{}/authorizedusers", id(&home.app));
-        assert!(!gets_in(&world, &home).await);
+        assert!(!can_sign_in(&world, &home).await);
         let ann = person(&world).await;
         relate(&world, &path, &[id(&ann)]).await;
-        assert!(gets_in(&world, &home).await);
+        assert!(can_sign_in(&world, &home).await);
         relate(&world, &path, &[]).await;
-        assert!(!gets_in(&world, &home).await);
+        assert!(!can_sign_in(&world, &home).await);
     }
 }

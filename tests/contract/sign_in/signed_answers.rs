@@ -1,4 +1,4 @@
-//! Signed answers of the UserInfo and introspection endpoints.
+//! Signed responses of the UserInfo and introspection endpoints.
 
 use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
@@ -10,8 +10,8 @@ use crate::id;
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 const SIGNED: (&str, &str) = ("accept", "application/token-introspection+jwt");
 
-/// The text of an answer, and its media type.
-fn told(answer: &Answer) -> (Value, String) {
+/// The body of a response, and its media type.
+fn body_and_type(answer: &Answer) -> (Value, String) {
     let text = String::from_utf8(answer.bytes.to_vec()).unwrap();
     (json!(text), answer.header("content-type").unwrap_or_default().to_owned())
 }
@@ -22,7 +22,7 @@ fn header(token: &Value) -> Value {
     claims(&json!(format!("x.{part}.x")))
 }
 
-/// Whether the header names a key that the issuer publishes.
+/// Whether the header contains the id of a published key.
 async fn is_of_a_known_key(world: &World, token: &Value) -> bool {
     let keys = world.anonymous.get("/.well-known/jwks.json").await.is(200).json();
     keys["keys"].as_array().unwrap().iter().any(|key| key["kid"] == header(token)["kid"])
@@ -42,18 +42,18 @@ async fn tokens(world: &World, home: &Home) -> Value {
 }
 
 on_both_engines! {
-    /// OpenID Connect Core 1.0, section 5.3.2: for the client app, by the key of ID tokens.
+    /// OpenID Connect Core 1.0, section 5.3.2: for the client app, signed with the key of ID tokens.
     async fn userinfo_is_signed_for_a_client_app_that_accepts_a_jwt(world: World) {
         let home = Home::new(&world).await;
         let tokens = tokens(&world, &home).await;
         let bearer = format!("Bearer {}", tokens["access_token"].as_str().unwrap());
-        let ask = async |accept: &str| {
+        let userinfo_as = async |accept: &str| {
             let headers = [("authorization", bearer.as_str()), ("accept", accept)];
             world.anonymous.send(Method::GET, "/connect/userinfo", &headers, Vec::new()).await.is(200)
         };
-        let (token, media_type) = told(&ask("application/jwt").await);
+        let (token, media_type) = body_and_type(&userinfo_as("application/jwt").await);
         assert_eq!(media_type, "application/jwt");
-        let (signed, mut plain) = (claims(&token), ask("application/json").await.json());
+        let (signed, mut plain) = (claims(&token), userinfo_as("application/json").await.json());
         assert_eq!(signed["email"], json!("ann@example.com"));
         let more = json!({ "iss": claims(&tokens["id_token"])["iss"], "aud": home.app["id"] });
         plain.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -61,22 +61,22 @@ on_both_engines! {
         assert_eq!(header(&token), header(&tokens["id_token"]), "the key of ID tokens");
         assert!(is_of_a_known_key(&world, &token).await);
         for accept in ["*/*", "application/json, application/jwt"] {
-            assert_eq!(ask(accept).await.header("content-type"), Some("application/json"), "{accept}");
+            assert_eq!(userinfo_as(accept).await.header("content-type"), Some("application/json"), "{accept}");
         }
     }
 
-    /// RFC 9701: a token, or that there is none, and in either case by the key of ID tokens.
+    /// RFC 9701: for active and for inactive tokens, signed with the key of ID tokens.
     async fn introspection_is_signed_for_a_client_app_that_accepts_a_jwt(world: World) {
         let home = Home::new(&world).await;
-        let made = tokens(&world, &home).await;
-        let access = made["access_token"].as_str().unwrap();
+        let issued = tokens(&world, &home).await;
+        let access = issued["access_token"].as_str().unwrap();
         for (shown, is_active) in [(access, true), ("nothing", false)] {
             let answer = introspect(&world, &home, shown, &[SIGNED]).await.is(200);
-            let (token, media_type) = told(&answer);
+            let (token, media_type) = body_and_type(&answer);
             assert_eq!(media_type, "application/token-introspection+jwt");
             let (head, said) = (header(&token), claims(&token));
             assert_eq!(head["typ"], json!("token-introspection+jwt"));
-            assert_eq!((&said["iss"], &said["aud"]), (&claims(&made["id_token"])["iss"], &home.app["id"]));
+            assert_eq!((&said["iss"], &said["aud"]), (&claims(&issued["id_token"])["iss"], &home.app["id"]));
             assert!(said["iat"].is_i64() && said.get("sub").is_none() && said.get("exp").is_none(), "{said}");
             assert_eq!(said["token_introspection"]["active"], json!(is_active));
             assert!(is_of_a_known_key(&world, &token).await);
@@ -85,29 +85,29 @@ on_both_engines! {
         }
     }
 
-    /// FAPI 2.0 Message Signing, section 5.5: whatever the client app accepts.
+    /// FAPI 2.0 Message Signing, section 5.5: independent of the Accept header.
     async fn introspection_is_always_signed_for_message_signing(world: World) {
         let home = Home::new(&world).await;
-        let made = tokens(&world, &home).await;
-        // what the profile asks for besides has nothing to do with introspection
+        let issued = tokens(&world, &home).await;
+        // the other requirements of the profile do not affect introspection
         let profile = "UPDATE client_app SET security_profile = 'Fapi2MessageSigning' WHERE name = 'Harbour Ledger'";
         world.sql(vec![(profile, Vec::new())]).await;
-        let answer = introspect(&world, &home, made["access_token"].as_str().unwrap(), &[]).await.is(200);
-        let (token, media_type) = told(&answer);
+        let answer = introspect(&world, &home, issued["access_token"].as_str().unwrap(), &[]).await.is(200);
+        let (token, media_type) = body_and_type(&answer);
         assert_eq!(media_type, "application/token-introspection+jwt");
         assert_eq!(header(&token)["typ"], json!("token-introspection+jwt"));
     }
 
-    /// What cannot be encrypted as the client app is set is not told of a refresh token either.
+    /// A response that cannot be encrypted as the client app requires is not sent for a refresh token either.
     async fn a_refresh_token_is_not_introspected_in_clear_where_encryption_is_set(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
-        let made = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-        let refresh = made["refresh_token"].as_str().unwrap();
+        let issued = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let refresh = issued["refresh_token"].as_str().unwrap();
         assert_eq!(introspect(&world, &home, refresh, &[]).await.is(200).json()["active"], json!(true));
-        let signed = told(&introspect(&world, &home, refresh, &[SIGNED]).await.is(200)).0;
+        let signed = body_and_type(&introspect(&world, &home, refresh, &[SIGNED]).await.is(200)).0;
         assert_eq!(claims(&signed)["token_introspection"]["active"], json!(true));
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "introspectionEncryptedResponseAlg": "RSA-OAEP-256" })).await;
         let refused = introspect(&world, &home, refresh, &[]).await.is(400).json();

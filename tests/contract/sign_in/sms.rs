@@ -1,4 +1,4 @@
-//! Codes by SMS, through a gateway that is reached by TLS.
+//! Codes by SMS, through a gateway with TLS.
 
 use std::{path::Path, sync::Arc};
 
@@ -26,17 +26,17 @@ use crate::{id, mail::calling_this_machine};
 
 const BASE: &str = "/api/management/v2";
 
-/// A gateway that answers with these statuses, one after the other, and hands over what it was sent; its certificate is in
+/// A gateway that answers with these statuses in sequence, and forwards the requests; its certificate is in
 /// this file.
 async fn gateway(certificate: &Path, statuses: Vec<u16>) -> (String, UnboundedReceiver<(String, Value)>) {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    std::fs::write(certificate, made.cert.pem()).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let created = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(certificate, created.cert.pem()).unwrap();
+    let key = PrivateKeyDer::try_from(created.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![created.cert.der().clone()], key)
         .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("https://{}/send", listener.local_addr().unwrap());
@@ -64,7 +64,7 @@ async fn gateway(certificate: &Path, statuses: Vec<u16>) -> (String, UnboundedRe
     (address, sent)
 }
 
-/// An MFA instance of SMS that the home's app asks for, at this gateway.
+/// Creates an MFA instance of SMS with this gateway, and makes the home's app require it.
 async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
     let types = admin.get(&format!("{BASE}/IdpType")).await.is(200).json();
     let sms = types.as_array().unwrap().iter().find(|one| one["name"] == "sms").unwrap().clone();
@@ -92,7 +92,7 @@ async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
     admin.patch(&path, body).await.expect(202);
 }
 
-/// Sets where texts go.
+/// Sets the URL of the gateway.
 async fn set_gateway(admin: &Client, address: &str) {
     let filter = encode("name eq \"GatewayUrl\"");
     let option = admin.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json()[0].clone();
@@ -102,7 +102,7 @@ async fn set_gateway(admin: &Client, address: &str) {
 
 on_both_engines! {
     [calling_this_machine]
-    /// A telephone number is verified by a code, which the gateway of a tenant of the store is handed.
+    /// A telephone number is verified by a code, which is sent to the gateway of a tenant of the store.
     async fn a_telephone_number_is_verified_by_a_code(world: World) {
         let mut gateway = Receiver::start().await;
         let home = Home::new(&world).await;
@@ -111,20 +111,20 @@ on_both_engines! {
         world.admin.post(&contacts, phone.clone()).await.problem(409, "conflict");
         ask_for_sms(&world.admin, &home, &gateway.url).await;
         world.admin.post(&format!("{contacts}?dryRun=true"), phone.clone()).await.expect(201);
-        let made = world.admin.post(&contacts, phone.clone()).await.is(201).json();
-        assert_eq!(made["isVerified"], json!(false));
+        let created = world.admin.post(&contacts, phone.clone()).await.is(201).json();
+        assert_eq!(created["isVerified"], json!(false));
         let got = gateway.until(|got| !got.is_empty()).await;
         assert_eq!((got.len(), &got[0].body["to"], &got[0].body["locale"]), (1, &json!("+4940123456"), &json!("de-DE")));
         let text = got[0].body["text"].as_str().unwrap();
         let code = text.strip_prefix("Ihr Best\u{e4}tigungscode: ").unwrap().to_owned();
-        let verification = format!("{contacts}/{}/verification", id(&made));
+        let verification = format!("{contacts}/{}/verification", id(&created));
         let wrong = if code == "000000" { "000001" } else { "000000" };
         world.admin.post(&verification, json!({ "code": wrong })).await.problem(400, "invalid-request");
         let verified = world.admin.post(&verification, json!({ "code": code })).await.is(200).json();
         assert_eq!(verified["isVerified"], json!(true));
         world.admin.post(&contacts, phone.clone()).await.problem(409, "conflict");
         assert_eq!(gateway.until(|got| !got.is_empty()).await.len(), 1, "a number that is known is sent nothing");
-        // one that the gateway does not take is not kept
+        // a number that the gateway does not accept is not stored
         set_gateway(&world.admin, "http://127.0.0.1:1/").await;
         let other = json!({ "kind": "Phone", "value": "+4940654321" });
         let refused = world.admin.post(&contacts, other).await.problem(409, "conflict");
@@ -132,8 +132,8 @@ on_both_engines! {
         assert_eq!(world.admin.get(&contacts).await.is(200).json(), json!([verified]));
     }
 
-    /// A gateway on this machine is called by http, where the operator names it.
-    async fn a_gateway_of_this_machine_gets_the_code(world: World) {
+    /// A gateway on this machine is called by http, if the operator permits it.
+    async fn a_gateway_on_localhost_is_called_by_http(world: World) {
         let mut gateway = Receiver::start().await;
         let home = Home::new(&world).await;
         ask_for_sms(&world.admin, &home, &gateway.url).await;
@@ -146,7 +146,7 @@ on_both_engines! {
     }
 
     /// CodeLength, CodeLifetime and MaxAttempts of codes that are sent by SMS.
-    async fn a_code_is_as_long_and_lasts_as_long_as_its_options_say(world: World) {
+    async fn sms_codes_follow_the_length_lifetime_and_attempts_options(world: World) {
         let mut gateway = Receiver::start().await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let home = Home::new(&world).await;
@@ -164,9 +164,9 @@ on_both_engines! {
         age_codes(&world, 121_000).await;
         let late = browser.submit(&page, &[("code", &first_code)]).await;
         assert!(late.html.contains("Der Code ist abgelaufen."), "{}", late.html);
-        // the page sends another one
+        // the page sends a new code
         let second = code(&gateway.until(|got| got.len() > 1).await[1].body);
-        // the only attempt at it is wrong, so that another one is sent
+        // the only attempt is wrong, so that a new code is sent
         let wrong = browser.submit(&late, &[("code", &first_code)]).await;
         gateway.until(|got| got.len() > 2).await;
         let over = browser.submit(&wrong, &[("code", &second)]).await;
@@ -177,25 +177,25 @@ on_both_engines! {
     }
 }
 
-/// A gateway gets two more tries; a code that it does not take is not good, and another one can be asked for.
+/// A request to a gateway is retried twice; a code that it does not accept is not valid, and another one can be requested.
 #[tokio::test]
-async fn a_code_comes_by_sms_on_sqlite() {
-    a_code_comes_by_sms(Engine::Sqlite).await;
+async fn a_code_is_sent_by_sms_on_sqlite() {
+    a_code_is_sent_by_sms(Engine::Sqlite).await;
 }
 
 #[tokio::test]
-async fn a_code_comes_by_sms_on_postgres() {
-    a_code_comes_by_sms(Engine::Postgres).await;
+async fn a_code_is_sent_by_sms_on_postgres() {
+    a_code_is_sent_by_sms(Engine::Postgres).await;
 }
 
-async fn a_code_comes_by_sms(engine: Engine) {
+async fn a_code_is_sent_by_sms(engine: Engine) {
     let database = Database::create(engine);
     let certificate = database.folder().join("gateway.pem");
     let (address, mut sent) = gateway(&certificate, vec![500, 503, 500, 500, 204]).await;
     let settings =
         [("SSL_CERT_FILE", certificate.to_str().unwrap()), ("CHANCERY_PRIVATE_DESTINATIONS", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
-    let home = Home::made_by(&server.admin, json!({})).await;
+    let home = Home::created_by(&server.admin, json!({})).await;
     ask_for_sms(&server.admin, &home, &address).await;
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;

@@ -1,4 +1,4 @@
-//! No page of one tenant shows or signs another's: what two issuers give and take, where one app serves at both
+//! No page of one tenant shows or signs in people of another: separation of two issuers, with one app at both
 //! (sections 2, 11 and 22).
 
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -12,18 +12,18 @@ use super::{
 };
 use crate::{id, management::instance::set_option};
 
-/// Two tenants with a store each, in which ann and bob are; an app that serves in both, and one of the first alone.
-struct Two {
-    /// The app of both; its user is ann.
+/// Two tenants with a store each, with the users ann and bob; an app at both, and one at the first only.
+struct TwoTenants {
+    /// The app at both tenants; its user is ann.
     both: Home,
-    /// The app of the first tenant alone.
+    /// The app at the first tenant only.
     own: Value,
-    /// What stands before the paths of each tenant's issuer.
+    /// The path prefix of each tenant's issuer.
     here: String,
     there: String,
 }
 
-impl Two {
+impl TwoTenants {
     async fn new(world: &World) -> Self {
         let both = Home::new(world).await;
         let (subscription, near) = (first(world, "/Subscription").await, first(world, "/IdpInstance").await);
@@ -33,7 +33,7 @@ impl Two {
         let store =
             json!({ "name": "elsewhere", "subscriptionId": subscription["id"], "idpTypeId": kind["id"] });
         let store = world.make("IdpInstance", store).await;
-        // the tests are not about the offer of a passkey
+        // the tests do not cover the enrolment of a passkey
         set_option(world, &store, "PasskeyEnrolment", "Off").await;
         relate(world, &format!("/IdpInstance/{}/tenants", id(&store)), &[id(&tenant)]).await;
         relate(world, &format!("/ClientApp/{}/tenants", id(&both.app)), &[&both.tenant, id(&tenant)]).await;
@@ -59,14 +59,14 @@ impl Two {
         format!("{issuer}{}", self.both.request(more))
     }
 
-    /// Signs in at an issuer, in this browser; returns the answer to the app.
+    /// Signs in at an issuer, in this browser; returns the response to the app.
     async fn sign_in(&self, browser: &mut Browser, issuer: &str, more: &[(&str, &str)]) -> String {
         let page = browser.open(&self.request(issuer, more)).await;
         browser.sign_in(&page, if issuer == self.here { "ann" } else { "bob" }, PASSWORD).await
     }
 
     /// Posts a form of the app to an endpoint of an issuer.
-    async fn ask(&self, world: &World, path: &str, fields: &[(&str, &str)]) -> Answer {
+    async fn post(&self, world: &World, path: &str, fields: &[(&str, &str)]) -> Answer {
         let own = [("client_id", id(&self.both.app)), ("client_secret", self.both.secret.as_str())];
         let sent = form(fields.iter().copied().chain(own)).into_bytes();
         let headers = [("content-type", "application/x-www-form-urlencoded")];
@@ -80,19 +80,19 @@ impl Two {
             ("redirect_uri", CALLBACK),
             ("code_verifier", VERIFIER),
         ];
-        self.ask(world, &format!("{issuer}/connect/token"), &shown).await
+        self.post(world, &format!("{issuer}/connect/token"), &shown).await
     }
 
-    /// The tokens of a sign-in at the first tenant's issuer, for when the person is away.
+    /// The tokens of a sign-in at the first tenant's issuer, with `offline_access`.
     async fn tokens(&self, world: &World, browser: &mut Browser) -> Value {
         let answer = self.sign_in(browser, &self.here, &[("scope", "openid profile offline_access")]).await;
         self.redeem(world, &self.here, &parameter(&answer, "code").unwrap()).await.is(200).json()
     }
 }
 
-/// Nothing of the first tenant is named on a page: its people, its app, its addresses, itself.
+/// Asserts that a page contains nothing of the first tenant: its people, its app, its URLs, its name.
 #[track_caller]
-fn names_nothing(two: &Two, page: &Page) {
+fn assert_names_nothing(two: &TwoTenants, page: &Page) {
     let hidden =
         ["Ann Archer", "ann@example.com", "Pilot Log", "pilot.example", "Default", two.both.tenant.as_str()];
     for name in hidden {
@@ -102,9 +102,9 @@ fn names_nothing(two: &Two, page: &Page) {
 }
 
 on_both_engines! {
-    /// A session: the other issuer asks for a password, and does not say who is signed in next door.
-    async fn a_session_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// A session: the other issuer asks for a password, and does not show the account of the first.
+    async fn a_session_is_valid_at_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         two.sign_in(&mut browser, &two.here, &[]).await;
         let silent = browser.open(&two.request(&two.there, &[("prompt", "none")])).await.left.unwrap();
@@ -115,25 +115,25 @@ on_both_engines! {
         for more in [&[][..], &[("prompt", "select_account")]] {
             let page = browser.open(&two.request(&two.there, more)).await;
             assert!(page.html.contains("current-password"), "{}", page.html);
-            names_nothing(&two, &page);
+            assert_names_nothing(&two, &page);
         }
-        // with a session at each, each issuer knows its own
+        // with a session at each, each issuer uses its own
         two.sign_in(&mut browser, &two.there, &[]).await;
         let chosen = browser.open(&two.request(&two.there, &[("prompt", "select_account")])).await;
         assert!(chosen.html.contains("Bob Baker"), "{}", chosen.html);
-        names_nothing(&two, &chosen);
+        assert_names_nothing(&two, &chosen);
         for (issuer, name) in [(&two.here, "ann"), (&two.there, "bob")] {
             let silent = browser.open(&two.request(issuer, &[("prompt", "none")])).await.left.unwrap();
             let tokens = two.redeem(&world, issuer, &parameter(&silent, "code").unwrap()).await.is(200).json();
             let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
-            let told = bearer.get(&format!("{issuer}/connect/userinfo")).await.is(200).json();
-            assert_eq!(told["preferred_username"], json!(name));
+            let response = bearer.get(&format!("{issuer}/connect/userinfo")).await.is(200).json();
+            assert_eq!(response["preferred_username"], json!(name));
         }
     }
 
-    /// People: those of one tenant's store are unknown at the other's issuer.
-    async fn people_are_of_their_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// People of one tenant's store are unknown at the other's issuer.
+    async fn people_are_known_at_their_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&two.request(&two.there, &[])).await;
         let refused = browser.type_password(&page, "ann", PASSWORD).await;
@@ -141,9 +141,9 @@ on_both_engines! {
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
     }
 
-    /// A flow cookie: its pages are below its own issuer, and neither shown nor answered below the other's.
-    async fn a_flow_is_of_its_issuer(world: World) {
-        let two = Two::new(&world).await;
+    /// A flow cookie: its pages are below its own issuer, and neither shown nor accepted below the other's.
+    async fn a_flow_is_valid_at_its_issuer_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         for (issuer, other) in [(&two.here, two.there.as_str()), (&two.here, ""), (&String::new(), two.there.as_str())] {
             let mut browser = Browser::new(&world);
             let request = two.both.request(&[("client_id", id(&two.own))]);
@@ -152,19 +152,19 @@ on_both_engines! {
             let moved = |address: &str| format!("{other}{}", address.strip_prefix(issuer.as_str()).unwrap());
             let shown = browser.open(&moved(&page.address)).await;
             assert_eq!(shown.status, 400, "{}", shown.html);
-            names_nothing(&two, &shown);
+            assert_names_nothing(&two, &shown);
             let typed = [("csrf", page.field("csrf")), ("username", "ann".into()), ("password", PASSWORD.into())];
             let typed: Vec<(&str, &str)> = typed.iter().map(|(name, value)| (*name, value.as_str())).collect();
             let posted = browser.post(&moved(&page.action()), &typed, &[]).await;
             assert_eq!(posted.status, 400, "{}", posted.html);
-            names_nothing(&two, &posted);
+            assert_names_nothing(&two, &posted);
             assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
         }
     }
 
-    /// A code.
-    async fn a_code_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// A code is refused at the other issuer.
+    async fn a_code_is_valid_at_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         let answer = two.sign_in(&mut browser, &two.here, &[]).await;
         let code = parameter(&answer, "code").unwrap();
@@ -173,46 +173,46 @@ on_both_engines! {
         two.redeem(&world, &two.here, &code).await.expect(200);
     }
 
-    /// An access token: neither the person's claims nor anything about the token.
-    async fn an_access_token_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// An access token: neither the person's claims nor the introspection of the token.
+    async fn an_access_token_is_valid_at_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let tokens = two.tokens(&world, &mut Browser::new(&world)).await;
         let token = tokens["access_token"].as_str().unwrap();
         let bearer = world.anonymous.with_token(token);
         bearer.get(&format!("{}/connect/userinfo", two.there)).await.expect(401);
-        let told = two.ask(&world, &format!("{}/connect/introspect", two.there), &[("token", token)]).await;
-        assert_eq!(told.is(200).json(), json!({ "active": false }));
+        let response = two.post(&world, &format!("{}/connect/introspect", two.there), &[("token", token)]).await;
+        assert_eq!(response.is(200).json(), json!({ "active": false }));
         bearer.get(&format!("{}/connect/userinfo", two.here)).await.expect(200);
     }
 
-    /// A refresh token.
-    async fn a_refresh_token_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// A refresh token is refused at the other issuer.
+    async fn a_refresh_token_is_valid_at_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let tokens = two.tokens(&world, &mut Browser::new(&world)).await;
         let shown = [("grant_type", "refresh_token"), ("refresh_token", tokens["refresh_token"].as_str().unwrap())];
-        let refused = two.ask(&world, &format!("{}/connect/token", two.there), &shown).await.is(400).json();
+        let refused = two.post(&world, &format!("{}/connect/token", two.there), &shown).await.is(400).json();
         assert_eq!(refused["error"], json!("invalid_grant"));
-        two.ask(&world, &format!("{}/connect/token", two.here), &shown).await.expect(200);
+        two.post(&world, &format!("{}/connect/token", two.here), &shown).await.expect(200);
     }
 
-    /// `id_token_hint`: no hint to the other issuer, neither of who is to sign in nor of who signs out.
-    async fn a_hint_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// `id_token_hint`: ignored by the other issuer, both at a sign-in and at a sign-out.
+    async fn an_id_token_hint_is_valid_at_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         let tokens = two.tokens(&world, &mut browser).await;
         let hint = tokens["id_token"].as_str().unwrap();
         let refused = browser.open(&two.request(&two.there, &[("id_token_hint", hint)])).await.left.unwrap();
         assert_eq!(parameter(&refused, "error").as_deref(), Some("invalid_request"));
-        let asked = browser.open(&format!("{}/connect/endsession?id_token_hint={hint}", two.there)).await;
-        assert!(asked.html.contains("Sign out?"), "{}", asked.html);
-        names_nothing(&two, &asked);
+        let confirmation = browser.open(&format!("{}/connect/endsession?id_token_hint={hint}", two.there)).await;
+        assert!(confirmation.html.contains("Sign out?"), "{}", confirmation.html);
+        assert_names_nothing(&two, &confirmation);
         let silent = browser.open(&two.request(&two.here, &[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&silent, "code").is_some(), "{silent}");
     }
 
-    /// What a form proves: a sign-in's is of its flow, a sign-out's of its issuer.
-    async fn a_form_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// The anti-forgery proof of a form: that of a sign-in belongs to its flow, that of a sign-out to its issuer.
+    async fn a_form_is_valid_at_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         let (one, other) = (two.request(&two.here, &[]), two.request(&two.there, &[]));
         let (one, other) = (browser.open(&one).await, browser.open(&other).await);
@@ -222,19 +222,19 @@ on_both_engines! {
         two.sign_in(&mut browser, &two.there, &[]).await;
         let csrf = browser.open(&format!("{}/connect/endsession", two.here)).await.field("csrf");
         let fields = [("csrf", csrf.as_str()), ("decision", "allow")];
-        let asked = browser.post(&format!("{}/connect/endsession", two.there), &fields, &[]).await;
-        assert!(asked.html.contains("Sign out?"), "{}", asked.html);
+        let confirmation = browser.post(&format!("{}/connect/endsession", two.there), &fields, &[]).await;
+        assert!(confirmation.html.contains("Sign out?"), "{}", confirmation.html);
         let silent = browser.open(&two.request(&two.there, &[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&silent, "code").is_some(), "{silent}");
     }
 
-    /// A sign-out at one issuer ends nothing of the other's, and tells its apps nothing.
-    async fn a_sign_out_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// A sign-out at one issuer ends no session of the other, and notifies none of its apps.
+    async fn a_sign_out_affects_its_tenant_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let path = format!("{BASE}/ClientApp/{}", id(&two.both.app));
         let now = world.admin.get(&path).await.is(200).json();
-        let told = json!({ "frontchannelLogoutUri": "https://app.example/out", "concurrencyToken": now["concurrencyToken"] });
-        world.admin.patch(&path, told).await.expect(202);
+        let changes = json!({ "frontchannelLogoutUri": "https://app.example/out", "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&path, changes).await.expect(202);
         let mut browser = Browser::new(&world);
         let tokens = two.tokens(&world, &mut browser).await;
         two.sign_in(&mut browser, &two.there, &[]).await;
@@ -249,7 +249,7 @@ on_both_engines! {
         assert!(parameter(&left, "code").is_some(), "{left}");
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
         bearer.get(&format!("{}/connect/userinfo", two.here)).await.expect(200);
-        // at the installation's issuer all that the browser has ends
+        // at the installation's issuer all sessions of the browser
         let page = browser.open("/connect/endsession").await;
         let csrf = page.field("csrf");
         browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
@@ -257,9 +257,9 @@ on_both_engines! {
         assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
     }
 
-    /// An app of one tenant: unknown at the other's issuer, whose pages do not name it and lead nowhere of it.
-    async fn an_app_is_of_its_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// An app of one tenant is unknown at the other's issuer, whose pages neither show it nor link to it.
+    async fn an_app_is_known_at_its_tenants_only(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         let own = id(&two.own);
         assert_eq!(browser.open(&two.request(&two.here, &[("client_id", own)])).await.status, 200);
@@ -267,18 +267,18 @@ on_both_engines! {
             let request: Vec<(&str, &str)> = [("client_id", own)].into_iter().chain(more.iter().copied()).collect();
             let page = browser.open(&two.request(&two.there, &request)).await;
             assert_eq!((page.status, page.left.is_none()), (400, true), "{more:?}");
-            names_nothing(&two, &page);
+            assert_names_nothing(&two, &page);
         }
         let back = "&post_logout_redirect_uri=https%3A%2F%2Fpilot.example%2Fbye";
         for back in ["", back] {
             let address = format!("{}/connect/endsession?client_id={own}{back}", two.there);
-            names_nothing(&two, &Browser::new(&world).open(&address).await);
+            assert_names_nothing(&two, &Browser::new(&world).open(&address).await);
             two.sign_in(&mut browser, &two.there, &[]).await;
             let page = browser.open(&address).await;
             assert!(!page.html.contains("Pilot Log"), "{}", page.html);
             let csrf = page.field("csrf");
             let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
-            names_nothing(&two, &done);
+            assert_names_nothing(&two, &done);
             assert!(done.answer.header("refresh").is_none(), "{:?}", done.answer.headers);
         }
         two.sign_in(&mut browser, &two.here, &[]).await;
@@ -290,26 +290,26 @@ on_both_engines! {
         let moved = done.address.replace(&two.here, &two.there);
         let shown = browser.open(&moved).await;
         assert_eq!(shown.status, 400, "{}", shown.html);
-        names_nothing(&two, &shown);
+        assert_names_nothing(&two, &shown);
     }
 
-    /// `acr_values` names a tenant at the installation's issuer; at a tenant's no other can be named.
-    async fn no_request_leads_to_another_tenant(world: World) {
-        let two = Two::new(&world).await;
+    /// `acr_values` selects a tenant at the installation's issuer; at a tenant's issuer no other can be selected.
+    async fn acr_values_cannot_name_another_tenant(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
-        let ask = format!("tenant:{}", two.both.tenant);
-        let page = browser.open(&two.request(&two.there, &[("acr_values", &ask)])).await;
+        let acr_value = format!("tenant:{}", two.both.tenant);
+        let page = browser.open(&two.request(&two.there, &[("acr_values", &acr_value)])).await;
         if page.left.is_none() && page.html.contains("current-password") {
             let refused = browser.type_password(&page, "ann", PASSWORD).await;
             assert!(refused.html.contains("is not right"), "{}", refused.html);
         }
-        names_nothing(&two, &page);
+        assert_names_nothing(&two, &page);
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
     }
 
-    /// The page where a tenant is chosen, at the installation's issuer, lists those of the app alone.
-    async fn a_choice_lists_the_app_s_tenants(world: World) {
-        let two = Two::new(&world).await;
+    /// The page to select a tenant, at the installation's issuer, lists only tenants of the app.
+    async fn the_tenant_choice_lists_the_tenants_of_the_app(world: World) {
+        let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&two.both.request(&[])).await;
         assert!(page.html.contains("Lighthouse") && page.html.contains("Default"), "{}", page.html);

@@ -1,4 +1,4 @@
-//! A provider that hangs when people come back from it.
+//! A provider that hangs during the callbacks of many people.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use super::{
     PASSWORD,
     browser::Browser,
-    external::{come_by, connect, has_failed, set_up, tokens},
+    external::{connect, has_failed, set_up, sign_in_with, tokens},
     link, parameter,
 };
 use crate::{
@@ -19,13 +19,13 @@ use crate::{
     until,
 };
 
-/// More people than there are workers, and connections to the database.
+/// More people than workers and database connections.
 const WAITING: usize = 64;
 
 on_both_engines! {
     [of_this_machine]
-    /// Sign-ins that wait for a token endpoint without an answer hold neither a connection to the database nor a worker.
-    async fn a_token_endpoint_that_hangs_holds_nobody_else_up(world: World) {
+    /// Sign-ins that wait for a hanging token endpoint hold neither a database connection nor a worker.
+    async fn a_hanging_token_endpoint_blocks_nobody_else(world: World) {
         let (home, provider, _) = set_up(&world).await;
         let second = StandIn::start().await;
         connect(&world, &home, "Other", &second).await;
@@ -37,8 +37,8 @@ on_both_engines! {
         let mut ways = Vec::new();
         for _ in 0..WAITING {
             let (mut browser, page) = shown().await;
-            let there = browser.open(&link(&page, "Continue with Partner")).await.left.unwrap();
-            let back = format!("{}?{}", parameter(&there, "redirect_uri").unwrap(), provider.sign_in(&there));
+            let provider_url = browser.open(&link(&page, "Continue with Partner")).await.left.unwrap();
+            let back = format!("{}?{}", parameter(&provider_url, "redirect_uri").unwrap(), provider.sign_in(&provider_url));
             ways.push((browser, back));
         }
         provider.behave(Behaviour { hangs_at: Some("/token"), ..Behaviour::default() });
@@ -53,7 +53,7 @@ on_both_engines! {
             let (mut browser, page) = shown().await;
             assert!(parameter(&browser.sign_in(&page, "ann", PASSWORD).await, "code").is_some());
             let (mut browser, page) = shown().await;
-            let page = come_by(&mut browser, &page, "Other", &second).await;
+            let page = sign_in_with(&mut browser, &page, "Other", &second).await;
             assert!(parameter(&browser.go_on(&page).await, "code").is_some());
             world.group("made meanwhile").await;
             assert!(!are_over.load(Ordering::Relaxed), "others had to wait");
@@ -66,7 +66,7 @@ on_both_engines! {
         // once the endpoint answers, they can sign in from the page with the error
         provider.behave(Behaviour::default());
         let (browser, _) = &mut ways[0];
-        let page = come_by(browser, &pages[0], "Partner", &provider).await;
+        let page = sign_in_with(browser, &pages[0], "Partner", &provider).await;
         assert!(parameter(&browser.go_on(&page).await, "code").is_some());
         tokens(&world, &home, &provider, &[]).await;
     }

@@ -1,4 +1,4 @@
-//! No code and no refresh token counts twice, whichever process it is shown to (sections 5, 18 and 22).
+//! No code and no refresh token is accepted twice, at whichever process (sections 5, 18 and 22).
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -19,11 +19,11 @@ use super::{
 };
 
 const CLIENTS: usize = 64;
-/// As many wrong codes of a person lock nothing yet.
+/// This many wrong codes of a person do not lock yet.
 const FORGERS: usize = 4;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
 
-/// A public app, whose refresh tokens are replaced by each use, with a browser that is signed in.
+/// A public app, whose refresh tokens are replaced at each use, with a browser that is signed in.
 async fn public(world: &World) -> (Home, Browser) {
     let home = Home::with(world, json!({ "isPublic": true })).await;
     let mut browser = Browser::new(world);
@@ -32,7 +32,7 @@ async fn public(world: &World) -> (Home, Browser) {
     (home, browser)
 }
 
-/// As many codes, each for a grant of its own.
+/// This many codes, each for a grant of its own.
 async fn codes(home: &Home, browser: &mut Browser, count: usize) -> Vec<String> {
     let mut codes = Vec::new();
     for _ in 0..count {
@@ -50,7 +50,7 @@ async fn grants(world: &World, home: &Home, browser: &mut Browser, count: usize)
     grants
 }
 
-/// The tokens of an answer; `None` where what was shown is refused.
+/// The tokens of a response; `None` if it is a refusal.
 #[track_caller]
 fn tokens(answer: Answer) -> Option<Value> {
     if answer.status == 200 {
@@ -64,22 +64,22 @@ fn refresh_token(tokens: &Value) -> String {
     tokens["refresh_token"].as_str().unwrap().to_owned()
 }
 
-/// Whether an access token counts at this process.
-async fn counts(caller: &Client, tokens: &Value) -> bool {
+/// Whether this process accepts an access token.
+async fn is_accepted(caller: &Client, tokens: &Value) -> bool {
     let bearer = caller.with_token(tokens["access_token"].as_str().unwrap());
     bearer.get("/connect/userinfo").await.status == 200
 }
 
-/// What clients were answered of one grant.
+/// Responses that clients got for one grant.
 #[derive(Default)]
 struct History {
     /// Its refresh tokens, by generation.
     generations: Vec<String>,
-    /// All tokens that were answered.
+    /// All issued tokens.
     answered: Vec<Value>,
-    /// The generation that each refusal was for.
+    /// The generation of the refresh token of each refusal.
     refused: Vec<usize>,
-    /// When the first refusal was answered.
+    /// Time of the first refusal.
     ended: Option<u64>,
 }
 
@@ -88,8 +88,8 @@ fn lock(history: &Mutex<History>) -> MutexGuard<'_, History> {
 }
 
 impl History {
-    /// Notes what came of a request that began then: each generation has one successor, and nothing is answered to
-    /// a request that began after the grant had ended.
+    /// Records the result of a request that began at this time: each generation has one successor, and a request that began
+    /// after the grant had ended gets no tokens.
     fn note(&mut self, generation: usize, (began, ended): (u64, u64), tokens: Option<Value>) {
         let Some(tokens) = tokens else {
             self.refused.push(generation);
@@ -107,58 +107,58 @@ impl History {
         self.answered.push(tokens);
     }
 
-    /// Whether a refusal is told by the model: a token that is two generations old, or older, was shown.
+    /// Whether the model explains a refusal: a token at least two generations old was used.
     fn was_reused(&self) -> bool {
         self.refused.iter().any(|generation| self.generations.len() > generation + 2)
     }
 }
 
-/// Browsers that typed Ann's password, in turn at each process, and are asked for a code.
-async fn asked(home: &Home, fleet: &Fleet) -> Vec<(Browser, Page)> {
-    let asked = (0..FORGERS).map(|number| async move {
+/// Browsers after Ann's password, round robin at the processes, at the page for a code.
+async fn code_pages(home: &Home, fleet: &Fleet) -> Vec<(Browser, Page)> {
+    let pages = (0..FORGERS).map(|number| async move {
         let mut browser = fleet.browser(number);
         let page = browser.open(&home.request(&[])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
         (browser, page)
     });
-    join_all(asked).await
+    join_all(pages).await
 }
 
-/// How many of the browsers are let in that all show this at once.
-async fn let_in(asked: Vec<(Browser, Page)>, shown: &[(&str, &str)]) -> usize {
-    let shown = asked.into_iter().map(|(mut browser, page)| async move {
+/// Submits this in all browsers at once; returns the number of accepted ones.
+async fn accepted_count(pages: Vec<(Browser, Page)>, shown: &[(&str, &str)]) -> usize {
+    let shown = pages.into_iter().map(|(mut browser, page)| async move {
         let next = browser.submit(&page, shown).await;
-        // who is let in goes on to the app
+        // an accepted browser continues to the app
         next.html.contains("http-equiv") || next.answer.header("refresh").is_some()
     });
     join_all(shown).await.into_iter().filter(|is_in| *is_in).count()
 }
 
 on_both_engines! {
-    /// Sections 13 and 22: of all who show a code of an authenticator, or a recovery code, at once and at whichever process,
-    /// one is let in.
-    async fn a_factor_s_code_counts_once(world: World) {
+    /// Sections 13 and 22: of concurrent submissions of an authenticator code, or a recovery code, at all processes,
+    /// one is accepted.
+    async fn a_second_factor_code_is_accepted_once(world: World) {
         let home = Home::new(&world).await;
         ask_for(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         world.set_option("TemporaryLockEnabled", "false").await;
         let (secret, recovery, _) = enrol(&world, &home).await;
         let fleet = Fleet::of(&world);
-        let browsers = asked(&home, &fleet).await;
-        assert_eq!(let_in(browsers, &[("code", &code_of(&secret, 1))]).await, 1);
+        let browsers = code_pages(&home, &fleet).await;
+        assert_eq!(accepted_count(browsers, &[("code", &code_of(&secret, 1))]).await, 1);
         for code in &recovery[..3] {
-            let mut browsers = asked(&home, &fleet).await;
+            let mut browsers = code_pages(&home, &fleet).await;
             for (browser, page) in &mut browsers {
                 let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
                 *page = browser.submit(page, &[("choice", &choice)]).await;
             }
-            assert_eq!(let_in(browsers, &[("code", code)]).await, 1, "{code}");
+            assert_eq!(accepted_count(browsers, &[("code", code)]).await, 1, "{code}");
         }
     }
 
-    /// Sections 5 and 22: of all who show a code, in whatever order and at whichever process, one gets tokens; once
-    /// it was shown again, these are worth nothing.
-    async fn a_code_gives_tokens_once(world: World) {
+    /// Sections 5 and 22: of concurrent redemptions of a code at all processes one gets tokens; after a second use
+    /// these are revoked.
+    async fn a_code_is_redeemed_once_across_processes(world: World) {
         const CONTESTED: usize = 16;
         let (home, mut browser) = public(&world).await;
         let fleet = Fleet::of(&world);
@@ -172,7 +172,7 @@ on_both_engines! {
                     let code = dice.below(CONTESTED);
                     got.push((code, tokens(home.redeem_at(fleet.caller(dice.below(2)), &codes[code], &[]).await)));
                 }
-                // codes that nobody else has
+                // codes that are used by one client only
                 if let Some(own) = codes.get(CONTESTED + client) {
                     got.push((CONTESTED + client, tokens(home.redeem_at(fleet.caller(client), own, &[]).await)));
                 }
@@ -186,7 +186,7 @@ on_both_engines! {
             assert_eq!(got.len(), 1, "the code {code} was shown {} times", shown.count());
             let is_own = code >= CONTESTED;
             for caller in fleet.callers() {
-                assert_eq!(counts(caller, got[0]).await, is_own, "code {code}");
+                assert_eq!(is_accepted(caller, got[0]).await, is_own, "code {code}");
             }
             if !is_own {
                 for caller in fleet.callers() {
@@ -197,9 +197,9 @@ on_both_engines! {
         }
     }
 
-    /// Section 5: all who show the same refresh token within the leeway get the same successor, generation by
-    /// generation, and nobody is turned away.
-    async fn a_generation_has_one_successor(world: World) {
+    /// Section 5: all who use the same refresh token within the leeway get the same successor, generation by
+    /// generation, and nobody is refused.
+    async fn concurrent_refreshes_get_the_same_successor(world: World) {
         let (home, mut browser) = public(&world).await;
         let fleet = Fleet::of(&world);
         let mut newest: Vec<String> = grants(&world, &home, &mut browser, 8).await.iter().map(refresh_token).collect();
@@ -220,9 +220,9 @@ on_both_engines! {
         assert_eq!(seen.len(), count, "no two generations of any grants are the same");
     }
 
-    /// Section 22: 64 clients who lose answers and try again, out of step; what they were answered is what one
-    /// process that served them one after another could have answered.
-    async fn the_history_of_rotation_is_sound(world: World) {
+    /// Section 22: 64 clients lose responses and try again, at different times; their responses are those that one
+    /// process could have given to the same requests in sequence.
+    async fn refresh_token_rotation_is_linearizable(world: World) {
         let (home, mut browser) = public(&world).await;
         let fleet = Fleet::of(&world);
         let histories: Vec<Mutex<History>> = grants(&world, &home, &mut browser, 24)
@@ -243,7 +243,7 @@ on_both_engines! {
                     let history = &histories[dice.below(histories.len())];
                     let (generation, token) = {
                         let known = lock(history);
-                        // one in four lost the answer, and shows what it showed before
+                        // one in four loses the response, and sends the previous token again
                         let lost = usize::from(dice.below(4) == 0);
                         let generation = (known.generations.len() - 1).saturating_sub(lost);
                         (generation, known.generations[generation].clone())
@@ -264,7 +264,7 @@ on_both_engines! {
             let newest = history.generations.last().unwrap();
             for caller in fleet.callers() {
                 for one in &history.answered {
-                    assert_eq!(counts(caller, one).await, !is_over);
+                    assert_eq!(is_accepted(caller, one).await, !is_over);
                 }
                 // twice the same: the second is within the leeway
                 assert_eq!(tokens(home.refresh_at(caller, newest).await).is_some(), !is_over);
@@ -273,9 +273,9 @@ on_both_engines! {
         assert!(living > 0, "{ended} ended");
     }
 
-    /// Section 5: without leeway an older token ends the grant, also where all show it at once; after that nothing of
-    /// the grant counts on any process.
-    async fn without_leeway_a_token_counts_once(world: World) {
+    /// Section 5: without leeway an older token ends the grant, also if all use it at once; after that nothing of
+    /// the grant is accepted at any process.
+    async fn without_leeway_reuse_ends_the_grant(world: World) {
         let (home, mut browser) = public(&world).await;
         tenant_option(&world, &home, "RefreshTokenReuseLeeway", "00:00:00").await;
         let fleet = Fleet::of(&world);
@@ -290,7 +290,7 @@ on_both_engines! {
             assert_eq!(got.len(), 1, "one rotation of grant {number}");
             for caller in fleet.callers() {
                 for dead in [first, got[0]] {
-                    assert!(!counts(caller, dead).await);
+                    assert!(!is_accepted(caller, dead).await);
                     assert!(tokens(home.refresh_at(caller, &refresh_token(dead)).await).is_none());
                 }
             }

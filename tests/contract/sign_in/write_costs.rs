@@ -1,4 +1,4 @@
-//! What each step of a sign-in costs: commits, and the rows that they leave (section 18).
+//! Costs of each step of a sign-in: commits, and the rows that they leave (section 18).
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use super::{
     BASE, Home, PASSWORD,
     browser::Browser,
     claims, external, form, link, parameter,
-    passkey::{show, with_passkey},
+    passkey::{use_passkey, with_passkey},
     second_factor::{ask_for, between, enrol, typed},
 };
 use crate::{
@@ -22,10 +22,10 @@ use crate::{
     provider_trial::{of_this_machine, stand_in::Behaviour},
 };
 
-/// How often a step is taken. The cheapest counts: jobs of the server commit, too.
+/// Repetitions of a step. The cheapest one counts, since jobs of the server commit, too.
 const TIMES: usize = 9;
 
-/// The tables that sign-ins write.
+/// Tables that sign-ins write.
 const TABLES: [&str; 9] = [
     "outbox_event",
     "authorization_code",
@@ -38,8 +38,8 @@ const TABLES: [&str; 9] = [
     "revoked_token",
 ];
 
-/// Commits so far, and the rows of each table.
-async fn counted(world: &World) -> (u64, BTreeMap<&'static str, i64>) {
+/// Commits so far, and the number of rows of each table.
+async fn commits_and_rows(world: &World) -> (u64, BTreeMap<&'static str, i64>) {
     let counting = world.app.store.run("Count", Mode::Quick, None, |tx| {
         let mut rows = BTreeMap::new();
         for table in TABLES {
@@ -52,7 +52,7 @@ async fn counted(world: &World) -> (u64, BTreeMap<&'static str, i64>) {
     (world.app.store.figures().commits, rows)
 }
 
-/// What the cheapest of some steps left, each after something that is not counted.
+/// Commits and rows of the cheapest of several steps, each after a preparation that is not counted.
 async fn cost<T>(
     world: &World,
     prepare: impl AsyncFn() -> T,
@@ -61,9 +61,9 @@ async fn cost<T>(
     let mut cheapest = (u64::MAX, Vec::new());
     for _ in 0..TIMES {
         let prepared = prepare().await;
-        let before = counted(world).await;
+        let before = commits_and_rows(world).await;
         step(prepared).await;
-        let after = counted(world).await;
+        let after = commits_and_rows(world).await;
         let rows = after.1.into_iter().map(|(table, count)| (table, count - before.1[table]));
         let rows = rows.filter(|(_, count)| *count != 0).collect();
         cheapest = cheapest.min((after.0 - before.0, rows));
@@ -74,8 +74,8 @@ async fn cost<T>(
 const NOTHING: (u64, Vec<(&str, i64)>) = (0, Vec::new());
 
 on_both_engines! {
-    /// Strangers write nothing: neither pages nor `prompt=none` without a session.
-    async fn a_page_writes_nothing(world: World) {
+    /// Unauthenticated requests write nothing: neither pages nor `prompt=none` without a session.
+    async fn showing_a_page_writes_nothing(world: World) {
         let home = Home::new(&world).await;
         let open = async |request: String| {
             let mut browser = Browser::new(&world);
@@ -89,9 +89,9 @@ on_both_engines! {
         assert_eq!(cost(&world, wrong, async |request| drop(open(request).await.is(400))).await, NOTHING);
     }
 
-    /// What is wrong costs the same statements and round trips for who has signed in before, for who never has, and for
-    /// nobody: time tells nothing of a name, by password and by access pass, whether e-mail addresses sign in or not.
-    async fn names_cost_the_same(world: World) {
+    /// A failure costs the same statements and round trips for people who have signed in before, for those who never have, and for
+    /// unknown names, so that timing reveals no name: by password and by access pass, with and without e-mail addresses as names.
+    async fn failed_sign_ins_cost_the_same_for_every_name(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         world.user("bob").await;
@@ -134,8 +134,8 @@ on_both_engines! {
         }
     }
 
-    /// A password becomes a code by two commits: the attempt is counted before the password is verified.
-    async fn a_password_becomes_a_code_by_two_commits(world: World) {
+    /// A password sign-in takes two commits: the attempt is counted before the password is verified.
+    async fn a_password_sign_in_takes_two_commits(world: World) {
         let home = Home::new(&world).await;
         home.sign_in(&world).await;
         let page = async || {
@@ -154,8 +154,8 @@ on_both_engines! {
         assert!(wrong.await.1.is_empty(), "strangers leave no rows");
     }
 
-    /// A passkey becomes a code by one commit, and so does a second factor after a password.
-    async fn a_passkey_and_a_factor_become_a_code_by_one_commit(world: World) {
+    /// A passkey takes one commit, and so does a second factor after a password.
+    async fn a_passkey_or_second_factor_takes_one_commit(world: World) {
         let rows = vec![("authorization_code", 1), ("outbox_event", 1), ("sign_in_record", 1), ("sign_in_session", 1)];
         let (home, authenticator) = with_passkey(&world).await;
         let page = async || {
@@ -164,7 +164,7 @@ on_both_engines! {
             (browser, page)
         };
         let shown = cost(&world, page, async |(mut browser, page)| {
-            let next = show(&mut browser, &page, &authenticator, &home.user).await;
+            let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
             assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         });
         assert_eq!(shown.await, (1, rows.clone()));
@@ -172,21 +172,21 @@ on_both_engines! {
         ask_for(&world, &home, "totp").await;
         let (_, codes, _) = enrol(&world, &home).await;
         let code = AtomicUsize::new(0);
-        let asked = async || {
+        let recovery_page = async || {
             let (mut browser, page) = typed(&world, &home, &[]).await;
             let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
             let page = browser.submit(&page, &[("choice", &choice)]).await;
             (browser, page)
         };
-        let proven = cost(&world, asked, async |(mut browser, page)| {
+        let proven = cost(&world, recovery_page, async |(mut browser, page)| {
             let next = browser.submit(&page, &[("code", &codes[code.fetch_add(1, Ordering::Relaxed)])]).await;
             assert!(parameter(&browser.go_on(&next).await, "code").is_some());
         });
         assert_eq!(proven.await, (1, rows));
     }
 
-    /// A session becomes a code by one commit, a code tokens by one, and a refresh token others by one.
-    async fn each_later_step_is_one_commit(world: World) {
+    /// A session takes one commit until the code, a redemption one, and a refresh one.
+    async fn each_later_step_takes_one_commit(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true })).await;
         let (browser, _) = home.sign_in(&world).await;
         let request = home.request(&[("scope", "openid profile offline_access")]);
@@ -195,8 +195,8 @@ on_both_engines! {
             again.cookies.clone_from(&browser.cookies);
             parameter(&again.open(&request).await.left.unwrap(), "code").unwrap()
         };
-        let asked = cost(&world, async || {}, async |()| drop(code().await)).await;
-        assert_eq!(asked, (1, vec![("authorization_code", 1)]));
+        let code_cost = cost(&world, async || {}, async |()| drop(code().await)).await;
+        assert_eq!(code_cost, (1, vec![("authorization_code", 1)]));
         let redeemed = cost(&world, code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
         assert_eq!(redeemed, (1, vec![("outbox_event", 1), ("sign_in_grant", 1)]));
         let token = async || {
@@ -206,32 +206,32 @@ on_both_engines! {
         let refreshed =
             cost(&world, token, async |token| home.refresh_at(&world.anonymous, &token).await.expect(200)).await;
         assert_eq!(refreshed, (1, Vec::new()));
-        // what is refused writes no more
+        // a refusal writes no more
         let made_up = async || "made up".to_owned();
         let refused =
             cost(&world, made_up, async |code| home.redeem(&world, &code, &[]).await.expect(400)).await;
         assert_eq!(refused.1, []);
     }
 
-    /// Who looks writes nothing: UserInfo and introspection.
-    async fn a_look_writes_nothing(world: World) {
+    /// Reading requests write nothing: UserInfo and introspection.
+    async fn userinfo_and_introspection_write_nothing(world: World) {
         let home = Home::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let token = tokens["access_token"].as_str().unwrap();
         let bearer = world.anonymous.with_token(token);
-        let told = cost(&world, async || {}, async |()| bearer.get("/connect/userinfo").await.expect(200)).await;
-        assert_eq!(told, NOTHING);
+        let measured = cost(&world, async || {}, async |()| bearer.get("/connect/userinfo").await.expect(200)).await;
+        assert_eq!(measured, NOTHING);
         let fields = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("token", token)];
         let headers = [("content-type", "application/x-www-form-urlencoded")];
-        let told = cost(&world, async || form(fields.into_iter()).into_bytes(), async |sent| {
+        let measured = cost(&world, async || form(fields.into_iter()).into_bytes(), async |sent| {
             world.anonymous.send(Method::POST, "/connect/introspect", &headers, sent).await.expect(200);
         });
-        assert_eq!(told.await, NOTHING);
+        assert_eq!(measured.await, NOTHING);
     }
 
-    /// A sign-out is one commit, with a row for each app that is told.
-    async fn a_sign_out_is_one_commit(world: World) {
+    /// A sign-out takes one commit, with a row for each app that is notified.
+    async fn a_sign_out_takes_one_commit(world: World) {
         let home = Home::with(&world, json!({ "backchannelLogoutUri": "http://127.0.0.1:9/" })).await;
         let page = async || {
             let (mut browser, answer) = home.sign_in(&world).await;
@@ -246,7 +246,7 @@ on_both_engines! {
         assert_eq!(left.await, (1, vec![("logout_delivery", 1), ("outbox_event", 2), ("sign_in_record", 1)]));
     }
 
-    /// Rules are read once, and the person once more: however many rules, and groups, there are.
+    /// Rules are read once, and the person once more, independent of the number of rules and groups.
     async fn claim_rules_cost_few_statements(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -274,8 +274,8 @@ on_both_engines! {
         let rules: Vec<_> = (1..100).map(rule).collect();
         world.admin.post(&format!("{BASE}/ClaimRule/batch"), json!(rules)).await.expect(200);
         let groups: Vec<_> = (0..500).map(|number| json!({ "name": format!("group {number}") })).collect();
-        let made = world.admin.post(&world.path("/Group/batch"), json!(groups)).await.is(200).json();
-        let ids: Vec<_> = made.as_array().unwrap().iter().map(|group| &group["id"]).collect();
+        let created = world.admin.post(&world.path("/Group/batch"), json!(groups)).await.is(200).json();
+        let ids: Vec<_> = created.as_array().unwrap().iter().map(|group| &group["id"]).collect();
         let path = world.path(&format!("/User/{}/groups", id(&home.user)));
         world.admin.post(&path, json!({ "relatedIds": ids })).await.expect(202);
         let with_many = statements().await;
@@ -288,8 +288,8 @@ on_both_engines! {
 
 on_both_engines! {
     [of_this_machine]
-    /// A sign-in at a provider takes one commit, both of a known person and of one who becomes a platform user.
-    async fn a_sign_in_elsewhere_becomes_a_code_by_one_commit(world: World) {
+    /// A sign-in at a provider takes one commit, for a known person and for a new platform user.
+    async fn an_external_sign_in_takes_one_commit(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         external::tokens(&world, &home, &provider, &[]).await;
         let come = async || {
@@ -301,17 +301,17 @@ on_both_engines! {
         assert_eq!(known, (1, rows));
         let new = AtomicUsize::new(0);
         let prepare = async || {
-            let told = json!({ "sub": format!("new-{}", new.fetch_add(1, Ordering::Relaxed)) });
-            provider.behave(Behaviour { claims: told.clone(), user_info: told, ..Behaviour::default() });
+            let provider_claims = json!({ "sub": format!("new-{}", new.fetch_add(1, Ordering::Relaxed)) });
+            provider.behave(Behaviour { claims: provider_claims.clone(), user_info: provider_claims, ..Behaviour::default() });
         };
         let (commits, _) = cost(&world, prepare, async |()| come().await).await;
         assert_eq!((commits, external::people(&world, &instance).await.len()), (1, 1 + TIMES));
-        // a sign-in that fails there writes nothing
+        // a failed sign-in at the provider writes nothing
         provider.behave(Behaviour { claims: json!({ "nonce": "another" }), ..Behaviour::default() });
         let refused = cost(&world, async || {}, async |()| {
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(&[])).await;
-            assert!(external::has_failed(&external::come_by(&mut browser, &page, "Partner", &provider).await));
+            assert!(external::has_failed(&external::sign_in_with(&mut browser, &page, "Partner", &provider).await));
         });
         assert_eq!(refused.await, NOTHING);
     }

@@ -1,4 +1,4 @@
-//! Sign-in at providers of each kind: Google, Microsoft, AD FS, Facebook and Twitter, by stand-ins on this machine.
+//! Sign-in at providers of each type: Google, Microsoft, AD FS, Facebook and Twitter, with stand-ins on this machine.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{
     BASE, Home, PASSWORD,
     browser::Browser,
     change, claims,
-    external::{come_by, has_failed, people},
+    external::{has_failed, people, sign_in_with},
     link, parameter, relate,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// A certificate for the tests of AD FS, and the key by which it signs.
+/// A certificate for the tests of AD FS, and its private key.
 struct Signer {
     pem: String,
     key: signature::RsaKeyPair,
@@ -31,9 +31,9 @@ struct Signer {
 impl Signer {
     fn new() -> Self {
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
-        let made =
+        let created =
             rcgen::CertificateParams::new(vec!["adfs.example".into()]).unwrap().self_signed(&key).unwrap();
-        let pem = made.pem();
+        let pem = created.pem();
         Self { pem, key: signature::RsaKeyPair::from_pkcs8(&key.serialize_der()).unwrap() }
     }
 
@@ -41,27 +41,29 @@ impl Signer {
     fn token(&self, claims: &Value) -> String {
         let header = json!({ "typ": "JWT", "alg": "RS256", "x5t": "any" });
         let signed = format!("{}.{}", base64(header.to_string()), base64(claims.to_string()));
-        let mut made = vec![0; self.key.public_modulus_len()];
+        let mut signature_bytes = vec![0; self.key.public_modulus_len()];
         let random = SystemRandom::new();
-        self.key.sign(&signature::RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut made).unwrap();
-        format!("{signed}.{}", base64(made))
+        self.key
+            .sign(&signature::RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut signature_bytes)
+            .unwrap();
+        format!("{signed}.{}", base64(signature_bytes))
     }
 }
 
-/// An instance of this kind at the stand-in, for the app and its tenant.
+/// Creates an instance of this type for the stand-in, linked to the app and its tenant.
 async fn connect(world: &World, home: &Home, kind: &str, options: &[(&str, &str)]) -> Value {
-    let made = make(world, "Partner", kind).await;
+    let created = make(world, "Partner", kind).await;
     for (option, value) in [("ClientId", "us"), ("ClientSecret", "quiet")].iter().chain(options) {
-        set_option(world, &made, option, value).await;
+        set_option(world, &created, option, value).await;
     }
     for (relation, related) in [("tenants", home.tenant.as_str()), ("clientapps", id(&home.app))] {
-        relate(world, &format!("/IdpInstance/{}/{relation}", id(&made)), &[related]).await;
+        relate(world, &format!("/IdpInstance/{}/{relation}", id(&created)), &[related]).await;
     }
-    made
+    created
 }
 
-/// Signs in by the provider in a new browser: the claims of the ID token for the app, or what the page says.
-async fn tried(
+/// Signs in at the provider in a new browser; returns the claims of the ID token for the app, or the error on the page.
+async fn try_sign_in(
     world: &World,
     home: &Home,
     provider: &StandIn,
@@ -69,20 +71,20 @@ async fn tried(
 ) -> Result<Value, String> {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
-    let page = come_by(&mut browser, &page, "Partner", provider).await;
+    let page = sign_in_with(&mut browser, &page, "Partner", provider).await;
     if has_failed(&page) {
         return Err(page.html);
     }
     let answer = browser.go_on(&page).await;
-    let told = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
-    Ok(claims(&told["id_token"]))
+    let tokens = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+    Ok(claims(&tokens["id_token"]))
 }
 
-/// What a person is known as who came by a provider.
+/// The stored subject of a person of a provider.
 async fn subject(world: &World, instance: &Value) -> Value {
-    let found = people(world, instance).await;
-    assert_eq!(found.len(), 1, "{found:?}");
-    found[0]["identities"][0]["subject"].clone()
+    let users = people(world, instance).await;
+    assert_eq!(users.len(), 1, "{users:?}");
+    users[0]["identities"][0]["subject"].clone()
 }
 
 on_both_engines! {
@@ -92,17 +94,17 @@ on_both_engines! {
         let home = Home::new(&world).await;
         let instance = connect(&world, &home, "Google", &[]).await;
         provider.behave(Behaviour { claims: json!({ "given_name": "Ada" }), ..Behaviour::default() });
-        let told = tried(&world, &home, &provider, &[]).await.unwrap();
-        assert_eq!((&told["given_name"], &told["amr"]), (&json!("Ada"), &json!(["fed"])));
+        let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+        assert_eq!((&id_claims["given_name"], &id_claims["amr"]), (&json!("Ada"), &json!(["fed"])));
         assert_eq!(provider.asked("scope"), "openid profile email");
-        // Google chooses accounts, and tells no time
+        // Google offers a choice of accounts, and has no auth_time
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("prompt", "login")])).await;
         assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await));
         assert_eq!(subject(&world, &instance).await, "ada");
     }
 
-    /// Microsoft's issuer is that of the organisation that the token names.
+    /// The issuer of Microsoft contains the organisation of the token.
     async fn a_person_signs_in_by_microsoft_at_the_issuer_of_the_organisation(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let home = Home::new(&world).await;
@@ -117,12 +119,12 @@ on_both_engines! {
         };
         let (ours, other) = ("5b1c0b04-3a86-4a59-9a40-33c14bb3c8de", "9d6d2c0e-1d1f-4d4f-8d0b-4a4f5a1d2e3f");
         provider.behave(of(ours, ours));
-        tried(&world, &home, &provider, &[]).await.unwrap();
+        try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!(subject(&world, &instance).await, "ada");
-        // one organisation does not speak for another, and a tid that is no id for nobody
+        // one organisation cannot issue tokens for another, and a malformed tid is refused
         for (issued_by, tid) in [(ours, other), ("..", ".."), ("{tenantid}", "{tenantid}x")] {
             provider.behave(of(issued_by, tid));
-            assert!(tried(&world, &home, &provider, &[]).await.is_err(), "{issued_by} {tid}");
+            assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err(), "{issued_by} {tid}");
         }
     }
 
@@ -130,30 +132,30 @@ on_both_engines! {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let home = Home::new(&world).await;
         let instance = connect(&world, &home, "Facebook", &[]).await;
-        let told = tried(&world, &home, &provider, &[]).await.unwrap();
-        assert_eq!((&told["given_name"], &told["family_name"]), (&json!("Ada"), &json!("Lovelace")));
-        assert_eq!((&told["acr"], &told["email_verified"]), (&json!("sfa"), &json!(false)));
+        let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+        assert_eq!((&id_claims["given_name"], &id_claims["family_name"]), (&json!("Ada"), &json!("Lovelace")));
+        assert_eq!((&id_claims["acr"], &id_claims["email_verified"]), (&json!("sfa"), &json!(false)));
         assert_eq!(provider.asked("scope"), "public_profile email");
         assert_eq!(subject(&world, &instance).await, "1017");
         let person = people(&world, &instance).await[0].clone();
         assert_eq!(person["picture"], json!("https://pictures.example/ada"));
-        // a profile without an id is nobody's
+        // a profile without an id identifies nobody
         provider.behave(Behaviour { profile: json!({ "id": "" }), ..Behaviour::default() });
-        assert!(tried(&world, &home, &provider, &[]).await.is_err());
+        assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err());
     }
 
     async fn a_person_signs_in_by_twitter(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let home = Home::new(&world).await;
         let instance = connect(&world, &home, "Twitter", &[("AdditionalScopes", "users.email")]).await;
-        let told = tried(&world, &home, &provider, &[]).await.unwrap();
-        assert_eq!(told["amr"], json!(["fed"]));
+        let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+        assert_eq!(id_claims["amr"], json!(["fed"]));
         assert_eq!(provider.asked("scope"), "users.read tweet.read users.email");
         assert_eq!(subject(&world, &instance).await, "1017");
     }
 
-    /// When somebody signed in is told by ID tokens alone.
-    async fn a_provider_that_does_not_tell_when_somebody_signed_in_is_not_gone_to_for_a_new_sign_in(world: World) {
+    /// Only ID tokens contain the time of a sign-in.
+    async fn a_provider_without_auth_time_cannot_serve_a_forced_sign_in(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let home = Home::new(&world).await;
         connect(&world, &home, "Facebook", &[]).await;
@@ -164,10 +166,10 @@ on_both_engines! {
             assert!(page.left.is_none() && has_failed(&page), "{}", page.html);
             browser.sign_in(&page, "ann", PASSWORD).await;
         }
-        // nor does a session count that began there
+        // nor is a session accepted that began there
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let page = come_by(&mut browser, &page, "Partner", &provider).await;
+        let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
         browser.go_on(&page).await;
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&silent, "code").is_some(), "{silent}");
@@ -175,19 +177,19 @@ on_both_engines! {
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
     }
 
-    /// Without OpenID Connect, the access token proves who signed in, by the linked certificate.
+    /// Without OpenID Connect the access token proves the sign-in; the linked certificate verifies it.
     async fn a_person_signs_in_by_ad_fs_with_an_access_token_of_a_linked_certificate(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let home = Home::new(&world).await;
         let authority = format!("{}/adfs", provider.issuer);
-        let (signer, stranger) = (Signer::new(), Signer::new());
+        let (signer, other_signer) = (Signer::new(), Signer::new());
         let options = [("Authority", authority.as_str())];
         let instance = connect(&world, &home, "AdfsOAuth", &options).await;
         let input = json!({ "format": "Pem", "data": signer.pem });
         let certificate = world.make("CertStore", json!({ "name": "adfs", "certType": "AdfsOAuthTokenSigning", "certificateInput": input })).await;
         let link_path = format!("{BASE}/IdpInstance/{}/certstores", id(&instance));
         world.admin.post(&link_path, json!({ "relatedIds": [certificate["id"]] })).await.expect(202);
-        // without a resource nothing is asked there
+        // without a resource no request is sent
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await));
@@ -205,14 +207,14 @@ on_both_engines! {
             provider.behave(Behaviour { access_token: Some(signer.token(&claims)), ..Behaviour::default() });
         };
         behave(&signer, json!({}));
-        let told = tried(&world, &home, &provider, &[]).await.unwrap();
-        assert_eq!(told["given_name"], json!("Ada"));
+        let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+        assert_eq!(id_claims["given_name"], json!("Ada"));
         assert_eq!((provider.asked("resource").as_str(), provider.asked_at_all("nonce")), ("https://id.example/", false));
         assert_eq!(subject(&world, &instance).await, "ada@corp.example");
         behave(&signer, json!({ "aud": "microsoft:identityserver:https://id.example/" }));
-        tried(&world, &home, &provider, &[]).await.unwrap();
-        behave(&stranger, json!({}));
-        assert!(tried(&world, &home, &provider, &[]).await.is_err(), "another's signature");
+        try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+        behave(&other_signer, json!({}));
+        assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err(), "another's signature");
         for wrong in [
             json!({ "aud": "https://other.example/" }),
             json!({ "aud": ["https://id.example/", "https://other.example/"] }),
@@ -223,15 +225,15 @@ on_both_engines! {
             json!({ "iss": null }),
         ] {
             behave(&signer, wrong.clone());
-            assert!(tried(&world, &home, &provider, &[]).await.is_err(), "{wrong}");
+            assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err(), "{wrong}");
         }
-        // with sub, the person is who that says
+        // a sub claim identifies the person
         behave(&signer, json!({ "sub": ["S-1-5-21"] }));
-        assert!(tried(&world, &home, &provider, &[]).await.is_err());
+        assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err());
         behave(&signer, json!({ "sub": "S-1-5-21" }));
-        tried(&world, &home, &provider, &[]).await.unwrap();
+        try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!(people(&world, &instance).await.len(), 2);
-        // a linked certificate that is over does not make it an OpenID provider
+        // an expired linked certificate does not make it an OpenID provider
         let over = "UPDATE cert_store SET valid_to = 1 WHERE cert_type = 'AdfsOAuthTokenSigning'";
         world.sql(vec![(over, vec![])]).await;
         let mut browser = Browser::new(&world);
@@ -239,36 +241,36 @@ on_both_engines! {
         assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await));
     }
 
-    /// Without such a certificate, AD FS is an OpenID provider.
+    /// Without such a certificate AD FS is an OpenID provider.
     async fn a_person_signs_in_by_ad_fs_with_an_id_token(world: World) {
         let provider: Arc<StandIn> = StandIn::start().await;
         let home = Home::new(&world).await;
         let instance = connect(&world, &home, "AdfsOAuth", &[("Authority", &provider.issuer)]).await;
-        tried(&world, &home, &provider, &[]).await.unwrap();
+        try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!(subject(&world, &instance).await, "ada");
     }
 
-    /// Each kind can be tried out by an administrator.
+    /// An administrator can try each type.
     async fn a_trial_reads_a_profile(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
-        let made = make(&world, "Partner", "Twitter").await;
+        let created = make(&world, "Partner", "Twitter").await;
         for (option, value) in [("ClientId", "us"), ("ClientSecret", "quiet")] {
-            set_option(&world, &made, option, value).await;
+            set_option(&world, &created, option, value).await;
         }
-        let path = format!("{BASE}/IdpInstance/{}/trial", id(&made));
+        let path = format!("{BASE}/IdpInstance/{}/trial", id(&created));
         let begun = world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.is(200).json();
         let query = provider.sign_in(begun["url"].as_str().unwrap_or_else(|| panic!("{begun}")));
-        let told = world.admin.post(&format!("{path}/answer"), json!({ "query": query })).await.is(200).json();
-        assert_eq!(told["passed"], json!(true), "{told}");
-        let claims = told["claims"].as_array().unwrap();
-        assert!(claims.contains(&json!({ "type": "preferred_username", "value": "ada", "source": "Profile" })), "{told}");
+        let result = world.admin.post(&format!("{path}/answer"), json!({ "query": query })).await.is(200).json();
+        assert_eq!(result["passed"], json!(true), "{result}");
+        let claims = result["claims"].as_array().unwrap();
+        assert!(claims.contains(&json!({ "type": "preferred_username", "value": "ada", "source": "Profile" })), "{result}");
     }
 
-    /// Each option of each kind: what is asked there, and what is refused without it.
-    async fn the_options_of_each_kind_count(world: World) {
+    /// Each option of each type: its effect on requests, and the refusal without it.
+    async fn options_of_each_type_take_effect(world: World) {
         let provider = StandIn::in_place_of_the_public_ones(&world);
         let home = Home::new(&world).await;
-        for (kind, asked) in [
+        for (kind, scopes) in [
             ("Google", "openid profile email more"),
             ("Microsoft", "openid profile email more"),
             ("Facebook", "public_profile email more"),
@@ -289,8 +291,8 @@ on_both_engines! {
             let instance = connect(&world, &home, kind, options).await;
             set_option(&world, &instance, "CallbackPath", &format!("/signin-{kind}")).await;
             set_option(&world, &instance, "AdditionalScopes", "more").await;
-            tried(&world, &home, &provider, &[]).await.unwrap();
-            assert_eq!(provider.asked("scope"), asked, "{kind}");
+            try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+            assert_eq!(provider.asked("scope"), scopes, "{kind}");
             assert_eq!(provider.asked("client_id"), "us", "{kind}");
             assert_eq!(provider.asked_at_all("resource"), is_addressed, "{kind}");
             if is_addressed {
@@ -303,7 +305,7 @@ on_both_engines! {
             }
             assert!(provider.asked("redirect_uri").ends_with(&format!("/signin-{kind}")), "{kind}");
             set_option(&world, &instance, "ClientSecret", "another").await;
-            assert!(tried(&world, &home, &provider, &[]).await.is_err(), "{kind}");
+            assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err(), "{kind}");
             relate(&world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[]).await;
             change(&world, &format!("/IdpInstance/{}", id(&instance)), json!({ "name": format!("Former {kind}") })).await;
         }

@@ -1,4 +1,4 @@
-//! Administrators of a client app see which of its requests were refused, and why.
+//! Administrators of a client app see its refused requests, with the reasons.
 
 use chancery::{Job, MailSettings, jobs, prune_piece};
 use chancery_record::Timestamp;
@@ -13,7 +13,7 @@ use crate::id;
 
 const HOUR: i64 = 3_600_000;
 
-/// Records what was refused, as the job does. The job of the server may have taken it before, and record it a moment later.
+/// Stores refusals, as the job does. The server's own job may have taken them before, and store them a moment later.
 pub async fn record(world: &World) {
     let post = MailSettings {
         master: world.app.context.master.clone(),
@@ -24,7 +24,7 @@ pub async fn record(world: &World) {
     (job.unwrap().work)().await.unwrap();
 }
 
-/// Has a request of a client app refused; the id of what that leaves.
+/// Sends a request of a client app that is refused; returns the id of the stored refusal.
 pub async fn leave_refusal(world: &World, app: &str) -> String {
     let address =
         format!("/connect/authorize?client_id={app}&response_type=code&redirect_uri=https://x.example/");
@@ -42,7 +42,7 @@ async fn listed(world: &World) -> Vec<Value> {
     world.all("ClientAppRefusal?sortBy=endpoint").await.as_array().unwrap().clone()
 }
 
-/// Records that requests of these client apps were refused with this error, at this time.
+/// Stores refused requests of these client apps, with this error and time.
 async fn refuse(world: &World, apps: &[Uuid], error: &'static str, on: i64) {
     let context = std::sync::Arc::clone(&world.app.context);
     let request = |app: &Uuid| RefusedRequest {
@@ -88,7 +88,7 @@ on_both_engines! {
         }
         let one = world.all(&format!("ClientAppRefusal/{}", id(token))).await;
         assert_eq!(&one, token);
-        // what works leaves nothing, and the same mistake leaves no second row
+        // a successful request stores nothing, and the same error no second row
         let page = browser.open(&home.request(&[])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
@@ -97,7 +97,7 @@ on_both_engines! {
         assert_eq!(listed(&world).await, rows);
     }
 
-    async fn a_kind_of_refused_requests_is_recorded_once_an_hour(world: World) {
+    async fn repeated_refusals_are_recorded_once_an_hour(world: World) {
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
         let apps = [Uuid::try_parse(id(&app)).unwrap()];
         let begin = chancery_web::now().0;
@@ -113,7 +113,7 @@ on_both_engines! {
         assert_eq!(listed(&world).await.len(), 2, "another kind");
     }
 
-    async fn rows_of_refused_requests_are_bounded_and_go_with_the_app(world: World) {
+    async fn refusals_are_limited_and_deleted_with_the_app(world: World) {
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
         let apps = [Uuid::try_parse(id(&app)).unwrap(), Uuid::from_u128(7)];
         for number in 0..60 {

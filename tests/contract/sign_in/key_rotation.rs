@@ -1,4 +1,4 @@
-//! After a rotation of the master key, what sign-ins keep encrypted is encrypted again under the first key.
+//! After a rotation of the master key, stored data of sign-ins is encrypted again under the first key.
 
 use chancery::reseal;
 use chancery_record::Value as Bound;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{id, signing::set_mail_server};
 
-/// Columns of bytes. Texts, such as the secrets of options, hold the id of the key in base64.
+/// Binary columns. Text, such as the secrets of options, contains the id of the key in base64.
 const COLUMNS: [(&str, &str); 5] = [
     ("user_account", "audit_key"),
     ("application_user", "audit_key"),
@@ -23,7 +23,7 @@ const COLUMNS: [(&str, &str); 5] = [
     ("mail_message", "sealed_data"),
 ];
 
-/// How many values of a column the first key of a master key encrypted.
+/// Number of values of a column that the first key of a master key encrypted.
 async fn encrypted(world: &World, key: &MasterKey, (table, column): (&str, &str)) -> i64 {
     let id = [Bound::Bytes(key.seal("", b"")[..4].to_vec())];
     let text = format!("SELECT count(*) FROM {table} WHERE substr({column}, 1, 4) = ?1");
@@ -34,8 +34,8 @@ async fn encrypted(world: &World, key: &MasterKey, (table, column): (&str, &str)
 }
 
 on_both_engines! {
-    /// Everything that the key of before encrypted is encrypted by the new one afterwards, and a second run finds nothing to do.
-    async fn what_people_have_is_encrypted_under_the_first_key(world: World) {
+    /// All values of the old key are re-encrypted under the new one, and a second run finds none.
+    async fn rotation_reencrypts_sign_in_data_under_the_first_key(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;

@@ -1,4 +1,4 @@
-//! Which external identity providers a sign-in page offers, and the second factors that an instance requires.
+//! External identity providers that a sign-in page offers, and second factors that an instance requires.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{
     Home,
     browser::Browser,
     change,
-    external::{come_by, connect, set_up, tokens},
+    external::{connect, set_up, sign_in_with, tokens},
     link, relate,
     second_factor::make_factor,
 };
@@ -25,7 +25,7 @@ async fn offered(world: &World, home: &Home) -> Vec<String> {
 
 on_both_engines! {
     [of_this_machine]
-    async fn providers_are_offered_in_order_where_tenant_and_app_have_them(world: World) {
+    async fn providers_linked_to_tenant_and_app_are_offered_in_order(world: World) {
         let (home, provider, partner) = set_up(&world).await;
         let second = StandIn::start().await;
         let other = connect(&world, &home, "Other", &second).await;
@@ -43,7 +43,7 @@ on_both_engines! {
         assert_eq!(offered(&world, &home).await, ["Partner"]);
         change(&world, &at(&partner, ""), json!({ "name": "Harbour" })).await;
         assert_eq!(offered(&world, &home).await, ["Harbour"]);
-        // a button of an older page no longer leads there
+        // a button of an older page does not work any more
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         relate(&world, &at(&partner, "/tenants"), &[]).await;
@@ -52,7 +52,7 @@ on_both_engines! {
         assert_eq!(provider.connections(), 0);
     }
 
-    async fn an_instance_asks_its_people_for_its_factors(world: World) {
+    async fn an_instance_requires_its_second_factors(world: World) {
         let (home, provider, partner) = set_up(&world).await;
         let factor = make_factor(&world, &home, "totp").await;
         tokens(&world, &home, &provider, &[]).await;
@@ -60,7 +60,7 @@ on_both_engines! {
         relate(&world, &factors, &[id(&factor)]).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let page = come_by(&mut browser, &page, "Partner", &provider).await;
+        let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
         assert!(page.html.contains("otpauth://totp/"), "{}", page.html);
         relate(&world, &factors, &[]).await;
         tokens(&world, &home, &provider, &[]).await;

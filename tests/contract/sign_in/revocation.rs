@@ -1,5 +1,5 @@
-//! Nothing of a person counts once it is over: after a sign-out, a lock for good, an erasure or a reset, on every
-//! process, at the first request after the answer (sections 5, 9 and 13).
+//! Nothing of a person is accepted after a sign-out, a permanent lock, an erasure or a reset, at every
+//! process, from the first request after the response (sections 5, 9 and 13).
 
 use chancery_testkit::{Client, World, on_both_engines};
 use futures_util::future::join_all;
@@ -11,12 +11,12 @@ use crate::id;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
 const SILENT: (&str, &str) = ("prompt", "none");
 
-/// All that a person and an app have by a sign-in.
-struct Had {
+/// Session, codes and tokens of one sign-in.
+struct Credentials {
     browser: Browser,
-    /// For while the person is there, and for when the person is away.
+    /// Tokens of the session, and tokens with `offline_access`.
     tokens: [Value; 2],
-    /// One for each.
+    /// Unused codes, one of each kind.
     codes: [String; 2],
 }
 
@@ -28,12 +28,12 @@ fn access_token(tokens: &Value) -> &str {
     tokens["access_token"].as_str().unwrap()
 }
 
-async fn counts(caller: &Client, tokens: &Value) -> bool {
+async fn is_accepted(caller: &Client, tokens: &Value) -> bool {
     caller.with_token(access_token(tokens)).get("/connect/userinfo").await.status == 200
 }
 
-/// Signs in, and uses everything once at each process, so that each has what it remembers.
-async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Had {
+/// Signs in, and uses everything once at each process, so that caches are filled.
+async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Credentials {
     let mut browser = fleet.browser(0);
     let page = browser.open(&home.request(&[])).await;
     let answer = browser.sign_in(&page, name, PASSWORD).await;
@@ -46,7 +46,7 @@ async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Had {
     let tokens = [plain, away];
     for (number, caller) in fleet.callers().iter().enumerate() {
         for one in &tokens {
-            assert!(counts(caller, one).await);
+            assert!(is_accepted(caller, one).await);
         }
         let token = tokens[1]["refresh_token"].as_str().unwrap();
         home.refresh_at(caller, token).await.expect(200);
@@ -60,37 +60,47 @@ async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Had {
                 .contains("code=")
         );
     }
-    Had { browser, tokens, codes }
+    Credentials { browser, tokens, codes }
 }
 
-/// Nothing of it counts at any process; the first that is looked at is another each `turn`. What an app has for when
-/// the person is away outlasts a sign-out alone.
-async fn is_over(fleet: &Fleet, home: &Home, had: &Had, (turn, outlasts): (usize, bool)) {
-    // the other process first: it has to learn of what the world's own was told
+/// Asserts that nothing of it is accepted at any process; each `offset` begins with another item. Tokens with
+/// `offline_access` outlast a sign-out only.
+async fn assert_revoked(
+    fleet: &Fleet,
+    home: &Home,
+    credentials: &Credentials,
+    (offset, outlasts): (usize, bool),
+) {
+    // the other process first: it has to learn of the change that the world's own process made
     for process in (0..fleet.callers().len()).rev() {
         let caller = fleet.caller(process);
         for part in 0..4 {
-            match (turn + part) % 4 {
+            match (offset + part) % 4 {
                 0 => {
-                    let left =
-                        fleet.moved(&had.browser, process).open(&home.request(&[SILENT])).await.left.unwrap();
+                    let left = fleet
+                        .moved(&credentials.browser, process)
+                        .open(&home.request(&[SILENT]))
+                        .await
+                        .left
+                        .unwrap();
                     let is_refused =
                         parameter(&left, "error").is_some() && parameter(&left, "code").is_none();
                     assert!(is_refused, "the session: {left}");
                 }
                 1 => {
-                    assert!(!counts(caller, &had.tokens[0]).await, "the access token");
-                    assert_eq!(counts(caller, &had.tokens[1]).await, outlasts);
+                    assert!(!is_accepted(caller, &credentials.tokens[0]).await, "the access token");
+                    assert_eq!(is_accepted(caller, &credentials.tokens[1]).await, outlasts);
                 }
                 2 => {
-                    for code in &had.codes {
+                    for code in &credentials.codes {
                         let refused = home.redeem_at(caller, code, &[]).await.is(400).json();
                         assert_eq!(refused["error"], json!("invalid_grant"), "the code");
                     }
                 }
                 _ => {
-                    let shown =
-                        home.refresh_at(caller, had.tokens[1]["refresh_token"].as_str().unwrap()).await;
+                    let shown = home
+                        .refresh_at(caller, credentials.tokens[1]["refresh_token"].as_str().unwrap())
+                        .await;
                     assert_eq!(shown.status == 200, outlasts, "the refresh token");
                 }
             }
@@ -115,7 +125,7 @@ async fn lock(world: &World, user: &Value, is_locked: bool) {
     world.admin.post(&path, json!({ "isUserLocked": is_locked })).await.expect(200);
 }
 
-/// Ends all that the platform user has.
+/// Ends all sessions and grants of the platform user.
 async fn sign_out_everywhere(world: &World, name: &str) {
     let filter = encode(&format!("emailAddress eq \"{name}@example.com\""));
     let person = first(world, &format!("/ApplicationUser?filter={filter}")).await;
@@ -126,8 +136,8 @@ async fn sign_out_everywhere(world: &World, name: &str) {
         .expect(204);
 }
 
-/// Signs out by the page.
-async fn leave(mut browser: Browser) {
+/// Signs out on the page.
+async fn sign_out(mut browser: Browser) {
     let page = browser.open("/connect/endsession").await;
     let csrf = page.field("csrf");
     let done = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
@@ -135,101 +145,101 @@ async fn leave(mut browser: Browser) {
 }
 
 on_both_engines! {
-    /// Section 9: by the page. What the app has for when the person is away stays, as it is meant to.
-    async fn a_sign_out_is_over_everywhere(world: World) {
+    /// Section 9: by the page. Tokens with `offline_access` remain, as intended.
+    async fn a_sign_out_takes_effect_on_every_process(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
-        for turn in 0..4 {
-            let had = sign_in(&fleet, &home, "ann").await;
-            leave(fleet.moved(&had.browser, 0)).await;
-            is_over(&fleet, &home, &had, (turn, true)).await;
+        for offset in 0..4 {
+            let credentials = sign_in(&fleet, &home, "ann").await;
+            sign_out(fleet.moved(&credentials.browser, 0)).await;
+            assert_revoked(&fleet, &home, &credentials, (offset, true)).await;
         }
     }
 
-    /// Section 19: by an administrator, and so with what outlasts a session.
-    async fn a_sign_out_by_an_administrator_is_over_everywhere(world: World) {
+    /// Section 19: by an administrator, which also ends `offline_access`.
+    async fn a_sign_out_by_an_administrator_takes_effect_on_every_process(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
-        for turn in 0..4 {
-            let had = sign_in(&fleet, &home, "ann").await;
+        for offset in 0..4 {
+            let credentials = sign_in(&fleet, &home, "ann").await;
             sign_out_everywhere(&world, "ann").await;
-            is_over(&fleet, &home, &had, (turn, false)).await;
+            assert_revoked(&fleet, &home, &credentials, (offset, false)).await;
         }
     }
 
-    /// Section 13: a permanent lock, also once it is lifted.
-    async fn a_lock_is_over_everywhere(world: World) {
+    /// Section 13: a permanent lock, also after it is lifted.
+    async fn a_lock_takes_effect_on_every_process(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
-        for turn in 0..4 {
-            let had = sign_in(&fleet, &home, "ann").await;
+        for offset in 0..4 {
+            let credentials = sign_in(&fleet, &home, "ann").await;
             lock(&world, &home.user, true).await;
-            is_over(&fleet, &home, &had, (turn, false)).await;
+            assert_revoked(&fleet, &home, &credentials, (offset, false)).await;
             lock(&world, &home.user, false).await;
-            is_over(&fleet, &home, &had, (turn, false)).await;
+            assert_revoked(&fleet, &home, &credentials, (offset, false)).await;
         }
     }
 
     /// Section 13: a reset of the password.
-    async fn a_reset_is_over_everywhere(world: World) {
+    async fn a_reset_takes_effect_on_every_process(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
-        for turn in 0..4 {
-            let had = sign_in(&fleet, &home, "ann").await;
+        for offset in 0..4 {
+            let credentials = sign_in(&fleet, &home, "ann").await;
             reset(&world, &home.user, PASSWORD).await;
-            is_over(&fleet, &home, &had, (turn, false)).await;
+            assert_revoked(&fleet, &home, &credentials, (offset, false)).await;
         }
     }
 
     /// Section 13: an erasure.
-    async fn an_erasure_is_over_everywhere(world: World) {
+    async fn an_erasure_takes_effect_on_every_process(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
-        for turn in 0..4 {
-            let name = format!("erased{turn}");
+        for offset in 0..4 {
+            let name = format!("erased{offset}");
             let user = person(&world, &name).await;
-            let had = sign_in(&fleet, &home, &name).await;
+            let credentials = sign_in(&fleet, &home, &name).await;
             world.admin.post(&world.path(&format!("/User/{}/erase", id(&user))), json!(null)).await.expect(204);
-            is_over(&fleet, &home, &had, (turn, false)).await;
+            assert_revoked(&fleet, &home, &credentials, (offset, false)).await;
         }
     }
 
-    /// Sections 2 and 5: what an administrator switches off, or takes from the app; once it is back, what was not ended
-    /// counts again.
-    async fn what_is_switched_off_counts_nowhere(world: World) {
+    /// Sections 2 and 5: entities that an administrator disables, or takes from the app; after they are enabled again, everything that
+    /// was not revoked is accepted again.
+    async fn disabled_entities_are_refused_on_every_process(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
         let application = format!("/ClientApp/{}", id(&home.app));
         let tenant = format!("/Tenant/{}", home.tenant);
         for (path, member) in [(&application, "enabled"), (&tenant, "isActive")] {
-            let had = sign_in(&fleet, &home, "ann").await;
+            let credentials = sign_in(&fleet, &home, "ann").await;
             change(&world, path, json!({ member: false })).await;
             for (process, caller) in fleet.callers().iter().enumerate().rev() {
-                for tokens in &had.tokens {
-                    assert!(!counts(caller, tokens).await, "the access token, {path}");
+                for tokens in &credentials.tokens {
+                    assert!(!is_accepted(caller, tokens).await, "the access token, {path}");
                 }
-                let refreshed = home.refresh_at(caller, had.tokens[1]["refresh_token"].as_str().unwrap()).await;
+                let refreshed = home.refresh_at(caller, credentials.tokens[1]["refresh_token"].as_str().unwrap()).await;
                 assert!([400, 401].contains(&refreshed.status.as_u16()), "the refresh token, {path}: {}", refreshed.status);
-                let redeemed = home.redeem_at(caller, &had.codes[0], &[]).await;
+                let redeemed = home.redeem_at(caller, &credentials.codes[0], &[]).await;
                 assert!([400, 401].contains(&redeemed.status.as_u16()), "the code, {path}: {}", redeemed.status);
-                let silent = fleet.moved(&had.browser, process).open(&home.request(&[SILENT])).await;
+                let silent = fleet.moved(&credentials.browser, process).open(&home.request(&[SILENT])).await;
                 assert!(silent.left.is_none_or(|left| !left.contains("code=")), "the session, {path}");
             }
             change(&world, path, json!({ member: true })).await;
-            for tokens in &had.tokens {
-                assert!(counts(fleet.caller(1), tokens).await, "{path}");
+            for tokens in &credentials.tokens {
+                assert!(is_accepted(fleet.caller(1), tokens).await, "{path}");
             }
         }
-        let had = sign_in(&fleet, &home, "ann").await;
+        let credentials = sign_in(&fleet, &home, "ann").await;
         relate(&world, &format!("{application}/tenants"), &[]).await;
         for caller in fleet.callers() {
-            assert!(!counts(caller, &had.tokens[0]).await, "the app serves in no tenant");
+            assert!(!is_accepted(caller, &credentials.tokens[0]).await, "the app serves in no tenant");
         }
     }
 
-    /// A sign-out while codes are redeemed and new ones are asked for: whatever was answered in between, nothing of
-    /// it lives once the person is signed out.
-    async fn a_sign_out_races_with_codes(world: World) {
+    /// A sign-out during redemptions and requests for new codes: whatever was issued meanwhile ends with
+    /// the session.
+    async fn a_sign_out_wins_over_concurrent_redemptions(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
         let mut raced = 0;
@@ -240,8 +250,8 @@ on_both_engines! {
             for _ in 0..7 {
                 codes.push(code(&browser.open(&home.request(&[])).await.left.unwrap()));
             }
-            let redeeming = join_all(codes.iter().enumerate().map(|(number, code)| home.redeem_at(fleet.caller(number), code, &[])));
-            let asking = join_all((0..8).map(|number| {
+            let redemptions = join_all(codes.iter().enumerate().map(|(number, code)| home.redeem_at(fleet.caller(number), code, &[])));
+            let requests = join_all((0..8).map(|number| {
                 let (mut browser, home, fleet) = (fleet.moved(&browser, number), &home, &fleet);
                 async move {
                     let left = browser.open(&home.request(&[SILENT])).await.left.unwrap();
@@ -249,14 +259,14 @@ on_both_engines! {
                     Some((code.clone(), home.redeem_at(fleet.caller(number + 1), &code, &[]).await))
                 }
             }));
-            let ((), redeemed, asked) = tokio::join!(leave(fleet.moved(&browser, 0)), redeeming, asking);
-            let shown = codes.iter().cloned().zip(redeemed).chain(asked.into_iter().flatten());
+            let ((), redeemed, requested) = tokio::join!(sign_out(fleet.moved(&browser, 0)), redemptions, requests);
+            let shown = codes.iter().cloned().zip(redeemed).chain(requested.into_iter().flatten());
             for (code, answer) in shown {
                 let tokens = (answer.status == 200).then(|| answer.json());
                 raced += usize::from(tokens.is_some());
                 for caller in fleet.callers() {
                     if let Some(tokens) = &tokens {
-                        assert!(!counts(caller, tokens).await, "a living token");
+                        assert!(!is_accepted(caller, tokens).await, "a living token");
                     }
                     home.redeem_at(caller, &code, &[]).await.expect(400);
                 }
@@ -265,8 +275,8 @@ on_both_engines! {
         assert!(raced > 0, "no request came before a sign-out");
     }
 
-    /// An administrator signs a person out while the apps refresh: of no chain of refresh tokens is one left.
-    async fn a_sign_out_races_with_refreshing(world: World) {
+    /// An administrator signs a person out while apps refresh: every chain of refresh tokens ends.
+    async fn a_sign_out_wins_over_concurrent_refreshes(world: World) {
         let home = Home::with(&world, json!({ "isPublic": true })).await;
         let fleet = Fleet::of(&world);
         for _ in 0..4 {
@@ -281,7 +291,7 @@ on_both_engines! {
                 async move {
                     let mut got = Vec::new();
                     let mut answer = home.redeem_at(fleet.caller(number), code, &[]).await;
-                    // each refresh by the token of the one before, until it is over
+                    // each refresh uses the token of the one before, until it is refused
                     while answer.status == 200 && got.len() < 10_000 {
                         let tokens = answer.json();
                         let token = tokens["refresh_token"].as_str().unwrap();
@@ -295,16 +305,16 @@ on_both_engines! {
             let (chains, ()) = tokio::join!(chains, sign_out_everywhere(&world, "ann"));
             for newest in chains.iter().filter_map(|chain| chain.last()) {
                 for caller in fleet.callers() {
-                    assert!(!counts(caller, newest).await, "a living token");
+                    assert!(!is_accepted(caller, newest).await, "a living token");
                     home.refresh_at(caller, newest["refresh_token"].as_str().unwrap()).await.expect(400);
                 }
             }
         }
     }
 
-    /// A password that is being verified while it is reset, or while the person is locked, signs nobody in for longer
-    /// than until that is answered.
-    async fn a_sign_in_under_way_ends_with_the_rest(world: World) {
+    /// A password that is verified during a reset or a lock of the person gives no session that lasts
+    /// longer than the response to it.
+    async fn a_pending_sign_in_ends_with_a_reset_or_lock(world: World) {
         let home = Home::new(&world).await;
         let fleet = Fleet::of(&world);
         for round in 0..6 {

@@ -6,10 +6,10 @@ use chancery_store::{Error, Mode, StateTable};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, form, refused_list::record};
+use super::{Home, PASSWORD, browser::Browser, form, refusal_list::record};
 use crate::{id, signing::set_mail_server};
 
-/// The tables that the documents name, each with what bounds its rows.
+/// The documented tables.
 fn documented() -> BTreeSet<String> {
     let text = include_str!("../../../docs/operating/limits.md");
     let (_, section) = text.split_once("## Rows that unauthenticated callers can create").unwrap();
@@ -18,7 +18,7 @@ fn documented() -> BTreeSet<String> {
     firsts.flat_map(|cell| cell.split("`, `").map(|name| name.trim_end_matches('`').to_owned())).collect()
 }
 
-/// Tables that jobs write, whoever asks for anything, or about rows of tables that are looked at here.
+/// Tables that jobs write for any request, or about rows of tables that are compared here.
 const BY_JOBS: [&str; 10] = [
     "audit_key",
     "audit_leaf",
@@ -32,8 +32,8 @@ const BY_JOBS: [&str; 10] = [
     "process",
 ];
 
-/// How many rows the tables have.
-async fn counted(world: &World) -> BTreeMap<&'static str, i64> {
+/// Number of rows of each table.
+async fn row_counts(world: &World) -> BTreeMap<&'static str, i64> {
     let names = StateTable::ALL.iter().map(|table| table.name()).chain([
         "audit_entry",
         "user_account",
@@ -51,24 +51,24 @@ async fn counted(world: &World) -> BTreeMap<&'static str, i64> {
     counting.await.unwrap()
 }
 
-/// Posts a form without any proof of who sends it.
+/// Posts a form without authentication.
 async fn post(world: &World, path: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) {
     let mut all = vec![("content-type", "application/x-www-form-urlencoded")];
     all.extend(headers);
     world.anonymous.send(http::Method::POST, path, &all, form(fields.iter().copied()).into_bytes()).await;
 }
 
-/// Asks for links that reset passwords. They are made after the answers.
-async fn ask_for_links(world: &World, home: &Home) {
+/// Requests links for password resets. They are created after the responses.
+async fn request_links(world: &World, home: &Home) {
     for name in ["ann", "nobody"] {
         let mut browser = Browser::new(world);
         let page = browser.open(&format!("/t/{}/password/reset", home.tenant)).await;
         browser.submit(&page, &[("username", name)]).await;
     }
-    crate::until("a mail waits", || async { counted(world).await["mail_message"] > 0 }).await;
+    crate::until("a mail waits", || async { row_counts(world).await["mail_message"] > 0 }).await;
 }
 
-/// What people who are nobody do on pages.
+/// Requests of anonymous people at pages.
 async fn at_pages(world: &World, home: &Home) {
     for (name, password) in [("ann", "wrong"), ("nobody", "wrong")] {
         let mut browser = Browser::new(world);
@@ -92,7 +92,7 @@ async fn at_pages(world: &World, home: &Home) {
     post(world, "/console/users/new", &[("csrf", "x"), ("loginName", "x")], &[]).await;
 }
 
-/// What programs that are nobody ask for at the endpoints.
+/// Requests of anonymous programs at endpoints.
 async fn at_endpoints(world: &World, home: &Home) {
     let app = id(&home.app);
     post(world, "/connect/deviceauthorization", &[("client_id", app), ("scope", "openid")], &[]).await;
@@ -146,26 +146,26 @@ async fn at_endpoints(world: &World, home: &Home) {
 }
 
 on_both_engines! {
-    /// Whatever strangers ask for adds rows to the tables alone that the documents name, and to each of these it does.
-    async fn strangers_add_rows_where_the_documents_say_so(world: World) {
+    /// Unauthenticated requests add rows only to the documented tables, and to each of these.
+    async fn unauthenticated_requests_add_rows_to_documented_tables_only(world: World) {
         set_mail_server(&world.admin).await;
         let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true })).await;
-        // the first sign-in of a person makes the platform user
+        // the first sign-in of a person creates the platform user
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         browser.sign_in(&page, "ann", PASSWORD).await;
         // a wrong password locks, which is audited
         world.set_option("AttemptsBeforeTemporaryLock", "1").await;
-        let before = counted(&world).await;
-        ask_for_links(&world, &home).await;
+        let before = row_counts(&world).await;
+        request_links(&world, &home).await;
         at_pages(&world, &home).await;
         at_endpoints(&world, &home).await;
         crate::until("refused requests are recorded", || async {
             record(&world).await;
-            counted(&world).await["client_app_refusal"] > 0
+            row_counts(&world).await["client_app_refusal"] > 0
         })
         .await;
-        let grown = counted(&world).await.into_iter().filter(|(name, count)| *count > before[name]);
+        let grown = row_counts(&world).await.into_iter().filter(|(name, count)| *count > before[name]);
         let grown: BTreeSet<String> = grown.map(|(name, _)| name.to_owned()).collect();
         assert_eq!(grown, documented());
     }

@@ -1,4 +1,4 @@
-//! Settings that are stored as documented and not served: their use is refused, and nothing is lost by it.
+//! Settings that are stored as documented and not supported: their use is refused, without loss of data.
 
 use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
@@ -11,7 +11,7 @@ fn id_path(home: &Home) -> String {
     format!("/ClientApp/{}", id(&home.app))
 }
 
-/// Empties a member of the client app, with the algorithm of content encryption that belongs to it.
+/// Empties a member of the client app, with the matching algorithm of content encryption.
 async fn clear(world: &World, home: &Home, member: &str) {
     let path = format!("{BASE}{}", id_path(home));
     let now = world.admin.get(&path).await.is(200).json();
@@ -47,7 +47,7 @@ async fn introspect(world: &World, home: &Home, token: &Value) -> Answer {
     world.anonymous.send(http::Method::POST, "/connect/introspect", &headers, sent).await
 }
 
-/// Asserts that the client app is refused, with a description that names the setting.
+/// Asserts that the client app is refused, with a description that contains the setting.
 #[track_caller]
 fn assert_refused(answer: Answer, member: &str) {
     let body = answer.is(400).json();
@@ -55,15 +55,15 @@ fn assert_refused(answer: Answer, member: &str) {
     assert!(body["error_description"].as_str().unwrap().contains(member), "{member}: {body}");
 }
 
-/// The error of an authorization request, and its description; `None` where it was answered with a code.
+/// The error of an authorization request, and its description; `None` if it succeeded.
 async fn refusal(browser: &mut Browser, home: &Home) -> Option<(String, String)> {
     let left = browser.open(&home.request(&[])).await.left.unwrap();
     Some((parameter(&left, "error")?, parameter(&left, "error_description").unwrap()))
 }
 
 on_both_engines! {
-    /// Encryption, pairwise subjects and pushed requests: an answer that is less private than its setting would not be noticed.
-    async fn an_app_with_a_setting_that_is_not_served_gets_no_tokens_for_people(world: World) {
+    /// Encryption, pairwise subjects and pushed requests: a response with less privacy than configured would not be noticed.
+    async fn unsupported_settings_refuse_tokens_for_people(world: World) {
         let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
         let before = tokens(&world, &home).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -103,12 +103,12 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, before["refresh_token"].as_str().unwrap()).await.expect(200);
     }
 
-    async fn an_app_that_asks_for_encrypted_answers_gets_none_at_userinfo_and_introspection(world: World) {
+    async fn encrypted_responses_are_refused_at_userinfo_and_introspection(world: World) {
         let home = Home::new(&world).await;
         let tokens = tokens(&world, &home).await;
         change(&world, &id_path(&home), json!({ "userinfoEncryptedResponseAlg": "ECDH-ES" })).await;
-        let told = userinfo(&world, &tokens).await.problem(409, "conflict");
-        assert!(told["detail"].as_str().unwrap().contains("userinfoEncryptedResponseAlg"), "{told}");
+        let response = userinfo(&world, &tokens).await.problem(409, "conflict");
+        assert!(response["detail"].as_str().unwrap().contains("userinfoEncryptedResponseAlg"), "{response}");
         introspect(&world, &home, &tokens["access_token"]).await.expect(200);
         clear(&world, &home, "userinfoEncryptedResponseAlg").await;
         change(&world, &id_path(&home), json!({ "introspectionEncryptedResponseAlg": "ECDH-ES" })).await;
@@ -118,8 +118,8 @@ on_both_engines! {
         assert_eq!(lines.len(), 1, "{lines:?}");
     }
 
-    /// Whatever the algorithms are, answers that are to be encrypted are refused. One of content encryption needs one for its key.
-    async fn every_algorithm_of_encryption_is_refused_where_it_is_used(world: World) {
+    /// Encrypted responses are refused for each algorithm. Content encryption also requires an algorithm for its key.
+    async fn every_encryption_algorithm_is_refused_when_used(world: World) {
         let home = Home::new(&world).await;
         let before = tokens(&world, &home).await;
         let path = format!("{BASE}{}", id_path(&home));
@@ -146,8 +146,8 @@ on_both_engines! {
         }
     }
 
-    /// FAPI's requests are not served. Such an app gets tokens of its own.
-    async fn nobody_signs_in_to_an_app_with_a_profile(world: World) {
+    /// Requests of FAPI are not supported. Such an app gets tokens of its own.
+    async fn sign_ins_to_an_app_with_a_fapi_profile_are_refused(world: World) {
         let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for profile in ["Fapi1Advanced", "Fapi2SecurityProfile", "Fapi2MessageSigning"] {
@@ -161,9 +161,9 @@ on_both_engines! {
         }
     }
 
-    /// A sector identifier names whom a pairwise subject is for: with public subjects it has no use, with pairwise ones, which are
-    /// not served, nobody signs in.
-    async fn a_sector_identifier_counts_for_pairwise_subjects(world: World) {
+    /// A sector identifier defines the scope of pairwise subjects: with public subjects it has no effect; pairwise ones are
+    /// not supported, so nobody signs in.
+    async fn a_sector_identifier_applies_to_pairwise_subjects_only(world: World) {
         let home = Home::with(&world, json!({ "sectorIdentifierUri": "https://app.example/sector.json" })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         assert_eq!(refusal(&mut browser, &home).await, None);
@@ -172,7 +172,7 @@ on_both_engines! {
         change(&world, &id_path(&home), json!({ "subjectType": "Pairwise" })).await;
         let (error, _) = refusal(&mut browser, &home).await.unwrap();
         assert_eq!(error, "unauthorized_client");
-        // one sector of several hosts is what it is there for
+        // one sector of several hosts is its purpose
         let path = format!("{BASE}{}", id_path(&home));
         let now = world.admin.get(&path).await.is(200).json();
         let without = json!({ "sectorIdentifierUri": null, "concurrencyToken": now["concurrencyToken"] });
@@ -181,8 +181,8 @@ on_both_engines! {
         assert_eq!(pointers(&problem.problem(400, "invalid-request")), ["/sectorIdentifierUri"]);
     }
 
-    /// Request objects, by value and by address, are refused whatever the app says of them.
-    async fn request_objects_are_refused_whatever_the_app_says_of_them(world: World) {
+    /// Request objects, by value and by reference, are refused whatever the app's settings.
+    async fn request_objects_are_always_refused(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let uri = "https://app.example/request.jwt";
@@ -205,7 +205,7 @@ on_both_engines! {
         assert_eq!(refusal(&mut browser, &home).await, None, "a request without one is answered");
     }
 
-    async fn an_app_whose_access_tokens_are_to_be_encrypted_gets_none_of_its_own(world: World) {
+    async fn encrypted_access_tokens_are_refused_for_the_app_itself(world: World) {
         let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let fields = [
             ("grant_type", "client_credentials"),
@@ -220,8 +220,8 @@ on_both_engines! {
         world.anonymous.ask_for_token(&form(fields.into_iter())).await.expect(200);
     }
 
-    /// An external provider without an option that it needs signs nobody in.
-    async fn an_app_with_incomplete_external_instances_alone_signs_nobody_in(world: World) {
+    /// An external instance without a mandatory option is not available.
+    async fn sign_ins_by_incomplete_external_instances_are_refused(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let subscription = first(&world, "/Subscription").await;
@@ -248,31 +248,31 @@ on_both_engines! {
         }
     }
 
-    /// A range of addresses chooses among the tenants of the client app, and admits nobody.
-    async fn the_range_that_holds_the_address_chooses_the_tenant(world: World) {
+    /// An address range selects one of the client app's tenants, and admits nobody.
+    async fn the_address_range_chooses_the_tenant(world: World) {
         let home = Home::new(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
         relate(&world, &format!("/ClientApp/{}/tenants", id(&home.app)), &[&home.tenant, id(&other)]).await;
-        let ask = home.request(&[]);
-        let choice = Browser::new(&world).open(&ask).await;
+        let request_url = home.request(&[]);
+        let choice = Browser::new(&world).open(&request_url).await;
         assert!(!choice.html.contains("name=\"password\""), "somebody must choose a tenant: {}", choice.html);
         let range = |lower: &str, upper: &str| json!({ "tenantId": home.tenant, "lower": lower, "upper": upper });
         world.make("IpAddressRange", range("::1", "::1")).await;
         world.make("IpAddressRange", range("192.0.2.0", "192.0.2.255")).await;
-        let choice = Browser::new(&world).open(&ask).await;
+        let choice = Browser::new(&world).open(&request_url).await;
         assert!(!choice.html.contains("name=\"password\""), "no range holds the address: {}", choice.html);
         world.make("IpAddressRange", range("127.0.0.1", "127.0.0.1")).await;
         let mut browser = Browser::new(&world);
-        let page = browser.open(&ask).await;
+        let page = browser.open(&request_url).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         let code = parameter(&answer, "code").unwrap();
-        let told = home.redeem(&world, &code, &[]).await.is(200).json();
-        assert_eq!(claims(&told["id_token"])["tid"], json!(home.tenant));
-        // of two that hold it none is chosen
+        let response = home.redeem(&world, &code, &[]).await.is(200).json();
+        assert_eq!(claims(&response["id_token"])["tid"], json!(home.tenant));
+        // of two ranges that contain it none is selected
         let both = json!({ "tenantId": other["id"], "lower": "127.0.0.0", "upper": "127.255.255.255" });
         world.make("IpAddressRange", both).await;
-        let choice = Browser::new(&world).open(&ask).await;
+        let choice = Browser::new(&world).open(&request_url).await;
         assert!(!choice.html.contains("name=\"password\""), "two ranges hold the address: {}", choice.html);
     }
 }

@@ -1,4 +1,4 @@
-//! What changes while a sign-in is under way: tabs, languages, what administrators take away.
+//! Changes during a sign-in: tabs, languages, settings of administrators.
 
 use chancery_testkit::on_both_engines;
 use serde_json::json;
@@ -11,8 +11,8 @@ use super::{
 use crate::id;
 
 on_both_engines! {
-    /// Section 11: an administrator's change counts in flows under way.
-    async fn what_is_taken_away_counts_at_once(world: World) {
+    /// Section 11: changes of an administrator apply to pending sign-ins.
+    async fn pending_sign_ins_follow_changes_by_administrators(world: World) {
         let home = Home::new(&world).await;
         let (app, tenant) = (format!("/ClientApp/{}", id(&home.app)), home.tenant.clone());
         let mut browser = Browser::new(&world);
@@ -32,8 +32,8 @@ on_both_engines! {
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
     }
 
-    /// A code is good at the issuer that issued it, and at no other.
-    async fn a_code_is_of_its_issuer(world: World) {
+    /// A code is accepted only at the issuer that issued it.
+    async fn a_code_is_valid_at_its_issuer_only(world: World) {
         let home = Home::new(&world).await;
         let tenant = format!("/t/{}", home.tenant);
         for (here, there) in [("", tenant.as_str()), (tenant.as_str(), "")] {
@@ -53,7 +53,7 @@ on_both_engines! {
         }
     }
 
-    /// Two tabs are two flows: after a sign-in in one the other goes on by the session.
+    /// Two tabs are two flows: after a sign-in in one tab the other continues with the session.
     async fn two_tabs_are_two_flows(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
@@ -61,15 +61,15 @@ on_both_engines! {
         let two = browser.open(&home.request(&[("state", "two")])).await;
         let answer = browser.sign_in(&one, "ann", PASSWORD).await;
         assert_eq!(parameter(&answer, "state").as_deref(), Some("one"));
-        // what is typed there is not looked at any more; the answer goes by a page, since a form was posted
+        // input there is ignored; a page redirects the response, since a form was posted
         let next = browser.type_password(&two, "ann", "whatever").await;
         let answer = browser.go_on(&next).await;
         assert_eq!(parameter(&answer, "state").as_deref(), Some("two"));
         assert!(parameter(&answer, "code").is_some());
     }
 
-    /// Back after a sign-in: a page that leads back to the app.
-    async fn going_back_leads_back_to_the_app(world: World) {
+    /// Back after a sign-in: a page with a link to the app.
+    async fn going_back_after_a_sign_in_links_to_the_app(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -79,8 +79,8 @@ on_both_engines! {
         assert!(back.html.contains("href=\"https://app.example/\""), "{}", back.html);
     }
 
-    /// A wrong password is answered by a redirect, so that going back repeats no form; the name stays.
-    async fn a_mistake_is_no_answer_to_a_form(world: World) {
+    /// A wrong password is answered by a redirect, so that going back repeats no form; the name remains.
+    async fn a_wrong_password_is_answered_by_a_redirect(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -90,22 +90,22 @@ on_both_engines! {
         assert!(wrong.html.contains("aria-invalid=\"true\""), "the error is at its field: {}", wrong.html);
     }
 
-    /// The language that was chosen on a page stays; the first that there is counts.
-    async fn a_language_stays(world: World) {
+    /// The language that was chosen on a page remains; the first supported one of the request is used.
+    async fn the_chosen_language_is_remembered(world: World) {
         let home = Home::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = browser.open(&format!("{}&ui_locales=de", page.address)).await;
         let wrong = browser.type_password(&page, "ann", "not this one").await;
         assert!(wrong.html.contains("lang=\"de\""), "{}", wrong.html);
-        let asked = browser.open(&home.request(&[("ui_locales", "fr de en")])).await;
-        assert!(asked.html.contains("lang=\"de\""), "{}", asked.html);
+        let response = browser.open(&home.request(&[("ui_locales", "fr de en")])).await;
+        assert!(response.html.contains("lang=\"de\""), "{}", response.html);
         let headers = [("accept-language", "fr, en;q=0.2, de;q=0.8")];
         let answer = world.anonymous.send(http::Method::GET, "/signin/password?flow=x", &headers, Vec::new()).await;
         assert!(String::from_utf8_lossy(&answer.bytes).contains("lang=\"de\""));
     }
 
-    /// The person's own language counts once it is known who signs in; what was chosen or asked for comes before it.
+    /// The person's own language applies as soon as the person is known; a chosen or requested language has priority.
     async fn pages_are_in_the_person_s_language(world: World) {
         let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
@@ -126,9 +126,9 @@ on_both_engines! {
         assert!(is_german(&chosen), "{}", chosen.html);
         let chosen = browser.open(&format!("{}&ui_locales=en", chosen.address)).await;
         assert!(!is_german(&chosen), "{}", chosen.html);
-        let asked = browser.open(&home.request(&[("ui_locales", "en")])).await;
-        assert!(!is_german(&asked), "{}", asked.html);
-        // where nothing else is due, the page that leads on is the first that is shown to somebody known
+        let response = browser.open(&home.request(&[("ui_locales", "en")])).await;
+        assert!(!is_german(&response), "{}", response.html);
+        // if no other step is due, the page that redirects is the first for a known person
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "accessGrantConsent": "Implicit" })).await;
         let mut other = Browser::new(&world);
         let page = other.open(&home.request(&[])).await;
@@ -136,8 +136,8 @@ on_both_engines! {
         assert!(is_german(&last), "{}", last.html);
     }
 
-    /// `login_hint` fills the name; without a page it must be the session's person.
-    async fn a_hint_of_a_name(world: World) {
+    /// `login_hint` fills in the name; without a page it must match the person of the session.
+    async fn login_hint_fills_the_name(world: World) {
         let home = Home::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for (hint, is_theirs) in [("ANN", true), ("ann@example.com", true), ("bob", false)] {
@@ -147,8 +147,8 @@ on_both_engines! {
         }
     }
 
-    /// A form of another site brings no cookies, and replaces none.
-    async fn another_site_s_form_ends_no_flow(world: World) {
+    /// A cross-site form contains no cookies, and replaces none.
+    async fn a_cross_site_form_does_not_end_a_flow(world: World) {
         let home = Home::new(&world).await;
         let headers = [("content-type", "application/x-www-form-urlencoded")];
         for path in [home.request(&[]), "/connect/endsession".to_owned(), "/signin/password?flow=x".to_owned()] {
@@ -157,7 +157,7 @@ on_both_engines! {
         }
     }
 
-    /// Where somebody is signed in, or somebody's sign-in fails, pages beside those of the flow are in the person's language, too.
+    /// Sign-out pages and error pages use the person's language as well, if the person is known.
     async fn sign_out_and_error_pages_are_in_the_person_s_language(world: World) {
         let home = Home::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
@@ -173,18 +173,18 @@ on_both_engines! {
         assert!(refused.status == 400 && is_german(&refused), "{}", refused.html);
         let refused = browser.open(&format!("{wrong}&ui_locales=en")).await;
         assert!(!is_german(&refused), "{}", refused.html);
-        let asked = browser.open("/connect/endsession").await;
-        assert!(is_german(&asked), "{}", asked.html);
+        let response = browser.open("/connect/endsession").await;
+        assert!(is_german(&response), "{}", response.html);
         for decision in ["deny", "allow"] {
-            let done = browser.submit(&asked, &[("decision", decision)]).await;
+            let done = browser.submit(&response, &[("decision", decision)]).await;
             assert!(is_german(&done), "{decision}: {}", done.html);
         }
         let over = browser.open("/connect/endsession").await;
         assert!(!is_german(&over), "nobody is signed in: {}", over.html);
     }
 
-    /// RFC 8707: a resource is the app's own or its subscription's; the platform's only if the app has it and asks.
-    async fn tokens_are_for_resources(world: World) {
+    /// RFC 8707: a resource belongs to the app or its subscription; the platform's only if the app has it and requests it.
+    async fn resource_indicators_select_the_audience(world: World) {
         let home = Home::new(&world).await;
         let audience = async |more: &[(&str, &str)], token: &[(&str, &str)]| {
             let mut browser = Browser::new(&world);
@@ -229,23 +229,23 @@ on_both_engines! {
         assert_eq!(audience(&both, &[]).await, json!("invalid_target"));
     }
 
-    /// The Fetch standard: scripts of any site may use the endpoints that use no cookies.
-    async fn scripts_may_ask_where_no_cookie_counts(world: World) {
+    /// The Fetch standard: scripts of any site may use endpoints without cookies.
+    async fn cors_is_allowed_at_endpoints_without_cookies(world: World) {
         let open = ["/.well-known/openid-configuration", "/.well-known/jwks.json", "/connect/token", "/connect/userinfo"];
         for path in open {
-            let asked = world.anonymous.send(http::Method::OPTIONS, path, &[], Vec::new()).await.is(204);
-            assert_eq!(asked.header("access-control-allow-origin"), Some("*"), "{path}");
-            assert!(asked.header("access-control-allow-credentials").is_none());
+            let response = world.anonymous.send(http::Method::OPTIONS, path, &[], Vec::new()).await.is(204);
+            assert_eq!(response.header("access-control-allow-origin"), Some("*"), "{path}");
+            assert!(response.header("access-control-allow-credentials").is_none());
             let answer = world.anonymous.get(path).await;
             assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
         }
-        // also that there is none of these, or not by this method
-        let nobody = "/t/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f/.well-known/openid-configuration";
-        for (path, status) in [(nobody, 404), ("/connect/tokens", 404), ("/.well-known/nothing", 404), ("/connect/token", 405)] {
+        // also for the error that there is none, or a wrong method
+        let unknown_tenant = "/t/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f/.well-known/openid-configuration";
+        for (path, status) in [(unknown_tenant, 404), ("/connect/tokens", 404), ("/.well-known/nothing", 404), ("/connect/token", 405)] {
             let refused = world.anonymous.get(path).await.is(status);
             assert_eq!(refused.header("access-control-allow-origin"), Some("*"), "{path}");
         }
-        // and what a request itself is refused for
+        // and for errors of the request itself
         let form = ("content-type", "application/x-www-form-urlencoded");
         let origin = ("origin", "https://app.example");
         for (path, header, body, status) in [

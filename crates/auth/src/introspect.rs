@@ -12,7 +12,7 @@ use crate::{
     authenticate::{AuthenticatedClient, authenticate, cached_client},
     error::{INVALID_CLIENT, invalid},
     presented::EndpointRequest,
-    rights_lookup::{Standing, standing},
+    rights_lookup::{IntrospectionPermit, read_permit},
     token_service::OpenedToken,
 };
 
@@ -47,8 +47,12 @@ impl Introspection {
             "iat": request.now.0.div_euclid(1000),
             "token_introspection": claims_shown,
         });
-        let signing =
-            token_service.sign_id_token(store, (SIGNED, |_: &str| claims), &request.issuer, request.now);
+        let signing = token_service.sign_id_token(
+            store,
+            (SIGNED, |_: &str| claims),
+            (&request.issuer, request.now),
+            None,
+        );
         Ok(Self { body: signing.await?, is_signed: true })
     }
 }
@@ -80,9 +84,9 @@ pub async fn introspect(
     {
         return Err(INVALID_CLIENT);
     }
-    let (context, standing) =
+    let (context, permit) =
         rights.load_introspected(store, token_service, (token, app.id), request.now).await?;
-    respond(store, token_service, (request, &app), (context, standing)).await
+    respond(store, token_service, (request, &app), (context, permit)).await
 }
 
 /// Introspects a token for a client app whose secret was verified before: the rights are read with the epoch, which proves that
@@ -97,9 +101,9 @@ async fn introspect_by_cached_client(
     let is_served = !app.is_public && check_use(&app.unserved, Use::Introspection).is_ok();
     let Some(token) = request.one("token").filter(|_| is_served) else { return Ok(None) };
     let recalled = rights.recall(Some(token), None).filter(|context| context.epoch == epoch);
-    let (context, standing) = match recalled {
-        Some(context) => match recalled_standing(store, &context, &app).await {
-            Ok(standing) => (context, standing),
+    let (context, permit) = match recalled {
+        Some(context) => match permit_by_cache(store, &context, &app).await {
+            Ok(permit) => (context, permit),
             Err(Error::Stale) => return Ok(None),
             Err(error) => return Err(error.into()),
         },
@@ -108,20 +112,20 @@ async fn introspect_by_cached_client(
     if context.epoch != epoch {
         return Ok(None);
     }
-    Ok(Some(respond(store, token_service, (request, &app), (context, standing)).await?))
+    Ok(Some(respond(store, token_service, (request, &app), (context, permit)).await?))
 }
 
-/// The standing of a client app towards a cached token, read at the epoch of both.
-async fn recalled_standing(
+/// The permit of a client app towards a cached token, read at the epoch of both.
+async fn permit_by_cache(
     store: &Store,
     context: &SecurityContext,
     app: &ClientApp,
-) -> Result<Standing, Error> {
+) -> Result<IntrospectionPermit, Error> {
     match &context.claims {
         Some(claims) if claims.client_id != app.id => {
-            standing(store, (app.id, claims.aud.clone()), context.epoch).await
+            read_permit(store, (app.id, claims.aud.clone()), context.epoch).await
         }
-        _ if store.epoch().await? == context.epoch => Ok(Standing::default()),
+        _ if store.epoch().await? == context.epoch => Ok(IntrospectionPermit::default()),
         _ => Err(Error::Stale),
     }
 }
@@ -131,15 +135,15 @@ async fn respond(
     store: &Store,
     token_service: &TokenService,
     (request, app): (&EndpointRequest, &ClientApp),
-    (context, standing): (SecurityContext, Standing),
+    (context, permit): (SecurityContext, IntrospectionPermit),
 ) -> Result<Introspection, OAuthError> {
     let is_valid = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let claims = context.claims.filter(is_valid);
     let caller = context.caller.filter(|caller| caller.enabled);
     let known = claims.zip(caller).filter(|(claims, caller)| {
         claims.client_id == app.id
-            || standing.is_system_admin
-            || (standing.owns_resource && caller.subscription == app.subscription)
+            || permit.is_system_admin
+            || (permit.owns_resource && caller.subscription == app.subscription)
     });
     let body = match known {
         Some((claims, caller)) => active(&claims, &caller)?,

@@ -8,7 +8,9 @@ use chancery_store::{Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::{Claims, RightsLookup, TokenService, rights_lookup::Standing, token_service::OpenedToken};
+use crate::{
+    Claims, RightsLookup, TokenService, rights_lookup::IntrospectionPermit, token_service::OpenedToken,
+};
 
 /// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
 const CACHED: usize = 10_000;
@@ -147,7 +149,7 @@ impl Rights {
         token_service: &TokenService,
         (token, client): (&str, Uuid),
         now: Timestamp,
-    ) -> Result<(SecurityContext, Standing), Error> {
+    ) -> Result<(SecurityContext, IntrospectionPermit), Error> {
         self.load_for(store, token_service, (Some(token), None), Some(client), now).await
     }
 
@@ -158,7 +160,7 @@ impl Rights {
         (token, name): (Option<&str>, Option<&str>),
         introspecting: Option<Uuid>,
         now: Timestamp,
-    ) -> Result<(SecurityContext, Standing), Error> {
+    ) -> Result<(SecurityContext, IntrospectionPermit), Error> {
         for attempt in 0..STALE {
             let verified = token.filter(|_| attempt == 0).and_then(|token| self.verified_claims(token));
             let opened = match (token, verified) {
@@ -172,9 +174,9 @@ impl Rights {
             match store.run("LoadRights", Mode::Quick, None, looking).await {
                 Err(Error::Stale) => {}
                 Err(error) => return Err(error),
-                Ok((context, standing)) => {
+                Ok((context, permit)) => {
                     self.remember(&context, token, name);
-                    return Ok((context, standing));
+                    return Ok((context, permit));
                 }
             }
         }

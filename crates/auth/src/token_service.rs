@@ -161,10 +161,13 @@ impl TokenService {
         &self,
         store: &Store,
         (typ, claims): (&str, impl FnOnce(&str) -> serde_json::Value),
-        issuer: &Issuer,
-        now: Timestamp,
+        (issuer, now): (&Issuer, Timestamp),
+        epoch: Option<i64>,
     ) -> Result<String, Error> {
-        let certificates = self.certificates(store).await?;
+        let certificates = match epoch {
+            Some(epoch) => self.certificates_since(store, epoch).await?,
+            None => self.certificates(store).await?,
+        };
         let algorithm = certificates.signing(issuer.tenant, now).map_or("RS256", |one| one.algorithm.name());
         let claims = claims(algorithm);
         self.sign_with_first_key(&claims, (typ, &self.keyring.id_token_key), &certificates, (issuer, now))

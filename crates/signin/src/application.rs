@@ -427,6 +427,20 @@ impl Applications {
         Ok(self.find_any(store, id).await?.filter(|application| application.enabled))
     }
 
+    /// The client app of this id, as it was at an epoch that this request has read, or later; `None` if it does not exist or
+    /// is not enabled.
+    pub async fn find_since(
+        &self,
+        store: &Store,
+        id: Uuid,
+        epoch: i64,
+    ) -> Result<Option<Arc<Application>>, Error> {
+        match self.0.get(&id).filter(|known| known.epoch >= epoch) {
+            Some(known) => Ok(Some(known).filter(|known| known.enabled)),
+            None => self.find(store, id).await,
+        }
+    }
+
     /// The client app of this id, whether it is enabled or not.
     pub async fn find_any(&self, store: &Store, id: Uuid) -> Result<Option<Arc<Application>>, Error> {
         if let Some(known) = self.0.get(&id)

@@ -72,6 +72,13 @@ pub fn issue(
     let is_granted =
         |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
     let (scope, requested) = granted_of(application, request, is_granted);
+    let tenant = application.tenant(signed_in.tenant);
+    let is_external = tenant.is_some_and(|tenant| tenant.provider(signed_in.instance).is_some());
+    let provider_claims = if is_external {
+        session::provider_claims(tx, &context.app.master, (session, signed_in.instance))?
+    } else {
+        Vec::new()
+    };
     let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
@@ -85,7 +92,7 @@ pub fn issue(
         resources: request.resources.clone(),
         cnf: None,
         requested,
-        provider_claims: session::provider_claims(tx, &context.app.master, (session, signed_in.instance))?,
+        provider_claims,
     };
     let contents = CodeContents {
         granted,
@@ -99,9 +106,8 @@ pub fn issue(
     let master = &context.app.master;
     let code = BASE64_URL_SAFE_NO_PAD.encode(random::<32>());
     let digest = digest(master, &code);
-    let lifetime = application
-        .tenant(signed_in.tenant)
-        .map_or(UNDER_PROFILE, |tenant| tenant.options.get(TenantOption::AUTHORIZATION_CODE_LIFETIME));
+    let lifetime =
+        tenant.map_or(UNDER_PROFILE, |tenant| tenant.options.get(TenantOption::AUTHORIZATION_CODE_LIFETIME));
     let lifetime = if application.security_profile == SecurityProfile::None {
         lifetime
     } else {
@@ -164,9 +170,9 @@ impl StoredCode {
         if self.used_on.is_none() {
             let text = StateTable::AuthorizationCode
                 .update("SET used_on = ?2 WHERE digest = ?1 AND used_on IS NULL");
-            if tx.execute(&text, &[self.digest.clone().into(), context.now.0.into()])? == 1 {
-                return Ok(true);
-            }
+            // if another request used the code meanwhile, this one is repeated
+            tx.queue_one(&text, vec![self.digest.clone().into(), context.now.0.into()])?;
+            return Ok(true);
         }
         sign_out(context, tx, EndOf::Grant(self.grant))?;
         Ok(false)

@@ -91,12 +91,12 @@ impl Provider<'_> {
         request.check_single()?;
         let scope = request.one("scope").map(Scope::parse).transpose()?;
         let resources = targets(request.all("resource"))?;
-        let AuthenticatedClient { app, used, .. } =
+        let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let unauthorized =
             OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
         let issuing = request.issuer.tenant_id();
-        let application = self.applications.find(self.store, app.id).await?;
+        let application = self.applications.find_since(self.store, app.id, epoch).await?;
         let serves = |application: &Arc<Application>| {
             let mut tenants = application.tenants.iter();
             application.allows_devices

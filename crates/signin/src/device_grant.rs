@@ -87,7 +87,7 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let application = self.application_of_grant(&app, INVALID_CODE).await?;
+        let application = self.application_of_grant((&app, epoch), INVALID_CODE).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let client = Arc::clone(&app);
         let redeemed = self.issue_with_rules("RedeemDevice", request.now, move |tx, released| {

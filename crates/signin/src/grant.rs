@@ -27,8 +27,10 @@ pub struct Grant {
     pub salt: Vec<u8>,
     /// When it was made.
     pub started_on: Timestamp,
-    /// When its refresh token was last used.
+    /// When its refresh token was last used, as it is written: see [`Grant::is_use_due`].
     pub used_on: Timestamp,
+    /// How long it is retained.
+    retained: Timestamp,
 }
 
 fn associated_data(id: Uuid) -> String {
@@ -37,6 +39,9 @@ fn associated_data(id: Uuid) -> String {
 
 /// An hour, in ms.
 const HOUR: i64 = 3_600_000;
+
+/// How often a use of a refresh token is written at least, in ms.
+const USE_MS: i64 = 300_000;
 
 /// The retention of a grant whose last token expires then, rounded up to full hours. So most uses change no indexed
 /// column, and uses of neighbouring grants do not touch the same index pages, which PostgreSQL would report as a
@@ -58,6 +63,7 @@ impl Grant {
             salt,
             started_on: now,
             used_on: now,
+            retained: now,
         }
     }
 
@@ -119,7 +125,7 @@ impl Grant {
 
     /// Finds a grant that has not ended.
     pub fn find(tx: &mut Tx<'_>, master: &MasterKey, id: Uuid) -> Result<Option<Self>, StoreError> {
-        let text = "SELECT client_app_id, generation, rotated_on, salt, sealed, started_on, used_on \
+        let text = "SELECT client_app_id, generation, rotated_on, salt, sealed, started_on, used_on, expires_on \
             FROM sign_in_grant WHERE id = ?1 AND ended_on IS NULL";
         tx.one(text, &[id.into()], |row| {
             let rotated_on = if row.is_null(2)? { None } else { Some(Timestamp(row.int(2)?)) };
@@ -134,8 +140,15 @@ impl Grant {
                 salt: row.bytes(3)?.to_vec(),
                 started_on: Timestamp(row.int(5)?),
                 used_on: Timestamp(row.int(6)?),
+                retained: Timestamp(row.int(7)?),
             })
         })
+    }
+
+    /// Whether a use of the refresh token has to be written: every five minutes, or every tenth of the refresh token's lifetime
+    /// if that is shorter, and if the tokens that expire at `until` would outlive the grant.
+    pub fn is_use_due(&self, (lifetime, until): (i64, Timestamp), now: Timestamp) -> bool {
+        now.0 - self.used_on.0 >= USE_MS.min(lifetime / 10) || retained_until(until) > self.retained
     }
 
     /// Writes a use of the refresh token, and replaces it by its successor if `rotates`. `false`: another request has
@@ -161,6 +174,7 @@ impl Grant {
             retained_until(until).0.into(),
         ];
         (self.generation, self.rotated_on, self.used_on) = (next, rotated_on, now);
+        self.retained = retained_until(until);
         Ok(tx.execute(&text, &parameters)? == 1)
     }
 

@@ -125,7 +125,10 @@ impl Provider<'_> {
             "sid": delivery.session.map(|session| self.session_for(session, delivery.application)),
             "events": { "http://schemas.openid.net/event/backchannel-logout": {} },
         });
-        self.tokens.sign_id_token(self.store, (LOGOUT_TOKEN, |_: &str| claims), &issuer, now).await.map(Some)
+        self.tokens
+            .sign_id_token(self.store, (LOGOUT_TOKEN, |_: &str| claims), (&issuer, now), None)
+            .await
+            .map(Some)
     }
 }
 

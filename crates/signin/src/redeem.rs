@@ -68,7 +68,7 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let application = self.application_of_grant(&app, INVALID_CODE).await?;
+        let application = self.application_of_grant((&app, epoch), INVALID_CODE).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let client = Arc::clone(&app);
         let redeemed = self.issue_with_rules("RedeemCode", request.now, move |tx, released| {
@@ -79,16 +79,17 @@ impl Provider<'_> {
         self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
 
-    /// The client app of a request for a person's tokens. It is refused before the code or refresh token is used up.
+    /// The client app of a request for a person's tokens, as of the epoch at which it authenticated. It is refused before the code or refresh token is used up.
     ///
     /// # Errors
     /// `invalid_grant` if it is not enabled; `unauthorized_client` if it has unsupported settings.
     pub(crate) async fn application_of_grant(
         self,
-        app: &ClientApp,
+        (app, epoch): (&ClientApp, i64),
         detail: &'static str,
     ) -> Result<Arc<Application>, OAuthError> {
-        let application = self.applications.find(self.store, app.id).await?.ok_or(invalid_grant(detail))?;
+        let application = self.applications.find_since(self.store, app.id, epoch).await?;
+        let application = application.ok_or(invalid_grant(detail))?;
         application.check_served()?;
         Ok(application)
     }

@@ -68,7 +68,7 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let application = self.application_of_grant(&app, INVALID_TOKEN).await?;
+        let application = self.application_of_grant((&app, epoch), INVALID_TOKEN).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let client = Arc::clone(&app);
         let refreshed = self.issue_with_rules("Refresh", request.now, move |tx, released| {
@@ -183,7 +183,9 @@ fn refresh(
     };
     let rotates = app.is_public && granted.cnf.is_none() && presented.token.generation == grant.generation;
     let until = grant_expiry(&grant, application, &tenant.options, now);
-    if !grant.advance(tx, (rotates, until), now)? {
+    let lifetime = tenant.options.get(TenantOption::REFRESH_TOKEN_LIFETIME);
+    let is_written = rotates || grant.is_use_due((lifetime, until), now);
+    if is_written && !grant.advance(tx, (rotates, until), now)? {
         return invalid();
     }
     let released = claims::released(tx, application, (&granted, &scope), (&admitted, released))?;

@@ -28,14 +28,15 @@ impl Provider<'_> {
     pub async fn userinfo(
         self,
         claims: &Claims,
-        now: Timestamp,
+        (now, epoch): (Timestamp, i64),
     ) -> Result<Result<Value, UserInfoRefusal>, Problem> {
         let Some(grant) = claims.gid else { return Ok(Err(UserInfoRefusal::InvalidToken)) };
         let scope = claims.scope.clone().unwrap_or_default();
         if !scope.split(' ').any(|word| word == OPENID) {
             return Ok(Err(UserInfoRefusal::InsufficientScope));
         }
-        let Some(application) = self.applications.find(self.store, claims.client_id).await? else {
+        let application = self.applications.find_since(self.store, claims.client_id, epoch).await?;
+        let Some(application) = application else {
             return Ok(Err(UserInfoRefusal::InvalidToken));
         };
         let mut used = [Use::Person, Use::UserInfo].into_iter();

@@ -35,9 +35,9 @@ pub async fn answer(
     let needs_nonce = known.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
     let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce };
     check(app, parts, &presented, now).await?;
-    match app.provider(&app.store).userinfo(&claims, now).await? {
+    match app.provider(&app.store).userinfo(&claims, (now, known.epoch)).await? {
         Ok(user_claims) if prefers(&parts.headers, SIGNED) => {
-            Ok(respond(200, SIGNED, sign(app, issuer, (&claims, user_claims), now).await?))
+            Ok(respond(200, SIGNED, sign(app, issuer, (&claims, user_claims), (now, known.epoch)).await?))
         }
         Ok(user_claims) => Ok(respond(200, "application/json", user_claims.to_string())),
         Err(UserInfoRefusal::InvalidToken) => Err(invalid(scheme)),
@@ -54,13 +54,14 @@ async fn sign(
     app: &App,
     issuer: &Issuer,
     (claims, mut user_claims): (&Claims, Value),
-    now: Timestamp,
+    (now, epoch): (Timestamp, i64),
 ) -> Result<String, Problem> {
     if let Some(members) = user_claims.as_object_mut() {
         members.insert("iss".to_owned(), json!(issuer.url));
         members.insert("aud".to_owned(), json!(claims.client_id));
     }
-    Ok(app.token_service.sign_id_token(&app.store, (ID_TOKEN, |_: &str| user_claims), issuer, now).await?)
+    let claims = (ID_TOKEN, |_: &str| user_claims);
+    Ok(app.token_service.sign_id_token(&app.store, claims, (issuer, now), Some(epoch)).await?)
 }
 
 async fn token_of_form(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Option<String>, Problem> {

@@ -64,7 +64,7 @@ on_both_engines! {
         let page = browser.open(HERE).await;
         let wrong = line(&page.html, "Mails that were given up: 1");
         assert!(wrong.starts_with("warn") && wrong.contains("href=\"/console/welcome?step=mail\""), "{wrong}");
-        let end = line(&page.html, "First signing certificate that ends");
+        let end = line(&page.html, "First signing certificate that expires");
         assert!(end.starts_with("good"), "{end}");
     }
 

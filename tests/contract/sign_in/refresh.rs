@@ -291,6 +291,24 @@ on_both_engines! {
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(400);
     }
 
+    /// A use that replaces no token is written every five minutes at most, so most refreshes write nothing.
+    async fn a_use_without_rotation_is_written_every_five_minutes(world: World) {
+        let home = Home::new(&world).await;
+        let (_, tokens) = offline(&world, &home).await;
+        let commits = async || {
+            let before = world.app.store.figures().commits;
+            refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(200);
+            world.app.store.figures().commits - before
+        };
+        assert_eq!((commits().await, commits().await), (0, 0));
+        let five_minutes_ago = "UPDATE sign_in_grant SET used_on = used_on - 300000";
+        world.sql(vec![(five_minutes_ago, vec![])]).await;
+        assert_eq!((commits().await, commits().await), (1, 0));
+        // tokens do not outlive their grant
+        world.sql(vec![("UPDATE sign_in_grant SET expires_on = expires_on - 3600000", vec![])]).await;
+        assert_eq!((commits().await, commits().await), (1, 0));
+    }
+
     /// RefreshTokenLifetime counts from the last use, and RefreshTokenAbsoluteLifetime from the sign-in.
     async fn refresh_tokens_follow_the_lifetimes_of_the_tenant(world: World) {
         const MINUTE: i64 = 60_000;

@@ -54,10 +54,22 @@ on_both_engines! {
         }).await;
         let new_code = async || parameter(&browser.lock().await.open(&request).await.left.unwrap(), "code").unwrap();
         let redeem = cost(&world, new_code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
+        let offline = home.request(&[("scope", "openid profile offline_access")]);
+        let code = parameter(&browser.lock().await.open(&offline).await.left.unwrap(), "code").unwrap();
+        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let fields = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", tokens["refresh_token"].as_str().unwrap()),
+            ("client_id", id(&home.app)),
+            ("client_secret", home.secret.as_str()),
+        ];
+        let body = form(fields.into_iter());
+        let refresh = async |()| world.anonymous.ask_for_token(&body).await.expect(200);
+        let refresh = cost(&world, async || (), refresh).await;
         assert_eq!(
-            [("introspection", introspection), ("userinfo", userinfo), ("code", code), ("redeem", redeem)],
+            [("introspection", introspection), ("userinfo", userinfo), ("code", code), ("redeem", redeem), ("refresh", refresh)],
             // the epoch, what revokes the token, the grant, the identities; then the user
-            [("introspection", (5, 2)), ("userinfo", (11, 7)), ("code", (10, 7)), ("redeem", (16, 10))],
+            [("introspection", (5, 2)), ("userinfo", (10, 6)), ("code", (9, 6)), ("redeem", (14, 7)), ("refresh", (12, 7))],
         );
     }
 }

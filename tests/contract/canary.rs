@@ -13,7 +13,7 @@ use crate::{
     id,
     image::png_by,
     management::{
-        ground::{Ground, ground},
+        fixtures::{Fixtures, create_fixtures},
         pattern::{key_of, rows},
     },
     signing::set_mail_server,
@@ -163,11 +163,11 @@ impl Creation {
     }
 
     /// A canary for a field that accepts text.
-    fn canary(&self, field: &Field, ground: &Ground, number: usize) -> Option<Json> {
+    fn canary(&self, field: &Field, fixtures: &Fixtures, number: usize) -> Option<Json> {
         let fits = |owner: &str| owner == self.name || owner == self.op.shape.name;
         let fitting = FITTING.iter().find(|(owner, member, _)| fits(owner) && field.is_named(member));
         if let Some((.., text)) = fitting {
-            let text = ground.text(text, number);
+            let text = fixtures.text(text, number);
             let is_json = text.starts_with(['{', '[']);
             return Some(if is_json { serde_json::from_str(&text).unwrap() } else { Json::String(text) });
         }
@@ -183,10 +183,10 @@ impl Creation {
     }
 
     /// A body with a canary of this number in every text.
-    fn body(&self, ground: &Ground, number: usize) -> Json {
-        let mut body = ground.fill(&self.base, number);
+    fn body(&self, fixtures: &Fixtures, number: usize) -> Json {
+        let mut body = fixtures.fill(&self.base, number);
         for field in fields(self.op) {
-            if let Some(canary) = self.canary(field, ground, number) {
+            if let Some(canary) = self.canary(field, fixtures, number) {
                 body[field.wire()] = canary;
             }
         }
@@ -194,9 +194,9 @@ impl Creation {
     }
 
     /// Creates one.
-    async fn make(&self, admin: &Client, ground: &Ground) -> Json {
-        let body = self.body(ground, 1);
-        let address = ground.text(&self.path, 0);
+    async fn make(&self, admin: &Client, fixtures: &Fixtures) -> Json {
+        let body = self.body(fixtures, 1);
+        let address = fixtures.text(&self.path, 0);
         let created = admin.post(&address, body.clone()).await.is(self.op.status).json();
         let has_canary = |json: &Json| signs_in(&json.to_string()).next().is_some();
         // an answer with the owner shows nothing of it
@@ -206,33 +206,34 @@ impl Creation {
     }
 
     /// Changes all texts that a PATCH can change.
-    async fn change(&self, admin: &Client, ground: &Ground, created: &Json) {
+    async fn change(&self, admin: &Client, fixtures: &Fixtures, created: &Json) {
         let Some((path, op)) = self.sibling(|op| matches!(op.action, Action::Patch)) else { return };
         let open = self.op.shape.fields.iter().filter(|field| field.access.patch);
         let changes =
-            open.filter_map(|field| Some((field.wire().to_owned(), self.canary(field, ground, 2)?)));
+            open.filter_map(|field| Some((field.wire().to_owned(), self.canary(field, fixtures, 2)?)));
         let mut changes: Map<String, Json> = changes.collect();
         changes.insert("concurrencyToken".to_owned(), created["concurrencyToken"].clone());
-        admin.patch(&self.address(ground, &path, created), Json::Object(changes)).await.expect(op.status);
+        admin.patch(&self.address(fixtures, &path, created), Json::Object(changes)).await.expect(op.status);
     }
 
     /// Deletes it, if possible.
-    async fn delete(&self, admin: &Client, ground: &Ground, created: &Json) {
+    async fn delete(&self, admin: &Client, fixtures: &Fixtures, created: &Json) {
         let Some((path, op)) = self.sibling(|op| matches!(op.action, Action::Delete)) else { return };
-        admin.delete(&self.address(ground, &path, created)).await.expect(op.status);
+        admin.delete(&self.address(fixtures, &path, created)).await.expect(op.status);
     }
 
     /// Creates, replaces and deletes one by batches, if there are any.
-    async fn many(&self, admin: &Client, ground: &Ground) {
+    async fn many(&self, admin: &Client, fixtures: &Fixtures) {
         let Some((path, op)) = self.sibling(|op| matches!(op.action, Action::CreateBatch)) else { return };
-        let path = ground.text(&path, 0);
-        let created = admin.post(&path, json!([self.body(ground, 3)])).await.is(op.status).json()[0].clone();
+        let path = fixtures.text(&path, 0);
+        let created =
+            admin.post(&path, json!([self.body(fixtures, 3)])).await.is(op.status).json()[0].clone();
         if let Some((_, op)) = self.sibling(|op| matches!(op.action, Action::ReplaceBatch)) {
             let mut row = Map::new();
             for field in self.op.shape.fields.iter().filter(|field| field.access.put || field.access.key) {
                 let name = field.wire();
                 let known = created.get(name).cloned();
-                let given = self.canary(field, ground, 4).filter(|_| field.access.put).or(known);
+                let given = self.canary(field, fixtures, 4).filter(|_| field.access.put).or(known);
                 row.extend(given.map(|value| (name.to_owned(), value)));
             }
             row.insert("concurrencyToken".to_owned(), created["concurrencyToken"].clone());
@@ -255,9 +256,9 @@ impl Creation {
         found.map(|(_, path, op)| (path, op))
     }
 
-    fn address(&self, ground: &Ground, path: &str, created: &Json) -> String {
+    fn address(&self, fixtures: &Fixtures, path: &str, created: &Json) -> String {
         let key = format!("/{}", key_of(self.op.shape.name, created).trim_start_matches('/'));
-        ground.text(path, 0).replace("/{id}", &key).replace("/{key}", &key)
+        fixtures.text(path, 0).replace("/{id}", &key).replace("/{key}", &key)
     }
 }
 
@@ -304,11 +305,11 @@ async fn subscribe(admin: &Client, feed: &'static str, more: Json) -> Subscribed
 
 /// Fills every text of everything that can be created, changes it and deletes it again.
 async fn do_everything(admin: &Client) {
-    let ground = whole_ground(admin).await;
+    let fixtures = all_fixtures(admin).await;
     let mut all = Vec::new();
     for creation in creations() {
-        let created = creation.make(admin, &ground).await;
-        creation.change(admin, &ground, &created).await;
+        let created = creation.make(admin, &fixtures).await;
+        creation.change(admin, &fixtures, &created).await;
         all.push((creation, created));
     }
     provision(admin).await;
@@ -317,13 +318,13 @@ async fn do_everything(admin: &Client) {
         admin.post(&format!("{STORE}/{kind}/synchronize"), Json::Null).await.expect(200);
     }
     for (creation, created) in all.iter().rev() {
-        creation.delete(admin, &ground, created).await;
+        creation.delete(admin, &fixtures, created).await;
     }
     // operations with forms of their own create rows that others create, too
     for (creation, _) in all.iter().filter(|(creation, _)| matches!(creation.op.action, Action::Create)) {
-        creation.many(admin, &ground).await;
+        creation.many(admin, &fixtures).await;
     }
-    let image = ground.text(&format!("{STORE}/User/{{userId}}/image"), 0);
+    let image = fixtures.text(&format!("{STORE}/User/{{userId}}/image"), 0);
     let sent =
         admin.send(Method::PUT, &image, &[("content-type", "image/png")], png_by("zwiebel fink")).await;
     sent.expect(200);
@@ -368,16 +369,16 @@ async fn provision(admin: &Client) {
     }
 }
 
-async fn whole_ground(admin: &Client) -> Ground {
-    let mut ground = ground(admin).await;
+async fn all_fixtures(admin: &Client) -> Fixtures {
+    let mut fixtures = create_fixtures(admin).await;
     let user = admin.get(&format!("{STORE}/User")).await.is(200).json()[0].clone();
     let group = admin.get(&format!("{STORE}/Group")).await.is(200).json()[0].clone();
     for (name, known) in
         [("userstore", "default"), ("userId", id(&user)), ("parentId", id(&user)), ("groupId", id(&group))]
     {
-        ground.add(name, known);
+        fixtures.add(name, known);
     }
-    ground
+    fixtures
 }
 
 async fn no_canary_leaks(engine: Engine) {

@@ -22,7 +22,7 @@ use tokio::{
 use crate::{
     id,
     management::{
-        ground::ground,
+        fixtures::create_fixtures,
         pattern::{key_of, rows},
     },
     until,
@@ -154,10 +154,10 @@ on_both_engines! {
     /// One of each kind, as the management interface has them: an export of them has no differences; changes by
     /// hand are found, and reset to the export.
     async fn one_of_each_kind_is_exported_and_set_back(world: World) {
-        let ground = ground(&world.admin).await;
+        let fixtures = create_fixtures(&world.admin).await;
         let kinds = kinds(&SERVICE.all().collect::<Vec<_>>());
         for row in rows().iter().filter(|row| kinds.iter().any(|kind| kind.name == row.resource)) {
-            world.make(row.resource, ground.fill(&row.create, 1)).await;
+            world.make(row.resource, fixtures.fill(&row.create, 1)).await;
         }
         let set = Set::new(&world, "each");
         set.shown(&["export"], 0).await;

@@ -86,7 +86,7 @@ pub async fn sign_in(browser: &mut Browser, path: &str, login_name: &str) -> Pag
     let page = browser.open(path).await;
     assert!(page.html.contains("name=\"password\""), "a sign-in comes first: {}", page.html);
     let next = browser.type_password(&page, login_name, PASSWORD).await;
-    browser.open(&next.onward()).await
+    browser.open(&next.redirect_target()).await
 }
 
 /// A browser in which a `SystemAdmin` uses the console.

@@ -2,9 +2,9 @@
 
 mod bodies;
 mod connections;
-mod hangup;
 mod log;
 mod proof_limits;
+mod reload;
 mod stop;
 
 use chancery_testkit::{PATIENCE, on_both_engines};

@@ -4,7 +4,7 @@ use std::{future::pending, process::Command, sync::Arc, time::Duration};
 
 use chancery::{BROKEN, Job, Leases, Log, exit_on_panic, supervise};
 use chancery_store::{Error, Mode, Settings, Store, Target};
-use chancery_testkit::{Database, Engine, no_words, on_both_engines, run_with};
+use chancery_testkit::{Database, Engine, no_arguments, on_both_engines, run_with};
 use chancery_web::now;
 use serde_json::json;
 
@@ -76,7 +76,7 @@ fn break_by(what: &str, url: String) {
     let _log = Log::start("info").unwrap();
     exit_on_panic();
     if what == "job" {
-        return run_with(Engine::Sqlite, no_words, |world| {
+        return run_with(Engine::Sqlite, no_arguments, |world| {
             Box::pin(async move {
                 let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
                 let panics = Job::new("panics", Duration::ZERO, || async { panic!("on purpose") });

@@ -146,7 +146,7 @@ async fn a_form_outlives_a_database_that_hangs() {
     let origin = [("origin", server.base.as_str())];
     let page = browser.post(&link, &typed, &origin).await;
     let next = browser.type_password(&page, "grace", password).await;
-    browser.open(&next.onward()).await.answer.expect(200);
+    browser.open(&next.redirect_target()).await.answer.expect(200);
     let path = "/console/Customer/new";
     let page = browser.open(path).await;
     let (csrf, key) = (page.field("csrf"), page.field("key"));
@@ -277,7 +277,7 @@ async fn a_start_waits_for_its_database() {
     let proxy = Proxy::start(database.url()).await;
     proxy.close();
     let opening = tokio::spawn(opened(proxy.url(database.url(), "127.0.0.1")));
-    until("it was tried twice", || async { proxy.turned_away() >= 2 }).await;
+    until("it was tried twice", || async { proxy.refused_connections() >= 2 }).await;
     proxy.open();
     assert_eq!(opening.await.unwrap(), Ok(()));
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use chancery_store::{Error, Mode, raw};
-use chancery_testkit::{Database, Engine, Process, World, no_words, run_with};
+use chancery_testkit::{Database, Engine, Process, World, no_arguments, run_with};
 use serde_json::json;
 
 use crate::until;
@@ -23,7 +23,7 @@ async fn bound(world: &World, pages: i64) {
 /// transaction still exists.
 #[test]
 fn a_full_disk_stops_writes_alone() {
-    run_with(Engine::Sqlite, no_words, |world| {
+    run_with(Engine::Sqlite, no_arguments, |world| {
         Box::pin(async move {
             world.user("before").await;
             bound(&world, 1).await;

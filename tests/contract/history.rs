@@ -16,12 +16,12 @@ use tokio::{
 };
 
 use self::{
-    readers::{Reading, Way},
-    writers::{Told, write},
+    readers::{Reader, Transport},
+    writers::{WriterReport, write},
 };
 use crate::{
     id,
-    sign_in::fleet::{Dice, free_address},
+    sign_in::fleet::{RandomNumbers, free_address},
 };
 
 const STORE: &str = "/api/userstore/v2/default/administration";
@@ -110,7 +110,7 @@ fn of_receiver(got: &[Received]) -> BTreeMap<&str, Vec<&str>> {
 }
 
 /// Answered changes are in the feed, in the order of their subjects; a change whose answer was lost may be; nothing else.
-fn is_what_was_answered(events: &[Json], reports: &[Told]) {
+fn is_what_was_answered(events: &[Json], reports: &[WriterReport]) {
     let positions = events.iter().map(|event| event["sequence"].as_str().unwrap().parse::<usize>().unwrap());
     assert!(positions.eq(1..=events.len()), "positions without a hole");
     let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -150,8 +150,8 @@ async fn is_audited(server: &Process, events: &[Json]) {
 /// A receiver that refuses some events when they come first.
 async fn unsteady() -> Receiver {
     let receiver = Receiver::start().await;
-    let (dice, refused) = (std::sync::Mutex::new(Dice(3)), std::sync::Mutex::new(Vec::new()));
-    receiver.judge(move |received| {
+    let (dice, refused) = (std::sync::Mutex::new(RandomNumbers(3)), std::sync::Mutex::new(Vec::new()));
+    receiver.respond_with(move |received| {
         let number = received.header("webhook-id").to_owned();
         let mut refused = refused.lock().unwrap();
         let is_first = received.kind().starts_with(TYPES) && !refused.contains(&number);
@@ -174,7 +174,8 @@ async fn check(engine: Engine, processes: usize) {
     subscribe(&servers[0], &receiver).await;
     let callers: Vec<_> = servers.iter().map(|server| watch::channel(server.admin.clone()).0).collect();
     let callers = Arc::new(callers);
-    let mut readers = [Way::Feed, Way::Stream].map(|way| Reading::begin(way, Arc::clone(&callers)));
+    let mut readers =
+        [Transport::Feed, Transport::Stream].map(|transport| Reader::begin(transport, Arc::clone(&callers)));
 
     let (tell, mut heard) = mpsc::channel(10_000);
     let (stop, stopped) = watch::channel(false);
@@ -182,7 +183,7 @@ async fn check(engine: Engine, processes: usize) {
     for number in 0..CLIENTS {
         work.spawn(write(number, Arc::clone(&callers), tell.clone(), stopped.clone()));
     }
-    let mut dice = Dice(11);
+    let mut dice = RandomNumbers(11);
     for round in 0..ROUNDS {
         for _ in 0..100 + dice.below(100) {
             heard.recv().await.unwrap();

@@ -11,11 +11,11 @@ use std::{
 };
 
 use chancery::{
-    Job, Leases, MailSettings, append_pending, jobs, prune_events, prune_piece, purge_due, supervise,
+    Job, Leases, MailSettings, append_pending, jobs, prune_batch, prune_events, purge_due, supervise,
 };
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, on_panic};
-use chancery_testkit::{Database, Engine, Process, World, no_words, on_both_engines, run_with};
+use chancery_testkit::{Database, Engine, Process, World, no_arguments, on_both_engines, run_with};
 use chancery_web::now;
 use serde_json::json;
 
@@ -100,7 +100,7 @@ on_both_engines! {
         assert!(doubted().await);
         // by that clock alone all of it would be gone
         let run = world.app.store.run("Test", Mode::Write, None, |tx| {
-            prune_piece(tx, eight_days_ahead())?;
+            prune_batch(tx, eight_days_ahead())?;
             prune_events(tx, eight_days_ahead(), 1000)
         });
         run.await.map_err(|error: Error| error.to_string()).unwrap();
@@ -121,7 +121,7 @@ on_both_engines! {
         let notes = [(1, 29), (2, 31)];
         let notes = notes.map(|(subject, days)| (note, vec![Value::Id(uuid::Uuid::from_u128(subject)), days_ago(days)]));
         world.sql(notes.into()).await;
-        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_piece(tx, now()));
+        let run = world.app.store.run("Test", Mode::Write, None, |tx| prune_batch(tx, now()));
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         assert_eq!(number(&world.app.store, "SELECT count(*) FROM directory_refusal").await, 1);
     }
@@ -131,7 +131,7 @@ on_both_engines! {
 /// before another may begin.
 #[test]
 fn one_process_at_a_time_holds_a_lease() {
-    run_with(Engine::Postgres, no_words, |world| {
+    run_with(Engine::Postgres, no_arguments, |world| {
         Box::pin(async move {
             let store = &world.app.store;
             // the lease of a new job was never held: it has no row
@@ -183,7 +183,7 @@ fn a_process_holds_the_lease_of_every_exclusive_job() {
 /// Section 6: each process has a row, with its version and schema.
 #[test]
 fn each_process_sends_heartbeats() {
-    run_with(Engine::Postgres, no_words, |world| {
+    run_with(Engine::Postgres, no_arguments, |world| {
         Box::pin(async move {
             let (world, there) = (world, "SELECT count(*) FROM process");
             until("its row is there", || async { number(&world.app.store, there).await == 1 }).await;
@@ -197,7 +197,7 @@ fn each_process_sends_heartbeats() {
 /// own yet causes none.
 #[test]
 fn another_public_url_is_logged_as_a_warning() {
-    run_with(Engine::Postgres, no_words, |world| {
+    run_with(Engine::Postgres, no_arguments, |world| {
         Box::pin(async move {
             let there = "SELECT count(*) FROM process";
             until("its row is there", || async { number(&world.app.store, there).await == 1 }).await;
@@ -249,7 +249,7 @@ static BROKEN: AtomicBool = AtomicBool::new(false);
 /// Point 6: a job that panics ends the process; other jobs continue until then.
 #[test]
 fn a_job_that_panics_ends_the_process() {
-    run_with(Engine::Sqlite, no_words, |world| {
+    run_with(Engine::Sqlite, no_arguments, |world| {
         Box::pin(async move {
             on_panic(|_| BROKEN.store(true, Ordering::SeqCst));
             let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));

@@ -7,7 +7,7 @@ mod claim_rule;
 mod client_app;
 mod cross_rules;
 mod effective_scopes;
-pub mod ground;
+pub mod fixtures;
 pub mod instance;
 mod levels;
 mod option_targets;

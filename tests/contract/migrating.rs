@@ -1,7 +1,7 @@
 //! Upgrades: the data of an older release is migrated, also while servers use it and after interruptions.
 //! `tests/contract/releases` has the data, made by `scripts/dump-release`.
 
-mod beside;
+mod concurrent;
 mod interrupted;
 mod replayed;
 
@@ -31,7 +31,7 @@ const FIRST: &str = "0019_write_gate";
 fn restored(engine: Engine) -> Database {
     let database = Database::create(engine);
     let key = database.folder().join("master.key");
-    fs::copy(kept("master.key"), &key).unwrap();
+    fs::copy(release_file("master.key"), &key).unwrap();
     fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
     match engine {
         Engine::Sqlite => {
@@ -44,13 +44,13 @@ fn restored(engine: Engine) -> Database {
     database
 }
 
-fn kept(name: &str) -> PathBuf {
+fn release_file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("contract/releases/0.1.0").join(name)
 }
 
 fn unpacked(name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(File::open(kept(name)).unwrap()).read_to_end(&mut bytes).unwrap();
+    flate2::read::GzDecoder::new(File::open(release_file(name)).unwrap()).read_to_end(&mut bytes).unwrap();
     bytes
 }
 
@@ -77,7 +77,7 @@ fn start_psql(database: &Database) -> Child {
 }
 
 /// The output of a query; empty where it fails.
-fn ask(database: &Database, query: &str) -> String {
+fn query_value(database: &Database, query: &str) -> String {
     psql(database, query.as_bytes()).unwrap_or_default()
 }
 
@@ -114,7 +114,7 @@ fn migrate(database: &Database) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
@@ -139,7 +139,7 @@ async fn with_token(server: Process) -> Process {
 }
 
 /// Asserts that the data of the release is there, and that a server works with it.
-async fn shows_what_was_kept(server: &Process) {
+async fn check_release_data(server: &Process) {
     let admin = &server.admin;
     let users = admin.get(&format!("{STORE}/User?count=100")).await.is(200).json();
     let users = users.as_array().unwrap();
@@ -174,7 +174,7 @@ async fn a_start_upgrades_the_data_of_an_older_release() {
     for engine in ENGINES {
         let database = restored(engine);
         let server = Process::start(&database, &[]).await;
-        shows_what_was_kept(&server).await;
+        check_release_data(&server).await;
         let log = fs::read_to_string(&server.log).unwrap();
         let lines = applied(&log);
         assert_eq!(lines.len(), missing(), "{engine:?}");
@@ -212,7 +212,7 @@ async fn an_audit_trail_that_an_older_release_exported_is_verified() {
     fs::write(&keys, server.admin.get("/.well-known/audit-keys.json").await.is(200).bytes).unwrap();
     let mut verify = Command::new(Process::program());
     let output = verify.args(["audit", "verify"]).arg(&export).arg("--keys").arg(&keys).output().unwrap();
-    assert!(output.status.success() && said(&output).contains("sound"), "{}", said(&output));
+    assert!(output.status.success() && output_text(&output).contains("sound"), "{}", output_text(&output));
 }
 
 /// With `CHANCERY_MIGRATE=off` a start refuses pending migrations, and the command applies them.
@@ -226,14 +226,14 @@ async fn a_schema_is_upgraded_by_the_command_alone_where_starts_must_not() {
         let log = fs::read_to_string(&refused.log).unwrap();
         assert!(log.contains("Run chancery migrate") && log.contains(FIRST), "{log}");
         let output = migrate(&database).output().unwrap();
-        let text = said(&output);
+        let text = output_text(&output);
         assert!(output.status.success(), "{text}");
         assert!(text.contains(&format!("{} migrations were applied", missing())), "{text}");
         assert_eq!(applied(&text).len(), missing());
         let output = migrate(&database).output().unwrap();
-        assert!(said(&output).contains("nothing was missing"), "{}", said(&output));
+        assert!(output_text(&output).contains("nothing was missing"), "{}", output_text(&output));
         let server = with_token(Process::begin(&database, &off)).await;
-        shows_what_was_kept(&server).await;
+        check_release_data(&server).await;
         let log = fs::read_to_string(&server.log).unwrap();
         assert_eq!(applied(&log).len(), 0);
     }
@@ -245,14 +245,14 @@ async fn the_command_makes_a_schema_and_explains_itself() {
     for engine in ENGINES {
         let database = Database::create(engine);
         let output = migrate(&database).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", output_text(&output));
         let mut server = Process::start(&database, &[("CHANCERY_MIGRATE", "off")]).await;
         let with_server = migrate(&database).output().unwrap();
-        assert_eq!(with_server.status.success(), engine == Engine::Postgres, "{}", said(&with_server));
+        assert_eq!(with_server.status.success(), engine == Engine::Postgres, "{}", output_text(&with_server));
         assert!(server.stop());
     }
     let help = Command::new(Process::program()).args(["migrate", "--help"]).output().unwrap();
-    let help = said(&help);
+    let help = output_text(&help);
     for word in ["CHANCERY_MIGRATE=off", "Example", "ALTER DEFAULT PRIVILEGES", "ten minutes"] {
         assert!(help.contains(word), "{word} in {help}");
     }

@@ -71,7 +71,7 @@ on_both_engines! {
             rows.push((sign_out, vec![row.into(), app.into(), Value::Int(since)]));
         }
         world.sql(rows).await;
-        let prune = world.app.store.run("Prune", Mode::Write, None, move |tx| chancery::prune_piece(tx, now));
+        let prune = world.app.store.run("Prune", Mode::Write, None, move |tx| chancery::prune_batch(tx, now));
         prune.await.map_err(|error: Error| error.to_string()).unwrap();
         for text in ["SELECT id FROM mail_message WHERE state = 'Dead'", "SELECT id FROM logout_delivery WHERE dead_on IS NOT NULL"] {
             let read = world.app.store.run("Test", Mode::Long, None, move |tx| {

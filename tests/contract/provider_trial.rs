@@ -1,6 +1,6 @@
 //! Trials of a provider: its mistakes are reported, once, to the initiator, and nobody is signed in by a trial.
 
-pub mod stand_in;
+pub mod stub_provider;
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use chancery_testkit::{Answer, Client, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use self::stand_in::{Behaviour, StandIn};
+use self::stub_provider::{Behaviour, StubProvider};
 use crate::{
     id,
-    management::instance::{make, set_option},
+    management::instance::{create_instance, set_option},
 };
 
 const BASE: &str = "/api/management/v2";
 
 /// The server may call this machine.
-pub fn of_this_machine(_: &Path) -> Vec<String> {
+pub fn allow_loopback(_: &Path) -> Vec<String> {
     ["--private-destinations", "127.0.0.0/8"].map(str::to_owned).to_vec()
 }
 
@@ -27,8 +27,8 @@ fn without_outbound_traffic(_: &Path) -> Vec<String> {
 }
 
 /// An instance of type OpenIdConnect at a provider, and its path.
-pub async fn instance(world: &World, provider: &StandIn) -> (Value, String) {
-    let created = make(world, "Partner", "OpenIdConnect").await;
+pub async fn instance(world: &World, provider: &StubProvider) -> (Value, String) {
+    let created = create_instance(world, "Partner", "OpenIdConnect").await;
     for (name, value) in
         [("Authority", provider.issuer.as_str()), ("ClientId", "us"), ("ClientSecret", "quiet")]
     {
@@ -43,7 +43,7 @@ async fn begin(caller: &Client, path: &str) -> Answer {
 }
 
 /// Begins, and signs in at the provider; returns the query of the callback.
-async fn go(caller: &Client, path: &str, provider: &StandIn) -> String {
+async fn go(caller: &Client, path: &str, provider: &StubProvider) -> String {
     let begun = begin(caller, path).await.is(200).json();
     provider.sign_in(begun["url"].as_str().unwrap_or_else(|| panic!("{begun}")))
 }
@@ -59,7 +59,12 @@ fn failing(result: &Value) -> Vec<(String, Value)> {
 }
 
 /// Tries the provider as it behaves now; returns the failed checks.
-async fn tried(world: &World, path: &str, provider: &StandIn, behaviour: Behaviour) -> Vec<(String, Value)> {
+async fn tried(
+    world: &World,
+    path: &str,
+    provider: &StubProvider,
+    behaviour: Behaviour,
+) -> Vec<(String, Value)> {
     provider.behave(behaviour);
     let query = go(&world.admin, path, provider).await;
     let result = complete(&world.admin, path, &query).await.is(200).json();
@@ -68,9 +73,9 @@ async fn tried(world: &World, path: &str, provider: &StandIn, behaviour: Behavio
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn a_correct_provider_passes(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;
         set_option(&world, &created, "AdditionalScopes", "email, groups").await;
         set_option(&world, &created, "RequestResources", "https://api.example/").await;
@@ -79,8 +84,8 @@ on_both_engines! {
         let callback = format!("{}/external/{}/callback", world.base, id(&created));
         assert_eq!((failing(&begun), &begun["callback"]), (vec![], &json!(callback)), "{begun}");
         let query = provider.sign_in(begun["url"].as_str().unwrap());
-        assert_eq!((provider.asked("scope"), provider.asked("client_id")), ("openid profile email groups".to_owned(), "us".to_owned()));
-        assert_eq!((provider.asked("redirect_uri"), provider.asked("resource")), (callback, "https://api.example/".to_owned()));
+        assert_eq!((provider.request_parameter("scope"), provider.request_parameter("client_id")), ("openid profile email groups".to_owned(), "us".to_owned()));
+        assert_eq!((provider.request_parameter("redirect_uri"), provider.request_parameter("resource")), (callback, "https://api.example/".to_owned()));
 
         // the browser is redirected to the console, and nowhere else
         let back = world.anonymous.get(&format!("/external/{}/callback?{query}", id(&created))).await.is(303);
@@ -105,7 +110,7 @@ on_both_engines! {
     }
 
     async fn an_answer_is_accepted_once_and_from_its_initiator(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;
         let other = world.client("other", &[("SubscriptionAdmin", None, None)]).await;
         let tenant = world.all("Tenant").await[0].clone();
@@ -119,7 +124,7 @@ on_both_engines! {
             complete(caller, &path, query).await.problem(400, "invalid-request");
         }
         // nor at another instance
-        let other_instance = make(&world, "Other", "OpenIdConnect").await;
+        let other_instance = create_instance(&world, "Other", "OpenIdConnect").await;
         for (name, value) in [("Authority", provider.issuer.as_str()), ("ClientId", "us"), ("ClientSecret", "quiet")] {
             set_option(&world, &other_instance, name, value).await;
         }
@@ -138,12 +143,12 @@ on_both_engines! {
     }
 
     async fn user_stores_and_unset_instances_are_refused(world: World) {
-        let created = make(&world, "A-store", "UserStore").await;
+        let created = create_instance(&world, "A-store", "UserStore").await;
         let problem = begin(&world.admin, &format!("{BASE}/IdpInstance/{}/trial", id(&created))).await.problem(409, "conflict");
         assert!(problem["detail"].as_str().unwrap().contains("UserStore"), "{problem}");
         for kind in ["OpenIdConnect", "AdfsOAuth", "Microsoft", "Google", "Facebook", "Twitter"] {
             for set in ["", "ClientId", "ClientSecret"] {
-                let unset = make(&world, &format!("Unset {kind} {set}"), kind).await;
+                let unset = create_instance(&world, &format!("Unset {kind} {set}"), kind).await;
                 if !set.is_empty() {
                     set_option(&world, &unset, set, "something").await;
                 }
@@ -156,7 +161,7 @@ on_both_engines! {
 
     /// Mistakes that are found before a sign-in.
     async fn the_metadata_of_a_provider_is_validated(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;
         for (document, name, option) in [
             (json!({ "issuer": "https://other.example" }), "issuer", json!("Authority")),
@@ -192,11 +197,11 @@ on_both_engines! {
 
     /// A custom callback path redirects to the console with the state of a trial alone.
     async fn a_callback_path_of_its_own_leads_on(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;
         set_option(&world, &created, "CallbackPath", "/signin-oidc").await;
         let query = go(&world.admin, &path, &provider).await;
-        assert_eq!(provider.asked("redirect_uri"), format!("{}/signin-oidc", world.base));
+        assert_eq!(provider.request_parameter("redirect_uri"), format!("{}/signin-oidc", world.base));
         let back = world.anonymous.get(&format!("/signin-oidc?{query}")).await.is(303);
         assert_eq!(back.header("location"), Some(format!("/console/IdpInstance/{}/trial?{query}", id(&created)).as_str()));
         for other in [format!("/other?{query}"), "/signin-oidc".to_owned(), "/signin-oidc?state=AAAA".to_owned()] {
@@ -206,7 +211,7 @@ on_both_engines! {
     }
 
     async fn every_wrong_answer_is_reported(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (_, path) = instance(&world, &provider).await;
         for (is_changed, name, option) in [
             (("iss=http", "iss=https"), "answerIssuer", json!("Authority")),
@@ -234,7 +239,7 @@ on_both_engines! {
     }
 
     async fn every_wrong_token_is_reported(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;
         let none = Behaviour::default;
         assert_eq!(tried(&world, &path, &provider, none()).await, []);
@@ -273,7 +278,7 @@ on_both_engines! {
 
     /// One linked certificate authenticates the server, and one decrypts its tokens.
     async fn linked_certificates_sign_and_open(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let mut public = Vec::new();
@@ -317,7 +322,7 @@ on_both_engines! {
     [without_outbound_traffic]
     /// A linked certificate of a type that sign-ins at the provider do not use does not count.
     async fn a_linked_certificate_of_another_type_is_reported(world: World) {
-        let created = make(&world, "Partner", "OpenIdConnect").await;
+        let created = create_instance(&world, "Partner", "OpenIdConnect").await;
         for (name, value) in [("Authority", "https://provider.example"), ("ClientId", "us"), ("ClientSecret", "quiet")] {
             set_option(&world, &created, name, value).await;
         }
@@ -342,7 +347,7 @@ on_both_engines! {
     /// providers' answers are not tested here.
     async fn the_options_of_known_providers_count(world: World) {
         for kind in ["Microsoft", "Google"] {
-            let created = make(&world, kind, kind).await;
+            let created = create_instance(&world, kind, kind).await;
             let path = format!("{BASE}/IdpInstance/{}/trial", id(&created));
             for (name, value) in [("ClientId", "us"), ("ClientSecret", "quiet")] {
                 begin(&world.admin, &path).await.problem(409, "conflict");

@@ -8,13 +8,13 @@ mod list;
 mod me;
 mod parallel;
 mod removal;
-mod same;
 mod user;
+mod version_two;
 
 use chancery_testkit::{Client, World};
 use serde_json::{Value as Json, json};
 
-use crate::management::instance::{make, option, set_option};
+use crate::management::instance::{create_instance, option, set_option};
 
 const ENTERPRISE: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
@@ -40,7 +40,7 @@ async fn own(world: &World) -> Client {
 
 /// The directory of a new identity provider instance, and the instance's address.
 async fn of_provider(world: &World, name: &str) -> (Client, String) {
-    let instance = make(world, name, "OpenIdConnect").await;
+    let instance = create_instance(world, name, "OpenIdConnect").await;
     directory_of(world, &instance).await
 }
 

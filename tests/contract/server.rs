@@ -94,7 +94,7 @@ on_both_engines! {
         }
         world.sql(rows).await;
         let run = world.app.store.run("Test", Mode::Write, None, move |tx| {
-            chancery::prune_piece(tx, Timestamp(now))?;
+            chancery::prune_batch(tx, Timestamp(now))?;
             chancery::prune_events(tx, Timestamp(now), 1000)
         });
         assert_eq!(run.await.unwrap(), 2);

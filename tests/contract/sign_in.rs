@@ -72,7 +72,7 @@ use chancery_testkit::{Answer, Client, World};
 use serde_json::{Value, json};
 
 use self::browser::Browser;
-pub use self::refusal_list::leave_refusal;
+pub use self::refusal_list::create_refusal;
 use crate::id;
 
 const BASE: &str = "/api/management/v2";
@@ -83,7 +83,7 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// An app that people sign in to, with a user of the default store.
-pub struct Home {
+pub struct SignInApp {
     app: Value,
     tenant: String,
     secret: String,
@@ -100,7 +100,7 @@ async fn relate(world: &World, path: &str, ids: &[&str]) {
     world.admin.put(&format!("{BASE}{path}"), json!({ "relatedIds": ids })).await.expect(202);
 }
 
-impl Home {
+impl SignInApp {
     /// An app with these members, in the default tenant, for the default store.
     async fn with(world: &World, members: Value) -> Self {
         Self::created_by(&world.admin, members).await
@@ -225,8 +225,8 @@ impl Home {
 }
 
 /// Creates a session, a grant, a consent, a second factor and a record of a person who signs in.
-pub async fn leave_traces(world: &World) {
-    let home = Home::with(world, json!({ "accessGrantConsent": "External" })).await;
+pub async fn create_sign_in_data(world: &World) {
+    let home = SignInApp::with(world, json!({ "accessGrantConsent": "External" })).await;
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
     let filter = encode("emailAddress eq \"ann@example.com\"");
     let person = first(world, &format!("/ApplicationUser?filter={filter}")).await;
@@ -234,12 +234,12 @@ pub async fn leave_traces(world: &World) {
     world.make("SignInConsent", consent).await;
     let (_, answer) = home.sign_in(world).await;
     home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
-    second_factor::ask_for(world, &home, "totp").await;
+    second_factor::require_factor(world, &home, "totp").await;
     second_factor::enrol(world, &home).await;
 }
 
 /// Sets an option of the app's tenant.
-async fn tenant_option(world: &World, home: &Home, name: &str, value: &str) {
+async fn tenant_option(world: &World, home: &SignInApp, name: &str, value: &str) {
     let filter = format!("applyToTenantId eq \"{}\" and name eq \"{name}\"", home.tenant);
     let option = first(world, &format!("/Option?filter={}", encode(&filter))).await;
     let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });

@@ -11,7 +11,7 @@ use chancery_provisioning::shapes as provisioned;
 use chancery_record::{Column, Kind};
 use chancery_resource::{Action, NestedFields, Shape};
 use chancery_store::{Error, Mode, StateTable};
-use chancery_testkit::{Engine, World, no_words, on_both_engines, run_with};
+use chancery_testkit::{Engine, World, no_arguments, on_both_engines, run_with};
 use toml::Table;
 
 fn root() -> PathBuf {
@@ -216,7 +216,7 @@ fn nothing_is_sent_without_permission() {
         let of_fetch = text.split("use chancery_fetch::").skip(1).filter_map(|rest| rest.split(';').next());
         of_fetch
             .flat_map(|names| names.split(|one: char| !one.is_alphanumeric() && one != '_'))
-            .any(|name| ["ask", "exchange", "get"].contains(&name))
+            .any(|name| ["send_request", "exchange", "get"].contains(&name))
     };
     for (path, text) in sources(&root().join("crates")) {
         let name = path.strip_prefix(root().join("crates")).unwrap().to_str().unwrap().to_owned();
@@ -224,9 +224,12 @@ fn nothing_is_sent_without_permission() {
             continue;
         }
         assert!(!asks(&text) || reading.contains(&name.as_str()), "{name} asks others: is it listed?");
-        for word in
-            ["process::Command", "TcpStream::connect", "chancery_fetch::ask", "chancery_fetch::exchange"]
-        {
+        for word in [
+            "process::Command",
+            "TcpStream::connect",
+            "chancery_fetch::send_request",
+            "chancery_fetch::exchange",
+        ] {
             assert!(!text.contains(word), "{name} has {word}");
         }
     }
@@ -355,7 +358,7 @@ fn shapes_are_whole() {
 /// children.
 #[test]
 fn parents_know_their_children() {
-    run_with(Engine::Sqlite, no_words, |world| Box::pin(check_children(world)));
+    run_with(Engine::Sqlite, no_arguments, |world| Box::pin(check_children(world)));
 }
 
 async fn check_children(world: World) {

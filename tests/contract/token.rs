@@ -2,12 +2,12 @@
 
 pub mod assertion;
 pub mod certificate;
+mod client_cache;
 mod dpop;
 mod exchange;
 mod issuer;
 mod many;
 mod reference;
-mod remembered;
 mod resource;
 mod round_trips;
 pub mod signer;
@@ -51,7 +51,7 @@ async fn secret(world: &World, app: &Value) -> String {
 }
 
 /// Makes it an administrator of everything.
-async fn crown(world: &World, app: &Value) {
+async fn make_system_admin(world: &World, app: &Value) {
     world.make("ClientAppRole", json!({ "clientAppId": app["id"], "roleType": "SystemAdmin" })).await;
 }
 
@@ -70,7 +70,7 @@ async fn post(world: &World, path: &str, headers: &[(&str, &str)], parameters: &
 }
 
 /// Requests a token with the secret in the body.
-async fn ask(world: &World, app: &Value, secret: &str, more: &[(&str, &str)]) -> Answer {
+async fn request_token(world: &World, app: &Value, secret: &str, more: &[(&str, &str)]) -> Answer {
     let own = [("grant_type", "client_credentials"), ("client_id", id(app)), ("client_secret", secret)];
     let all: Vec<(&str, &str)> = own.into_iter().chain(more.iter().copied()).collect();
     post(world, "/connect/token", &[], &all).await
@@ -93,7 +93,7 @@ fn read(token: &str) -> (Map<String, Value>, Map<String, Value>) {
 
 /// Asserts a refusal of an endpoint.
 #[track_caller]
-fn refused(answer: Answer, status: u16, error: &str) {
+fn assert_oauth_error(answer: Answer, status: u16, error: &str) {
     let answer = answer.is(status);
     assert_eq!(answer.json()["error"], error, "{}", answer.json());
     assert_eq!(answer.header("cache-control"), Some("no-store"));

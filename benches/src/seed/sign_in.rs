@@ -92,7 +92,7 @@ fn text(text: &str) -> Cell {
 
 fn platform_user(seed: &SignInSeed, number: u64) -> Result<Vec<Cell>> {
     let (person, id) = (people::person(number), people::platform_user_id(number));
-    let Value::Bytes(key) = PersonKey::make(&seed.master, id) else {
+    let Value::Bytes(key) = PersonKey::generate(&seed.master, id) else {
         return Err(fault("a person's key is no bytes"));
     };
     Ok(vec![

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chancery_credential::hash::{Parameters, verify_nobody};
+use chancery_credential::hash::{Parameters, verify_unknown_user};
 use chancery_record::Secret;
 
 use super::{Bench, load_figures};
@@ -49,7 +49,7 @@ fn hash_rate(time: Duration) -> f64 {
     let begin = Instant::now();
     let mut count = 0_u32;
     while begin.elapsed() < time {
-        verify_nobody(&password, &parameters);
+        verify_unknown_user(&password, &parameters);
         count += 1;
     }
     f64::from(count) / begin.elapsed().as_secs_f64()

@@ -35,6 +35,6 @@ pub use mirror::Mirror;
 pub use profile::{APPLICATION_USER_PROFILE, ApplicationUserProfile, add_entries};
 pub use set_by_other::{CredentialKind, CredentialQuery, SetByOther, set_by_others};
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
-pub use sign_out::{EndOf, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
+pub use sign_out::{SignOutScope, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
 pub use synchronize::{SynchronizeResult, synchronize};
 pub use user::{APPLICATION_USER, ApplicationUser, ApplicationUserId};

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// The scope of a sign-out. An offline grant outlasts its session, and nothing else.
 #[derive(Clone, Copy, Debug)]
-pub enum EndOf<'a> {
+pub enum SignOutScope<'a> {
     /// A session.
     Session(Uuid),
     /// All sessions and grants of these platform users, at most `LIST` of them.
@@ -30,7 +30,7 @@ pub enum EndOf<'a> {
     },
 }
 
-impl EndOf<'_> {
+impl SignOutScope<'_> {
     /// Adds the condition on a table's rows; `by_id` is the condition on an id, without its value.
     fn add_condition(self, sql: &mut Sql, by_id: &str) {
         match self {
@@ -54,12 +54,12 @@ impl EndOf<'_> {
 
 /// Ends sessions and grants. Client apps with a back channel are notified of each session that ends (OpenID Connect
 /// Back-Channel Logout 1.0).
-pub fn sign_out(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>) -> Result<(), Problem> {
+pub fn sign_out(context: &Context, tx: &mut Tx<'_>, scope: SignOutScope<'_>) -> Result<(), Problem> {
     end(context, tx, scope, true)
 }
 
 /// The same, for one session or grant: the caller audits its end, which emits the event.
-pub fn sign_out_audited(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>) -> Result<(), Problem> {
+pub fn sign_out_audited(context: &Context, tx: &mut Tx<'_>, scope: SignOutScope<'_>) -> Result<(), Problem> {
     end(context, tx, scope, false)
 }
 
@@ -89,18 +89,23 @@ fn people_of(tx: &mut Tx<'_>, store: Uuid, users: &[Uuid]) -> Result<Vec<Uuid>, 
     Ok(people)
 }
 
-fn end(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>, is_announced: bool) -> Result<(), Problem> {
-    if let EndOf::StoreUsers { store, users } = scope {
+fn end(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    scope: SignOutScope<'_>,
+    is_announced: bool,
+) -> Result<(), Problem> {
+    if let SignOutScope::StoreUsers { store, users } = scope {
         let people = people_of(tx, store, users)?;
         return if people.is_empty() {
             Ok(())
         } else {
-            end(context, tx, EndOf::People(&people), is_announced)
+            end(context, tx, SignOutScope::People(&people), is_announced)
         };
     }
     let now = context.now;
     let beginning = |text: &str| Sql { text: text.to_owned(), parameters: vec![now.0.into()] };
-    if !matches!(scope, EndOf::Grant(_) | EndOf::Access { .. }) {
+    if !matches!(scope, SignOutScope::Grant(_) | SignOutScope::Access { .. }) {
         if is_announced {
             announce(context, tx, SESSIONS, |sql| scope.add_condition(sql, "id = "))?;
         }
@@ -115,10 +120,10 @@ fn end(context: &Context, tx: &mut Tx<'_>, scope: EndOf<'_>, is_announced: bool)
         scope.add_condition(&mut ended, "id = ");
         tx.queue(&StateTable::SignInSession.update(&ended.text), ended.parameters)?;
     }
-    if let EndOf::People(people) = scope {
+    if let SignOutScope::People(people) = scope {
         invalidate_proofs(tx, people, now)?;
     }
-    let of_session = matches!(scope, EndOf::Session(_));
+    let of_session = matches!(scope, SignOutScope::Session(_));
     let grants = if of_session { "is_offline = FALSE AND session_id = " } else { "id = " };
     if is_announced || of_session {
         announce(context, tx, GRANTS, |sql| scope.add_condition(sql, grants))?;
@@ -145,7 +150,7 @@ const GRANTS: Ending = (
 fn announce(
     context: &Context,
     tx: &mut Tx<'_>,
-    (what, query): Ending,
+    (name, query): Ending,
     add_condition: impl Fn(&mut Sql),
 ) -> Result<(), Problem> {
     let mut sql = Sql::new(query);
@@ -153,7 +158,7 @@ fn announce(
     let mut ending = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         ending.push(SignInEvent {
-            what,
+            name,
             id: row.id(0)?,
             tenant: row.id(1)?,
             subscription: row.optional_id(2)?,
@@ -182,7 +187,7 @@ pub fn sign_out_by(
         Ok(())
     })?;
     invalidate_proofs(tx, &[person], context.now)?;
-    sessions.into_iter().try_for_each(|session| sign_out(context, tx, EndOf::Session(session)))
+    sessions.into_iter().try_for_each(|session| sign_out(context, tx, SignOutScope::Session(session)))
 }
 
 /// Invalidates the proofs of these people in running sign-ins and of remembered browsers.

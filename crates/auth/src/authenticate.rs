@@ -14,8 +14,8 @@ use aws_lc_rs::{
 };
 use chancery_certificate::{facts_of, matches_subject, names_of};
 use chancery_oauth::{
-    Algorithm, Expected, Jwk, JwkSet, Keys, LEEWAY, MAX_LIFETIME, PublicKey, VerifiedAssertion, check_claims,
-    verify_assertion,
+    Algorithm, AssertionKeys, Expected, Jwk, JwkSet, LEEWAY, MAX_LIFETIME, PublicKey, VerifiedAssertion,
+    check_claims, verify_assertion,
 };
 use chancery_record::{Secret, Timestamp};
 use chancery_store::Store;
@@ -109,7 +109,7 @@ pub async fn authenticate(
                 token_service.authenticated_clients.insert(&client, digest, tenant, (&app, epoch));
             }
             if let Some(credential) = credential_used {
-                token_service.uses.note(app.id, credential, now);
+                token_service.uses.record(app.id, credential, now);
             }
             Ok(AuthenticatedClient { app, used, epoch })
         }
@@ -151,7 +151,7 @@ fn cached_by_secret(
         return None;
     }
     if let Some(secret) = cached.secrets.first() {
-        token_service.uses.note(cached.id, secret.id, now);
+        token_service.uses.record(cached.id, secret.id, now);
     }
     Some((cached, epoch))
 }
@@ -204,12 +204,12 @@ async fn check_assertion(
                 let (ids, secrets): (Vec<Uuid>, Vec<Secret>) = current
                     .filter_map(|stored| Some((stored.id, stored.decrypted(&token_service.master)?)))
                     .unzip();
-                match verify_assertion(assertion, Keys::Secrets(&secrets), &expected) {
+                match verify_assertion(assertion, AssertionKeys::Secrets(&secrets), &expected) {
                     Ok(verified) => {
                         let is_signed_by = |secret: &Secret| {
                             verify_assertion(
                                 assertion,
-                                Keys::Secrets(std::slice::from_ref(secret)),
+                                AssertionKeys::Secrets(std::slice::from_ref(secret)),
                                 &expected,
                             )
                             .is_ok()
@@ -226,7 +226,7 @@ async fn check_assertion(
                         let Some(keys) = keys_of(token_service, (app, set), refetch, now).await else {
                             break;
                         };
-                        match verify_assertion(assertion, Keys::Public(&keys), &expected) {
+                        match verify_assertion(assertion, AssertionKeys::Public(&keys), &expected) {
                             Ok(verified) if allows_algorithm(app, set, verified.algorithm) => {
                                 return Some((verified, Some(set.id)));
                             }
@@ -241,8 +241,8 @@ async fn check_assertion(
     }
     if !reached_the_signature {
         // verified with decoy keys: the time taken must not reveal which client apps exist
-        let _ = verify_assertion(assertion, Keys::Public(&DECOY_KEYS), &of_any_client);
-        let _ = verify_assertion(assertion, Keys::Secrets(&[Secret::new([0; 32])]), &of_any_client);
+        let _ = verify_assertion(assertion, AssertionKeys::Public(&DECOY_KEYS), &of_any_client);
+        let _ = verify_assertion(assertion, AssertionKeys::Secrets(&[Secret::new([0; 32])]), &of_any_client);
     }
     None
 }

@@ -49,7 +49,7 @@ pub struct Claims {
     pub iat: i64,
     /// When the token expires, in seconds since 1970.
     pub exp: i64,
-    /// The token's id, which vouches for the other claims, see [`Claims::vouch`].
+    /// The token's id, which vouches for the other claims, see [`Claims::authenticate`].
     pub jti: String,
     /// The scope of the token at foreign resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,20 +82,20 @@ pub struct Claims {
     pub from_jti: Vec<String>,
     /// Claims added by claim rules about the person. None of them gives rights at this server's services.
     #[serde(flatten)]
-    pub told: BTreeMap<String, Value>,
+    pub rule_claims: BTreeMap<String, Value>,
 }
 
 impl Claims {
     /// Sets an id that authenticates the claims. The owner of an uploaded certificate knows its private key and can sign
     /// with it. This server must accept only what it issued itself, so the id holds a keyed digest over all claims.
-    pub fn vouch(&mut self, master: &MasterKey) {
+    pub fn authenticate(&mut self, master: &MasterKey) {
         self.jti = BASE64_URL_SAFE_NO_PAD.encode(random::<16>());
         let digest = self.digest(master);
         self.jti.push_str(&digest);
     }
 
     /// Whether this installation issued exactly these claims.
-    pub fn are_vouched_for(&self, master: &MasterKey) -> bool {
+    pub fn are_authentic(&self, master: &MasterKey) -> bool {
         let Some((random_part, digest)) = self.jti.split_at_checked(RANDOM_LENGTH) else { return false };
         let digest_expected = Self { jti: random_part.to_owned(), ..self.clone() }.digest(master);
         Secret::new(digest_expected).matches(digest.as_bytes())
@@ -186,7 +186,7 @@ mod tests {
             acr: None,
             amr: Vec::new(),
             from_jti: Vec::new(),
-            told: BTreeMap::from([("role".to_owned(), serde_json::json!(["a", "b"]))]),
+            rule_claims: BTreeMap::from([("role".to_owned(), serde_json::json!(["a", "b"]))]),
         }
     }
 
@@ -203,11 +203,11 @@ mod tests {
         let master = MasterKey::generate();
         let id = Uuid::from_u128(1);
         let mut claims = claims();
-        assert!(!claims.are_vouched_for(&master));
-        claims.vouch(&master);
+        assert!(!claims.are_authentic(&master));
+        claims.authenticate(&master);
         let again: Claims = serde_json::from_str(&serde_json::to_string(&claims).unwrap()).unwrap();
-        assert!(again.are_vouched_for(&master));
-        assert!(!again.are_vouched_for(&MasterKey::generate()));
+        assert!(again.are_authentic(&master));
+        assert!(!again.are_authentic(&MasterKey::generate()));
         let forged = [
             Claims { sub: Uuid::from_u128(2), ..again.clone() },
             Claims { exp: 3, ..again.clone() },
@@ -216,11 +216,11 @@ mod tests {
             Claims { tid: Some(id), ..again.clone() },
             Claims { gid: Some(id), ..again.clone() },
             Claims { from_jti: vec!["a".into()], ..again.clone() },
-            Claims { told: BTreeMap::new(), ..again.clone() },
-            Claims { told: BTreeMap::from([("role".to_owned(), "c".into())]), ..again.clone() },
+            Claims { rule_claims: BTreeMap::new(), ..again.clone() },
+            Claims { rule_claims: BTreeMap::from([("role".to_owned(), "c".into())]), ..again.clone() },
             Claims { jti: again.jti[..22].to_owned(), ..again.clone() },
             Claims { jti: "ä".repeat(40), ..again },
         ];
-        assert!(forged.iter().all(|claims| !claims.are_vouched_for(&master)));
+        assert!(forged.iter().all(|claims| !claims.are_authentic(&master)));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use chancery_oauth::{
-    ClientFacts, Encryption, Status, UnsupportedSetting, is_same_resource, normal_resource,
+    ClientSettings, Encryption, KeySetStatus, UnsupportedSetting, is_same_resource, normalize_resource,
     unsupported_settings,
 };
 use chancery_record::{Secret, Timestamp, Value, fold};
@@ -155,7 +155,7 @@ pub struct ClientApp {
     /// Whether the client app has a FAPI profile.
     pub is_fapi: bool,
     /// Its configured features that are not supported.
-    pub unserved: Vec<UnsupportedSetting>,
+    pub unsupported_settings: Vec<UnsupportedSetting>,
     /// Whether that is a FAPI 2.0 profile, where an assertion must have this server as its only audience.
     pub is_fapi2: bool,
     /// Whether it always gets signed introspection responses (FAPI 2.0 Message Signing, section 5.5).
@@ -315,7 +315,7 @@ fn registered_resources(who: &str, resources: &[String]) -> String {
 
 fn resource_parameters(key: Value, resources: &[String]) -> Vec<Value> {
     let names = resources.iter().map(|name| Value::Text(name.clone()));
-    let normal = resources.iter().map(|name| Value::Text(normal_resource(name)));
+    let normal = resources.iter().map(|name| Value::Text(normalize_resource(name)));
     std::iter::once(key).chain(names).chain(normal).collect()
 }
 
@@ -412,10 +412,10 @@ fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
         gets_references: row.text(6)? == "Reference",
         filters_scopes: row.bool(7)?,
         filters_resources: row.bool(8)?,
-        unserved: unsupported_settings(&ClientFacts {
+        unsupported_settings: unsupported_settings(&ClientSettings {
             encrypts_access_tokens: flag(19)?,
             introspection_encryption: Encryption { alg: name(20)?.as_deref(), enc: None },
-            ..ClientFacts::default()
+            ..ClientSettings::default()
         }),
         is_fapi: row.text(9)? != "None",
         is_fapi2: row.text(9)?.starts_with("Fapi2"),
@@ -446,7 +446,7 @@ fn read_secret(row: &Row<'_>) -> Result<StoredSecret, Error> {
 
 /// Reads a key set. `None`: it is not valid yet, or not any more.
 fn read_key_set(row: &Row<'_>, now: Timestamp) -> Result<Option<KeySet>, Error> {
-    let status = Status::named(row.text(0)?);
+    let status = KeySetStatus::named(row.text(0)?);
     let moment = |column| optional_int(row, column).map(|time| time.map(Timestamp));
     let (from, to) = (moment(1)?, moment(2)?);
     if !status.is_some_and(|status| status.is_usable(from, to, now)) {

@@ -13,18 +13,18 @@ pub struct OAuthError {
     /// The text for people, with the remedy.
     pub description: &'static str,
     /// Whether an unknown code or token was presented, which may be a guess.
-    pub is_guess: bool,
+    pub is_unknown_credential: bool,
 }
 
 impl OAuthError {
     /// An error response with this status.
     pub const fn new(status: u16, error: &'static str, description: &'static str) -> Self {
-        Self { status, error, description, is_guess: false }
+        Self { status, error, description, is_unknown_credential: false }
     }
 
     /// `invalid_grant`: the code or token is not known here.
     pub const fn unknown_grant(description: &'static str) -> Self {
-        Self { is_guess: true, ..Self::new(400, "invalid_grant", description) }
+        Self { is_unknown_credential: true, ..Self::new(400, "invalid_grant", description) }
     }
 
     /// The response body in JSON.
@@ -68,8 +68,8 @@ impl From<chancery_resource::Problem> for OAuthError {
     }
 }
 
-impl From<chancery_oauth::Refusal> for OAuthError {
-    fn from(refusal: chancery_oauth::Refusal) -> Self {
+impl From<chancery_oauth::ProtocolError> for OAuthError {
+    fn from(refusal: chancery_oauth::ProtocolError) -> Self {
         Self::new(refusal.code.status(), refusal.code.name(), refusal.detail)
     }
 }

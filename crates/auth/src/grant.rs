@@ -6,8 +6,8 @@ use std::{
 };
 
 use chancery_oauth::{
-    Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, Use, actors_of,
-    check_use, is_same_resource, parse_exchange, verify_proof, write_actors,
+    Actor, ActorTokens, GRANT_TYPE as EXCHANGE, NoncePolicy, Request, Scope, TokenType, Use, act_claim,
+    actors_of, check_use, is_same_resource, parse_exchange, verify_proof,
 };
 use chancery_record::{Value, read_json};
 use chancery_resource::{PLATFORM, Sql};
@@ -44,7 +44,7 @@ enum GrantRequest {
     /// A token for the client itself.
     Own { resources: Vec<String>, scope: Option<Scope> },
     /// A token exchanged for another.
-    Exchange(chancery_oauth::Exchange),
+    Exchange(chancery_oauth::TokenExchangeRequest),
 }
 
 /// A granted token, before it is bound, signed and stored.
@@ -120,7 +120,7 @@ pub async fn grant(
         acr: person.and_then(|subject| subject.acr.clone()),
         amr: person.map_or_else(Vec::new, |subject| subject.amr.clone()),
         from_jti: granted.subject.as_deref().map_or_else(Vec::new, lineage),
-        told: BTreeMap::new(),
+        rule_claims: BTreeMap::new(),
     };
     let is_exchanged = granted.subject.is_some();
     Ok(PendingToken { app, epoch, claims, is_exchanged, replay_ids: (used, proof) })
@@ -143,7 +143,7 @@ impl PendingToken {
         request: &EndpointRequest,
     ) -> Result<TokenGrant, OAuthError> {
         let Self { app, epoch, mut claims, is_exchanged, replay_ids } = self;
-        claims.vouch(&token_service.master);
+        claims.authenticate(&token_service.master);
         let claims = Arc::new(claims);
         let (token, reference_digest) = if app.gets_references {
             let (token, digest) = token_service.make_reference();
@@ -195,7 +195,7 @@ pub fn bind(
     app: &ClientApp,
     request: &EndpointRequest,
 ) -> Result<(Confirmation, Option<ReplayId>), OAuthError> {
-    check_use(&app.unserved, Use::AccessToken)?;
+    check_use(&app.unsupported_settings, Use::AccessToken)?;
     let configuration = &app.configuration;
     let mut cnf = Confirmation::default();
     if configuration.needs_certificate {
@@ -283,7 +283,7 @@ async fn grant_exchange(
     token_service: &TokenService,
     rights: &Rights,
     app: &ClientApp,
-    exchange: &chancery_oauth::Exchange,
+    exchange: &chancery_oauth::TokenExchangeRequest,
     request: &EndpointRequest,
 ) -> Result<GrantedToken, OAuthError> {
     let invalid_subject = invalid("subject_token is not valid here, has expired or was revoked.");
@@ -393,7 +393,7 @@ fn actors(subject: &Claims, client: Uuid) -> Result<Option<serde_json::Value>, O
         let before = read_json(before.as_bytes()).map_err(|_| invalid("act cannot be read."))?;
         actors.extend(actors_of(&before)?);
     }
-    Ok(write_actors(&actors)?)
+    Ok(act_claim(&actors)?)
 }
 
 async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, Error> {

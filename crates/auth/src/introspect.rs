@@ -77,7 +77,7 @@ pub async fn introspect(
     if app.is_public {
         return Err(INVALID_CLIENT);
     }
-    check_use(&app.unserved, Use::Introspection)?;
+    check_use(&app.unsupported_settings, Use::Introspection)?;
     let token = request.one("token").ok_or(invalid("token is missing."))?;
     if let Some(used) = used
         && !used.claim_alone(store).await?
@@ -98,7 +98,7 @@ async fn introspect_by_cached_client(
     request: &EndpointRequest,
 ) -> Result<Option<Introspection>, OAuthError> {
     let Some((app, epoch)) = cached_client(token_service, request)? else { return Ok(None) };
-    let is_served = !app.is_public && check_use(&app.unserved, Use::Introspection).is_ok();
+    let is_served = !app.is_public && check_use(&app.unsupported_settings, Use::Introspection).is_ok();
     let Some(token) = request.one("token").filter(|_| is_served) else { return Ok(None) };
     let recalled = rights.recall(Some(token), None).filter(|context| context.epoch == epoch);
     let (context, permit) = match recalled {

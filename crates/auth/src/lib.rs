@@ -34,17 +34,17 @@ pub use introspect::{Introspection, introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant, issuer_url};
 pub use keyring::{Keyring, ensure_keys, ensure_root, wrap_keys};
 pub use permit::{AccessDenied, decide};
-pub use person::{in_session, may_sign_in};
+pub use person::{may_sign_in, session_caller};
 pub use presented::{ClientCertificate, EndpointRequest, Proof, certificate_thumbprint};
-pub use registered::registered_proof;
+pub use registered::registered_authentication;
 pub use replay::ReplayId;
 pub use rights::{Caller, Rights, SecurityContext, StoreContext};
 pub use rights_lookup::{RightsLookup, load_store_context};
 pub use scim_token::{ScimCaller, find_scim_token};
 pub use signer::ID_TOKEN;
-pub use stores::{may_read_people, opens, store_names};
+pub use stores::{has_store_access, may_read_people, store_names};
 pub use token_service::{IdTokenHint, TokenService, all_audit_keys};
 pub use uses::{CredentialUse, CredentialUses, credential_uses, write_uses};
 
 /// Verification of DPoP proofs, for the services' own endpoints.
-pub use chancery_oauth::{Code, NoncePolicy, Request as ProofRequest, verify_proof};
+pub use chancery_oauth::{ErrorCode, NoncePolicy, Request as ProofRequest, verify_proof};

@@ -175,7 +175,7 @@ impl PersonRows {
 }
 
 /// The caller of a console session; `None`: the person may not sign in now, or nobody may sign in to the console there.
-pub fn in_session(
+pub fn session_caller(
     tx: &mut Tx<'_>,
     (person, session): (Uuid, Uuid),
     console: Uuid,

@@ -1,7 +1,7 @@
 //! The credentials that a client presents, read from a request.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery_oauth::client_of;
+use chancery_oauth::unverified_client_id;
 use chancery_record::{Secret, Timestamp};
 use percent_encoding::percent_decode_str;
 
@@ -119,7 +119,7 @@ impl EndpointRequest {
             if self.one("client_assertion_type") != Some(ASSERTION_TYPE) {
                 return Err(invalid("client_assertion_type must be that of a JWT."));
             }
-            let client = client_of(assertion).ok_or(FOREIGN_ASSERTION)?;
+            let client = unverified_client_id(assertion).ok_or(FOREIGN_ASSERTION)?;
             PresentedCredential { client, proof: Proof::Assertion(assertion.to_owned()) }
         } else {
             let client = client.ok_or(INVALID_CLIENT)?.to_owned();

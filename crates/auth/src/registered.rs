@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::client::{ClientQuery, find};
 
 /// The registered authentication of a client app, as names and values: no secret, nor anything derived from one.
-pub async fn registered_proof(
+pub async fn registered_authentication(
     store: &Store,
     client: Uuid,
     tenant: Option<Uuid>,

@@ -11,7 +11,7 @@ use crate::{Caller, StoreContext, decide};
 const ACCESS_PERMITS: [Permit; 2] = [Permit::UserStore, Permit::UserStoreAudit];
 
 /// Whether a caller has access to a user store.
-pub fn opens(caller: &Caller, store: &StoreContext) -> bool {
+pub fn has_store_access(caller: &Caller, store: &StoreContext) -> bool {
     ACCESS_PERMITS.into_iter().any(|permit| decide(permit, caller, Some(store)).is_ok())
 }
 

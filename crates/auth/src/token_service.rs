@@ -34,7 +34,7 @@ pub struct TokenService {
     pub keyring: Keyring,
     /// The URL of the installation: its issuer, and the beginning of the tenants' issuers.
     pub public_url: String,
-    /// The key of the digest that authenticates claims, see [`Claims::vouch`].
+    /// The key of the digest that authenticates claims, see [`Claims::authenticate`].
     pub(crate) master: MasterKey,
     /// Nonces for DPoP.
     pub nonces: Nonces,
@@ -141,7 +141,7 @@ impl TokenService {
         (issuer, now): (&Issuer, Timestamp),
         epoch: i64,
     ) -> Result<String, Error> {
-        claims.vouch(&self.master);
+        claims.authenticate(&self.master);
         if !app.gets_references {
             let certificates = self.certificates_since(store, epoch).await?;
             return self.sign(store, claims, &certificates, (issuer, now)).await;
@@ -263,7 +263,7 @@ impl TokenService {
 
     fn is_issued(&self, claims: &Claims) -> bool {
         claims.iss == issuer_url(&self.public_url, claims.issuing_tenant())
-            && claims.are_vouched_for(&self.master)
+            && claims.are_authentic(&self.master)
     }
 
     /// The signing certificates as they are now.

@@ -44,7 +44,7 @@ struct Recorded {
 
 impl CredentialUses {
     /// Records a use.
-    pub fn note(&self, client_app: Uuid, credential: Uuid, now: Timestamp) {
+    pub fn record(&self, client_app: Uuid, credential: Uuid, now: Timestamp) {
         let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if recorded.noted.get(&credential).is_some_and(|noted| now.0 - noted < INTERVAL_MS) {
             return;
@@ -112,7 +112,7 @@ mod tests {
     fn a_use_is_noted_once_an_hour() {
         let (uses, app, secret) = (CredentialUses::default(), Uuid::from_u128(1), Uuid::from_u128(2));
         for minute in [0, 1, 59, 60, 61] {
-            uses.note(app, secret, Timestamp(minute * 60_000));
+            uses.record(app, secret, Timestamp(minute * 60_000));
         }
         let recorded = uses.take();
         assert_eq!(recorded.iter().map(|one| one.used_on.0 / 60_000).collect::<Vec<_>>(), [0, 60]);

@@ -9,7 +9,7 @@ use aws_lc_rs::{
 use chancery_record::Secret;
 use zeroize::Zeroizing;
 
-use crate::{MAX_PASSWORD_BYTES, Refusal};
+use crate::{MAX_PASSWORD_BYTES, UploadRefusal};
 
 /// The most iterations that the uploads of one call may cost, however they are spread: some seconds of work.
 const MAX_WORK: u64 = 4_000_000;
@@ -25,11 +25,11 @@ impl Iterations {
     }
 
     /// Takes the cost of one derivation from the budget.
-    fn spend(&mut self, iterations: NonZeroU32, blocks: usize, bytes: usize) -> Result<(), Refusal> {
+    fn spend(&mut self, iterations: NonZeroU32, blocks: usize, bytes: usize) -> Result<(), UploadRefusal> {
         let long = u64::try_from(bytes / 64).unwrap_or(u64::MAX);
         let blocks = u64::try_from(blocks).unwrap_or(u64::MAX);
         let cost = u64::from(iterations.get()).saturating_add(long).saturating_mul(blocks);
-        self.0 = self.0.checked_sub(cost).ok_or(Refusal::TooMuchWork)?;
+        self.0 = self.0.checked_sub(cost).ok_or(UploadRefusal::TooMuchWork)?;
         Ok(())
     }
 }
@@ -44,19 +44,19 @@ pub struct Password {
 impl Password {
     /// The passwords to try. No password and the empty one look alike to a person, but PKCS#12 distinguishes
     /// them.
-    pub fn candidates(given: Option<&Secret>) -> Result<Vec<Self>, Refusal> {
+    pub fn candidates(given: Option<&Secret>) -> Result<Vec<Self>, UploadRefusal> {
         let given = given.map_or(&[][..], Secret::expose);
         if given.is_empty() {
             let none = Self { utf8: Zeroizing::default(), utf16: Zeroizing::default() };
             return Ok(vec![Self::new("")?, none]);
         }
-        let text = str::from_utf8(given).map_err(|_| Refusal::UnusablePassword)?;
+        let text = str::from_utf8(given).map_err(|_| UploadRefusal::UnusablePassword)?;
         Ok(vec![Self::new(text)?])
     }
 
-    fn new(text: &str) -> Result<Self, Refusal> {
+    fn new(text: &str) -> Result<Self, UploadRefusal> {
         if text.len() > MAX_PASSWORD_BYTES {
-            return Err(Refusal::UnusablePassword);
+            return Err(UploadRefusal::UnusablePassword);
         }
         // capacity for all of it at once: reallocation would leave copies of the secret behind
         let mut utf16 = Zeroizing::new(Vec::with_capacity(2 * text.len() + 2));
@@ -76,7 +76,7 @@ pub fn pbkdf2(
     iterations: NonZeroU32,
     length: usize,
     work: &mut Iterations,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     work.spend(iterations, length.div_ceil(hash_length), salt.len())?;
     let mut key = Zeroizing::new(vec![0; length]);
     pbkdf2::derive(algorithm, iterations, salt, &password.utf8, &mut key);
@@ -100,7 +100,7 @@ pub fn pkcs12(
     iterations: NonZeroU32,
     length: usize,
     work: &mut Iterations,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     let (block, hash_length) = (hash.block_len, hash.output_len());
     work.spend(iterations, length.div_ceil(hash_length), salt.len() + password.utf16.len())?;
     let (d, d_length) = (purpose as u8, block);
@@ -144,7 +144,7 @@ mod tests {
     use chancery_record::Secret;
 
     use super::{Iterations, MAX_WORK, Password, Purpose, add_and_one, pkcs12};
-    use crate::Refusal;
+    use crate::UploadRefusal;
 
     #[test]
     fn the_carry_is_propagated() {
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(Password::candidates(Some(&Secret::new("x"))).unwrap().len(), 1);
         for unusable in [vec![0xff], vec![b'x'; 1025]] {
             let refused = Password::candidates(Some(&Secret::new(unusable))).err();
-            assert_eq!(refused, Some(Refusal::UnusablePassword));
+            assert_eq!(refused, Some(UploadRefusal::UnusablePassword));
         }
     }
 
@@ -179,9 +179,9 @@ mod tests {
         };
         assert_eq!(once(4, 64), Ok(64));
         assert_eq!(once(2, 16), Ok(16));
-        assert_eq!(once(1, 16), Err(Refusal::TooMuchWork));
+        assert_eq!(once(1, 16), Err(UploadRefusal::TooMuchWork));
         let mut work = Iterations::full();
-        assert_eq!(work.spend(NonZeroU32::MAX, usize::MAX, usize::MAX), Err(Refusal::TooMuchWork));
+        assert_eq!(work.spend(NonZeroU32::MAX, usize::MAX, usize::MAX), Err(UploadRefusal::TooMuchWork));
         assert_eq!(work.0, MAX_WORK);
     }
 }

@@ -17,7 +17,7 @@ use rc2::Rc2;
 use zeroize::Zeroizing;
 
 use crate::{
-    Part, Refusal,
+    Part, UploadRefusal,
     der::{DerReader, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{self, Iterations, Password, Purpose},
 };
@@ -51,8 +51,8 @@ pub fn decrypt_private_key(
     der: &[u8],
     password: &Password,
     work: &mut Iterations,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-    let broken = Refusal::Broken(Part::PrivateKey);
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
+    let broken = UploadRefusal::Broken(Part::PrivateKey);
     let mut reader = DerReader::only(der, SEQUENCE).ok_or(broken)?;
     let algorithm = reader.enter(SEQUENCE).ok_or(broken)?;
     let content = reader.take(OCTET_STRING).ok_or(broken)?;
@@ -65,8 +65,8 @@ pub fn decrypt(
     content: &[u8],
     password: &Password,
     work: &mut Iterations,
-    broken: Refusal,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    broken: UploadRefusal,
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     let scheme = algorithm.take(OBJECT_IDENTIFIER).ok_or(broken)?;
     let (cipher, key_length) = match scheme {
         PBES2 => {
@@ -75,7 +75,7 @@ pub fn decrypt(
         SHA1_TRIPLE_DES => (Cipher::TripleDes, 24),
         SHA1_RC2_128 => (Cipher::Rc2, 16),
         SHA1_RC2_40 => (Cipher::Rc2, 5),
-        _ => return Err(Refusal::UnsupportedProtection),
+        _ => return Err(UploadRefusal::UnsupportedProtection),
     };
     let mut parameters = algorithm.enter(SEQUENCE).ok_or(broken)?;
     let salt = parameters.take(OCTET_STRING).ok_or(broken)?;
@@ -94,8 +94,8 @@ fn decrypt_pbes2(
     content: &[u8],
     password: &Password,
     work: &mut Iterations,
-    broken: Refusal,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    broken: UploadRefusal,
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     let mut derivation = parameters.enter(SEQUENCE).ok_or(broken)?;
     let mut encryption = parameters.enter(SEQUENCE).ok_or(broken)?;
     let (cipher, key_length) = match encryption.take(OBJECT_IDENTIFIER).ok_or(broken)? {
@@ -103,11 +103,11 @@ fn decrypt_pbes2(
         AES_192_CBC => (Cipher::Aes192, 24),
         AES_256_CBC => (Cipher::Aes256, 32),
         TRIPLE_DES_CBC => (Cipher::TripleDes, 24),
-        _ => return Err(Refusal::UnsupportedProtection),
+        _ => return Err(UploadRefusal::UnsupportedProtection),
     };
     let vector = encryption.take(OCTET_STRING).ok_or(broken)?;
     if derivation.take(OBJECT_IDENTIFIER).ok_or(broken)? != PBKDF2 {
-        return Err(Refusal::UnsupportedProtection);
+        return Err(UploadRefusal::UnsupportedProtection);
     }
     let mut derivation = derivation.enter(SEQUENCE).ok_or(broken)?;
     let salt = derivation.take(OCTET_STRING).ok_or(broken)?;
@@ -122,13 +122,13 @@ fn decrypt_pbes2(
     open(cipher, &key, vector, content, broken)
 }
 
-fn keyed_hash(name: &[u8]) -> Result<(pbkdf2::Algorithm, usize), Refusal> {
+fn keyed_hash(name: &[u8]) -> Result<(pbkdf2::Algorithm, usize), UploadRefusal> {
     match name {
         HMAC_SHA1 => Ok((PBKDF2_HMAC_SHA1, 20)),
         HMAC_SHA256 => Ok((PBKDF2_HMAC_SHA256, 32)),
         HMAC_SHA384 => Ok((PBKDF2_HMAC_SHA384, 48)),
         HMAC_SHA512 => Ok((PBKDF2_HMAC_SHA512, 64)),
-        _ => Err(Refusal::UnsupportedProtection),
+        _ => Err(UploadRefusal::UnsupportedProtection),
     }
 }
 
@@ -138,8 +138,8 @@ fn open(
     key: &[u8],
     vector: &[u8],
     content: &[u8],
-    broken: Refusal,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    broken: UploadRefusal,
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     let aes = match cipher {
         Cipher::Aes128 => &AES_128,
         Cipher::Aes192 => &AES_192,
@@ -155,7 +155,7 @@ fn open(
     let mut plain = Zeroizing::new(content.to_vec());
     let length = key
         .and_then(|key| key.decrypt(&mut plain, DecryptionContext::Iv128(vector)).map(|plain| plain.len()))
-        .map_err(|_| Refusal::WrongPassword)?;
+        .map_err(|_| UploadRefusal::WrongPassword)?;
     plain.truncate(length);
     Ok(plain)
 }
@@ -164,14 +164,15 @@ fn open_by<C: BlockCipherDecrypt + KeyInit>(
     key: &[u8],
     vector: &[u8],
     content: &[u8],
-    broken: Refusal,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    broken: UploadRefusal,
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     if content.is_empty() || !content.len().is_multiple_of(8) {
         return Err(broken);
     }
     let decryptor = Decryptor::<C>::new_from_slices(key, vector).map_err(|_| broken)?;
     let mut plain = Zeroizing::new(content.to_vec());
-    let length = decryptor.decrypt_padded::<Pkcs7>(&mut plain).map_err(|_| Refusal::WrongPassword)?.len();
+    let length =
+        decryptor.decrypt_padded::<Pkcs7>(&mut plain).map_err(|_| UploadRefusal::WrongPassword)?.len();
     plain.truncate(length);
     Ok(plain)
 }

@@ -6,7 +6,7 @@ use chancery_record::Timestamp;
 use x509_parser::{certificate::X509Certificate, prelude::FromDer as _, time::ASN1Time};
 
 use crate::{
-    KeyKind, MAX_BYTES, Part, PublicKey, Refusal,
+    KeyKind, MAX_BYTES, Part, PublicKey, UploadRefusal,
     name::{DistinguishedName, push_hex},
 };
 
@@ -34,23 +34,23 @@ pub struct Facts {
 }
 
 /// Reads the facts of a certificate in DER.
-pub fn facts_of(der: &[u8]) -> Result<Facts, Refusal> {
+pub fn facts_of(der: &[u8]) -> Result<Facts, UploadRefusal> {
     facts(der, &parse(der)?)
 }
 
 /// Parses a certificate in DER, without trailing bytes.
-pub fn parse(der: &[u8]) -> Result<X509Certificate<'_>, Refusal> {
+pub fn parse(der: &[u8]) -> Result<X509Certificate<'_>, UploadRefusal> {
     if der.len() > MAX_BYTES {
-        return Err(Refusal::TooLarge);
+        return Err(UploadRefusal::TooLarge);
     }
     match X509Certificate::from_der(der) {
         Ok(([], certificate)) => Ok(certificate),
-        _ => Err(Refusal::Broken(Part::Certificate)),
+        _ => Err(UploadRefusal::Broken(Part::Certificate)),
     }
 }
 
-pub fn facts(der: &[u8], certificate: &X509Certificate<'_>) -> Result<Facts, Refusal> {
-    let broken = Refusal::Broken(Part::Certificate);
+pub fn facts(der: &[u8], certificate: &X509Certificate<'_>) -> Result<Facts, UploadRefusal> {
+    let broken = UploadRefusal::Broken(Part::Certificate);
     let name = |raw| DistinguishedName::from_der(raw).map(|name| name.to_text()).ok_or(broken);
     let spki = certificate.public_key().raw;
     Ok(Facts {

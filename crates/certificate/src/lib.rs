@@ -32,7 +32,7 @@ pub use pem::is_pem;
 pub use private_key::PrivateKey;
 pub use public_key::{KeyKind, PublicKey};
 pub use read::{CertificateBundle, Format, read, read_within};
-pub use refusal::{Part, Refusal};
+pub use refusal::{Part, UploadRefusal};
 
 /// The bytes that an uploaded file may have.
 pub const MAX_BYTES: usize = 1 << 20;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use x509_parser::extensions::GeneralName;
 
-use crate::{Part, Refusal, facts::parse, name::DistinguishedName};
+use crate::{Part, UploadRefusal, facts::parse, name::DistinguishedName};
 
 /// The names that a certificate has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Names {
 }
 
 /// Reads the names of a certificate in DER. Alternative names that cannot be read are left out.
-pub fn names_of(der: &[u8]) -> Result<Names, Refusal> {
-    let broken = Refusal::Broken(Part::Certificate);
+pub fn names_of(der: &[u8]) -> Result<Names, UploadRefusal> {
+    let broken = UploadRefusal::Broken(Part::Certificate);
     let certificate = parse(der)?;
     let subject = DistinguishedName::from_der(certificate.subject().as_raw()).ok_or(broken)?.to_text();
     let mut names = Names { subject, ..Names::default() };
@@ -73,9 +73,9 @@ pub fn names_of(der: &[u8]) -> Result<Names, Refusal> {
 /// Names are the same when their parts are, in their order: types by their meaning, whether keyword or
 /// object identifier, in any case; values letter by letter, once decoded. An empty subject matches no name,
 /// and text that is no name matches no subject.
-pub fn matches_subject(expected: &str, der: &[u8]) -> Result<bool, Refusal> {
+pub fn matches_subject(expected: &str, der: &[u8]) -> Result<bool, UploadRefusal> {
     let certificate = parse(der)?;
     let subject = DistinguishedName::from_der(certificate.subject().as_raw())
-        .ok_or(Refusal::Broken(Part::Certificate))?;
+        .ok_or(UploadRefusal::Broken(Part::Certificate))?;
     Ok(!subject.is_empty() && DistinguishedName::from_text(expected) == Some(subject))
 }

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use zeroize::Zeroizing;
 
-use crate::{MAX_CERTIFICATES, Refusal};
+use crate::{MAX_CERTIFICATES, UploadRefusal};
 
 /// One block of a PEM text.
 pub struct Block<'a> {
@@ -38,41 +38,41 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Reads the blocks. Text around them is skipped, as other tools write some there; but no block is overlooked.
-pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
+pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, UploadRefusal> {
     let mut blocks = Vec::new();
     let mut lines = lines(bytes);
     while let Some((begin, line)) = lines.next() {
         let Some(label) = line.strip_prefix(BEGIN) else {
             if line.contains(BEGIN) || line.starts_with(END) {
-                return Err(Refusal::BrokenPem(begin));
+                return Err(UploadRefusal::BrokenPem(begin));
             }
             continue;
         };
-        let label = label.strip_suffix(RULE).ok_or(Refusal::BrokenPem(begin))?;
+        let label = label.strip_suffix(RULE).ok_or(UploadRefusal::BrokenPem(begin))?;
         if blocks.len() == MAX_BLOCKS {
-            return Err(Refusal::TooManyCertificates);
+            return Err(UploadRefusal::TooManyCertificates);
         }
         // capacity for all of it at once: reallocation would leave copies of the secret behind
         let mut digits = Zeroizing::new(String::with_capacity(bytes.len()));
         loop {
-            let (number, line) = lines.next().ok_or(Refusal::BrokenPem(begin))?;
+            let (number, line) = lines.next().ok_or(UploadRefusal::BrokenPem(begin))?;
             if let Some(end) = line.strip_prefix(END) {
                 if end.strip_suffix(RULE) == Some(label) {
                     break;
                 }
-                return Err(Refusal::BrokenPem(number));
+                return Err(UploadRefusal::BrokenPem(number));
             }
             // the old encryption of OpenSSL: by a single MD5, without iterations
             if line.starts_with("Proc-Type:") {
-                return Err(Refusal::UnsupportedProtection);
+                return Err(UploadRefusal::UnsupportedProtection);
             }
             let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
             if !line.bytes().all(is_digit) {
-                return Err(Refusal::BrokenPem(number));
+                return Err(UploadRefusal::BrokenPem(number));
             }
             digits.push_str(line);
         }
-        let content = STANDARD.decode(digits.as_bytes()).map_err(|_| Refusal::BrokenPem(begin))?;
+        let content = STANDARD.decode(digits.as_bytes()).map_err(|_| UploadRefusal::BrokenPem(begin))?;
         blocks.push(Block { label, content: Zeroizing::new(content), line: begin });
     }
     Ok(blocks)
@@ -81,9 +81,9 @@ pub fn blocks(bytes: &[u8]) -> Result<Vec<Block<'_>>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::blocks;
-    use crate::Refusal;
+    use crate::UploadRefusal;
 
-    fn read(text: &str) -> Result<Vec<(String, Vec<u8>)>, Refusal> {
+    fn read(text: &str) -> Result<Vec<(String, Vec<u8>)>, UploadRefusal> {
         let blocks = blocks(text.as_bytes())?;
         Ok(blocks.into_iter().map(|block| (block.label.to_owned(), block.content.to_vec())).collect())
     }
@@ -111,15 +111,15 @@ mod tests {
             ("\nwords -----BEGIN A-----\nAQID\n-----END A-----", 2),
             ("\n\n-----END A-----", 3),
         ] {
-            assert_eq!(read(text), Err(Refusal::BrokenPem(line)), "{text}");
+            assert_eq!(read(text), Err(UploadRefusal::BrokenPem(line)), "{text}");
         }
         let broken = b"-----BEGIN A-----\nAQ\xff\n-----END A-----";
-        assert!(matches!(blocks(broken), Err(Refusal::BrokenPem(2))));
+        assert!(matches!(blocks(broken), Err(UploadRefusal::BrokenPem(2))));
     }
 
     #[test]
     fn the_old_encryption_is_refused() {
         let text = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: X\n\nAQID\n-----END RSA PRIVATE KEY-----";
-        assert_eq!(read(text), Err(Refusal::UnsupportedProtection));
+        assert_eq!(read(text), Err(UploadRefusal::UnsupportedProtection));
     }
 }

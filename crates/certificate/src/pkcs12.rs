@@ -11,7 +11,7 @@ use chancery_record::Secret;
 use zeroize::Zeroizing;
 
 use crate::{
-    MAX_CERTIFICATES, Part, Refusal,
+    MAX_CERTIFICATES, Part, UploadRefusal,
     der::{DerReader, EXPLICIT_0, IMPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{self, Iterations, Password, Purpose},
     encryption::{decrypt, decrypt_private_key},
@@ -30,10 +30,14 @@ const SHA2_384: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x02";
 const SHA2_512: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x03";
 const SHA2_224: &[u8] = b"\x60\x86\x48\x01\x65\x03\x04\x02\x04";
 
-const BROKEN: Refusal = Refusal::Broken(Part::File);
+const BROKEN: UploadRefusal = UploadRefusal::Broken(Part::File);
 
 /// Opens a PKCS#12 file.
-pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Result<Contents, Refusal> {
+pub fn open(
+    file: &[u8],
+    password: Option<&Secret>,
+    work: &mut Iterations,
+) -> Result<Contents, UploadRefusal> {
     let mut reader = DerReader::only(file, SEQUENCE).ok_or(BROKEN)?;
     if reader.number().ok_or(BROKEN)? != 3 {
         return Err(BROKEN);
@@ -41,11 +45,11 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
     let mut authenticated = reader.enter(SEQUENCE).ok_or(BROKEN)?;
     // a file with a signature instead of a MAC has another type here
     if authenticated.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? != DATA {
-        return Err(Refusal::UnsupportedProtection);
+        return Err(UploadRefusal::UnsupportedProtection);
     }
     let safes = plain_content(&mut authenticated)?;
     if reader.is_done() {
-        return Err(Refusal::NoMac);
+        return Err(UploadRefusal::NoMac);
     }
     let mac = Mac::read(reader.enter(SEQUENCE).ok_or(BROKEN)?)?;
     let mut matching = None;
@@ -56,7 +60,11 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
         }
     }
     let Some(matching) = matching else {
-        return Err(if password.is_none() { Refusal::PasswordMissing } else { Refusal::WrongPassword });
+        return Err(if password.is_none() {
+            UploadRefusal::PasswordMissing
+        } else {
+            UploadRefusal::WrongPassword
+        });
     };
     let mut contents = Contents::default();
     let mut safes = DerReader::only(safes, SEQUENCE).ok_or(BROKEN)?;
@@ -67,7 +75,7 @@ pub fn open(file: &[u8], password: Option<&Secret>, work: &mut Iterations) -> Re
 }
 
 /// Takes a content of the type "data": an octet string in `[0]`.
-fn plain_content<'a>(reader: &mut DerReader<'a>) -> Result<&'a [u8], Refusal> {
+fn plain_content<'a>(reader: &mut DerReader<'a>) -> Result<&'a [u8], UploadRefusal> {
     reader.enter(EXPLICIT_0).and_then(|mut inside| inside.take(OCTET_STRING)).ok_or(BROKEN)
 }
 
@@ -81,7 +89,7 @@ struct Mac<'a> {
 }
 
 impl<'a> Mac<'a> {
-    fn read(mut reader: DerReader<'a>) -> Result<Self, Refusal> {
+    fn read(mut reader: DerReader<'a>) -> Result<Self, UploadRefusal> {
         let mut info = reader.enter(SEQUENCE).ok_or(BROKEN)?;
         let mut algorithm = info.enter(SEQUENCE).ok_or(BROKEN)?;
         let (hash, keyed) = match algorithm.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
@@ -90,7 +98,7 @@ impl<'a> Mac<'a> {
             SHA2_256 => (&SHA256, HMAC_SHA256),
             SHA2_384 => (&SHA384, HMAC_SHA384),
             SHA2_512 => (&SHA512, HMAC_SHA512),
-            _ => return Err(Refusal::UnsupportedProtection),
+            _ => return Err(UploadRefusal::UnsupportedProtection),
         };
         let value = info.take(OCTET_STRING).ok_or(BROKEN)?;
         let salt = reader.take(OCTET_STRING).ok_or(BROKEN)?;
@@ -99,7 +107,12 @@ impl<'a> Mac<'a> {
         Ok(Self { hash, keyed, value, salt, iterations })
     }
 
-    fn is_valid(&self, content: &[u8], password: &Password, work: &mut Iterations) -> Result<bool, Refusal> {
+    fn is_valid(
+        &self,
+        content: &[u8],
+        password: &Password,
+        work: &mut Iterations,
+    ) -> Result<bool, UploadRefusal> {
         let length = self.hash.output_len();
         let key =
             derivation::pkcs12(self.hash, Purpose::Mac, password, self.salt, self.iterations, length, work)?;
@@ -114,7 +127,7 @@ fn read_safe(
     password: &Password,
     work: &mut Iterations,
     contents: &mut Contents,
-) -> Result<(), Refusal> {
+) -> Result<(), UploadRefusal> {
     match safe.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
         DATA => read_bags(plain_content(&mut safe)?, password, work, contents),
         ENCRYPTED_DATA => {
@@ -128,7 +141,7 @@ fn read_safe(
             let bags = decrypt(algorithm, content, password, work, BROKEN)?;
             read_bags(&bags, password, work, contents)
         }
-        _ => Err(Refusal::UnsupportedProtection),
+        _ => Err(UploadRefusal::UnsupportedProtection),
     }
 }
 
@@ -138,7 +151,7 @@ fn read_bags(
     password: &Password,
     work: &mut Iterations,
     contents: &mut Contents,
-) -> Result<(), Refusal> {
+) -> Result<(), UploadRefusal> {
     let mut bags = DerReader::only(bags, SEQUENCE).ok_or(BROKEN)?;
     while !bags.is_done() {
         let mut bag = bags.enter(SEQUENCE).ok_or(BROKEN)?;
@@ -156,7 +169,7 @@ fn read_bags(
             _ => {}
         }
         if contents.certificates.len() > MAX_CERTIFICATES {
-            return Err(Refusal::TooManyCertificates);
+            return Err(UploadRefusal::TooManyCertificates);
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::{
-    Algorithm, KeyKind, MAX_BYTES, Part, PublicKey, Refusal,
+    Algorithm, KeyKind, MAX_BYTES, Part, PublicKey, UploadRefusal,
     der::{DerReader, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE, magnitude},
     derivation::{Iterations, Password},
     encryption::decrypt_private_key,
@@ -23,7 +23,7 @@ use crate::{
     public_key::{ED25519, ELLIPTIC_CURVE, P256, P384, P521, RSA, bits},
 };
 
-const BROKEN: Refusal = Refusal::Broken(Part::PrivateKey);
+const BROKEN: UploadRefusal = UploadRefusal::Broken(Part::PrivateKey);
 const MIN_RSA_BITS: u32 = 2048;
 const MAX_RSA_BITS: u32 = 8192;
 
@@ -44,9 +44,9 @@ enum Pair {
 
 impl PrivateKey {
     /// Reads a key from PKCS#8, SEC1 or PKCS#1, in DER or PEM; PKCS#8 may be encrypted.
-    pub fn read(bytes: &[u8], password: Option<&Secret>) -> Result<Self, Refusal> {
+    pub fn read(bytes: &[u8], password: Option<&Secret>) -> Result<Self, UploadRefusal> {
         if bytes.len() > MAX_BYTES {
-            return Err(Refusal::TooLarge);
+            return Err(UploadRefusal::TooLarge);
         }
         Self::read_working(bytes, password, &mut Iterations::full())
     }
@@ -56,12 +56,12 @@ impl PrivateKey {
         bytes: &[u8],
         password: Option<&Secret>,
         work: &mut Iterations,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, UploadRefusal> {
         if pem::is_pem(bytes) {
             let mut keys = pem::blocks(bytes)?.into_iter().filter(|block| is_key(block.label));
-            let key = keys.next().ok_or(Refusal::NoPrivateKey)?;
+            let key = keys.next().ok_or(UploadRefusal::NoPrivateKey)?;
             if keys.next().is_some() {
-                return Err(Refusal::SeveralPrivateKeys);
+                return Err(UploadRefusal::SeveralPrivateKeys);
             }
             return Self::from_der(&key.content, password, work);
         }
@@ -73,7 +73,7 @@ impl PrivateKey {
         der: &[u8],
         password: Option<&Secret>,
         work: &mut Iterations,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, UploadRefusal> {
         let reader = DerReader::only(der, SEQUENCE).ok_or(BROKEN)?;
         if reader.peek() == Some(SEQUENCE) {
             return Self::from_plain(&decrypted(der, password, work)?);
@@ -82,7 +82,7 @@ impl PrivateKey {
     }
 
     /// Reads DER that is not encrypted.
-    fn from_plain(der: &[u8]) -> Result<Self, Refusal> {
+    fn from_plain(der: &[u8]) -> Result<Self, UploadRefusal> {
         let mut reader = DerReader::only(der, SEQUENCE).ok_or(BROKEN)?;
         reader.take(INTEGER).ok_or(BROKEN)?;
         match reader.peek() {
@@ -95,12 +95,12 @@ impl PrivateKey {
             Some(OCTET_STRING) => Self::of_curve(der, &ECDSA_P256_SHA256_FIXED_SIGNING)
                 .or_else(|_| Self::of_curve(der, &ECDSA_P384_SHA384_FIXED_SIGNING))
                 .or_else(|_| Self::of_curve(der, &ECDSA_P521_SHA512_FIXED_SIGNING))
-                .map_err(|_| Refusal::UnsupportedKey),
+                .map_err(|_| UploadRefusal::UnsupportedKey),
             _ => Err(BROKEN),
         }
     }
 
-    fn from_pkcs8(der: &[u8], mut reader: DerReader<'_>) -> Result<Self, Refusal> {
+    fn from_pkcs8(der: &[u8], mut reader: DerReader<'_>) -> Result<Self, UploadRefusal> {
         let mut algorithm = reader.enter(SEQUENCE).ok_or(BROKEN)?;
         let key = reader.take(OCTET_STRING).ok_or(BROKEN)?;
         match algorithm.take(OBJECT_IDENTIFIER).ok_or(BROKEN)? {
@@ -115,7 +115,7 @@ impl PrivateKey {
                     Some(P256) => &ECDSA_P256_SHA256_FIXED_SIGNING,
                     Some(P384) => &ECDSA_P384_SHA384_FIXED_SIGNING,
                     Some(P521) => &ECDSA_P521_SHA512_FIXED_SIGNING,
-                    _ => return Err(Refusal::UnsupportedKey),
+                    _ => return Err(UploadRefusal::UnsupportedKey),
                 };
                 Self::of_curve(der, signing)
             }
@@ -127,17 +127,17 @@ impl PrivateKey {
                 let public = public_of(pair.public_key())?;
                 Ok(Self { pair: Pair::Ed25519(pair), pkcs8, public })
             }
-            _ => Err(Refusal::UnsupportedKey),
+            _ => Err(UploadRefusal::UnsupportedKey),
         }
     }
 
-    fn of_rsa(pair: rsa::KeyPair) -> Result<Self, Refusal> {
+    fn of_rsa(pair: rsa::KeyPair) -> Result<Self, UploadRefusal> {
         let pkcs8 = Secret::new(pair.as_der().map_err(|_| BROKEN)?.as_ref());
         let public = public_of(pair.public_key())?;
         Ok(Self { pair: Pair::Rsa(pair), pkcs8, public })
     }
 
-    fn of_curve(der: &[u8], signing: &'static EcdsaSigningAlgorithm) -> Result<Self, Refusal> {
+    fn of_curve(der: &[u8], signing: &'static EcdsaSigningAlgorithm) -> Result<Self, UploadRefusal> {
         let pair = EcdsaKeyPair::from_private_key_der(signing, der).map_err(|_| BROKEN)?;
         let pkcs8 = Secret::new(pair.to_pkcs8v1().map_err(|_| BROKEN)?.as_ref());
         let public = public_of(pair.public_key())?;
@@ -177,7 +177,7 @@ impl PrivateKey {
     }
 
     /// Signs a message.
-    pub fn sign(&self, algorithm: Algorithm, message: &[u8]) -> Result<Vec<u8>, Refusal> {
+    pub fn sign(&self, algorithm: Algorithm, message: &[u8]) -> Result<Vec<u8>, UploadRefusal> {
         let random = SystemRandom::new();
         let by_curve =
             |pair: &EcdsaKeyPair| pair.sign(&random, message).map(|signature| signature.as_ref().to_vec());
@@ -195,9 +195,9 @@ impl PrivateKey {
             (Pair::Ed25519(pair), _, Algorithm::EdDsa) => {
                 pair.try_sign(message).map(|signature| signature.as_ref().to_vec())
             }
-            _ => return Err(Refusal::UnsuitedAlgorithm),
+            _ => return Err(UploadRefusal::UnsuitedAlgorithm),
         };
-        signature.map_err(|_| Refusal::UnsuitedAlgorithm)
+        signature.map_err(|_| UploadRefusal::UnsuitedAlgorithm)
     }
 }
 
@@ -216,11 +216,11 @@ fn decrypted(
     der: &[u8],
     password: Option<&Secret>,
     work: &mut Iterations,
-) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+) -> Result<Zeroizing<Vec<u8>>, UploadRefusal> {
     if password.is_none() {
-        return Err(Refusal::PasswordMissing);
+        return Err(UploadRefusal::PasswordMissing);
     }
-    let mut refused = Refusal::WrongPassword;
+    let mut refused = UploadRefusal::WrongPassword;
     for candidate in Password::candidates(password)? {
         match decrypt_private_key(der, &candidate, work) {
             // the padding can be valid by chance under a wrong password, the start of a key hardly
@@ -233,15 +233,15 @@ fn decrypted(
 }
 
 /// Checks the size of an RSA key, with its modulus next in the reader, before anything is computed with it.
-fn check_rsa(mut reader: DerReader<'_>) -> Result<(), Refusal> {
+fn check_rsa(mut reader: DerReader<'_>) -> Result<(), UploadRefusal> {
     let bits = bits(reader.take(INTEGER).and_then(magnitude).ok_or(BROKEN)?);
     if bits > MAX_RSA_BITS {
-        return Err(Refusal::UnsupportedKey);
+        return Err(UploadRefusal::UnsupportedKey);
     }
-    if bits < MIN_RSA_BITS { Err(Refusal::WeakKey(bits)) } else { Ok(()) }
+    if bits < MIN_RSA_BITS { Err(UploadRefusal::WeakKey(bits)) } else { Ok(()) }
 }
 
-fn public_of(key: &impl AsDer<PublicKeyX509Der<'static>>) -> Result<PublicKey, Refusal> {
+fn public_of(key: &impl AsDer<PublicKeyX509Der<'static>>) -> Result<PublicKey, UploadRefusal> {
     let spki = key.as_der().map_err(|_| BROKEN)?;
     PublicKey::from_spki(spki.as_ref()).ok_or(BROKEN)
 }

@@ -4,7 +4,7 @@ use chancery_record::Secret;
 use zeroize::Zeroizing;
 
 use crate::{
-    Facts, MAX_BYTES, MAX_CERTIFICATES, PrivateKey, PublicKey, Refusal,
+    Facts, MAX_BYTES, MAX_CERTIFICATES, PrivateKey, PublicKey, UploadRefusal,
     derivation::Iterations,
     facts::{facts, parse},
     pem, pkcs12,
@@ -45,10 +45,10 @@ pub struct Contents {
 }
 
 impl Contents {
-    pub fn add_key(&mut self, key: Zeroizing<Vec<u8>>) -> Result<(), Refusal> {
+    pub fn add_key(&mut self, key: Zeroizing<Vec<u8>>) -> Result<(), UploadRefusal> {
         match self.key.replace(key) {
             None => Ok(()),
-            Some(_) => Err(Refusal::SeveralPrivateKeys),
+            Some(_) => Err(UploadRefusal::SeveralPrivateKeys),
         }
     }
 }
@@ -63,7 +63,7 @@ pub fn read(
     data: &[u8],
     private_key: Option<&[u8]>,
     password: Option<&Secret>,
-) -> Result<CertificateBundle, Refusal> {
+) -> Result<CertificateBundle, UploadRefusal> {
     read_within(format, data, private_key, password, &mut Iterations::full())
 }
 
@@ -74,9 +74,9 @@ pub fn read_within(
     private_key: Option<&[u8]>,
     password: Option<&Secret>,
     work: &mut Iterations,
-) -> Result<CertificateBundle, Refusal> {
+) -> Result<CertificateBundle, UploadRefusal> {
     if data.len() > MAX_BYTES || private_key.is_some_and(|key| key.len() > MAX_BYTES) {
-        return Err(Refusal::TooLarge);
+        return Err(UploadRefusal::TooLarge);
     }
     let contents = match format {
         Format::Pkcs12 => pkcs12::open(data, password, work)?,
@@ -84,7 +84,7 @@ pub fn read_within(
         Format::Der => Contents { certificates: vec![data.to_vec()], key: None },
     };
     let key = match (&contents.key, private_key) {
-        (Some(_), Some(_)) => return Err(Refusal::SeveralPrivateKeys),
+        (Some(_), Some(_)) => return Err(UploadRefusal::SeveralPrivateKeys),
         (Some(inside), None) => Some(PrivateKey::from_der(inside, password, work)?),
         (None, Some(separate)) => Some(PrivateKey::read_working(separate, password, work)?),
         (None, None) => None,
@@ -92,26 +92,26 @@ pub fn read_within(
     pick(&contents.certificates, key)
 }
 
-fn open_pem(data: &[u8]) -> Result<Contents, Refusal> {
+fn open_pem(data: &[u8]) -> Result<Contents, UploadRefusal> {
     let mut contents = Contents::default();
     for block in pem::blocks(data)? {
         if is_key(block.label) {
             contents.add_key(block.content)?;
         } else if ["CERTIFICATE", "X509 CERTIFICATE"].contains(&block.label) {
-            parse(&block.content).map_err(|_| Refusal::BrokenPem(block.line))?;
+            parse(&block.content).map_err(|_| UploadRefusal::BrokenPem(block.line))?;
             contents.certificates.push(block.content.to_vec());
         } else if ["TRUSTED CERTIFICATE", "PKCS7", "CMS"].contains(&block.label) {
             // it holds certificates in another form: one of them could be meant
-            return Err(Refusal::BrokenPem(block.line));
+            return Err(UploadRefusal::BrokenPem(block.line));
         }
     }
     Ok(contents)
 }
 
 /// Finds the certificate of the upload, and orders its chain.
-fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<CertificateBundle, Refusal> {
+fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<CertificateBundle, UploadRefusal> {
     if certificates.len() > MAX_CERTIFICATES {
-        return Err(Refusal::TooManyCertificates);
+        return Err(UploadRefusal::TooManyCertificates);
     }
     // one that is there twice counts once
     let once = certificates
@@ -121,13 +121,13 @@ fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<Certificate
     let parsed: Result<Vec<_>, _> = once.map(|(_, der)| parse(der).map(|one| (der, one))).collect();
     let parsed = parsed?;
     if parsed.is_empty() {
-        return Err(Refusal::NoCertificate);
+        return Err(UploadRefusal::NoCertificate);
     }
     let (der, own) = if let Some(key) = &key {
         parsed
             .iter()
             .find(|(_, one)| PublicKey::from_spki(one.public_key().raw).as_ref() == Some(key.public()))
-            .ok_or(Refusal::KeyDoesNotFit)?
+            .ok_or(UploadRefusal::KeyDoesNotFit)?
     } else {
         let issued = |der: &[u8], name: &[u8]| {
             parsed.iter().any(|(other, one)| other.as_slice() != der && one.issuer().as_raw() == name)
@@ -135,7 +135,7 @@ fn pick(certificates: &[Vec<u8>], key: Option<PrivateKey>) -> Result<Certificate
         let mut last = parsed.iter().filter(|(der, one)| !issued(der, one.subject().as_raw()));
         match (last.next(), last.next()) {
             (Some(only), None) => only,
-            _ => return Err(Refusal::AmbiguousCertificate),
+            _ => return Err(UploadRefusal::AmbiguousCertificate),
         }
     };
     let mut chain: Vec<Vec<u8>> = Vec::new();

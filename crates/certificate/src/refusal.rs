@@ -15,7 +15,7 @@ pub enum Part {
 
 /// The reason why an upload is refused. The text is for people, says what to do, and contains nothing of the upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum UploadRefusal {
     /// The file is larger than [`crate::MAX_BYTES`].
     TooLarge,
     /// The part is damaged, or is something else.
@@ -54,7 +54,7 @@ pub enum Refusal {
     UnsuitedAlgorithm,
 }
 
-impl Display for Refusal {
+impl Display for UploadRefusal {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
         let text = match self {
             Self::TooLarge => {
@@ -115,4 +115,4 @@ impl Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for UploadRefusal {}

@@ -8,7 +8,7 @@ use crate::{MAX_CLAIMS, MAX_PATHS, MAX_STEPS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES};
 
 /// The limit that the claims exceed, before or after the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exceeded {
+pub enum LimitExceeded {
     /// There are more than [`MAX_CLAIMS`].
     Claims,
     /// A claim's type or value has more than [`MAX_TEXT_BYTES`].
@@ -27,7 +27,7 @@ pub enum Exceeded {
     Time,
 }
 
-impl fmt::Display for Exceeded {
+impl fmt::Display for LimitExceeded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Claims => write!(formatter, "there are more than {MAX_CLAIMS} claims"),
@@ -57,4 +57,4 @@ impl fmt::Display for Exceeded {
     }
 }
 
-impl std::error::Error for Exceeded {}
+impl std::error::Error for LimitExceeded {}

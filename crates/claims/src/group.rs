@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    Claim, Exceeded, RuleType, Source, is_protected,
+    Claim, LimitExceeded, RuleType, Source, is_protected,
     pattern::TimeCheck,
     pool::{Disposition, Numbered, Pool},
     rule::CompiledRule,
@@ -107,7 +107,7 @@ impl Group {
         claims: Vec<Numbered>,
         trace: &mut Trace,
         has_time: TimeCheck<'_>,
-    ) -> Result<Vec<Numbered>, Exceeded> {
+    ) -> Result<Vec<Numbered>, LimitExceeded> {
         let mut has_match = vec![false; self.rules.len()];
         let mut forwarded = if self.platform_rules.is_empty() && self.provider_rules.is_empty() {
             Pool::of(claims)
@@ -132,7 +132,7 @@ impl Group {
         claims: Vec<Numbered>,
         has_match: &mut [bool],
         (trace, has_time): (&mut Trace, TimeCheck<'_>),
-    ) -> Result<Pool, Exceeded> {
+    ) -> Result<Pool, LimitExceeded> {
         let mut search = Search::new(self, has_time);
         let mut forwarded = Pool::default();
         for (_, claim, disposition) in claims {
@@ -160,7 +160,7 @@ impl Group {
         (claim, before): (&Claim, &Disposition),
         search: &Search<'_>,
         (forwarded, trace): (&mut Pool, &mut Trace),
-    ) -> Result<Option<(usize, Disposition)>, Exceeded> {
+    ) -> Result<Option<(usize, Disposition)>, LimitExceeded> {
         let mut is_forwarded = false;
         let mut unchanged: Option<(usize, Disposition)> = None;
         for (position, rule) in self.at(&search.forwarding) {
@@ -200,17 +200,17 @@ struct Clock<'a> {
 
 impl Clock<'_> {
     /// Counts work before it is done.
-    fn spend(&mut self, work: u64) -> Result<(), Exceeded> {
+    fn spend(&mut self, work: u64) -> Result<(), LimitExceeded> {
         self.work = self.work.saturating_add(work);
         if self.work < WORK_BETWEEN_CHECKS {
             return Ok(());
         }
         self.work = 0;
-        if (self.has_time)() { Ok(()) } else { Err(Exceeded::Time) }
+        if (self.has_time)() { Ok(()) } else { Err(LimitExceeded::Time) }
     }
 
     /// Counts the work of considering rules.
-    fn consider(&mut self, rules: usize) -> Result<(), Exceeded> {
+    fn consider(&mut self, rules: usize) -> Result<(), LimitExceeded> {
         self.spend(u64::try_from(rules).unwrap_or(u64::MAX).saturating_mul(WORK_OF_A_RULE))
     }
 }
@@ -252,7 +252,7 @@ impl<'a> Search<'a> {
     }
 
     /// Finds the rules that match a claim, and the rules that forward it.
-    fn search(&mut self, claim: &Claim) -> Result<(), Exceeded> {
+    fn search(&mut self, claim: &Claim) -> Result<(), LimitExceeded> {
         if !matches!(&self.last, Some((last, source)) if *source == claim.source && *last == claim.claim_type)
         {
             self.last = Some((claim.claim_type.clone(), claim.source));
@@ -291,7 +291,7 @@ impl<'a> Search<'a> {
     }
 
     /// Finds the rules that match the type of a claim.
-    fn search_type(&mut self, claim: &Claim) -> Result<(), Exceeded> {
+    fn search_type(&mut self, claim: &Claim) -> Result<(), LimitExceeded> {
         let rules = self.group.rules_of(claim.source);
         self.is_processed = !rules.is_empty() && !is_protected(&claim.claim_type);
         self.drops_unforwarded = self.is_processed && rules.drops_unforwarded;

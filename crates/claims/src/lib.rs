@@ -63,12 +63,12 @@ mod trace;
 
 pub use choices::{Destination, Disclosure, InputSource, RuleType, Source, Target};
 pub use claim::{Claim, OutClaim, Outcome, PROTECTED, is_protected};
-pub use exceeded::Exceeded;
+pub use exceeded::LimitExceeded;
 pub use pattern::{MAX_PATTERN_CHARACTERS, Overflow, Pattern, TimeCheck};
 pub use rule::{MAX_REPLACEMENT_CHARACTERS, Member, Rule};
 pub use rule_set::{Fault, RuleSet, RuleSetError};
 pub use rule_set_cache::RuleSetCache;
-pub use trace::{Effect, MAX_STEPS, Step};
+pub use trace::{Effect, MAX_STEPS, TraceStep};
 
 /// The maximum number of claims, before and after each group.
 pub const MAX_CLAIMS: usize = 10_000;

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use crate::{
-    Claim, Destination, Exceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES, rule::CompiledRule,
+    Claim, Destination, LimitExceeded, MAX_CLAIMS, MAX_PATHS, MAX_TEXT_BYTES, MAX_TOTAL_BYTES,
+    rule::CompiledRule,
 };
 
 /// The rules that forwarded a claim, as a bit set of their indexes in the rule set.
@@ -119,24 +120,24 @@ struct Size {
 }
 
 impl Size {
-    fn add(&mut self, claim: &Claim, disposition: &Disposition) -> Result<(), Exceeded> {
+    fn add(&mut self, claim: &Claim, disposition: &Disposition) -> Result<(), LimitExceeded> {
         if self.claims >= MAX_CLAIMS {
-            return Err(Exceeded::Claims);
+            return Err(LimitExceeded::Claims);
         }
         if claim.claim_type.len().max(claim.value.len()) > MAX_TEXT_BYTES {
-            return Err(Exceeded::Text);
+            return Err(LimitExceeded::Text);
         }
         self.claims += 1;
         self.bytes += claim.claim_type.len() + claim.value.len();
         if self.bytes > MAX_TOTAL_BYTES {
-            return Err(Exceeded::Total);
+            return Err(LimitExceeded::Total);
         }
         self.add_rules(disposition.path.len())
     }
 
-    const fn add_rules(&mut self, rules: usize) -> Result<(), Exceeded> {
+    const fn add_rules(&mut self, rules: usize) -> Result<(), LimitExceeded> {
         self.rules += rules;
-        if self.rules > MAX_PATHS { Err(Exceeded::Paths) } else { Ok(()) }
+        if self.rules > MAX_PATHS { Err(LimitExceeded::Paths) } else { Ok(()) }
     }
 }
 
@@ -174,14 +175,14 @@ impl Pool {
         number: usize,
         claim: Claim,
         disposition: Disposition,
-    ) -> Result<(), Exceeded> {
+    ) -> Result<(), LimitExceeded> {
         self.size_of_distinct.add(&claim, &disposition)?;
         self.distinct.push((number, claim, disposition));
         Ok(())
     }
 
     /// Adds a created claim, which may be equal to another one.
-    pub(crate) fn add(&mut self, claim: Claim, disposition: Disposition) -> Result<(), Exceeded> {
+    pub(crate) fn add(&mut self, claim: Claim, disposition: Disposition) -> Result<(), LimitExceeded> {
         let number = self.number();
         match self.created.entry(claim) {
             Entry::Occupied(mut known) => {
@@ -199,7 +200,7 @@ impl Pool {
     }
 
     /// The claims in the order of first appearance.
-    pub(crate) fn into_claims(self) -> Result<Vec<Numbered>, Exceeded> {
+    pub(crate) fn into_claims(self) -> Result<Vec<Numbered>, LimitExceeded> {
         let Self { distinct: mut all, mut created, .. } = self;
         if !created.is_empty() {
             let types: HashSet<String> = created.keys().map(|claim| claim.claim_type.clone()).collect();

@@ -5,8 +5,8 @@ use std::fmt;
 use uuid::Uuid;
 
 use crate::{
-    Claim, Destination, Disclosure, Exceeded, InputSource, MAX_TEXT_BYTES, Pattern, RuleType, Source, Target,
-    is_protected,
+    Claim, Destination, Disclosure, InputSource, LimitExceeded, MAX_TEXT_BYTES, Pattern, RuleType, Source,
+    Target, is_protected,
     parsed_pattern::ParsedPattern,
     pattern::{Overflow, TimeCheck},
 };
@@ -248,16 +248,16 @@ impl CompiledRule {
         self.evaluated_value.work(&claim.value)
     }
 
-    pub(crate) fn matches_type(&self, claim: &Claim) -> Result<bool, Exceeded> {
+    pub(crate) fn matches_type(&self, claim: &Claim) -> Result<bool, LimitExceeded> {
         self.matches(&self.evaluated_type, &claim.claim_type)
     }
 
-    pub(crate) fn matches_value(&self, claim: &Claim) -> Result<bool, Exceeded> {
+    pub(crate) fn matches_value(&self, claim: &Claim) -> Result<bool, LimitExceeded> {
         self.matches(&self.evaluated_value, &claim.value)
     }
 
-    fn matches(&self, pattern: &Pattern, text: &str) -> Result<bool, Exceeded> {
-        pattern.is_match(text).map_err(|_| Exceeded::Matching(self.id))
+    fn matches(&self, pattern: &Pattern, text: &str) -> Result<bool, LimitExceeded> {
+        pattern.is_match(text).map_err(|_| LimitExceeded::Matching(self.id))
     }
 
     /// Whether the rule is a reason for dropping a claim that no rule of its group forwards.
@@ -275,11 +275,15 @@ impl CompiledRule {
     }
 
     /// The rewritten claim; `None` if its type is empty or protected.
-    pub(crate) fn rewrite(&self, claim: &Claim, has_time: TimeCheck<'_>) -> Result<Option<Claim>, Exceeded> {
+    pub(crate) fn rewrite(
+        &self,
+        claim: &Claim,
+        has_time: TimeCheck<'_>,
+    ) -> Result<Option<Claim>, LimitExceeded> {
         let rewrite = |rewriting: &Rewriting, text: &str| {
             rewriting.rewrite(text, has_time).map_err(|overflow| match overflow {
-                Overflow::Text => Exceeded::Rewriting(self.id),
-                Overflow::Time => Exceeded::Time,
+                Overflow::Text => LimitExceeded::Rewriting(self.id),
+                Overflow::Time => LimitExceeded::Time,
             })
         };
         let claim_type = rewrite(&self.rewritten_type, &claim.claim_type)?;

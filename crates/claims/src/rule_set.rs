@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use crate::{
-    Claim, Exceeded, Member, OutClaim, Outcome, Rule,
+    Claim, LimitExceeded, Member, OutClaim, Outcome, Rule,
     group::Group,
     pattern::TimeCheck,
     pool::{Disposition, Pool},
     rule::{CompiledRule, ParsedPatterns},
-    trace::{Step, Trace},
+    trace::{Trace, TraceStep},
 };
 
 /// The maximum weight of all patterns of a set. A state takes some 15 bytes compiled and 32 in a search: 100 MiB in total.
@@ -84,7 +84,7 @@ impl RuleSet {
 
     /// Runs the claims through the rules, within the time limit. `has_time` is called before the first search and then
     /// regularly; the work between two calls is bounded.
-    pub fn evaluate(&self, claims: Vec<Claim>, has_time: TimeCheck<'_>) -> Result<Outcome, Exceeded> {
+    pub fn evaluate(&self, claims: Vec<Claim>, has_time: TimeCheck<'_>) -> Result<Outcome, LimitExceeded> {
         self.run_all(claims, &mut Trace::default(), has_time)
     }
 
@@ -93,7 +93,7 @@ impl RuleSet {
         &self,
         claims: Vec<Claim>,
         has_time: TimeCheck<'_>,
-    ) -> Result<(Outcome, Vec<Step>), Exceeded> {
+    ) -> Result<(Outcome, Vec<TraceStep>), LimitExceeded> {
         let mut trace = Trace::enabled();
         let outcome = self.run_all(claims, &mut trace, has_time)?;
         Ok((outcome, trace.into_steps()))
@@ -109,10 +109,10 @@ impl RuleSet {
         claims: Vec<Claim>,
         trace: &mut Trace,
         has_time: TimeCheck<'_>,
-    ) -> Result<Outcome, Exceeded> {
+    ) -> Result<Outcome, LimitExceeded> {
         // bounds the input, even where most of the claims are equal
         if claims.len() > crate::MAX_CLAIMS {
-            return Err(Exceeded::Claims);
+            return Err(LimitExceeded::Claims);
         }
         let mut pool = Pool::default();
         let mut seen = HashSet::with_capacity(claims.len());

@@ -5,7 +5,7 @@ use std::{cell::Cell, slice::from_ref};
 use uuid::Uuid;
 
 use crate::{
-    Claim, Destination, Disclosure, Effect, Exceeded, InputSource, MAX_CLAIMS, MAX_TEXT_BYTES, Member,
+    Claim, Destination, Disclosure, Effect, InputSource, LimitExceeded, MAX_CLAIMS, MAX_TEXT_BYTES, Member,
     OutClaim, Outcome, Rule, RuleSet, RuleSetError, RuleType, Source, Target,
 };
 
@@ -288,21 +288,21 @@ fn the_number_and_size_of_claims_are_limited() {
     };
     let many: Vec<_> = (0..MAX_CLAIMS).map(|number| claim("n", &number.to_string())).collect();
     assert_eq!(evaluate(&[], &many).unwrap().claims.len(), MAX_CLAIMS);
-    assert_eq!(evaluate(&[adding(1, "one", "more")], &many), Err(Exceeded::Claims));
-    assert_eq!(evaluate(&[], &[&many[..], &many[..1]].concat()), Err(Exceeded::Claims));
+    assert_eq!(evaluate(&[adding(1, "one", "more")], &many), Err(LimitExceeded::Claims));
+    assert_eq!(evaluate(&[], &[&many[..], &many[..1]].concat()), Err(LimitExceeded::Claims));
 
     let long = "x".repeat(MAX_TEXT_BYTES);
     assert!(evaluate(&[], &[claim("long", &long)]).is_ok());
-    assert_eq!(evaluate(&[], &[claim("long", &format!("{long}x"))]), Err(Exceeded::Text));
+    assert_eq!(evaluate(&[], &[claim("long", &format!("{long}x"))]), Err(LimitExceeded::Text));
     let doubling = Rule {
         transform_target: Target::ClaimValue,
         value_transformation_replacement: "$0$0".to_owned(),
         ..rule(1, RuleType::Transform)
     };
     let refused = evaluate(&[doubling], &[claim("long", &long)]);
-    assert_eq!(refused, Err(Exceeded::Rewriting(Uuid::from_u128(1))));
+    assert_eq!(refused, Err(LimitExceeded::Rewriting(Uuid::from_u128(1))));
     let heavy: Vec<_> = (0..65).map(|number| claim(&number.to_string(), &long)).collect();
-    assert_eq!(evaluate(&[], &heavy), Err(Exceeded::Total));
+    assert_eq!(evaluate(&[], &heavy), Err(LimitExceeded::Total));
 }
 
 /// A rule whose pattern weighs more than 300,000.
@@ -323,10 +323,10 @@ fn the_weight_and_time_of_a_rule_set_are_limited() {
     let in_time = || checks.replace(checks.get() + 1) < 2;
     assert_eq!(RuleSet::new(&few, &in_time).unwrap_err(), RuleSetError::Time);
     assert_eq!(checks.get(), 3);
-    assert_eq!(set.evaluate(vec![claim("name", "ada")], &|| false), Err(Exceeded::Time));
+    assert_eq!(set.evaluate(vec![claim("name", "ada")], &|| false), Err(LimitExceeded::Time));
     let long = Claim { value: "a".repeat(60_000), ..claim("name", "") };
     let set = RuleSet::new(&[Rule { filter_target: Target::ClaimValue, ..heavy(1) }], &|| true).unwrap();
-    assert_eq!(set.evaluate(vec![long], &|| true), Err(Exceeded::Matching(heavy(1).id)));
+    assert_eq!(set.evaluate(vec![long], &|| true), Err(LimitExceeded::Matching(heavy(1).id)));
 }
 
 /// A6: look-ups without a search take time, too.
@@ -344,7 +344,7 @@ fn the_time_limit_is_checked_during_look_ups() {
     let has_time = |max_checks: u32| checks.replace(checks.get() + 1) < max_checks;
     assert_eq!(set.evaluate(claims[1..].to_vec(), &|| has_time(10_000)).unwrap().claims.len(), MAX_CLAIMS);
     assert!(checks.replace(0) > 400);
-    assert_eq!(set.evaluate(claims, &|| has_time(100)), Err(Exceeded::Time));
+    assert_eq!(set.evaluate(claims, &|| has_time(100)), Err(LimitExceeded::Time));
     assert_eq!(checks.get(), 101);
 }
 
@@ -362,7 +362,7 @@ fn the_length_of_all_paths_is_limited() {
             RuleSet::new(&rules, &|| true).unwrap().evaluate(claims.clone(), &|| true)
         };
         assert_eq!(evaluate(20).unwrap().claims[0].path.len(), 20);
-        assert_eq!(evaluate(21), Err(Exceeded::Paths));
+        assert_eq!(evaluate(21), Err(LimitExceeded::Paths));
     }
 }
 
@@ -425,6 +425,6 @@ fn the_steps_of_a_trace_are_limited() {
         (0..=crate::MAX_STEPS / 2).map(|number| claim("role", &number.to_string())).collect();
     let rules = [rule(1, RuleType::Filter), Rule { priority: 1, ..rule(2, RuleType::Filter) }];
     let set = RuleSet::new(&rules, &|| true).unwrap();
-    assert_eq!(set.trace(claims.clone(), &|| true), Err(Exceeded::Steps));
+    assert_eq!(set.trace(claims.clone(), &|| true), Err(LimitExceeded::Steps));
     assert!(set.evaluate(claims, &|| true).is_ok());
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{Claim, Exceeded, MAX_TOTAL_BYTES, rule::CompiledRule};
+use crate::{Claim, LimitExceeded, MAX_TOTAL_BYTES, rule::CompiledRule};
 
 /// The maximum number of steps of a trace.
 pub const MAX_STEPS: usize = 10_000;
@@ -23,7 +23,7 @@ pub enum Effect {
 /// The effect of one rule on one claim. If rules of a group forward a claim, there is a step for each of these; otherwise
 /// for each rule that could have forwarded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct TraceStep {
     /// The rule's id.
     pub rule: Uuid,
     /// The rule's group.
@@ -38,7 +38,7 @@ pub struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     is_enabled: bool,
-    steps: Vec<Step>,
+    steps: Vec<TraceStep>,
     bytes: usize,
 }
 
@@ -59,7 +59,7 @@ impl Trace {
         rule: &CompiledRule,
         claim: &Claim,
         result: &Claim,
-    ) -> Result<(), Exceeded> {
+    ) -> Result<(), LimitExceeded> {
         if !self.is_enabled {
             return Ok(());
         }
@@ -73,7 +73,7 @@ impl Trace {
         rule: &CompiledRule,
         claim: &Claim,
         effect: Effect,
-    ) -> Result<(), Exceeded> {
+    ) -> Result<(), LimitExceeded> {
         if !self.is_enabled {
             return Ok(());
         }
@@ -81,14 +81,14 @@ impl Trace {
         let result_size = if let Effect::Changed(result) = &effect { size(result) } else { 0 };
         self.bytes += size(claim) + result_size;
         if self.steps.len() >= MAX_STEPS || self.bytes > MAX_TOTAL_BYTES {
-            return Err(Exceeded::Steps);
+            return Err(LimitExceeded::Steps);
         }
-        self.steps.push(Step { rule: rule.id, priority: rule.priority, claim: claim.clone(), effect });
+        self.steps.push(TraceStep { rule: rule.id, priority: rule.priority, claim: claim.clone(), effect });
         Ok(())
     }
 
     /// The steps, in the order of running.
-    pub(crate) fn into_steps(self) -> Vec<Step> {
+    pub(crate) fn into_steps(self) -> Vec<TraceStep> {
         self.steps
     }
 }

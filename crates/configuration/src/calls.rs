@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Change, Kind, Memory, Plan, Row, What, index::Index, plan::replacement, resolve::secret_of,
+    Change, ChangeKind, Kind, Memory, Plan, Row, index::Index, plan::replacement, resolve::secret_of,
     state::read_rows,
 };
 
@@ -26,8 +26,8 @@ pub struct Call {
 /// The batches of the changes of a kind: new rows, then replaced ones. Secrets are filled in.
 pub fn batches(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String>) -> Vec<Call> {
     let mut calls = Vec::new();
-    for (method, what) in [("POST", What::Create), ("PUT", What::Change)] {
-        let written = changes.iter().enumerate().filter(|(_, change)| change.what == what);
+    for (method, change_kind) in [("POST", ChangeKind::Create), ("PUT", ChangeKind::Change)] {
+        let written = changes.iter().enumerate().filter(|(_, change)| change.kind == change_kind);
         let written: Vec<_> = written.filter_map(|(at, change)| Some((at, change.body.as_ref()?))).collect();
         for written in written.chunks(kind.shape.max_batch()) {
             let body = written.iter().map(|(_, body)| filled(&Value::Object((*body).clone()), secrets));
@@ -51,7 +51,7 @@ pub fn trials(kind: &Kind, changes: &[Change], secrets: &BTreeMap<String, String
 
 /// The changes without effect by the trial of a batch: the server normalizes the document's value to its own. `answer`
 /// is the answer of the interface, `rows` are the rows before.
-pub fn idle(call: &Call, changes: &[Change], rows: &[Row], answer: &Value) -> Vec<usize> {
+pub fn without_effect(call: &Call, changes: &[Change], rows: &[Row], answer: &Value) -> Vec<usize> {
     let after = answer.as_array().into_iter().flatten().filter_map(Value::as_object);
     let is_same = |change: &Change, after: &Map<String, Value>| {
         let before = rows.iter().find(|row| row.key.eq_ignore_ascii_case(&change.key));
@@ -62,7 +62,7 @@ pub fn idle(call: &Call, changes: &[Change], rows: &[Row], answer: &Value) -> Ve
         changes.get(**at).is_some_and(|change| {
             // a changed secret is not visible
             let is_seen = !change.differences.iter().any(|difference| difference.is_secret);
-            change.what == What::Change && change.links.is_empty() && is_seen && is_same(change, after)
+            change.kind == ChangeKind::Change && change.links.is_empty() && is_seen && is_same(change, after)
         })
     });
     tried.map(|(at, _)| *at).collect()
@@ -87,7 +87,7 @@ pub fn links(changes: &[Change]) -> Vec<Call> {
 
 /// The batches that delete rows of a kind.
 pub fn deletions(kind: &Kind, changes: &[Change]) -> Vec<Call> {
-    let gone = changes.iter().enumerate().filter(|(_, change)| change.what == What::Delete);
+    let gone = changes.iter().enumerate().filter(|(_, change)| change.kind == ChangeKind::Delete);
     let gone: Vec<_> = gone.collect();
     let batch = |gone: &[(usize, &Change)]| Call {
         method: "DELETE",
@@ -118,10 +118,11 @@ pub fn adopt(
     let mut rows = read_rows(kind, list)?;
     rows.retain(|row| is_of_new(&row.members));
     let index = Index::of(kind, &rows);
-    for change in changes.iter_mut().filter(|change| change.what == What::Create && is_of_new(&change.given))
+    for change in
+        changes.iter_mut().filter(|change| change.kind == ChangeKind::Create && is_of_new(&change.given))
     {
         if let [row] = index.rows(kind, &change.given).as_slice() {
-            change.what = What::Change;
+            change.kind = ChangeKind::Change;
             change.key.clone_from(&row.key);
             change.body = Some(replacement(kind, &change.given, row));
         }
@@ -132,9 +133,9 @@ pub fn adopt(
 impl Plan {
     /// Whether a kind has new rows that depend on other new rows, so that the server can have created them by itself.
     pub fn can_adopt(&self, index: usize) -> bool {
-        self.changes
-            .get(index)
-            .is_some_and(|changes| changes.iter().any(|change| change.what == What::Create && change.waits))
+        self.changes.get(index).is_some_and(|changes| {
+            changes.iter().any(|change| change.kind == ChangeKind::Create && change.waits)
+        })
     }
 }
 
@@ -142,8 +143,11 @@ impl Memory {
     /// Remembers the rows that a call is about to create, before it is sent: an interruption leaves no created row that is not
     /// known here. Returns those that were not known.
     pub fn expect(&mut self, kind: &Kind, changes: &[Change], call: &Call) -> Vec<String> {
-        let new =
-            call.of.iter().filter_map(|at| changes.get(*at)).filter(|change| change.what == What::Create);
+        let new = call
+            .of
+            .iter()
+            .filter_map(|at| changes.get(*at))
+            .filter(|change| change.kind == ChangeKind::Create);
         let unknown: Vec<String> = new
             .filter(|change| !self.has_created(kind.name, &change.key))
             .map(|change| change.key.clone())
@@ -157,10 +161,10 @@ impl Memory {
     /// Remembers the effect of a batch.
     pub fn note(&mut self, kind: &Kind, changes: &[Change], call: &Call) {
         for change in call.of.iter().filter_map(|at| changes.get(*at)) {
-            match change.what {
-                What::Create => self.add(kind.name, &change.key),
-                What::Change => {}
-                What::Delete => {
+            match change.kind {
+                ChangeKind::Create => self.add(kind.name, &change.key),
+                ChangeKind::Change => {}
+                ChangeKind::Delete => {
                     self.remove(kind.name, &change.key);
                     continue;
                 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ChangeKind {
     /// It is created.
     Create,
     /// It is changed.
@@ -43,7 +43,7 @@ pub struct Change {
     /// The number of its document; none of a deletion.
     pub document: Option<usize>,
     /// The kind of the change.
-    pub what: What,
+    pub kind: ChangeKind,
     /// The name of the row.
     pub name: String,
     /// Its key in the interface: of a new row, the future one.
@@ -76,7 +76,7 @@ impl Plan {
     /// The numbers of created, changed and deleted rows.
     pub fn counts(&self) -> [usize; 3] {
         let all = || self.changes.iter().flatten();
-        [What::Create, What::Change, What::Delete]
-            .map(|what| all().filter(|change| change.what == what).count())
+        [ChangeKind::Create, ChangeKind::Change, ChangeKind::Delete]
+            .map(|kind| all().filter(|change| change.kind == kind).count())
     }
 }

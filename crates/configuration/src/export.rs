@@ -31,7 +31,7 @@ pub fn export(state: &State<'_>) -> Result<Vec<Document>, Vec<Problem>> {
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
         for (_, row) in rows {
             let mut members = serde_json::Map::new();
-            for field in kind.kept().filter(|field| !is_secret(field, &row.members)) {
+            for field in kind.stored_fields().filter(|field| !is_secret(field, &row.members)) {
                 let value = row.members.get(field.wire()).unwrap_or(&Value::Null);
                 let value = match (kind.reference(field), value) {
                     (_, Value::String(_)) if uploaded(kind.name, field.wire()).is_some() => {

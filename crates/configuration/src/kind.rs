@@ -76,7 +76,7 @@ impl Kind {
     }
 
     /// The members whose written value an answer shows.
-    pub fn kept(&self) -> impl Iterator<Item = &'static Field> {
+    pub fn stored_fields(&self) -> impl Iterator<Item = &'static Field> {
         self.members().filter(|field| field.access.shown && field.access.column != Column::Unstored)
     }
 

@@ -16,13 +16,13 @@ mod plan;
 mod resolve;
 mod state;
 
-pub use calls::{Call, adopt, batches, deletions, idle, links, trials};
-pub use change::{Change, Difference, Link, Plan, What};
+pub use calls::{Call, adopt, batches, deletions, links, trials, without_effect};
+pub use change::{Change, ChangeKind, Difference, Link, Plan};
 pub use document::{Document, Problem, read_documents};
 pub use export::export;
 pub use kind::{Kind, Reference, Set, kinds};
 pub use left_out::{LEFT_OUT, MEMBERS_LEFT_OUT};
 pub use memory::Memory;
-pub use plan::{Known, plan};
+pub use plan::{PlanInput, plan};
 pub use resolve::{secret_names, secret_of};
 pub use state::{Row, State};

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
     /// The created rows, by kind: their keys in the interface.
-    pub made: BTreeMap<String, Vec<String>>,
+    #[serde(rename = "made")]
+    pub created: BTreeMap<String, Vec<String>>,
     /// The names of the secrets that were sent, by kind, key and member: `Option/0192../value`.
     pub secrets: BTreeMap<String, String>,
 }
@@ -22,7 +23,7 @@ impl Memory {
 
     /// Remembers a created row.
     pub fn add(&mut self, kind: &str, key: &str) {
-        let created = self.made.entry(kind.to_owned()).or_default();
+        let created = self.created.entry(kind.to_owned()).or_default();
         if !created.iter().any(|known| known == key) {
             created.push(key.to_owned());
         }
@@ -30,16 +31,16 @@ impl Memory {
 
     /// Forgets a deleted row.
     pub fn remove(&mut self, kind: &str, key: &str) {
-        if let Some(created) = self.made.get_mut(kind) {
+        if let Some(created) = self.created.get_mut(kind) {
             created.retain(|known| known != key);
         }
-        self.made.retain(|_, created| !created.is_empty());
+        self.created.retain(|_, created| !created.is_empty());
         let beginning = format!("{kind}/{key}/");
         self.secrets.retain(|secret_path, _| !secret_path.starts_with(&beginning));
     }
 
     /// Whether a row was created by this set.
     pub fn has_created(&self, kind: &str, key: &str) -> bool {
-        self.made.get(kind).is_some_and(|made| made.iter().any(|known| known == key))
+        self.created.get(kind).is_some_and(|created| created.iter().any(|known| known == key))
     }
 }

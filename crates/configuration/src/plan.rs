@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Document, Kind, Memory, Problem, Row, Set, State,
-    change::{Change, Difference, Link, Plan, What},
+    change::{Change, ChangeKind, Difference, Link, Plan},
     export::keys_in,
     index::{Index, is_meant},
     left_out::uploaded,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The input of a plan besides documents and rows.
-pub struct Known<'a> {
+pub struct PlanInput<'a> {
     /// The set's memory of the server.
     pub memory: &'a Memory,
     /// The secrets that were given, by name.
@@ -34,7 +34,7 @@ pub struct Known<'a> {
 pub fn plan(
     state: &State<'_>,
     documents: &[Document],
-    known: &Known<'_>,
+    known: &PlanInput<'_>,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Plan, Vec<Problem>> {
     let mut planner =
@@ -56,7 +56,7 @@ pub fn plan(
 
 struct Planner<'a> {
     state: &'a State<'a>,
-    known: &'a Known<'a>,
+    known: &'a PlanInput<'a>,
     names: Names<'a>,
     /// The keys of new rows.
     new: HashSet<String>,
@@ -101,12 +101,13 @@ impl Planner<'_> {
                 }
             };
             let Some(change) = change else { continue };
-            let identity = if change.what == What::Create { fold(&change.name) } else { change.key.clone() };
+            let identity =
+                if change.kind == ChangeKind::Create { fold(&change.name) } else { change.key.clone() };
             if let Some(other) = meant.insert(identity, number) {
                 let detail = format!("is about the same {} as document {other}", kind.name);
                 self.problems.push(Problem::at(number, "/members", detail));
             }
-            if change.what == What::Create || change.body.is_some() || !change.links.is_empty() {
+            if change.kind == ChangeKind::Create || change.body.is_some() || !change.links.is_empty() {
                 changes.push(change);
             }
         }
@@ -129,7 +130,7 @@ impl Planner<'_> {
     ) {
         for (number, given, known) in documents {
             let is_about =
-                |change: &&Change| change.what == What::Create && is_meant(kind, given, &change.given);
+                |change: &&Change| change.kind == ChangeKind::Create && is_meant(kind, given, &change.given);
             let new = changes.iter().filter(is_about).count();
             if new > 0 && known + new > 1 {
                 let left_out = kind.key.iter().filter(|field| !given.contains_key(field.wire()));
@@ -147,7 +148,7 @@ impl Planner<'_> {
     fn deletion(&self, kind: &Kind, row: &Row) -> Change {
         Change {
             document: None,
-            what: What::Delete,
+            kind: ChangeKind::Delete,
             name: self.names.name(kind.name, &row.key).unwrap_or_default(),
             key: row.key.clone(),
             differences: Vec::new(),
@@ -205,7 +206,7 @@ impl Planner<'_> {
         let document = Some(number);
         Some(Change {
             document,
-            what: What::Create,
+            kind: ChangeKind::Create,
             name,
             key,
             differences,
@@ -280,7 +281,7 @@ impl Planner<'_> {
                 }
                 continue;
             }
-            let Some(field) = kind.kept().find(|field| field.is_named(member)) else { continue };
+            let Some(field) = kind.stored_fields().find(|field| field.is_named(member)) else { continue };
             if uploaded(kind.name, member).is_some() || !self.differs(kind, field, value, row) {
                 continue;
             }
@@ -306,7 +307,7 @@ impl Planner<'_> {
         }
         let is_written = differences.iter().any(|difference| kind.set(&difference.member).is_none());
         let body = is_written.then(|| replacement(kind, &given, row));
-        for field in kind.kept().filter(|field| is_written && is_secret(field, &row.members)) {
+        for field in kind.stored_fields().filter(|field| is_written && is_secret(field, &row.members)) {
             let is_hidden = row.members.get(field.wire()).is_none_or(Value::is_null);
             if is_hidden && !given.contains_key(field.wire()) {
                 let detail = "is a secret that you are not shown: a change must give it";
@@ -315,7 +316,7 @@ impl Planner<'_> {
         }
         Change {
             document: Some(number),
-            what: What::Change,
+            kind: ChangeKind::Change,
             name: self.names.name(kind.name, &row.key).unwrap_or_default(),
             key: row.key.clone(),
             differences,
@@ -353,7 +354,11 @@ fn link(set: &Set, before: &[String], desired: &Value) -> Option<Link> {
 pub fn replacement(kind: &Kind, given: &Map<String, Value>, row: &Row) -> Map<String, Value> {
     let mut body = Map::new();
     for field in kind.members().filter(|field| field.access.put) {
-        let own = kind.kept().any(|stored| stored.is(field)).then(|| row.members.get(field.wire())).flatten();
+        let own = kind
+            .stored_fields()
+            .any(|stored| stored.is(field))
+            .then(|| row.members.get(field.wire()))
+            .flatten();
         let said = given.get(field.wire()).filter(|_| uploaded(kind.name, field.wire()).is_none());
         if let Some(value) = said.or(own) {
             body.insert(field.wire().to_owned(), value.clone());

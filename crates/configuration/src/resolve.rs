@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chancery_record::{Column, Field, Kind as Form, Sealing, kept_of, parse_id};
+use chancery_record::{Column, Field, Kind as Form, Sealing, parse_id, value_after_put};
 use chancery_resource::settings::CATALOGUE;
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ pub fn resolve(
                 match located(names, location) {
                     Ok(location) => {
                         let location = Value::String(location);
-                        let stored = kept_of(field, &location).unwrap_or(location);
+                        let stored = value_after_put(field, &location).unwrap_or(location);
                         resolved.insert(member.clone(), stored);
                     }
                     Err(detail) => wrong(detail),
@@ -89,7 +89,7 @@ pub fn resolve(
             }
             // in the server's normalized form, for the comparison
             _ if is_stored(field) && secret_of(value).is_none() => {
-                if let Some(value) = kept_of(field, value) {
+                if let Some(value) = value_after_put(field, value) {
                     resolved.insert(member.clone(), value);
                 }
             }

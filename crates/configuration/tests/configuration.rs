@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chancery_configuration::{
-    Document, Kind, Known, LEFT_OUT, MEMBERS_LEFT_OUT, Memory, Plan, Problem, State, What, adopt, batches,
-    deletions, export, kinds, links, plan, read_documents, trials,
+    ChangeKind, Document, Kind, LEFT_OUT, MEMBERS_LEFT_OUT, Memory, Plan, PlanInput, Problem, State, adopt,
+    batches, deletions, export, kinds, links, plan, read_documents, trials,
 };
 use chancery_management::SERVICE;
 use chancery_record::Kind as Form;
@@ -143,7 +143,7 @@ impl Set {
             next += 1;
             id(next)
         };
-        let known = Known { memory: &self.memory, secrets: &self.secrets, prune: self.prune };
+        let known = PlanInput { memory: &self.memory, secrets: &self.secrets, prune: self.prune };
         plan(state, documents, &known, &mut new_id)
     }
 }
@@ -315,7 +315,7 @@ fn only_rows_that_the_set_created_are_pruned() {
     assert!(set.plan(&state, &[]).unwrap().is_empty());
     set.memory.add("ClientApp", &id(4));
     let plan = set.plan(&state, &[]).unwrap();
-    assert_eq!((plan.counts(), plan.changes[index][0].what), ([0, 0, 1], What::Delete));
+    assert_eq!((plan.counts(), plan.changes[index][0].kind), ([0, 0, 1], ChangeKind::Delete));
     let call = deletions(&kinds[index], &plan.changes[index]).remove(0);
     assert_eq!((call.path.as_str(), &call.body), ("/ClientApp/batch", &json!([id(4)])));
     set.memory.note(&kinds[index], &plan.changes[index], &call);

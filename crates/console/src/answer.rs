@@ -3,7 +3,7 @@
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, ProblemKind};
 use chancery_web::{
-    AnswerBody, App, AskedStore, Cookies, RequestBody, are_served, compress, languages, read_post,
+    AnswerBody, App, Cookies, RequestBody, RequestedStore, are_served, compress, languages, read_form_body,
 };
 use http::{Method, Response, request::Parts};
 use percent_encoding::percent_decode_str;
@@ -89,8 +89,8 @@ async fn route(
     let stored =
         cookies.find(STORE).map(|stored| percent_decode_str(&stored).decode_utf8_lossy().into_owned());
     let store = match (&named, &stored) {
-        (Some(name), _) => AskedStore::Named(name),
-        (None, stored) => AskedStore::Kept(stored.as_deref().unwrap_or(FIRST_STORE)),
+        (Some(name), _) => RequestedStore::Named(name),
+        (None, stored) => RequestedStore::LastViewed(stored.as_deref().unwrap_or(FIRST_STORE)),
     };
     let is_prefetch = parts.headers.contains_key("sec-purpose");
     let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
@@ -100,7 +100,7 @@ async fn route(
     };
     let visitor = match visitor {
         Err(problem) if is_post && is_ours && retry_after_seconds(&problem).is_some() => {
-            let form = read_post(app, parts, body, SMALL).await?;
+            let form = read_form_body(app, parts, body, SMALL).await?;
             if !reauthentication::is_own(app, &cookies, &form) {
                 return Err(problem);
             }
@@ -118,7 +118,7 @@ async fn route(
     let Some(visitor) = visitor else {
         return unauthenticated(app, (parts, body, segments), (cookies, words), (is_ours, now)).await;
     };
-    let form = if is_post { read_post(app, parts, body, LARGEST).await? } else { Vec::new() };
+    let form = if is_post { read_form_body(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
         if !is_ours || !reauthentication::is_own(app, &cookies, &form) {
             let detail = "The form is of another page than this server's, or of a session that has ended.";
@@ -181,7 +181,7 @@ async fn before_sign_in(
     let cookies = || Cookies::read(&parts.headers, &app.token_service.public_url);
     let response = match segments {
         ["setup", code] => {
-            let form = if is_post { read_post(app, parts, body, SMALL).await? } else { Vec::new() };
+            let form = if is_post { read_form_body(app, parts, body, SMALL).await? } else { Vec::new() };
             setup::answer(app, parts, (code, &form), words, now).await?
         }
         ["signin"] => match session::callback(app, cookies(), query, now).await? {
@@ -210,7 +210,7 @@ async fn unauthenticated(
     // subresources start no sign-in: it would replace one that is in progress
     let asks = parts.headers.get("sec-fetch-dest");
     if is_post && is_ours && segments != ["signout"] {
-        let form = read_post(app, parts, body, SMALL).await?;
+        let form = read_form_body(app, parts, body, SMALL).await?;
         if reauthentication::is_own(app, &cookies, &form) {
             return reauthentication::hold_form(
                 app,

@@ -11,7 +11,7 @@ use crate::{
         boxed::boxed,
         directory::{self, Resource},
         find,
-        visit::{Visit, nothing_here},
+        visit::{Visit, not_found},
     },
 };
 
@@ -39,14 +39,14 @@ pub async fn dispatch(visit: &Visit<'_>, segments: &[&str]) -> Result<Response<A
         (["store", _, "recovery", id], false) => boxed(|| recovery::show_one(visit, id)).await,
         (["store", _, "recovery", id, act], true) => boxed(|| recovery::act(visit, id, act)).await,
         (["store", _, name, rest @ ..], _) => {
-            let resource = directory::find(name, true).ok_or_else(nothing_here)?;
+            let resource = directory::find(name, true).ok_or_else(not_found)?;
             boxed(|| of_resource(visit, resource, rest)).await
         }
         ([name, rest @ ..], _) => {
-            let resource = directory::find(name, false).ok_or_else(nothing_here)?;
+            let resource = directory::find(name, false).ok_or_else(not_found)?;
             boxed(|| of_resource(visit, resource, rest)).await
         }
-        _ => Err(nothing_here()),
+        _ => Err(not_found()),
     }
 }
 
@@ -66,7 +66,7 @@ async fn of_resource(
         (["act", name], false) => pages::act::show_all(visit, resource, name),
         (["act", name], true) => boxed(|| pages::act::run_all(visit, resource, name)).await,
         ([key, "owned", name, rest @ ..], _) => {
-            let owned = pages::owned::find(resource, name).ok_or_else(nothing_here)?;
+            let owned = pages::owned::find(resource, name).ok_or_else(not_found)?;
             boxed(|| of_owned(visit, (resource, key, owned), rest)).await
         }
         (["new"], false) => boxed(|| pages::new::show(visit, resource)).await,
@@ -85,7 +85,7 @@ async fn of_resource(
         ([key, "rights"], false) => boxed(|| pages::rights::show(visit, resource, key)).await,
         ([key, act], false) => boxed(|| pages::act::show(visit, resource, (key, act))).await,
         ([key, act], true) => boxed(|| pages::act::run(visit, resource, (key, act))).await,
-        _ => Err(nothing_here()),
+        _ => Err(not_found()),
     }
 }
 
@@ -103,6 +103,6 @@ async fn of_owned(
         ([id], true) => boxed(|| pages::owned::save(visit, owned_path, id)).await,
         ([id, act], false) => boxed(|| pages::owned::show_act(visit, owned_path, (id, act))).await,
         ([id, act], true) => boxed(|| pages::owned::run(visit, owned_path, (id, act))).await,
-        _ => Err(nothing_here()),
+        _ => Err(not_found()),
     }
 }

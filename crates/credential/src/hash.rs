@@ -172,7 +172,7 @@ fn is_of(stored: &PasswordHash, form: &Secret) -> bool {
 pub fn verify(phc: &str, password: &Secret, current: &Parameters) -> Verification {
     let forms = forms(password);
     let Some((stored, is_current)) = read(phc, current).filter(|_| !forms.is_empty()) else {
-        verify_nobody(password, current);
+        verify_unknown_user(password, current);
         return Verification { right: false, needs_rehash: false };
     };
     let right = forms.iter().find(|form| is_of(&stored, form));
@@ -183,7 +183,7 @@ pub fn verify(phc: &str, password: &Secret, current: &Parameters) -> Verificatio
 /// Does the work of [`verify`] for a user who does not exist or has no password, so that the time of an
 /// answer does not reveal it. The time is that of a hash with the current parameters; a hash with older ones
 /// differs until it is rehashed.
-pub fn verify_nobody(password: &Secret, current: &Parameters) {
+pub fn verify_unknown_user(password: &Secret, current: &Parameters) {
     let work = |bytes: &[u8]| {
         let mut out = [0; OUTPUT];
         if let Ok(engine) = current.engine() {

@@ -4,7 +4,7 @@ use chancery_oauth::{Algorithm, Jwk, LEEWAY, TokenParts};
 use chancery_record::{Json, Timestamp};
 
 use crate::{
-    Check, Client, Discovery, Evidence,
+    Check, Client, Discovery, IdentitySource,
     check::{quoted, text},
     discovery::is_safe,
     id_token::{audiences, is_signed_by, times},
@@ -26,7 +26,7 @@ pub fn adfs_endpoints(client: &Client) -> (Check, Option<Discovery>) {
         issuer: authority.to_owned(),
         authorization_endpoint: format!("{authority}/oauth2/authorize"),
         token_endpoint: format!("{authority}/oauth2/token"),
-        evidence: Evidence::AccessToken,
+        identity_source: IdentitySource::AccessToken,
         userinfo_endpoint: None,
         end_session_endpoint: None,
         auth_methods: vec!["client_secret_post".to_owned()],
@@ -102,7 +102,7 @@ fn authorized_party(claims: &Json, client: &Client) -> Check {
     match claims.get("appid") {
         None => Check::new("authorizedParty", true, "appid is absent."),
         Some(Json::Text(party)) => {
-            Check::same("authorizedParty", "appid", party, &client.id).with_option("ClientId")
+            Check::equal("authorizedParty", "appid", party, &client.id).with_option("ClientId")
         }
         Some(_) => Check::failed("authorizedParty", "appid is no text."),
     }

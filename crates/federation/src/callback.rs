@@ -43,7 +43,7 @@ fn error_check(error: &str, description: Option<&str>) -> Check {
 /// Whether the response is this provider's: otherwise the code of one provider could be sent to another (mix-up attack).
 fn issuer_check(issuer: Option<&str>, discovery: &Discovery) -> Check {
     match issuer {
-        Some(issuer) => Check::same("answerIssuer", "iss of the answer", issuer, &discovery.issuer)
+        Some(issuer) => Check::equal("answerIssuer", "iss of the answer", issuer, &discovery.issuer)
             .with_option("Authority"),
         None if discovery.sends_issuer => Check::failed(
             "answerIssuer",

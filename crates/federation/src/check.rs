@@ -27,7 +27,7 @@ impl Check {
     }
 
     /// Compares a received value with the expected one; `subject` names it in the explanation.
-    pub fn same(name: &'static str, subject: &str, received: &str, expected: &str) -> Self {
+    pub fn equal(name: &'static str, subject: &str, received: &str, expected: &str) -> Self {
         if received == expected {
             return Self::new(name, true, format!("{subject} is {}.", quoted(received)));
         }

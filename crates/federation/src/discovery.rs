@@ -1,6 +1,6 @@
 //! The discovery document (OpenID Connect Discovery 1.0, section 4; RFC 8414).
 
-use chancery_record::{Json, is_of_this_machine, read_json_within};
+use chancery_record::{Json, is_loopback_url, read_json_within};
 use url::Url;
 
 use crate::{
@@ -13,7 +13,7 @@ const MAX_VALUES: usize = 10_000;
 
 /// The source of the user's identity at a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum IdentitySource {
     /// An ID token, signed with a key that the provider publishes.
     IdToken {
         /// `jwks_uri`
@@ -28,7 +28,7 @@ pub enum Evidence {
     },
 }
 
-impl Evidence {
+impl IdentitySource {
     /// The name in the report of a trial.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ pub struct Discovery {
     /// `token_endpoint`
     pub token_endpoint: String,
     /// The source of the user's identity.
-    pub evidence: Evidence,
+    pub identity_source: IdentitySource,
     /// `userinfo_endpoint`
     pub userinfo_endpoint: Option<String>,
     /// `end_session_endpoint` (OpenID Connect RP-Initiated Logout 1.0, section 2.1)
@@ -79,7 +79,7 @@ pub fn check_discovery(document: &[u8], client: &Client) -> (Vec<Check>, Option<
     let mut checks = vec![Check::new("discovery", true, "The discovery document was read.")];
     let issuer = text(&json, "issuer").unwrap_or_default();
     checks.push(
-        Check::same("issuer", "issuer", issuer, &client.kind.issuer(authority)).with_option("Authority"),
+        Check::equal("issuer", "issuer", issuer, &client.kind.issuer(authority)).with_option("Authority"),
     );
     let (endpoints_check, endpoints) = endpoints(&json);
     checks.push(endpoints_check);
@@ -89,7 +89,7 @@ pub fn check_discovery(document: &[u8], client: &Client) -> (Vec<Check>, Option<
         issuer: issuer.to_owned(),
         authorization_endpoint,
         token_endpoint,
-        evidence: Evidence::IdToken { keys: jwks_uri },
+        identity_source: IdentitySource::IdToken { keys: jwks_uri },
         userinfo_endpoint: text(&json, "userinfo_endpoint").map(str::to_owned),
         end_session_endpoint: text(&json, "end_session_endpoint")
             .filter(|url| is_safe(url))
@@ -122,7 +122,7 @@ fn endpoints(json: &Json) -> (Check, Option<[String; 3]>) {
 /// Whether a URL uses https, or is on this machine, as during development.
 pub fn is_safe(text: &str) -> bool {
     let Ok(url) = Url::parse(text) else { return false };
-    url.scheme() == "https" || (url.scheme() == "http" && is_of_this_machine(text))
+    url.scheme() == "https" || (url.scheme() == "http" && is_loopback_url(text))
 }
 
 /// Checks the required features, as far as the document lists them.

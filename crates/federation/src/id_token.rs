@@ -4,7 +4,7 @@ mod claims;
 
 pub use claims::{audiences, times};
 
-use chancery_jwe::{OpeningKey, is_encrypted, open};
+use chancery_jwe::{DecryptionKey, decrypt, is_encrypted};
 use chancery_oauth::{Algorithm, Jwk, NoMatchingKey, TokenParts, matching_keys};
 use chancery_record::{Json, Timestamp};
 
@@ -26,7 +26,7 @@ pub struct Expected<'a> {
     /// The provider's keys.
     pub keys: &'a [Jwk],
     /// The keys of linked certificates that decrypt tokens.
-    pub decryption_keys: &'a [OpeningKey],
+    pub decryption_keys: &'a [DecryptionKey],
     /// `nonce` of the request.
     pub nonce: &'a str,
     /// The access token of the same response.
@@ -42,7 +42,7 @@ pub fn check_id_token(token: &str, expected: &Expected<'_>) -> (Vec<Check>, Opti
     let mut checks = Vec::new();
     let mut decrypted = None;
     if is_encrypted(token) {
-        let plaintext = expected.decryption_keys.iter().find_map(|key| open(token, key));
+        let plaintext = expected.decryption_keys.iter().find_map(|key| decrypt(token, key));
         let text = plaintext.and_then(|secret| String::from_utf8(secret.expose().to_vec()).ok());
         checks
             .push(encryption(text.is_some(), expected.decryption_keys.is_empty()).with_option("certStores"));

@@ -1,9 +1,9 @@
 //! The authorization request (OpenID Connect Core 1.0, section 3.1.2.1; RFC 7636, 8707).
 
 use chancery_oauth::{Challenge, with_query};
-use chancery_record::is_of_this_machine;
+use chancery_record::is_loopback_url;
 
-use crate::{Check, Client, Discovery, Evidence, ProviderKind, check::quoted};
+use crate::{Check, Client, Discovery, IdentitySource, ProviderKind, check::quoted};
 
 /// The parameters of one authorization request, against which its response is validated.
 #[derive(Clone, Copy, Debug)]
@@ -64,16 +64,16 @@ pub fn authorization_url(discovery: &Discovery, client: &Client, request: Reques
         ("code_challenge_method", "S256".to_owned()),
     ];
     fields.retain(|(name, value)| *name != "scope" || !value.is_empty());
-    match discovery.evidence {
-        Evidence::IdToken { .. } => {
+    match discovery.identity_source {
+        IdentitySource::IdToken { .. } => {
             fields.push(("nonce", request.nonce.to_owned()));
             fields.extend(request.demands.fields(client.kind));
         }
-        Evidence::AccessToken => fields.extend(request.demands.fields(client.kind)),
-        Evidence::Profile { .. } if client.kind == ProviderKind::Facebook && request.demands.login => {
+        IdentitySource::AccessToken => fields.extend(request.demands.fields(client.kind)),
+        IdentitySource::Profile { .. } if client.kind == ProviderKind::Facebook && request.demands.login => {
             fields.push(("auth_type", "reauthenticate".to_owned()));
         }
-        Evidence::Profile { .. } => {}
+        IdentitySource::Profile { .. } => {}
     }
     fields.extend(client.resources.iter().map(|resource| ("resource", resource.clone())));
     let fields: Vec<(String, String)> =
@@ -83,7 +83,7 @@ pub fn authorization_url(discovery: &Discovery, client: &Client, request: Reques
 
 /// The requested scopes. An AD FS without OpenID Connect knows only the configured ones.
 fn requested_scopes(discovery: &Discovery, client: &Client) -> String {
-    if discovery.evidence == Evidence::AccessToken {
+    if discovery.identity_source == IdentitySource::AccessToken {
         client.scopes.join(" ")
     } else {
         client.all_scopes().join(" ")
@@ -93,8 +93,8 @@ fn requested_scopes(discovery: &Discovery, client: &Client) -> String {
 /// Checks that the provider can meet the demands: only ID tokens report the time of the sign-in.
 pub fn check_demands(discovery: &Discovery, client: &Client, demands: &Demands) -> Option<Check> {
     demands.max_age?;
-    let is_reported =
-        matches!(discovery.evidence, Evidence::IdToken { .. }) && client.kind.reports_auth_time();
+    let is_reported = matches!(discovery.identity_source, IdentitySource::IdToken { .. })
+        && client.kind.reports_auth_time();
     let detail = "The client app demands a sign-in of a certain age, and this provider does not tell when somebody signed in.";
     (!is_reported).then(|| Check::failed("authTime", detail))
 }
@@ -109,7 +109,7 @@ pub fn check_request(client: &Client) -> Vec<Check> {
     let mut checks = vec![Check::new("request", true, format!("It asks for {}.", requested.join(" and ")))];
     checks.extend(resources(client));
     let is_safe = client.redirect_uri.starts_with("https://")
-        || (client.redirect_uri.starts_with("http://") && is_of_this_machine(&client.redirect_uri));
+        || (client.redirect_uri.starts_with("http://") && is_loopback_url(&client.redirect_uri));
     let detail = format!("The provider leads back to {}: register it there.", quoted(&client.redirect_uri));
     checks.push(Check::new("callback", is_safe, detail).with_option("CallbackPath"));
     checks

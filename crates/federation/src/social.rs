@@ -7,7 +7,7 @@ use chancery_oauth::with_query;
 use chancery_record::{Json, Secret, read_json_within};
 
 use crate::{
-    Check, Client, Discovery, Evidence, ProviderAddresses, ProviderKind,
+    Check, Client, Discovery, IdentitySource, ProviderAddresses, ProviderKind,
     check::{quoted, text},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 const MAX_VALUES: usize = 1_000;
 
 /// The fixed endpoints of a kind of provider, if it has some.
-pub fn fixed_endpoints(kind: ProviderKind, addresses: &ProviderAddresses) -> Option<Discovery> {
+pub fn fixed_discovery(kind: ProviderKind, addresses: &ProviderAddresses) -> Option<Discovery> {
     let (sign_in, api) = (&addresses.facebook, &addresses.facebook_api);
     let (authorize, token, profile, method) = match kind {
         ProviderKind::Facebook => (
@@ -39,7 +39,7 @@ pub fn fixed_endpoints(kind: ProviderKind, addresses: &ProviderAddresses) -> Opt
         issuer: kind.authority("", addresses),
         authorization_endpoint: authorize,
         token_endpoint: token,
-        evidence: Evidence::Profile { url: profile },
+        identity_source: IdentitySource::Profile { url: profile },
         userinfo_endpoint: None,
         end_session_endpoint: None,
         auth_methods: vec![method.to_owned()],

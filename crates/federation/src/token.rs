@@ -5,7 +5,7 @@ use chancery_record::{Json, Secret, read_json_within};
 use form_urlencoded::{Serializer, byte_serialize};
 
 use crate::{
-    Check, Client, ClientAuthMethod, Discovery, Evidence,
+    Check, Client, ClientAuthMethod, Discovery, IdentitySource,
     check::{quoted, text},
 };
 
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Tokens {
 pub fn check_token_response(
     status: u16,
     body: &[u8],
-    (method, evidence): (ClientAuthMethod, &Evidence),
+    (method, identity_source): (ClientAuthMethod, &IdentitySource),
 ) -> (Check, Option<Tokens>) {
     let json = read_json_within(body, 1_000).ok().filter(|json| matches!(json, Json::Object(_)));
     let Some(json) = json else {
@@ -110,7 +110,7 @@ pub fn check_token_response(
         return (Check::failed("tokens", "The answer has no access_token."), None);
     };
     let id_token = text(&json, "id_token").map(str::to_owned);
-    let needs_id_token = matches!(evidence, Evidence::IdToken { .. });
+    let needs_id_token = matches!(identity_source, IdentitySource::IdToken { .. });
     if needs_id_token && id_token.is_none() {
         return (Check::failed("tokens", "The answer has no id_token: it is none of OpenID Connect."), None);
     }

@@ -11,7 +11,7 @@ pub fn check_user_info(document: &[u8], subject: &str) -> (Check, Option<Json>) 
         return (Check::failed("userinfo", "The UserInfo endpoint answered no JSON object."), None);
     };
     // claims of another user must not be used (section 5.3.2)
-    let check = Check::same("userinfo", "sub of UserInfo", text(&json, "sub").unwrap_or_default(), subject);
+    let check = Check::equal("userinfo", "sub of UserInfo", text(&json, "sub").unwrap_or_default(), subject);
     let is_same = check.passed;
     (check, Some(json).filter(|_| is_same))
 }

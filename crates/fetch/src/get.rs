@@ -74,12 +74,12 @@ pub struct PostBody {
     /// Further headers.
     pub headers: Vec<(String, String)>,
     /// Whether the body of an error response is read, too.
-    pub reads_refusals: bool,
+    pub reads_error_body: bool,
 }
 
 impl PostBody {
     /// A GET with headers only.
-    pub fn none() -> Self {
+    pub fn get() -> Self {
         Self { method: Method::GET, ..Self::of("text/plain", String::new()) }
     }
 
@@ -96,7 +96,7 @@ impl PostBody {
     /// A text of a media type.
     pub const fn of(media_type: &'static str, text: String) -> Self {
         let method = Method::POST;
-        Self { method, media_type, text, bearer: None, headers: Vec::new(), reads_refusals: false }
+        Self { method, media_type, text, bearer: None, headers: Vec::new(), reads_error_body: false }
     }
 }
 
@@ -141,7 +141,7 @@ pub async fn exchange(
     limits: Limits,
     policy: &Policy,
 ) -> Result<(u16, Vec<u8>), Failure> {
-    ask(url, PostBody { reads_refusals: true, ..PostBody::form(form) }, limits, policy).await
+    send_request(url, PostBody { reads_error_body: true, ..PostBody::form(form) }, limits, policy).await
 }
 
 /// Sends a request that notifies nobody, such as a token request. Returns the status, and the body if it is
@@ -149,7 +149,7 @@ pub async fn exchange(
 ///
 /// # Errors
 /// [`Failure`]
-pub async fn ask(
+pub async fn send_request(
     url: &str,
     body: PostBody,
     limits: Limits,
@@ -191,7 +191,7 @@ async fn request(
         let addresses = addresses(&url, is_plain, policy).await?;
         let host = if is_plain { None } else { Some(url.host().ok_or(Failure::Url)?) };
         let secure = host.map(|host| (host, policy.roots.as_slice()));
-        let reads_refusals = body.as_ref().is_some_and(|body| body.reads_refusals);
+        let reads_error_body = body.as_ref().is_some_and(|body| body.reads_error_body);
         let request = prepare(&url, body)?;
         let pool =
             pool.map(|(connections, owner)| (connections, (owner, url[..Position::BeforePath].to_owned())));
@@ -202,7 +202,7 @@ async fn request(
             connections.put_back(key, connection, (response, limits.bytes)).await;
             return Ok(head);
         }
-        let is_read = head.status.is_success() || reads_refusals;
+        let is_read = head.status.is_success() || reads_error_body;
         let document = if is_read { read(response, limits.bytes).await? } else { Vec::new() };
         Ok(HostResponse { document, ..head })
     };

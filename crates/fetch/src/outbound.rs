@@ -25,26 +25,28 @@ pub struct Permission(());
 
 /// Why outbound traffic is disabled, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quiet(String);
+pub struct OutboundDisabled(String);
 
-impl fmt::Display for Quiet {
+impl fmt::Display for OutboundDisabled {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Quiet {}
+impl std::error::Error for OutboundDisabled {}
 
 impl Outbound {
     /// The permission to send something to other systems.
     ///
     /// # Errors
-    /// [`Quiet`]: outbound traffic is disabled.
-    pub fn permission(&self) -> Result<Permission, Quiet> {
+    /// [`OutboundDisabled`]: outbound traffic is disabled.
+    pub fn permission(&self) -> Result<Permission, OutboundDisabled> {
         match self {
             Self::On => Ok(Permission(())),
-            Self::Off => Err(Quiet("Outbound traffic is off: CHANCERY_OUTBOUND says so.".to_owned())),
-            Self::Copy(why) => Err(Quiet(format!(
+            Self::Off => {
+                Err(OutboundDisabled("Outbound traffic is off: CHANCERY_OUTBOUND says so.".to_owned()))
+            }
+            Self::Copy(why) => Err(OutboundDisabled(format!(
                 "Outbound traffic is off: this is a copy of an installation. {why} `chancery adopt` makes it an installation of \
                  its own."
             ))),

@@ -3,16 +3,16 @@
 use uuid::Uuid;
 
 use crate::{
-    Action, Choice, Choices, Due, Event, FirstFactor, Flow, Identified, InstanceKind, Method, Proof, Proven,
-    Refusal, Step, Urgency, consent::may_grant, flow::Ending,
+    Action, Choice, Choices, Due, Event, EventRefusal, FirstFactor, Flow, Identified, InstanceKind, Method,
+    Proof, Proven, Step, Urgency, consent::may_grant, flow::Ending,
 };
 
 impl Due {
     /// The flow after the event, at the time of the facts.
     ///
     /// # Errors
-    /// A [`Refusal`] where the event does not belong to the current step.
-    pub fn apply(&self, event: Event) -> Result<Flow, Refusal> {
+    /// A [`EventRefusal`] where the event does not belong to the current step.
+    pub fn apply(&self, event: Event) -> Result<Flow, EventRefusal> {
         let mut flow = self.flow.clone();
         flow.is_touched |= is_user_interaction(&event);
         // a resolved tenant or session stays: a session that starts or ends in another tab changes neither
@@ -33,9 +33,9 @@ impl Due {
         }
     }
 
-    fn change(&self, flow: &mut Flow, event: Event) -> Result<(), Refusal> {
+    fn change(&self, flow: &mut Flow, event: Event) -> Result<(), EventRefusal> {
         match (&self.step, event) {
-            (Step::Fail(_) | Step::Done(_), _) => return Err(Refusal::NotDue),
+            (Step::Fail(_) | Step::Done(_), _) => return Err(EventRefusal::NotDue),
             (Step::Refuse(reason), Event::Back | Event::Cancelled) => {
                 flow.ending = Some(Ending::NotAdmitted(*reason));
             }
@@ -61,31 +61,31 @@ impl Due {
                 Event::OtherFactor(choice),
             ) => flow.choice = Some(check_offered::<Choice>(&choices.all, choice)?),
             (Step::Action(due), Event::ActionDone(action)) if due.action == action => {}
-            (Step::Action(due), Event::PasswordMade(proven)) if due.action == Action::Password => {
+            (Step::Action(due), Event::PasswordSet(proven)) if due.action == Action::Password => {
                 check_password(self.identified.as_ref(), &proven)?;
                 flow.proofs.push(Proof::new(proven, self.now));
             }
-            (Step::Action(due), Event::PutOff(action)) if due.action == action => {
+            (Step::Action(due), Event::Deferred(action)) if due.action == action => {
                 if due.urgency == Urgency::Required {
-                    return Err(Refusal::NotOffered);
+                    return Err(EventRefusal::NotOffered);
                 }
-                flow.put_off.insert((self.person()?, action));
+                flow.deferred.insert((self.person()?, action));
             }
             (Step::Consent, Event::ConsentGiven(granted)) => {
                 if !may_grant(&flow.request, &granted) {
-                    return Err(Refusal::NotOffered);
+                    return Err(EventRefusal::NotOffered);
                 }
                 flow.consent = Some((self.person()?, granted));
             }
             (Step::Consent, Event::ConsentDenied) => flow.ending = Some(Ending::Denied),
             (Step::Touch, Event::Continued) => {}
-            _ => return Err(Refusal::NotDue),
+            _ => return Err(EventRefusal::NotDue),
         }
         Ok(())
     }
 
-    fn person(&self) -> Result<Uuid, Refusal> {
-        self.identified.as_ref().map(|identified| identified.person).ok_or(Refusal::NotDue)
+    fn person(&self) -> Result<Uuid, EventRefusal> {
+        self.identified.as_ref().map(|identified| identified.person).ok_or(EventRefusal::NotDue)
     }
 }
 
@@ -102,37 +102,41 @@ fn other_account(flow: &mut Flow) {
     flow.set_aside = flow.proofs.len();
 }
 
-fn check_offered<T: PartialEq>(all: &[T], one: T) -> Result<T, Refusal> {
-    if all.contains(&one) { Ok(one) } else { Err(Refusal::NotOffered) }
+fn check_offered<T: PartialEq>(all: &[T], one: T) -> Result<T, EventRefusal> {
+    if all.contains(&one) { Ok(one) } else { Err(EventRefusal::NotOffered) }
 }
 
 /// A first factor must be proven at an instance that is offered, at a provider if and only if the instance is
 /// one.
-fn check_first_factor(page: &FirstFactor, proven: &Proven) -> Result<(), Refusal> {
+fn check_first_factor(page: &FirstFactor, proven: &Proven) -> Result<(), EventRefusal> {
     let is_external = matches!(proven.method, Method::External { .. });
     let fits = page.offered.iter().any(|instance| {
         instance.id == proven.instance
             && matches!(instance.kind, InstanceKind::External { .. }) == is_external
     });
-    if fits && proven.method.is_first() { Ok(()) } else { Err(Refusal::NotOffered) }
+    if fits && proven.method.is_first() { Ok(()) } else { Err(EventRefusal::NotOffered) }
 }
 
 /// A password is set by the person who is signing in, where the first factor was proven.
-fn check_password(identified: Option<&Identified>, proven: &Proven) -> Result<(), Refusal> {
-    let identified = identified.ok_or(Refusal::NotDue)?;
+fn check_password(identified: Option<&Identified>, proven: &Proven) -> Result<(), EventRefusal> {
+    let identified = identified.ok_or(EventRefusal::NotDue)?;
     if proven.person != identified.person {
-        return Err(Refusal::OtherPerson);
+        return Err(EventRefusal::OtherPerson);
     }
     let fits = proven.method == Method::Password && proven.instance == identified.instance;
-    if fits { Ok(()) } else { Err(Refusal::NotOffered) }
+    if fits { Ok(()) } else { Err(EventRefusal::NotOffered) }
 }
 
 /// A second factor must be one of the choices, proven by the person who is signing in.
-fn check_factor(choices: &Choices, identified: Option<&Identified>, proven: &Proven) -> Result<(), Refusal> {
-    let identified = identified.ok_or(Refusal::NotDue)?;
+fn check_factor(
+    choices: &Choices,
+    identified: Option<&Identified>,
+    proven: &Proven,
+) -> Result<(), EventRefusal> {
+    let identified = identified.ok_or(EventRefusal::NotDue)?;
     if proven.person != identified.person {
-        return Err(Refusal::OtherPerson);
+        return Err(EventRefusal::OtherPerson);
     }
     let is_choice = choices.all.iter().any(|choice| choice.is_satisfied_by(proven, &identified.offered));
-    if is_choice { Ok(()) } else { Err(Refusal::NotOffered) }
+    if is_choice { Ok(()) } else { Err(EventRefusal::NotOffered) }
 }

@@ -16,6 +16,6 @@ pub fn consent_step(flow: &Flow, consent: Consent, granted: Option<&Granted>) ->
 /// Whether this may be granted: nothing except what was requested, and `openid` with it.
 pub fn may_grant(request: &Request, granted: &Granted) -> bool {
     let is_openid = |word: &&String| word.as_str() == "openid";
-    granted.words.iter().all(|word| request.asked.contains(word))
-        && request.asked.iter().filter(is_openid).all(|word| granted.words.contains(word))
+    granted.words.iter().all(|word| request.requested.contains(word))
+        && request.requested.iter().filter(is_openid).all(|word| granted.words.contains(word))
 }

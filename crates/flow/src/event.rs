@@ -28,9 +28,9 @@ pub enum Event {
     /// A due action is done. It counts once the facts confirm it.
     ActionDone(Action),
     /// The due password is set, and thereby proven: earlier proofs may count no longer.
-    PasswordMade(Proven),
+    PasswordSet(Proven),
     /// An offered action is deferred.
-    PutOff(Action),
+    Deferred(Action),
     /// Consent was given.
     ConsentGiven(Granted),
     /// Consent was denied.
@@ -41,7 +41,7 @@ pub enum Event {
 
 /// Why an event is refused. The flow stays unchanged: the answer is the page of the current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum EventRefusal {
     /// The event belongs to another step than the current one.
     NotDue,
     /// The page did not offer this.

@@ -26,7 +26,7 @@ impl Factors<'_> {
     /// The step that provides the second factor that an app or instance requires.
     pub fn second_factor(&self) -> Option<Step> {
         let factors = &self.facts.second_factors;
-        if !factors.are_asked_for || self.has_second_factor() || self.is_exempt() {
+        if !factors.are_required || self.has_second_factor() || self.is_exempt() {
             return None;
         }
         Some(match self.available(|method| self.is_second_factor(method)) {

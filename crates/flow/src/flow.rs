@@ -26,7 +26,8 @@ pub struct Flow {
     /// How many of the proofs no longer count, because another account was requested after them.
     pub(crate) set_aside: usize,
     pub(crate) choice: Option<Choice>,
-    pub(crate) put_off: BTreeSet<(Uuid, Action)>,
+    #[serde(rename = "put_off")]
+    pub(crate) deferred: BTreeSet<(Uuid, Action)>,
     pub(crate) consent: Option<(Uuid, Granted)>,
     pub(crate) is_touched: bool,
     pub(crate) ending: Option<Ending>,
@@ -38,7 +39,8 @@ pub struct Granted {
     /// The granted scopes and resources, among the requested ones.
     pub words: BTreeSet<String>,
     /// Whether the consent is to be stored.
-    pub is_kept: bool,
+    #[serde(rename = "is_kept")]
+    pub is_remembered: bool,
 }
 
 /// How a person ended a flow.
@@ -63,7 +65,7 @@ impl Flow {
             proofs: Vec::new(),
             set_aside: 0,
             choice: None,
-            put_off: BTreeSet::new(),
+            deferred: BTreeSet::new(),
             consent: None,
             is_touched: false,
             ending: None,

@@ -39,7 +39,7 @@ pub use acr::{Acr, acr_of};
 pub use amr::amr_of;
 pub use choice::{Choice, Choices};
 pub use due::{Due, next};
-pub use event::{Event, Refusal};
+pub use event::{Event, EventRefusal};
 pub use facts::{
     Action, AppFacts, CodeKind, Consent, DueAction, Enrolment, InstanceFacts, InstanceKind, NotAdmitted,
     PasskeyFacts, PersonFacts, SecondFactors, SessionFacts, TenantFacts, Urgency, UsableFactor,

@@ -36,7 +36,7 @@ fn due_action(flow: &Flow, identified: &Identified, facts: &PersonFacts) -> Opti
     let is_due = |due: &&DueAction| match due.urgency {
         Urgency::Required => true,
         Urgency::Offered => {
-            identified.is_proven_here && !flow.put_off.contains(&(identified.person, due.action))
+            identified.is_proven_here && !flow.deferred.contains(&(identified.person, due.action))
         }
     };
     facts.due.iter().filter(is_due).min().copied()

@@ -50,7 +50,8 @@ pub struct Request {
     /// offered: set it to an unused id.
     pub instance: Option<Uuid>,
     /// What a person may be asked to consent to: scopes and resources.
-    pub asked: Vec<String>,
+    #[serde(rename = "asked")]
+    pub requested: Vec<String>,
     /// Whether the answer goes to a native app: a scheme of its own, or a loopback address.
     pub is_native: bool,
     /// Whether this browser has just signed out.
@@ -69,7 +70,7 @@ impl Request {
             demanded: Vec::new(),
             tenant: None,
             instance: None,
-            asked: Vec::new(),
+            requested: Vec::new(),
             is_native: false,
             after_sign_out: false,
         }

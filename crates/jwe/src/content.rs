@@ -49,7 +49,7 @@ impl Content {
     }
 
     /// Decrypts content: initialization vector, ciphertext and tag; `header` is the authenticated data.
-    pub fn open(self, key: &[u8], header: &[u8], [vector, sealed, tag]: &[Vec<u8>; 3]) -> Decrypted {
+    pub fn decrypt(self, key: &[u8], header: &[u8], [vector, sealed, tag]: &[Vec<u8>; 3]) -> Decrypted {
         if key.len() != self.key_length() {
             return Err(Unspecified);
         }

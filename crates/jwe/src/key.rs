@@ -14,20 +14,20 @@ use zeroize::Zeroizing;
 use crate::{Decrypted, bytes, content::Content, text};
 
 /// A private key that decrypts tokens. `Debug` does not print it.
-pub struct OpeningKey(PrivateKey);
+pub struct DecryptionKey(PrivateKey);
 
 enum PrivateKey {
     Rsa(OaepPrivateDecryptingKey),
     Curve(agreement::PrivateKey),
 }
 
-impl std::fmt::Debug for OpeningKey {
+impl std::fmt::Debug for DecryptionKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("OpeningKey(hidden)")
+        formatter.write_str("DecryptionKey(hidden)")
     }
 }
 
-impl OpeningKey {
+impl DecryptionKey {
     /// Reads a key from PKCS#8 in DER. `None`: it is of a type that decrypts nothing.
     pub fn read(pkcs8: &Secret) -> Option<Self> {
         let der = pkcs8.expose();

@@ -11,7 +11,7 @@ use aws_lc_rs::error::Unspecified;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Json, Secret, read_json};
 
-pub use key::OpeningKey;
+pub use key::DecryptionKey;
 
 /// The longest token that is decrypted, in bytes.
 pub const LONGEST: usize = 64 * 1024;
@@ -22,7 +22,7 @@ pub fn is_encrypted(token: &str) -> bool {
 }
 
 /// Decrypts a token. `None`: it is malformed, of an unsupported algorithm, or not encrypted for this key.
-pub fn open(token: &str, key: &OpeningKey) -> Option<Secret> {
+pub fn decrypt(token: &str, key: &DecryptionKey) -> Option<Secret> {
     if token.len() > LONGEST {
         return None;
     }
@@ -36,7 +36,7 @@ pub fn open(token: &str, key: &OpeningKey) -> Option<Secret> {
     let content = content::Content::named(text(&header, "enc")?)?;
     let secret = key.content_key(&header, &bytes(wrapped)?, content).ok()?;
     let parts = [bytes(vector)?, bytes(sealed)?, bytes(tag)?];
-    content.open(secret.expose(), header_text.as_bytes(), &parts).ok()
+    content.decrypt(secret.expose(), header_text.as_bytes(), &parts).ok()
 }
 
 fn bytes(text: &str) -> Option<Vec<u8>> {

@@ -5,9 +5,9 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
-use chancery_oauth::{normal_resource, unsupported_row};
+use chancery_oauth::{normalize_resource, unsupported_row};
 use chancery_record::Value;
-use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredRefusal, Tx};
+use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredViolation, Tx};
 
 use crate::{
     client_app::{
@@ -51,7 +51,7 @@ const MOST_COMPARED: i64 = 50_000;
 
 /// Reports resources of client apps that are one URI in two spellings (RFC 3986, sections 6.2.2 and 6.2.3). Each still matches
 /// its own spelling; a new row with a further spelling is refused.
-pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredRefusal)) -> Result<(), Problem> {
+pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredViolation)) -> Result<(), Problem> {
     let count = tx.one("SELECT count(*) FROM client_app_resource", &[], |row| row.int(0))?.unwrap_or(0);
     let shares = u64::try_from(count / MOST_COMPARED).unwrap_or(0) + 1;
     (0..shares).try_for_each(|share| compare_spellings(tx, (share, shares), report))
@@ -61,7 +61,7 @@ pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredRefusal)) 
 fn compare_spellings(
     tx: &mut Tx<'_>,
     (share, shares): (u64, u64),
-    report: &mut dyn FnMut(StoredRefusal),
+    report: &mut dyn FnMut(StoredViolation),
 ) -> Result<(), Problem> {
     // normal form to first spelling
     let mut first: HashMap<String, String> = HashMap::new();
@@ -72,12 +72,12 @@ fn compare_spellings(
         tx.query(&text, &[Value::Int(rid)], |row| {
             after = Some(row.int(0)?);
             let key = row.text(2)?;
-            let normal = normal_resource(key);
+            let normal = normalize_resource(key);
             if PLATFORM.contains(&key) || hash(&normal) % shares != share {
                 return Ok(());
             }
             if first.entry(normal).or_insert_with(|| key.to_owned()) != key {
-                report(StoredRefusal {
+                report(StoredViolation {
                     kind: CLIENT_APP_RESOURCE.name,
                     key: row.id(1)?.to_string(),
                     name: key.escape_debug().take(100).collect(),

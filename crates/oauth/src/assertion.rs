@@ -5,7 +5,7 @@ use aws_lc_rs::hmac;
 use chancery_record::{Json, Secret, Timestamp};
 
 use crate::{
-    Algorithm, Code, Jwk, NoMatchingKey, Refusal,
+    Algorithm, ErrorCode, Jwk, NoMatchingKey, ProtocolError,
     claims::{seconds, short_text, text},
     compact::Compact,
     matching_keys,
@@ -20,7 +20,7 @@ const MAX_ID: usize = 256;
 
 /// The keys that may verify a client's assertion. The client's method decides, never the assertion's header.
 #[derive(Clone, Copy, Debug)]
-pub enum Keys<'a> {
+pub enum AssertionKeys<'a> {
     /// `private_key_jwt`: the public keys that are usable now, see
     /// [`Status::is_usable`](crate::Status::is_usable).
     Public(&'a [Jwk]),
@@ -61,7 +61,7 @@ pub struct VerifiedAssertion {
 }
 
 /// The unverified client id of an assertion, to look up its keys.
-pub fn client_of(assertion: &str) -> Option<String> {
+pub fn unverified_client_id(assertion: &str) -> Option<String> {
     let token = Compact::read(assertion).ok()?;
     let subject = short_text(&token.claims, "sub", MAX_ID)?;
     (text(&token.claims, "iss") == Some(subject)).then(|| subject.to_owned())
@@ -71,7 +71,7 @@ pub fn client_of(assertion: &str) -> Option<String> {
 ///
 /// # Errors
 /// `invalid_client`, with the rule that the assertion breaks.
-pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), Refusal> {
+pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), ProtocolError> {
     let token = Compact::read(assertion).map_err(refuse)?;
     read_claims(&token, expected).map(drop)
 }
@@ -82,9 +82,9 @@ pub fn check_claims(assertion: &str, expected: &Expected<'_>) -> Result<(), Refu
 /// `invalid_client`, with the rule that the assertion breaks.
 pub fn verify_assertion(
     assertion: &str,
-    keys: Keys<'_>,
+    keys: AssertionKeys<'_>,
     expected: &Expected<'_>,
-) -> Result<VerifiedAssertion, Refusal> {
+) -> Result<VerifiedAssertion, ProtocolError> {
     let token = Compact::read(assertion).map_err(refuse)?;
     let verified = read_claims(&token, expected)?;
     check_signature(&token, keys)?;
@@ -92,7 +92,7 @@ pub fn verify_assertion(
 }
 
 /// Reads and checks the claims without verifying the signature.
-fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<VerifiedAssertion, Refusal> {
+fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<VerifiedAssertion, ProtocolError> {
     check_type(&token.header)?;
     let claims = &token.claims;
     let client_id = short_text(claims, "sub", MAX_ID).ok_or(refuse("sub is missing or too long."))?;
@@ -113,13 +113,13 @@ fn read_claims(token: &Compact<'_>, expected: &Expected<'_>) -> Result<VerifiedA
     })
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidClient, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidClient, detail)
 }
 
 /// Checks `typ`: a token for another purpose, e.g. an access token, must not authenticate a client (RFC 8725, section
 /// 3.11).
-fn check_type(header: &Json) -> Result<(), Refusal> {
+fn check_type(header: &Json) -> Result<(), ProtocolError> {
     let is_valid = match header.get("typ") {
         None => true,
         Some(Json::Text(typ)) => {
@@ -131,7 +131,7 @@ fn check_type(header: &Json) -> Result<(), Refusal> {
     if is_valid { Ok(()) } else { Err(refuse("typ is that of another kind of token.")) }
 }
 
-fn check_audience(claims: &Json, expected: &Expected<'_>) -> Result<(), Refusal> {
+fn check_audience(claims: &Json, expected: &Expected<'_>) -> Result<(), ProtocolError> {
     let is_ours =
         |json: &Json| matches!(json, Json::Text(name) if expected.audiences.contains(&name.as_str()));
     match claims.get("aud") {
@@ -142,7 +142,7 @@ fn check_audience(claims: &Json, expected: &Expected<'_>) -> Result<(), Refusal>
 }
 
 /// Checks the times; returns the expiry, in seconds since 1970.
-fn check_times(claims: &Json, expected: &Expected<'_>) -> Result<i64, Refusal> {
+fn check_times(claims: &Json, expected: &Expected<'_>) -> Result<i64, ProtocolError> {
     let time = |name| seconds(claims, name).map_err(|()| refuse("exp, iat and nbf are whole seconds."));
     let now = expected.now.0.div_euclid(1000);
     let latest = now.saturating_add(expected.leeway);
@@ -169,15 +169,15 @@ fn check_times(claims: &Json, expected: &Expected<'_>) -> Result<i64, Refusal> {
     Ok(expiry)
 }
 
-fn check_signature(token: &Compact<'_>, keys: Keys<'_>) -> Result<(), Refusal> {
+fn check_signature(token: &Compact<'_>, keys: AssertionKeys<'_>) -> Result<(), ProtocolError> {
     let verified = match keys {
-        Keys::Public(keys) => verify_with_keys(token, keys)?,
-        Keys::Secrets(secrets) => verify_with_secrets(token, secrets)?,
+        AssertionKeys::Public(keys) => verify_with_keys(token, keys)?,
+        AssertionKeys::Secrets(secrets) => verify_with_secrets(token, secrets)?,
     };
     if verified { Ok(()) } else { Err(refuse("The signature is not the client's.")) }
 }
 
-fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, Refusal> {
+fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, ProtocolError> {
     if token.algorithm.is_symmetric() {
         return Err(refuse("The client signs with a private key, not with its secret."));
     }
@@ -193,7 +193,7 @@ fn verify_with_keys(token: &Compact<'_>, keys: &[Jwk]) -> Result<bool, Refusal> 
     Ok(matches.iter().any(|jwk| jwk.verifies(token.algorithm, token.signed, &token.signature)))
 }
 
-fn verify_with_secrets(token: &Compact<'_>, secrets: &[Secret]) -> Result<bool, Refusal> {
+fn verify_with_secrets(token: &Compact<'_>, secrets: &[Secret]) -> Result<bool, ProtocolError> {
     // a secret is at least as long as the hash (RFC 7518, section 3.2)
     let (algorithm, shortest) = match token.algorithm {
         Algorithm::Hs256 => (hmac::HMAC_SHA256, 32),

@@ -4,7 +4,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use chancery_record::{Json, Timestamp};
 
 use crate::{
-    Code, Jwk, KeyFault, Nonces, Refusal,
+    ErrorCode, Jwk, KeyFault, Nonces, ProtocolError,
     claims::{seconds, short_text, text, to_base64},
     compact::Compact,
     target::is_same,
@@ -62,7 +62,7 @@ pub struct Proof {
 ///
 /// # Errors
 /// `invalid_dpop_proof`, with the rule that the proof breaks; `use_dpop_nonce` if only the nonce is missing or invalid.
-pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, Refusal> {
+pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, ProtocolError> {
     let token = Compact::read(proof).map_err(refuse)?;
     if text(&token.header, "typ") != Some("dpop+jwt") {
         return Err(refuse("typ must be dpop+jwt."));
@@ -112,12 +112,12 @@ pub fn verify_proof(proof: &str, request: &Request<'_>) -> Result<Proof, Refusal
     })
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidDpopProof, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidDpopProof, detail)
 }
 
 /// Checks the nonce; returns it unless it is absent or ignored.
-fn check_nonce(claims: &Json, request: &Request<'_>) -> Result<Option<String>, Refusal> {
+fn check_nonce(claims: &Json, request: &Request<'_>) -> Result<Option<String>, ProtocolError> {
     let (nonces, required) = match request.nonce {
         NoncePolicy::Ignored => return Ok(None),
         NoncePolicy::Optional(nonces) => (nonces, false),
@@ -128,6 +128,9 @@ fn check_nonce(claims: &Json, request: &Request<'_>) -> Result<Option<String>, R
     }
     match short_text(claims, "nonce", MAX_TEXT) {
         Some(nonce) if nonces.is_valid(nonce, request.now) => Ok(Some(nonce.to_owned())),
-        _ => Err(Refusal::new(Code::UseDpopNonce, "The proof must hold the nonce of the DPoP-Nonce header.")),
+        _ => Err(ProtocolError::new(
+            ErrorCode::UseDpopNonce,
+            "The proof must hold the nonce of the DPoP-Nonce header.",
+        )),
     }
 }

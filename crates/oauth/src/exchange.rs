@@ -4,7 +4,7 @@ use chancery_record::{Json, Secret};
 use serde_json::{Value, json};
 
 use crate::{
-    Code, Refusal, Scope,
+    ErrorCode, ProtocolError, Scope,
     claims::{short_text, text},
 };
 
@@ -85,7 +85,7 @@ pub struct TypedToken {
 
 /// A token exchange request. Only access tokens are issued.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct TokenExchangeRequest {
     /// `subject_token`
     pub subject: TypedToken,
     /// `actor_token`: the party that acts for the subject.
@@ -102,7 +102,10 @@ pub struct Exchange {
 ///
 /// # Errors
 /// `unsupported_grant_type`, `invalid_request`, `invalid_target` or `invalid_scope`.
-pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<Exchange, Refusal> {
+pub fn parse_exchange(
+    form: &[(String, String)],
+    actors: ActorTokens,
+) -> Result<TokenExchangeRequest, ProtocolError> {
     let all = |name: &'static str| {
         form.iter()
             .filter(move |(key, value)| key == name && !value.is_empty())
@@ -115,7 +118,9 @@ pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<
     }
     match one("grant_type") {
         Some(GRANT_TYPE) => {}
-        Some(_) => return Err(Refusal::new(Code::UnsupportedGrantType, "This is no token exchange.")),
+        Some(_) => {
+            return Err(ProtocolError::new(ErrorCode::UnsupportedGrantType, "This is no token exchange."));
+        }
         None => return Err(refuse("grant_type is missing.")),
     }
     if one("requested_token_type").is_some_and(|name| TokenType::named(name) != Some(TokenType::AccessToken))
@@ -128,17 +133,17 @@ pub fn parse_exchange(form: &[(String, String)], actors: ActorTokens) -> Result<
     if actor.is_some() && actors == ActorTokens::Refused {
         return Err(refuse("No actor_token is accepted."));
     }
-    Ok(Exchange {
+    Ok(TokenExchangeRequest {
         subject,
         actor,
-        resources: targets(all("resource"))?,
-        audiences: targets(all("audience"))?,
+        resources: parse_targets(all("resource"))?,
+        audiences: parse_targets(all("audience"))?,
         scope: one("scope").map(Scope::parse).transpose()?,
     })
 }
 
 /// Reads a token with its type: both are present, or neither.
-fn read_typed_token(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, Refusal> {
+fn read_typed_token(token: Option<&str>, kind: Option<&str>) -> Result<Option<TypedToken>, ProtocolError> {
     let (token, kind) = match (token, kind) {
         (None, None) => return Ok(None),
         (Some(token), Some(kind)) => (token, kind),
@@ -156,13 +161,13 @@ fn read_typed_token(token: Option<&str>, kind: Option<&str>) -> Result<Option<Ty
 ///
 /// # Errors
 /// `invalid_target`: one is malformed, or there are too many.
-pub fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Refusal> {
+pub fn parse_targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, ProtocolError> {
     let mut targets: Vec<String> = Vec::new();
     for name in names {
         let is_valid = name.len() <= MAX_TARGET && name.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_valid || name.contains('#') || targets.len() >= MAX_TARGETS {
-            return Err(Refusal::new(
-                Code::InvalidTarget,
+            return Err(ProtocolError::new(
+                ErrorCode::InvalidTarget,
                 "A resource or audience is malformed, or there are too many.",
             ));
         }
@@ -184,7 +189,7 @@ pub struct Actor {
 ///
 /// # Errors
 /// `invalid_request`: `act` is malformed or nested too deep.
-pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, Refusal> {
+pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, ProtocolError> {
     let mut actors = Vec::new();
     let mut level = claims;
     while let Some(act) = level.get("act") {
@@ -209,7 +214,7 @@ pub fn actors_of(claims: &Json) -> Result<Vec<Actor>, Refusal> {
 ///
 /// # Errors
 /// `invalid_request`: there are too many actors.
-pub fn write_actors(actors: &[Actor]) -> Result<Option<Value>, Refusal> {
+pub fn act_claim(actors: &[Actor]) -> Result<Option<Value>, ProtocolError> {
     if actors.len() > MAX_ACTORS {
         return Err(refuse("act is nested too deep."));
     }
@@ -223,6 +228,6 @@ pub fn write_actors(actors: &[Actor]) -> Result<Option<Value>, Refusal> {
     }))
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }

@@ -117,7 +117,7 @@ impl Default for Authentication<'_> {
 /// The settings of a client app after a write. The default is a new client app.
 #[expect(clippy::struct_excessive_bools, reason = "the members of a client app are what they are")]
 #[derive(Clone, Copy, Debug)]
-pub struct ClientFacts<'a> {
+pub struct ClientSettings<'a> {
     /// `isPublic`
     pub is_public: bool,
     /// `isNativeApplication`
@@ -152,7 +152,7 @@ pub struct ClientFacts<'a> {
     pub authentication: Option<Authentication<'a>>,
 }
 
-impl Default for ClientFacts<'_> {
+impl Default for ClientSettings<'_> {
     fn default() -> Self {
         Self {
             is_public: false,

@@ -2,12 +2,12 @@
 //! FAPI 2.0 Message Signing.
 
 use crate::{
-    ClientFacts, Method, SecurityProfile,
+    ClientSettings, Method, SecurityProfile,
     profile::{Findings, has_scheme, host_of, response_types},
 };
 
 /// Checks the rules of the client app's profile.
-pub fn check(facts: &ClientFacts<'_>, findings: &mut Findings) {
+pub fn check(facts: &ClientSettings<'_>, findings: &mut Findings) {
     match facts.security_profile {
         SecurityProfile::None => {}
         SecurityProfile::Fapi1Advanced => {
@@ -22,7 +22,7 @@ pub fn check(facts: &ClientFacts<'_>, findings: &mut Findings) {
 }
 
 /// FAPI 1.0 Advanced, section 5.2.2; FAPI 2.0 Security Profile, section 5.3.2.
-fn check_common(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_common(facts: &ClientSettings<'_>, findings: &mut Findings) {
     findings.require(!facts.is_public, "isPublic", "Turn it off: FAPI is for confidential client apps.");
     let method = facts.authentication.unwrap_or_default().method;
     findings.require(
@@ -34,7 +34,7 @@ fn check_common(facts: &ClientFacts<'_>, findings: &mut Findings) {
 }
 
 /// FAPI 1.0 Baseline, section 5.2.2; Advanced, sections 5.2.2 and 8.6.
-fn check_fapi_1(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_fapi_1(facts: &ClientSettings<'_>, findings: &mut Findings) {
     findings.require(
         facts.redirect_uris.iter().all(|uri| has_scheme(uri, "https")),
         "clientAppRedirectUris",
@@ -58,7 +58,7 @@ fn check_fapi_1(facts: &ClientFacts<'_>, findings: &mut Findings) {
 }
 
 /// FAPI 2.0 Security Profile, sections 5.3.2 and 5.4.1; FAPI 2.0 Message Signing, section 5.3.1.
-fn check_fapi_2(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_fapi_2(facts: &ClientSettings<'_>, findings: &mut Findings) {
     let authentication = facts.authentication.unwrap_or_default();
     let is_secure = |uri: &&str| {
         let is_loopback = host_of(uri).is_some_and(|host| host == "127.0.0.1" || host == "::1");

@@ -4,7 +4,7 @@ use chancery_record::Timestamp;
 
 /// The status of a key set in its lifecycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
+pub enum KeySetStatus {
     /// Not yet in use.
     Pending,
     /// In use.
@@ -17,7 +17,7 @@ pub enum Status {
     Revoked,
 }
 
-impl Status {
+impl KeySetStatus {
     /// All statuses; the index is the number in version 1.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Active, Self::Retiring, Self::Retired, Self::Revoked];
 
@@ -39,8 +39,8 @@ impl Status {
 
     /// Whether a transition to another status is allowed: step by step to Retired, and to Revoked before the end. The
     /// same status is always allowed.
-    pub fn may_become(self, next: Self) -> bool {
-        use Status::{Active, Pending, Retired, Retiring, Revoked};
+    pub fn can_transition_to(self, next: Self) -> bool {
+        use KeySetStatus::{Active, Pending, Retired, Retiring, Revoked};
         self == next
             || matches!(
                 (self, next),
@@ -69,13 +69,14 @@ mod tests {
     use chancery_record::Timestamp;
     use proptest::{collection::vec, option, prelude::*, sample::select};
 
-    use super::Status;
+    use super::KeySetStatus;
 
     #[test]
     fn only_the_listed_transitions_are_allowed() {
         let mut transitions = Vec::new();
-        for from in Status::ALL {
-            let next = Status::ALL.into_iter().filter(|next| *next != from && from.may_become(*next));
+        for from in KeySetStatus::ALL {
+            let next =
+                KeySetStatus::ALL.into_iter().filter(|next| *next != from && from.can_transition_to(*next));
             transitions.extend(next.map(|next| format!("{}>{}", from.name(), next.name())));
         }
         let listed = [
@@ -87,35 +88,35 @@ mod tests {
             "Retiring>Revoked",
         ];
         assert_eq!(transitions, listed);
-        assert_eq!(Status::named("retiring"), Some(Status::Retiring));
-        assert_eq!(Status::named("Gone"), None);
+        assert_eq!(KeySetStatus::named("retiring"), Some(KeySetStatus::Retiring));
+        assert_eq!(KeySetStatus::named("Gone"), None);
     }
 
     proptest! {
         /// A status never goes back, and Retired and Revoked are final.
         #[test]
-        fn transitions_never_go_back(targets in vec(select(Status::ALL.to_vec()), 0..40)) {
-            let mut status = Status::Pending;
+        fn transitions_never_go_back(targets in vec(select(KeySetStatus::ALL.to_vec()), 0..40)) {
+            let mut status = KeySetStatus::Pending;
             for target in targets {
-                if !status.may_become(target) {
+                if !status.can_transition_to(target) {
                     continue;
                 }
                 prop_assert!(target as u8 >= status as u8);
-                prop_assert!(target == status || !matches!(status, Status::Retired | Status::Revoked));
+                prop_assert!(target == status || !matches!(status, KeySetStatus::Retired | KeySetStatus::Revoked));
                 status = target;
             }
         }
 
         #[test]
         fn keys_are_usable_only_while_valid(
-            status in select(Status::ALL.to_vec()),
+            status in select(KeySetStatus::ALL.to_vec()),
             from in option::of(0_i64..100),
             to in option::of(0_i64..100),
             now in 0_i64..100,
         ) {
             let usable = status.is_usable(from.map(Timestamp), to.map(Timestamp), Timestamp(now));
             let inside = (from.unwrap_or(0)..to.unwrap_or(100)).contains(&now);
-            prop_assert_eq!(usable, inside && matches!(status, Status::Active | Status::Retiring));
+            prop_assert_eq!(usable, inside && matches!(status, KeySetStatus::Active | KeySetStatus::Retiring));
         }
     }
 }

@@ -11,6 +11,7 @@ mod authorize;
 mod claims;
 mod compact;
 mod dpop;
+mod error;
 mod exchange;
 mod facts;
 mod fapi;
@@ -27,7 +28,6 @@ mod pkce;
 mod profile;
 mod public_key;
 mod redirect;
-mod refusal;
 mod scope;
 mod spki;
 mod target;
@@ -35,7 +35,8 @@ mod unsupported;
 
 pub use algorithm::Algorithm;
 pub use assertion::{
-    Expected, Keys, LEEWAY, MAX_LIFETIME, VerifiedAssertion, check_claims, client_of, verify_assertion,
+    AssertionKeys, Expected, LEEWAY, MAX_LIFETIME, VerifiedAssertion, check_claims, unverified_client_id,
+    verify_assertion,
 };
 pub use authorize::{
     acr::AcrValues,
@@ -54,26 +55,27 @@ pub use authorize::{
 };
 pub use compact::TokenParts;
 pub use dpop::{NoncePolicy, Proof, Request, verify_proof};
+pub use error::{ErrorCode, ProtocolError};
 pub use exchange::{Actor, TypedToken};
 pub use exchange::{
-    ActorTokens, Exchange, GRANT_TYPE, TokenType, actors_of, parse_exchange, targets, write_actors,
+    ActorTokens, GRANT_TYPE, TokenExchangeRequest, TokenType, act_claim, actors_of, parse_exchange,
+    parse_targets,
 };
-pub use facts::{Authentication, ClientFacts, Encryption, Method, SecurityProfile};
+pub use facts::{Authentication, ClientSettings, Encryption, Method, SecurityProfile};
 pub use half_hash::half_hash;
 pub use jwk::{Jwk, Purpose};
 pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};
 pub use key_fault::{KeyFault, KeyProblem};
-pub use key_set::Status;
-pub use logout::EndSession;
+pub use key_set::KeySetStatus;
+pub use logout::LogoutRequest;
 pub use matching_keys::{NoMatchingKey, matching_keys};
 pub use nonce::Nonces;
 pub use pkce::{Challenge, verify_pkce};
 pub use profile::{Finding, KEY_ENCRYPTION, findings};
 pub use public_key::{Curve, PublicKey};
 pub use redirect::{RedirectKind, is_claimable, is_registered_redirect};
-pub use refusal::{Code, Refusal};
 pub use scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};
-pub use target::{is_same_resource, normal_resource};
+pub use target::{is_same_resource, normalize_resource};
 pub use unsupported::{
     FEDERATED_IDENTITIES, REQUEST_URIS, UnsupportedRows, UnsupportedSetting, Use, check_use, unsupported_row,
     unsupported_settings,

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::{Refusal, authorize::response::with_query, parameters::Parameters};
+use crate::{ProtocolError, authorize::response::with_query, parameters::Parameters};
 
 /// A logout request. All parameters are optional.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct EndSession {
+pub struct LogoutRequest {
     /// `id_token_hint`, not yet verified.
     pub id_token_hint: Option<String>,
     /// `client_id`
@@ -21,12 +21,12 @@ pub struct EndSession {
     pub ui_locales: Vec<String>,
 }
 
-impl EndSession {
+impl LogoutRequest {
     /// Reads the parameters; others are ignored.
     ///
     /// # Errors
     /// `invalid_request`, for an error page: a parameter is repeated or contains NUL, or the state is too long.
-    pub fn read(parameters: &[(String, String)]) -> Result<Self, Refusal> {
+    pub fn read(parameters: &[(String, String)]) -> Result<Self, ProtocolError> {
         let parameters = Parameters(parameters);
         let owned = |name| parameters.one(name).map(|value| value.map(str::to_owned));
         Ok(Self {
@@ -46,8 +46,8 @@ impl EndSession {
     }
 }
 
-impl fmt::Debug for EndSession {
+impl fmt::Debug for LogoutRequest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("EndSession(hidden)")
+        formatter.write_str("LogoutRequest(hidden)")
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters of a request, with the rules for repetition and NUL (RFC 6749, section 3.1).
 
-use crate::{Code, Refusal};
+use crate::{ErrorCode, ProtocolError};
 
 /// The maximum length of `state`, in characters.
 const MAX_STATE: usize = 4096;
@@ -18,7 +18,7 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// `invalid_request`: it is repeated, even without values, or contains NUL.
-    pub fn one(self, name: &str) -> Result<Option<&'a str>, Refusal> {
+    pub fn one(self, name: &str) -> Result<Option<&'a str>, ProtocolError> {
         let mut values = self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
         let value = values.next().unwrap_or_default();
         if values.next().is_some() {
@@ -32,7 +32,7 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// `invalid_request`: it occurs more than `max_count` times, or contains NUL.
-    pub fn several(self, name: &str, max_count: usize) -> Result<Vec<&'a str>, Refusal> {
+    pub fn several(self, name: &str, max_count: usize) -> Result<Vec<&'a str>, ProtocolError> {
         let values = || self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str());
         if values().nth(max_count).is_some() {
             return Err(refuse("A parameter is there too often."));
@@ -50,7 +50,7 @@ impl<'a> Parameters<'a> {
         name: &str,
         max_length: usize,
         too_long: &'static str,
-    ) -> Result<Option<&'a str>, Refusal> {
+    ) -> Result<Option<&'a str>, ProtocolError> {
         match self.one(name)? {
             Some(value) if value.chars().nth(max_length).is_some() => Err(refuse(too_long)),
             value => Ok(value),
@@ -58,13 +58,13 @@ impl<'a> Parameters<'a> {
     }
 
     /// `state`, which is returned unchanged.
-    pub fn state(self) -> Result<Option<&'a str>, Refusal> {
+    pub fn state(self) -> Result<Option<&'a str>, ProtocolError> {
         self.bounded("state", MAX_STATE, "state has more than 4096 characters.")
     }
 
     /// The language tags of `ui_locales`, the preferred one first. Other words are ignored, because it is only a
     /// preference.
-    pub fn ui_locales(self) -> Result<Vec<String>, Refusal> {
+    pub fn ui_locales(self) -> Result<Vec<String>, ProtocolError> {
         let is_tag = |word: &&str| {
             let is_tag_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
             !word.is_empty() && word.len() <= MAX_LOCALE && word.bytes().all(is_tag_byte)
@@ -74,10 +74,10 @@ impl<'a> Parameters<'a> {
     }
 }
 
-fn check_no_nul(value: &str) -> Result<(), Refusal> {
+fn check_no_nul(value: &str) -> Result<(), ProtocolError> {
     if value.contains('\0') { Err(refuse("A parameter holds NUL.")) } else { Ok(()) }
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }

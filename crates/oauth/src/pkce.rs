@@ -8,7 +8,7 @@ use aws_lc_rs::{
 };
 
 use crate::{
-    Code, Refusal,
+    ErrorCode, ProtocolError,
     claims::{from_base64, to_base64},
 };
 
@@ -50,7 +50,7 @@ impl fmt::Display for Challenge {
 ///
 /// # Errors
 /// `invalid_grant`: one is present without the other, or they do not match.
-pub fn verify_pkce(challenge: Option<&Challenge>, verifier: Option<&str>) -> Result<(), Refusal> {
+pub fn verify_pkce(challenge: Option<&Challenge>, verifier: Option<&str>) -> Result<(), ProtocolError> {
     match (challenge, verifier.filter(|verifier| !verifier.is_empty())) {
         (None, None) => Ok(()),
         (Some(challenge), Some(verifier)) if is_verifier(verifier) && challenge.is_of(verifier) => Ok(()),
@@ -66,8 +66,8 @@ fn is_verifier(text: &str) -> bool {
     VERIFIER_LENGTH.contains(&text.len()) && text.bytes().all(is_unreserved)
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidGrant, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidGrant, detail)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Challenge, verify_pkce};
-    use crate::Code;
+    use crate::ErrorCode;
 
     // RFC 7636, appendix B
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -106,7 +106,7 @@ mod tests {
             (Some(&challenge), Some(CHALLENGE)),
             (Some(&challenge), Some("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXK")),
         ] {
-            assert_eq!(verify_pkce(challenge, verifier).unwrap_err().code, Code::InvalidGrant);
+            assert_eq!(verify_pkce(challenge, verifier).unwrap_err().code, ErrorCode::InvalidGrant);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Algorithm, Authentication, ClientFacts, Encryption, Method, ResponseType, fapi};
+use crate::{Algorithm, Authentication, ClientSettings, Encryption, Method, ResponseType, fapi};
 
 /// A violated rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub const KEY_ENCRYPTION: [&str; 5] =
 const CONTENT_ENCRYPTION: [&str; 4] = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"];
 
 /// All violated rules, in a fixed order.
-pub fn findings(facts: &ClientFacts<'_>) -> Vec<Finding> {
+pub fn findings(facts: &ClientSettings<'_>) -> Vec<Finding> {
     let mut findings = Findings::default();
     check_encryption(facts, &mut findings);
     check_requests(facts, &mut findings);
@@ -51,7 +51,7 @@ impl Findings {
 }
 
 /// The client app's allowed response types, each with its words sorted.
-pub fn response_types(facts: &ClientFacts<'_>) -> Vec<String> {
+pub fn response_types(facts: &ClientSettings<'_>) -> Vec<String> {
     let sorted = |name: &str| {
         let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
         words.sort_unstable();
@@ -60,7 +60,7 @@ pub fn response_types(facts: &ClientFacts<'_>) -> Vec<String> {
     facts.allowed_response_types.split(',').map(sorted).filter(|name| !name.is_empty()).collect()
 }
 
-fn check_encryption(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_encryption(facts: &ClientSettings<'_>, findings: &mut Findings) {
     let pairs = [
         ("idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", facts.id_token_encryption),
         ("userinfoEncryptedResponseAlg", "userinfoEncryptedResponseEnc", facts.userinfo_encryption),
@@ -90,7 +90,7 @@ fn check_encryption(facts: &ClientFacts<'_>, findings: &mut Findings) {
     }
 }
 
-fn check_requests(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_requests(facts: &ClientSettings<'_>, findings: &mut Findings) {
     let is_asymmetric = |name| Algorithm::named(name).is_some_and(|algorithm| !algorithm.is_symmetric());
     findings.require(
         facts.request_object_signing_alg.is_none_or(is_asymmetric),
@@ -106,7 +106,7 @@ fn check_requests(facts: &ClientFacts<'_>, findings: &mut Findings) {
 }
 
 /// OpenID Connect Core 1.0, section 8.1.
-fn check_subjects(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_subjects(facts: &ClientSettings<'_>, findings: &mut Findings) {
     let hosts: BTreeSet<String> = facts.redirect_uris.iter().filter_map(|uri| host_of(uri)).collect();
     findings.require(
         !facts.is_pairwise || facts.sector_identifier_uri.is_some() || hosts.len() <= 1,
@@ -121,7 +121,7 @@ fn check_subjects(facts: &ClientFacts<'_>, findings: &mut Findings) {
 }
 
 /// A public client has no credentials (RFC 6749, section 2.1).
-fn check_public(facts: &ClientFacts<'_>, findings: &mut Findings) {
+fn check_public(facts: &ClientSettings<'_>, findings: &mut Findings) {
     let method = facts.authentication.map(|authentication| authentication.method);
     // without a configuration there is no method
     findings.require(

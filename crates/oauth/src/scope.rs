@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Code, Refusal};
+use crate::{ErrorCode, ProtocolError};
 
 /// The maximum length of a scope, in bytes.
 const MAX_LENGTH: usize = 4096;
@@ -28,7 +28,7 @@ impl Scope {
     ///
     /// # Errors
     /// `invalid_scope`: the grammar is violated, or there are too many words.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, ProtocolError> {
         if text.len() > MAX_LENGTH {
             return Err(refuse("The scope is longer than 4 KiB."));
         }
@@ -97,8 +97,8 @@ fn is_word(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidScope, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidScope, detail)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Scope;
-    use crate::Code;
+    use crate::ErrorCode;
 
     #[test]
     fn a_scope_is_parsed_and_filtered() {
@@ -132,7 +132,7 @@ mod tests {
         let many = (0..101).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
         let long = "a".repeat(4097);
         for wrong in ["", " ", "a  b", " a", "a ", "a\tb", "a\"b", "a\\b", "ä", "a\u{7f}", &many, &long] {
-            assert_eq!(Scope::parse(wrong).unwrap_err().code, Code::InvalidScope, "{wrong}");
+            assert_eq!(Scope::parse(wrong).unwrap_err().code, ErrorCode::InvalidScope, "{wrong}");
         }
     }
 

@@ -7,7 +7,7 @@ pub fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// The normalized name of a resource: http and https URLs by RFC 3986, sections 6.2.2 and 6.2.3, other names unchanged.
-pub fn normal_resource(name: &str) -> String {
+pub fn normalize_resource(name: &str) -> String {
     let (address, query) =
         name.split_once('?').map_or((name, None), |(address, query)| (address, Some(query)));
     let query = query.map(normalize_path);
@@ -21,7 +21,7 @@ pub fn normal_resource(name: &str) -> String {
 
 /// Whether two names denote the same resource.
 pub fn is_same_resource(one: &str, other: &str) -> bool {
-    one == other || normal_resource(one) == normal_resource(other)
+    one == other || normalize_resource(one) == normalize_resource(other)
 }
 
 /// Removes the segments `.` and `..` (RFC 3986, section 5.2.4).
@@ -104,7 +104,7 @@ fn normalize_path(path: &str) -> Option<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{is_same, is_same_resource, normal_resource};
+    use super::{is_same, is_same_resource, normalize_resource};
 
     #[test]
     fn spellings_of_a_resource_are_equal() {
@@ -185,8 +185,8 @@ mod tests {
 
         #[test]
         fn normalization_is_idempotent(name in "(https?://)?[!-~]{0,30}") {
-            let once = normal_resource(&name);
-            prop_assert_eq!(normal_resource(&once), once);
+            let once = normalize_resource(&name);
+            prop_assert_eq!(normalize_resource(&once), once);
         }
     }
 

@@ -2,7 +2,7 @@
 //! is less private than its setting would not be noticed. The error and `chancery check-upgrade` report the text of a declaration; the
 //! console shows a badge.
 
-use crate::{ClientFacts, Code, Refusal, SecurityProfile, profile::response_types};
+use crate::{ClientSettings, ErrorCode, ProtocolError, SecurityProfile, profile::response_types};
 
 /// The use of a setting that is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct UnsupportedSetting {
     pub detail: &'static str,
 }
 
-type IsSet = fn(&ClientFacts<'_>) -> bool;
+type IsSet = fn(&ClientSettings<'_>) -> bool;
 
 const UNSUPPORTED_SETTINGS: [(&str, Use, IsSet, &str); 10] = [
     (
@@ -98,7 +98,7 @@ const UNSUPPORTED_SETTINGS: [(&str, Use, IsSet, &str); 10] = [
 ];
 
 /// The unsupported settings of a client app, in a fixed order.
-pub fn unsupported_settings(facts: &ClientFacts<'_>) -> Vec<UnsupportedSetting> {
+pub fn unsupported_settings(facts: &ClientSettings<'_>) -> Vec<UnsupportedSetting> {
     let set = UNSUPPORTED_SETTINGS.iter().filter(|(_, _, is_set, _)| is_set(facts));
     set.map(|(member, used_at, _, detail)| UnsupportedSetting { member, used_at: *used_at, detail }).collect()
 }
@@ -107,9 +107,9 @@ pub fn unsupported_settings(facts: &ClientFacts<'_>) -> Vec<UnsupportedSetting> 
 ///
 /// # Errors
 /// `unauthorized_client`: an administrator must change the client app.
-pub fn check_use(settings: &[UnsupportedSetting], used_at: Use) -> Result<(), Refusal> {
+pub fn check_use(settings: &[UnsupportedSetting], used_at: Use) -> Result<(), ProtocolError> {
     let setting = settings.iter().find(|setting| setting.used_at == used_at);
-    setting.map_or(Ok(()), |setting| Err(Refusal::new(Code::UnauthorizedClient, setting.detail)))
+    setting.map_or(Ok(()), |setting| Err(ProtocolError::new(ErrorCode::UnauthorizedClient, setting.detail)))
 }
 
 /// Rows of a resource that are stored as documented and not supported.

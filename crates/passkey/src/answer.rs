@@ -4,7 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Kind, Policy, Refusal};
+use crate::{CeremonyRefusal, Policy, RefusalKind};
 
 /// The maximum size of a credential id in WebAuthn, in bytes.
 const MAX_ID: usize = 1023;
@@ -20,9 +20,9 @@ pub(crate) const MAX_AUTHENTICATOR_DATA: usize = 4 * 1024;
 pub(crate) const MAX_SIGNATURE: usize = 2 * 1024;
 
 /// The credential id of an answer, to look up the credential.
-pub fn credential_id_of(answer: &Value) -> Result<Vec<u8>, Refusal> {
+pub fn credential_id_of(answer: &Value) -> Result<Vec<u8>, CeremonyRefusal> {
     if text(answer, "type")? != "public-key" {
-        return Err(Refusal::new(Kind::Type, "the answer is of no public key credential"));
+        return Err(CeremonyRefusal::new(RefusalKind::Type, "the answer is of no public key credential"));
     }
     let id = bytes(answer, "rawId", MAX_ID)?;
     if id.is_empty() || bytes(answer, "id", MAX_ID)? != id {
@@ -32,7 +32,7 @@ pub fn credential_id_of(answer: &Value) -> Result<Vec<u8>, Refusal> {
 }
 
 /// The user handle in the answer to an authentication, if there is one: the bytes of the user's id.
-pub fn user_handle_of(answer: &Value) -> Result<Option<Vec<u8>>, Refusal> {
+pub fn user_handle_of(answer: &Value) -> Result<Option<Vec<u8>>, CeremonyRefusal> {
     let response = answer.get("response").unwrap_or(&Value::Null);
     match response.get("userHandle") {
         None | Some(Value::Null) => Ok(None),
@@ -41,12 +41,12 @@ pub fn user_handle_of(answer: &Value) -> Result<Option<Vec<u8>>, Refusal> {
 }
 
 /// The `response` of an answer, with the data of the authenticator.
-pub(crate) fn response_of(answer: &Value) -> Result<&Value, Refusal> {
+pub(crate) fn response_of(answer: &Value) -> Result<&Value, CeremonyRefusal> {
     answer.get("response").filter(|response| response.is_object()).ok_or_else(|| malformed("no response"))
 }
 
 /// The bytes of a member that is base64url without padding.
-pub(crate) fn bytes(object: &Value, name: &str, longest: usize) -> Result<Vec<u8>, Refusal> {
+pub(crate) fn bytes(object: &Value, name: &str, longest: usize) -> Result<Vec<u8>, CeremonyRefusal> {
     let encoded = text(object, name)?;
     if encoded.len() > longest.saturating_mul(4).div_ceil(3) {
         return Err(malformed(&format!("{name} is too long")));
@@ -54,12 +54,12 @@ pub(crate) fn bytes(object: &Value, name: &str, longest: usize) -> Result<Vec<u8
     from_base64(encoded).ok_or_else(|| malformed(&format!("{name} is no base64url")))
 }
 
-fn text<'a>(object: &'a Value, name: &str) -> Result<&'a str, Refusal> {
+fn text<'a>(object: &'a Value, name: &str) -> Result<&'a str, CeremonyRefusal> {
     object.get(name).and_then(Value::as_str).ok_or_else(|| malformed(&format!("no {name}")))
 }
 
-pub(crate) fn malformed(detail: &str) -> Refusal {
-    Refusal::new(Kind::Malformed, detail)
+pub(crate) fn malformed(detail: &str) -> CeremonyRefusal {
+    CeremonyRefusal::new(RefusalKind::Malformed, detail)
 }
 
 #[derive(Deserialize)]
@@ -73,16 +73,16 @@ struct ClientData {
 
 /// Checks the origin as text, and that the page was not framed: the library compares URLs, which may have a
 /// path or a user, and checks `crossOrigin` in registrations only. Type and challenge it does check.
-pub(crate) fn check_origin(policy: &Policy, client_data: &[u8]) -> Result<(), Refusal> {
+pub(crate) fn check_origin(policy: &Policy, client_data: &[u8]) -> Result<(), CeremonyRefusal> {
     let data: ClientData =
         serde_json::from_slice(client_data).map_err(|_| malformed("clientDataJSON cannot be read"))?;
     if data.cross_origin || data.top_origin.is_some() {
-        return Err(Refusal::new(Kind::Origin, "the page was framed by another origin"));
+        return Err(CeremonyRefusal::new(RefusalKind::Origin, "the page was framed by another origin"));
     }
     if policy.allowed_origins.contains(&data.origin) {
         Ok(())
     } else {
-        Err(Refusal::new(Kind::Origin, "the page's origin is not allowed"))
+        Err(CeremonyRefusal::new(RefusalKind::Origin, "the page's origin is not allowed"))
     }
 }
 

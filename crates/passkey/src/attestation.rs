@@ -6,7 +6,7 @@ use webauthn_rs_core::{
     proto::{ParsedAttestationData, Registration},
 };
 
-use crate::{Attestation, AuthenticatorModels, Kind, Policy, Refusal, answer::malformed};
+use crate::{Attestation, AuthenticatorModels, CeremonyRefusal, Policy, RefusalKind, answer::malformed};
 
 /// The parts of an attestation object that a policy checks.
 pub(crate) struct AttestationData {
@@ -16,7 +16,7 @@ pub(crate) struct AttestationData {
 }
 
 impl AttestationData {
-    pub(crate) fn read(object: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn read(object: &[u8]) -> Result<Self, CeremonyRefusal> {
         let unread = || malformed("the attestation object cannot be read");
         let object: Value = serde_cbor_2::from_slice(object).map_err(|_| unread())?;
         let Some(Value::Bytes(data)) = member(&object, "authData") else { return Err(unread()) };
@@ -51,9 +51,12 @@ impl AttestationData {
         policy: &Policy,
         models: AuthenticatorModels<'_>,
         proved: &ParsedAttestationData,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), CeremonyRefusal> {
         if !policy.admits(self.aaguid) {
-            return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted"));
+            return Err(CeremonyRefusal::new(
+                RefusalKind::Authenticator,
+                "the make of authenticator is not admitted",
+            ));
         }
         models.check_desired(self.aaguid)?;
         let is_listed = !policy.allowed_aaguids.is_empty();

@@ -6,7 +6,7 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    AuthenticatorModels, Credential, Kind, Policy, Refusal,
+    AuthenticatorModels, CeremonyRefusal, Credential, Policy, RefusalKind,
     answer::{
         MAX_AUTHENTICATOR_DATA, MAX_CLIENT_DATA, MAX_SIGNATURE, bytes, check_origin, credential_id_of,
         malformed, response_of, to_base64, user_handle_of,
@@ -33,7 +33,7 @@ pub struct AuthenticationResult {
 pub fn start_authentication(
     policy: &Policy,
     allowed: Option<&[Credential]>,
-) -> Result<(Value, Vec<u8>), Refusal> {
+) -> Result<(Value, Vec<u8>), CeremonyRefusal> {
     let relying_party = relying_party(policy)?;
     let builder = relying_party
         .new_challenge_authenticate_builder(Vec::new(), Some(policy.user_verification.into()))?;
@@ -60,7 +60,7 @@ pub fn start_authentication(
 ///
 /// The library checks type, challenge, relying party, presence and verification of the user, that
 /// a credential does not change its backup eligibility, the signature, and that a counter grows
-/// ([`Kind::SignCount`], where the stored or the new one is not 0). Checked here: the origin as
+/// ([`RefusalKind::SignCount`], where the stored or the new one is not 0). Checked here: the origin as
 /// text and framing, that the credential may answer and is the named user's, that its model is
 /// still admitted and not compromised, and the current policy.
 pub fn finish_authentication(
@@ -69,7 +69,7 @@ pub fn finish_authentication(
     state: &[u8],
     answer: &Value,
     credential: &Credential,
-) -> Result<AuthenticationResult, Refusal> {
+) -> Result<AuthenticationResult, CeremonyRefusal> {
     let relying_party = relying_party(policy)?;
     let State::Authentication { core, allowed } = State::from_bytes(state)? else {
         return Err(malformed("the state is of a registration"));
@@ -77,13 +77,18 @@ pub fn finish_authentication(
     let id = credential_id_of(answer)?;
     let is_allowed = allowed.as_ref().is_none_or(|ids| ids.contains(&to_base64(&id)));
     if id != credential.id || !is_allowed {
-        return Err(Refusal::new(Kind::UnknownCredential, "the credential may not answer"));
+        return Err(CeremonyRefusal::new(RefusalKind::UnknownCredential, "the credential may not answer"));
     }
     match user_handle_of(answer)? {
         Some(user) if user == credential.user.as_bytes() => {}
         // the authenticator must name the user only if no login name did
         None if allowed.is_some() => {}
-        _ => return Err(Refusal::new(Kind::UserHandle, "the answer does not name the credential's user")),
+        _ => {
+            return Err(CeremonyRefusal::new(
+                RefusalKind::UserHandle,
+                "the answer does not name the credential's user",
+            ));
+        }
     }
     let response = response_of(answer)?;
     let client_data = bytes(response, "clientDataJSON", MAX_CLIENT_DATA)?;
@@ -103,7 +108,10 @@ pub fn finish_authentication(
     let result = relying_party.authenticate_single_credential(&assertion, &core, &credential.to_core())?;
     check_verified(policy, result.user_verified())?;
     if !policy.admits(credential.aaguid) {
-        return Err(Refusal::new(Kind::Authenticator, "the make of authenticator is not admitted any more"));
+        return Err(CeremonyRefusal::new(
+            RefusalKind::Authenticator,
+            "the make of authenticator is not admitted any more",
+        ));
     }
     models.check_desired(credential.aaguid)?;
     Ok(AuthenticationResult {

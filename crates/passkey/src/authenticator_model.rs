@@ -13,7 +13,7 @@ use webauthn_rs_core::{
     proto::{AttestationCaListBuilder, ParsedAttestationData},
 };
 
-use crate::{Kind, Refusal};
+use crate::{CeremonyRefusal, RefusalKind};
 
 /// The metadata of authenticator models at a time; without a snapshot, no model is known.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +44,10 @@ impl<'a> AuthenticatorModels<'a> {
     }
 
     /// Refuses a model that is compromised or withdrawn.
-    pub(crate) fn check_desired(&self, aaguid: [u8; 16]) -> Result<(), Refusal> {
+    pub(crate) fn check_desired(&self, aaguid: [u8; 16]) -> Result<(), CeremonyRefusal> {
         if self.is_undesired(aaguid) {
             let detail = "the make of authenticator is known to be compromised or withdrawn";
-            return Err(Refusal::new(Kind::Authenticator, detail));
+            return Err(CeremonyRefusal::new(RefusalKind::Authenticator, detail));
         }
         Ok(())
     }
@@ -68,8 +68,8 @@ impl<'a> AuthenticatorModels<'a> {
         aaguid: [u8; 16],
         chain: &[Vec<u8>],
         proved: &ParsedAttestationData,
-    ) -> Result<(), Refusal> {
-        let refused = |detail: &str| Err(Refusal::new(Kind::Attestation, detail));
+    ) -> Result<(), CeremonyRefusal> {
+        let refused = |detail: &str| Err(CeremonyRefusal::new(RefusalKind::Attestation, detail));
         if chain.is_empty() {
             return refused("the make of authenticator is not attested");
         }

@@ -7,7 +7,7 @@ use webauthn_rs_core::proto::{
     ParsedAttestation, RegisteredExtensions, UserVerificationPolicy,
 };
 
-use crate::{AuthenticatorModels, Kind, Refusal, answer::base64_text};
+use crate::{AuthenticatorModels, CeremonyRefusal, RefusalKind, answer::base64_text};
 
 /// A credential of a user. Its public key verifies signatures, and cannot be read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,10 +47,10 @@ impl Credential {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads the output of [`Self::to_bytes`]; anything else is [`Kind::Malformed`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+    /// Reads the output of [`Self::to_bytes`]; anything else is [`RefusalKind::Malformed`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, CeremonyRefusal> {
         serde_json::from_slice(bytes)
-            .map_err(|_| Refusal::new(Kind::Malformed, "the stored credential cannot be read"))
+            .map_err(|_| CeremonyRefusal::new(RefusalKind::Malformed, "the stored credential cannot be read"))
     }
 
     /// Whether its key is proven to be bound to hardware: it is bound to its device, and of a model
@@ -82,13 +82,17 @@ impl Credential {
 pub(crate) const ALGORITHMS: [COSEAlgorithm; 2] = [COSEAlgorithm::ES256, COSEAlgorithm::RS256];
 
 /// Refuses a key with a curve that is not its algorithm's, which the library accepts.
-pub(crate) fn check_key(key: &COSEKey) -> Result<(), Refusal> {
+pub(crate) fn check_key(key: &COSEKey) -> Result<(), CeremonyRefusal> {
     let fits = match (&key.type_, &key.key) {
         (COSEAlgorithm::ES256, COSEKeyType::EC_EC2(key)) => key.curve == ECDSACurve::SECP256R1,
         (COSEAlgorithm::RS256, COSEKeyType::RSA(_)) => true,
         _ => false,
     };
-    if fits { Ok(()) } else { Err(Refusal::new(Kind::Algorithm, "the key is not of its algorithm")) }
+    if fits {
+        Ok(())
+    } else {
+        Err(CeremonyRefusal::new(RefusalKind::Algorithm, "the key is not of its algorithm"))
+    }
 }
 
 mod certificates {

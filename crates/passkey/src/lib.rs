@@ -23,7 +23,7 @@ pub use authenticator_model::AuthenticatorModels;
 pub use credential::Credential;
 pub use policy::{Attestation, Policy, PolicyOption, UserVerification, fingerprint};
 pub use readiness::{CredentialFacts, Facts, PasswordFacts, REASONS, Readiness, is_usable, readiness};
-pub use refusal::{Kind, Refusal};
+pub use refusal::{CeremonyRefusal, RefusalKind};
 pub use registration::{User, finish_registration, start_registration};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use webauthn_rs_core::error::WebauthnError;
 
 /// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RefusalKind {
     /// The policy disables passkeys, or has no relying party.
     Disabled,
     /// The answer or the state is malformed.
@@ -41,7 +41,7 @@ pub enum Kind {
     UserHandle,
 }
 
-impl Kind {
+impl RefusalKind {
     /// The text for people: the fault and what to do.
     pub const fn words(self) -> &'static str {
         match self {
@@ -68,41 +68,43 @@ impl Kind {
 
 /// A refused ceremony.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct CeremonyRefusal {
     /// The kind.
-    pub kind: Kind,
+    pub kind: RefusalKind,
     /// The text for a log; it contains nothing that the caller sent.
     pub detail: String,
 }
 
-impl Refusal {
-    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+impl CeremonyRefusal {
+    pub(crate) fn new(kind: RefusalKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for CeremonyRefusal {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{:?}: {}", self.kind, self.detail)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for CeremonyRefusal {}
 
-impl From<WebauthnError> for Refusal {
+impl From<WebauthnError> for CeremonyRefusal {
     fn from(error: WebauthnError) -> Self {
         use WebauthnError as E;
         let kind = match &error {
-            E::MismatchedChallenge => Kind::Challenge,
-            E::InvalidRPOrigin | E::CredentialCrossOrigin => Kind::Origin,
-            E::InvalidRPIDHash => Kind::RelyingParty,
-            E::InvalidClientDataType => Kind::Type,
-            E::UserNotPresent => Kind::UserPresence,
-            E::UserNotVerified => Kind::UserVerification,
-            E::AuthenticationFailure | E::SignatureInvalid => Kind::Signature,
-            E::CredentialPossibleCompromise => Kind::SignCount,
-            E::CredentialBackupEligibilityInconsistent | E::CredentialMayNotBeHardwareBound => Kind::Backup,
-            E::CredentialNotFound => Kind::UnknownCredential,
+            E::MismatchedChallenge => RefusalKind::Challenge,
+            E::InvalidRPOrigin | E::CredentialCrossOrigin => RefusalKind::Origin,
+            E::InvalidRPIDHash => RefusalKind::RelyingParty,
+            E::InvalidClientDataType => RefusalKind::Type,
+            E::UserNotPresent => RefusalKind::UserPresence,
+            E::UserNotVerified => RefusalKind::UserVerification,
+            E::AuthenticationFailure | E::SignatureInvalid => RefusalKind::Signature,
+            E::CredentialPossibleCompromise => RefusalKind::SignCount,
+            E::CredentialBackupEligibilityInconsistent | E::CredentialMayNotBeHardwareBound => {
+                RefusalKind::Backup
+            }
+            E::CredentialNotFound => RefusalKind::UnknownCredential,
             E::CredentialAlteredAlgFromRequest
             | E::COSEKeyInvalidAlgorithm
             | E::COSEKeyInvalidType
@@ -111,10 +113,10 @@ impl From<WebauthnError> for Refusal {
             | E::COSEKeyEDDSAInvalidCurve
             | E::COSEKeyRSANEInvalid
             | E::RsaParametersInvalid
-            | E::SshPublicKeyEDUnsupported => Kind::Algorithm,
-            E::InvalidUsername | E::Configuration => Kind::Disabled,
-            other if is_of_attestation(other) => Kind::Attestation,
-            _ => Kind::Malformed,
+            | E::SshPublicKeyEDUnsupported => RefusalKind::Algorithm,
+            E::InvalidUsername | E::Configuration => RefusalKind::Disabled,
+            other if is_of_attestation(other) => RefusalKind::Attestation,
+            _ => RefusalKind::Malformed,
         };
         // our own text: the library's is for programmers, and can quote the input
         let detail = kind.words().to_owned();

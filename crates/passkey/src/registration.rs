@@ -8,7 +8,7 @@ use webauthn_rs_core::proto::{
 };
 
 use crate::{
-    Attestation, AuthenticatorModels, Credential, Kind, Policy, Refusal,
+    Attestation, AuthenticatorModels, CeremonyRefusal, Credential, Policy, RefusalKind,
     answer::{
         MAX_ATTESTATION, MAX_CLIENT_DATA, bytes, check_origin, credential_id_of, malformed, response_of,
         to_base64,
@@ -37,7 +37,7 @@ pub fn start_registration(
     policy: &Policy,
     user: &User,
     existing: &[Vec<u8>],
-) -> Result<(Value, Vec<u8>), Refusal> {
+) -> Result<(Value, Vec<u8>), CeremonyRefusal> {
     let relying_party = relying_party(policy)?;
     let display_name = if user.display_name.is_empty() { &user.login_name } else { &user.display_name };
     let (attestation, word) = match policy.attestation {
@@ -77,7 +77,7 @@ pub fn finish_registration(
     models: AuthenticatorModels<'_>,
     state: &[u8],
     answer: &Value,
-) -> Result<Credential, Refusal> {
+) -> Result<Credential, CeremonyRefusal> {
     let relying_party = relying_party(policy)?;
     let State::Registration { core, user, existing } = State::from_bytes(state)? else {
         return Err(malformed("the state is of an authentication"));
@@ -107,7 +107,10 @@ pub fn finish_registration(
         return Err(malformed("the answer is about another credential than the one made"));
     }
     if existing.contains(&to_base64(&id)) {
-        return Err(Refusal::new(Kind::AlreadyRegistered, "the user has this credential already"));
+        return Err(CeremonyRefusal::new(
+            RefusalKind::AlreadyRegistered,
+            "the user has this credential already",
+        ));
     }
     attested.retain_verified(&verified.attestation.data);
     check_key(&verified.cred)?;

@@ -9,7 +9,7 @@ use webauthn_rs_core::{
     proto::{AuthenticationState, RegistrationState, UserVerificationPolicy},
 };
 
-use crate::{Kind, Policy, Refusal, UserVerification, answer::malformed};
+use crate::{CeremonyRefusal, Policy, RefusalKind, UserVerification, answer::malformed};
 
 /// The timeout for a client, as WebAuthn recommends with user verification.
 const TIMEOUT: Duration = Duration::from_mins(5);
@@ -36,15 +36,18 @@ impl State {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, CeremonyRefusal> {
         serde_json::from_slice(bytes).map_err(|_| malformed("the ceremony's state cannot be read"))
     }
 }
 
 /// The policy in the library's form.
-pub(crate) fn relying_party(policy: &Policy) -> Result<WebauthnCore, Refusal> {
+pub(crate) fn relying_party(policy: &Policy) -> Result<WebauthnCore, CeremonyRefusal> {
     if !policy.enabled || policy.relying_party_id.is_empty() {
-        return Err(Refusal::new(Kind::Disabled, "passkeys are off, or have no relying party"));
+        return Err(CeremonyRefusal::new(
+            RefusalKind::Disabled,
+            "passkeys are off, or have no relying party",
+        ));
     }
     let origins = policy.allowed_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
     Ok(WebauthnCore::new_unsafe_experts_only(
@@ -68,10 +71,10 @@ impl From<UserVerification> for UserVerificationPolicy {
 }
 
 /// Checks user verification by the current policy, which may be stricter than when the ceremony started.
-pub(crate) fn check_verified(policy: &Policy, verified: bool) -> Result<(), Refusal> {
+pub(crate) fn check_verified(policy: &Policy, verified: bool) -> Result<(), CeremonyRefusal> {
     if verified || policy.user_verification != UserVerification::Required {
         Ok(())
     } else {
-        Err(Refusal::new(Kind::UserVerification, "the user was not verified"))
+        Err(CeremonyRefusal::new(RefusalKind::UserVerification, "the user was not verified"))
     }
 }

@@ -6,12 +6,12 @@ use std::{fmt::Display, num::NonZeroU64};
 use gif::{DecodeOptions, Decoder, Encoder, Frame, MemoryLimit};
 
 use crate::{
-    Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, Refusal, bounded_writer::BoundedWriter,
+    Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, PictureRefusal, bounded_writer::BoundedWriter,
     picture::check_size,
 };
 
 /// Encodes an animation again; returns the bytes, and the canvas's width and height.
-pub fn reencode(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
+pub fn reencode(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), PictureRefusal> {
     let mut options = DecodeOptions::new();
     options.check_frame_consistency(true);
     options.set_memory_limit(NonZeroU64::new(MAX_PIXELS).map_or(MemoryLimit::Unlimited, MemoryLimit::Bytes));
@@ -30,7 +30,7 @@ pub fn reencode(bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
 }
 
 /// Checks sizes and counts before any frame is decoded.
-fn check_limits(mut decoder: Decoder<&[u8]>) -> Result<(), Refusal> {
+fn check_limits(mut decoder: Decoder<&[u8]>) -> Result<(), PictureRefusal> {
     check_size(decoder.width().into(), decoder.height().into())?;
     let (mut frames, mut pixels) = (0, 0);
     while let Some(frame) = decoder.next_frame_info().map_err(malformed)? {
@@ -38,19 +38,22 @@ fn check_limits(mut decoder: Decoder<&[u8]>) -> Result<(), Refusal> {
         frames += 1;
         pixels += u64::from(frame.width) * u64::from(frame.height);
         if frames > MAX_FRAMES || pixels > MAX_ANIMATION_PIXELS {
-            return Err(Refusal::TooManyPixels(format!(
+            return Err(PictureRefusal::TooManyPixels(format!(
                 "There are more than {MAX_FRAMES} frames, or {MAX_ANIMATION_PIXELS} pixels in all frames."
             )));
         }
     }
     if frames == 0 {
-        return Err(Refusal::Malformed("The image has no frame.".to_owned()));
+        return Err(PictureRefusal::Malformed("The image has no frame.".to_owned()));
     }
     Ok(())
 }
 
 /// Copies the frames and the number of loops. Comments, texts and other extensions are dropped.
-fn copy(decoder: &mut Decoder<&[u8]>, encoder: &mut Encoder<&mut BoundedWriter>) -> Result<(), Refusal> {
+fn copy(
+    decoder: &mut Decoder<&[u8]>,
+    encoder: &mut Encoder<&mut BoundedWriter>,
+) -> Result<(), PictureRefusal> {
     encoder.set_repeat(decoder.repeat()).map_err(malformed)?;
     while let Some(frame) = decoder.read_next_frame().map_err(malformed)? {
         // decoding has put interlaced lines in order
@@ -60,8 +63,8 @@ fn copy(decoder: &mut Decoder<&[u8]>, encoder: &mut Encoder<&mut BoundedWriter>)
     Ok(())
 }
 
-fn malformed(error: impl Display) -> Refusal {
-    Refusal::Malformed(format!("The image is no valid GIF: {error}."))
+fn malformed(error: impl Display) -> PictureRefusal {
+    PictureRefusal::Malformed(format!("The image is no valid GIF: {error}."))
 }
 
 #[cfg(test)]
@@ -110,8 +113,11 @@ mod tests {
         let dot = Frame { width: 1, height: 1, buffer: vec![0].into(), ..Frame::default() };
         let many = |count| stored(Format::Gif, &animation(&vec![dot.clone(); count], Repeat::Infinite));
         assert!(many(MAX_FRAMES).is_ok());
-        assert!(matches!(many(MAX_FRAMES + 1), Err(Refusal::TooManyPixels(_))));
-        assert!(matches!(stored(Format::Gif, b"GIF89a\x01\0\x01\0\0\0\0;"), Err(Refusal::Malformed(_))));
+        assert!(matches!(many(MAX_FRAMES + 1), Err(PictureRefusal::TooManyPixels(_))));
+        assert!(matches!(
+            stored(Format::Gif, b"GIF89a\x01\0\x01\0\0\0\0;"),
+            Err(PictureRefusal::Malformed(_))
+        ));
     }
 
     #[test]
@@ -126,8 +132,8 @@ mod tests {
             }
             stored(Format::Gif, &encoder.into_inner().unwrap())
         };
-        assert!(matches!(of(4), Err(Refusal::Malformed(_))));
-        assert!(matches!(of(5), Err(Refusal::TooManyPixels(_))));
+        assert!(matches!(of(4), Err(PictureRefusal::Malformed(_))));
+        assert!(matches!(of(5), Err(PictureRefusal::TooManyPixels(_))));
     }
 
     #[test]
@@ -135,6 +141,6 @@ mod tests {
         let mut frames = frames();
         frames[1].left = 30;
         let outcome = stored(Format::Gif, &animation(&frames, Repeat::Infinite));
-        assert!(matches!(outcome, Err(Refusal::Malformed(_))));
+        assert!(matches!(outcome, Err(PictureRefusal::Malformed(_))));
     }
 }

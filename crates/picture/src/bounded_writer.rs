@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::{Format, MAX_BYTES, Refusal};
+use crate::{Format, MAX_BYTES, PictureRefusal};
 
 /// The bytes written, up to [`MAX_BYTES`].
 #[derive(Default)]
@@ -12,12 +12,16 @@ pub struct BoundedWriter {
 }
 
 impl BoundedWriter {
-    /// The bytes written. Fails with [`Refusal::TooLarge`] if they were too many, else with the error in
+    /// The bytes written. Fails with [`PictureRefusal::TooLarge`] if they were too many, else with the error in
     /// `outcome`.
-    pub fn finish(self, outcome: Result<(), Refusal>, format: Format) -> Result<Vec<u8>, Refusal> {
+    pub fn finish(
+        self,
+        outcome: Result<(), PictureRefusal>,
+        format: Format,
+    ) -> Result<Vec<u8>, PictureRefusal> {
         if self.full {
             let name = format.content_type();
-            return Err(Refusal::TooLarge(format!(
+            return Err(PictureRefusal::TooLarge(format!(
                 "Without its metadata and encoded anew as {name}, the image has more than {MAX_BYTES} bytes."
             )));
         }

@@ -1,14 +1,14 @@
 //! The end of an image in its bytes. Decoders do not check it, and accept images that are cut off or followed
 //! by other data.
 
-use crate::{Format, Refusal};
+use crate::{Format, PictureRefusal};
 
 /// How many scans a JPEG may have. A scan of a few bytes may cost a pass over all pixels; encoders write
 /// about ten.
 const MAX_SCANS: usize = 64;
 
 /// The bytes of the image, without any that follow it.
-pub fn image_bytes(format: Format, bytes: &[u8]) -> Result<&[u8], Refusal> {
+pub fn image_bytes(format: Format, bytes: &[u8]) -> Result<&[u8], PictureRefusal> {
     let end = match format {
         Format::Png => png(bytes),
         Format::Jpeg => jpeg(bytes)?,
@@ -16,7 +16,8 @@ pub fn image_bytes(format: Format, bytes: &[u8]) -> Result<&[u8], Refusal> {
         // the decoder reads the frames up to the trailer, and nothing after it
         Format::Gif => Some(bytes.len()),
     };
-    end.and_then(|end| bytes.get(..end)).ok_or_else(|| Refusal::Malformed("The image is cut off.".to_owned()))
+    end.and_then(|end| bytes.get(..end))
+        .ok_or_else(|| PictureRefusal::Malformed("The image is cut off.".to_owned()))
 }
 
 /// The end of a PNG: chunks of length, type, data and checksum, after eight bytes of signature.
@@ -33,7 +34,7 @@ fn png(bytes: &[u8]) -> Option<usize> {
 
 /// The end of a JPEG: segments with a marker and a length; a scan is followed by coded data without markers,
 /// but for those of its restarts (ITU-T T.81, B.1.1).
-fn jpeg(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+fn jpeg(bytes: &[u8]) -> Result<Option<usize>, PictureRefusal> {
     let mut scans = 0;
     let mut at = 2;
     while let Some([0xff, marker, ..]) = bytes.get(at..) {
@@ -46,7 +47,9 @@ fn jpeg(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
                 if *marker == 0xda {
                     scans += 1;
                     if scans > MAX_SCANS {
-                        return Err(Refusal::Malformed(format!("There are more than {MAX_SCANS} scans.")));
+                        return Err(PictureRefusal::Malformed(format!(
+                            "There are more than {MAX_SCANS} scans."
+                        )));
                     }
                 }
                 let Some([high, low]) = bytes.get(at + 2..).and_then(<[u8]>::first_chunk) else { break };

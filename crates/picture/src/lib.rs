@@ -19,7 +19,7 @@ mod samples;
 
 pub use format::Format;
 pub use picture::{Picture, normalize};
-pub use refusal::Refusal;
+pub use refusal::PictureRefusal;
 pub use upload::{Upload, parse};
 
 /// How many bytes an image may have, as sent and as stored.

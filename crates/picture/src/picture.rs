@@ -3,7 +3,7 @@
 use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::{
-    Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, Refusal, Upload, animation, extent::image_bytes, still,
+    Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, PictureRefusal, Upload, animation, extent::image_bytes, still,
 };
 
 /// An image as it is stored: pixels, without metadata.
@@ -31,14 +31,14 @@ pub struct Picture {
 /// The image is not of its content type, is damaged or truncated, exceeds the limits of this crate, or is too large when
 /// encoded again. To avoid the last, JPEG loses quality and WebP up to three bits of each colour; PNG and GIF do not
 /// change.
-pub fn normalize(upload: &Upload) -> Result<Picture, Refusal> {
+pub fn normalize(upload: &Upload) -> Result<Picture, PictureRefusal> {
     let Upload { content_type: format, bytes } = upload;
     if bytes.len() > MAX_BYTES {
-        return Err(Refusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
+        return Err(PictureRefusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
     }
     let detected = Format::of_content(bytes);
     if detected != Some(*format) {
-        return Err(Refusal::Disagrees(format!(
+        return Err(PictureRefusal::TypeMismatch(format!(
             "The content type says {}; the content is {}.",
             format.content_type(),
             detected.map_or("no image that is taken", Format::content_type)
@@ -55,12 +55,12 @@ pub fn normalize(upload: &Upload) -> Result<Picture, Refusal> {
 }
 
 /// Rejects an image with no pixels or too many.
-pub(crate) fn check_size(width: u32, height: u32) -> Result<(), Refusal> {
+pub(crate) fn check_size(width: u32, height: u32) -> Result<(), PictureRefusal> {
     if width == 0 || height == 0 {
-        return Err(Refusal::Malformed("The image has no pixels.".to_owned()));
+        return Err(PictureRefusal::Malformed("The image has no pixels.".to_owned()));
     }
     if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(Refusal::TooManyPixels(format!(
+        return Err(PictureRefusal::TooManyPixels(format!(
             "The image has {width} x {height} pixels; {MAX_SIDE} x {MAX_SIDE} are allowed, {MAX_PIXELS} in all."
         )));
     }
@@ -112,10 +112,10 @@ mod tests {
         for declared in Format::ALL {
             for content in Format::ALL.into_iter().filter(|content| *content != declared) {
                 let outcome = stored(declared, &sample(content));
-                assert!(matches!(outcome, Err(Refusal::Disagrees(_))), "{declared:?} {content:?}");
+                assert!(matches!(outcome, Err(PictureRefusal::TypeMismatch(_))), "{declared:?} {content:?}");
             }
             for content in [&b"<svg/>"[..], b"<!doctype html>", b"PK\x03\x04", b""] {
-                assert!(matches!(stored(declared, content), Err(Refusal::Disagrees(_))));
+                assert!(matches!(stored(declared, content), Err(PictureRefusal::TypeMismatch(_))));
             }
         }
     }
@@ -165,7 +165,7 @@ mod tests {
             for length in 0..whole.len() {
                 let outcome = stored(format, &whole[..length]);
                 assert!(
-                    matches!(outcome, Err(Refusal::Malformed(_) | Refusal::Disagrees(_))),
+                    matches!(outcome, Err(PictureRefusal::Malformed(_) | PictureRefusal::TypeMismatch(_))),
                     "{format:?} {length} of {}",
                     whole.len()
                 );
@@ -202,19 +202,19 @@ mod tests {
             assert_eq!(stored(format, &with_header_size(format, 32, 16)), stored(format, &sample(format)));
             for (width, height) in [(16383, 16383), (4097, 1), (1, 4097)] {
                 let outcome = stored(format, &with_header_size(format, width, height));
-                assert!(matches!(outcome, Err(Refusal::TooManyPixels(_))), "{format:?} {outcome:?}");
+                assert!(matches!(outcome, Err(PictureRefusal::TooManyPixels(_))), "{format:?} {outcome:?}");
             }
         }
         for format in [Format::Png, Format::Jpeg, Format::Gif] {
             let outcome = stored(format, &with_header_size(format, 0, 0));
-            assert!(matches!(outcome, Err(Refusal::Malformed(_))), "{format:?} {outcome:?}");
+            assert!(matches!(outcome, Err(PictureRefusal::Malformed(_))), "{format:?} {outcome:?}");
         }
     }
 
     #[test]
     fn bytes_are_bounded() {
         let large = encoded(Format::Png, &noise(700, 700), None);
-        assert!(matches!(stored(Format::Png, &large), Err(Refusal::TooLarge(_))));
+        assert!(matches!(stored(Format::Png, &large), Err(PictureRefusal::TooLarge(_))));
     }
 
     fn check_stored(format: Format, bytes: &[u8]) -> Result<(), TestCaseError> {

@@ -8,7 +8,7 @@ use crate::Format;
 
 /// Why an upload is rejected. The text, if any, is a sentence for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PictureRefusal {
     /// The content type, or the content where no type is declared, is not one of the accepted formats.
     UnsupportedType,
     /// More bytes than allowed, as sent or as stored.
@@ -18,12 +18,12 @@ pub enum Refusal {
     /// Members of a JSON body are missing, unknown or invalid, each with its JSON Pointer.
     Members(Vec<FieldError>),
     /// The content does not match its content type.
-    Disagrees(String),
+    TypeMismatch(String),
     /// More pixels or frames than allowed.
     TooManyPixels(String),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PictureRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnsupportedType => {
@@ -40,10 +40,10 @@ impl fmt::Display for Refusal {
             }
             Self::TooLarge(detail)
             | Self::Malformed(detail)
-            | Self::Disagrees(detail)
+            | Self::TypeMismatch(detail)
             | Self::TooManyPixels(detail) => formatter.write_str(detail),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for PictureRefusal {}

@@ -8,7 +8,7 @@ use image::{
     codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
 };
 
-use crate::{Format, Picture, Refusal, Upload, normalize};
+use crate::{Format, Picture, PictureRefusal, Upload, normalize};
 
 /// Metadata that no stored image may contain.
 pub const SECRET: &[u8] = b"where-it-was-taken";
@@ -104,7 +104,7 @@ pub fn animation(frames: &[gif::Frame<'_>], repeat: Repeat) -> Vec<u8> {
 }
 
 /// The result of [`normalize`] for these bytes.
-pub fn stored(content_type: Format, bytes: &[u8]) -> Result<Picture, Refusal> {
+pub fn stored(content_type: Format, bytes: &[u8]) -> Result<Picture, PictureRefusal> {
     normalize(&Upload { content_type, bytes: bytes.to_vec() })
 }
 

@@ -13,7 +13,7 @@ use image::{
 };
 
 use crate::{
-    Format, MAX_PIXELS, MAX_SIDE, Refusal, bounded_writer::BoundedWriter, colour::to_srgb,
+    Format, MAX_PIXELS, MAX_SIDE, PictureRefusal, bounded_writer::BoundedWriter, colour::to_srgb,
     picture::check_size,
 };
 
@@ -31,7 +31,7 @@ const WEBP_BITS: [u8; 4] = [0, 1, 2, 3];
 const PNG_LEVEL: CompressionType = CompressionType::Level(3);
 
 /// Encodes an image again; returns the bytes, and its width and height.
-pub fn reencode(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Refusal> {
+pub fn reencode(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), PictureRefusal> {
     let reader = Cursor::new(bytes);
     let image = match format {
         Format::Png => decode(PngDecoder::with_limits(reader, limits())),
@@ -41,7 +41,7 @@ pub fn reencode(format: Format, bytes: &[u8]) -> Result<(Vec<u8>, u32, u32), Ref
     Ok((encode(format, &image)?, image.width(), image.height()))
 }
 
-fn encode(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Refusal> {
+fn encode(format: Format, image: &DynamicImage) -> Result<Vec<u8>, PictureRefusal> {
     match format {
         Format::Png => capped(format, |out| {
             image.write_with_encoder(PngEncoder::new_with_quality(out, PNG_LEVEL, FilterType::Adaptive))
@@ -65,13 +65,13 @@ fn limits() -> Limits {
     limits
 }
 
-fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refusal> {
+fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, PictureRefusal> {
     // only the headers have been read so far
     let mut decoder = decoder.map_err(to_refusal)?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
     if decoder.total_bytes() > MAX_DECODED_BYTES {
-        return Err(Refusal::TooManyPixels(format!(
+        return Err(PictureRefusal::TooManyPixels(format!(
             "{width} x {height} pixels of this depth are more than {MAX_DECODED_BYTES} bytes."
         )));
     }
@@ -87,17 +87,19 @@ fn decode(decoder: ImageResult<impl ImageDecoder>) -> Result<DynamicImage, Refus
     Ok(image)
 }
 
-fn to_refusal(error: ImageError) -> Refusal {
+fn to_refusal(error: ImageError) -> PictureRefusal {
     match error {
-        ImageError::Limits(error) => Refusal::TooManyPixels(format!("The image is too large: {error}.")),
-        error => Refusal::Malformed(format!("The image is not valid: {error}.")),
+        ImageError::Limits(error) => {
+            PictureRefusal::TooManyPixels(format!("The image is too large: {error}."))
+        }
+        error => PictureRefusal::Malformed(format!("The image is not valid: {error}.")),
     }
 }
 
 fn capped(
     format: Format,
     write: impl FnOnce(&mut BoundedWriter) -> ImageResult<()>,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, PictureRefusal> {
     let mut out = BoundedWriter::default();
     let outcome = write(&mut out).map_err(to_refusal);
     out.finish(outcome, format)
@@ -105,11 +107,11 @@ fn capped(
 
 fn first_within_limit(
     steps: [u8; 4],
-    encode: impl Fn(u8) -> Result<Vec<u8>, Refusal>,
-) -> Result<Vec<u8>, Refusal> {
+    encode: impl Fn(u8) -> Result<Vec<u8>, PictureRefusal>,
+) -> Result<Vec<u8>, PictureRefusal> {
     let [first, further @ ..] = steps;
     further.into_iter().fold(encode(first), |outcome, step| match outcome {
-        Err(Refusal::TooLarge(_)) => encode(step),
+        Err(PictureRefusal::TooLarge(_)) => encode(step),
         other => other,
     })
 }
@@ -144,7 +146,7 @@ mod tests {
                 Format::Webp => image.write_with_encoder(WebPEncoder::new_lossless(out)),
                 _ => image.write_with_encoder(JpegEncoder::new_with_quality(out, JPEG_QUALITIES[0])),
             });
-            assert!(matches!(finest, Err(Refusal::TooLarge(_))));
+            assert!(matches!(finest, Err(PictureRefusal::TooLarge(_))));
             let bytes = encode(format, &image).unwrap();
             assert!(bytes.len() <= MAX_BYTES);
             assert_eq!(image::load_from_memory(&bytes).unwrap().width(), side);
@@ -154,7 +156,7 @@ mod tests {
     #[test]
     fn images_that_cannot_fit_are_rejected() {
         for (format, side) in [(Format::Webp, 760), (Format::Png, 600)] {
-            assert!(matches!(encode(format, &noise(side, side)), Err(Refusal::TooLarge(_))));
+            assert!(matches!(encode(format, &noise(side, side)), Err(PictureRefusal::TooLarge(_))));
         }
     }
 

@@ -3,7 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chancery_record::{FieldError, Json, pointer, read_json};
 
-use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, Refusal, format::is_type, multipart::single_part};
+use crate::{Format, MAX_BODY_BYTES, MAX_BYTES, PictureRefusal, format::is_type, multipart::single_part};
 
 /// The most characters of a member's name in an error.
 const MAX_NAME: usize = 64;
@@ -22,12 +22,12 @@ pub struct Upload {
 /// `application/json`, data being strict base64.
 ///
 /// # Errors
-/// [`Refusal`], except for its pixels: only [`normalize`](crate::normalize) decodes the image.
-pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refusal> {
+/// [`PictureRefusal`], except for its pixels: only [`normalize`](crate::normalize) decodes the image.
+pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, PictureRefusal> {
     if body.len() > MAX_BODY_BYTES {
-        return Err(Refusal::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
+        return Err(PictureRefusal::TooLarge(format!("The body has more than {MAX_BODY_BYTES} bytes.")));
     }
-    let content_type = content_type.ok_or(Refusal::UnsupportedType)?;
+    let content_type = content_type.ok_or(PictureRefusal::UnsupportedType)?;
     if is_type(content_type, "application/json") {
         return from_json(body);
     }
@@ -38,24 +38,25 @@ pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Upload, Refusal>
     upload(Some(content_type), body.to_vec())
 }
 
-fn upload(content_type: Option<&str>, bytes: Vec<u8>) -> Result<Upload, Refusal> {
+fn upload(content_type: Option<&str>, bytes: Vec<u8>) -> Result<Upload, PictureRefusal> {
     if bytes.is_empty() {
-        return Err(Refusal::Malformed("There is no image.".to_owned()));
+        return Err(PictureRefusal::Malformed("There is no image.".to_owned()));
     }
     if bytes.len() > MAX_BYTES {
-        return Err(Refusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
+        return Err(PictureRefusal::TooLarge(format!("The image has more than {MAX_BYTES} bytes.")));
     }
     let format = match content_type {
         Some(declared) if !is_type(declared, "application/octet-stream") => Format::of_content_type(declared),
         _ => Format::of_content(&bytes),
     };
-    Ok(Upload { content_type: format.ok_or(Refusal::UnsupportedType)?, bytes })
+    Ok(Upload { content_type: format.ok_or(PictureRefusal::UnsupportedType)?, bytes })
 }
 
-fn from_json(body: &[u8]) -> Result<Upload, Refusal> {
-    let json = read_json(body).map_err(|error| Refusal::Malformed(format!("Not JSON: {}.", error.0)))?;
+fn from_json(body: &[u8]) -> Result<Upload, PictureRefusal> {
+    let json =
+        read_json(body).map_err(|error| PictureRefusal::Malformed(format!("Not JSON: {}.", error.0)))?;
     let Json::Object(members) = json else {
-        return Err(Refusal::Malformed(format!("The body is {}, not an object.", json.word())));
+        return Err(PictureRefusal::Malformed(format!("The body is {}, not an object.", json.word())));
     };
     let (mut content_type, mut data, mut errors) = (None, None, Vec::new());
     for (name, value) in members {
@@ -82,11 +83,11 @@ fn from_json(body: &[u8]) -> Result<Upload, Refusal> {
         }
     }
     let (Some(content_type), Some(data), true) = (content_type, data, errors.is_empty()) else {
-        return Err(Refusal::Members(errors));
+        return Err(PictureRefusal::Members(errors));
     };
     // JSON always declares an image type: application/octet-stream is rejected
-    Format::of_content_type(&content_type).ok_or(Refusal::UnsupportedType)?;
-    let data_error = |detail: String| Refusal::Members(vec![FieldError::new("/data", detail)]);
+    Format::of_content_type(&content_type).ok_or(PictureRefusal::UnsupportedType)?;
+    let data_error = |detail: String| PictureRefusal::Members(vec![FieldError::new("/data", detail)]);
     if data.is_empty() {
         return Err(data_error("holds no image".to_owned()));
     }
@@ -114,18 +115,18 @@ mod tests {
         body
     }
 
-    fn parse_form(parts: &[(&str, &[u8])]) -> Result<Upload, Refusal> {
+    fn parse_form(parts: &[(&str, &[u8])]) -> Result<Upload, PictureRefusal> {
         parse(Some("multipart/form-data; boundary=edge"), &form(parts))
     }
 
-    fn parse_json(body: &str) -> Result<Upload, Refusal> {
+    fn parse_json(body: &str) -> Result<Upload, PictureRefusal> {
         parse(Some("application/json; charset=utf-8"), body.as_bytes())
     }
 
-    fn detail(refused: Result<Upload, Refusal>) -> String {
+    fn detail(refused: Result<Upload, PictureRefusal>) -> String {
         match refused {
-            Err(Refusal::Malformed(detail)) => detail,
-            Err(refused @ Refusal::Members(_)) => refused.to_string(),
+            Err(PictureRefusal::Malformed(detail)) => detail,
+            Err(refused @ PictureRefusal::Members(_)) => refused.to_string(),
             other => panic!("not malformed: {other:?}"),
         }
     }
@@ -151,18 +152,24 @@ mod tests {
     fn other_types_are_rejected() {
         let png = sample(Format::Png);
         for other in ["image/svg+xml", "image/jpg", "image/", "text/html", "multipart/mixed", ""] {
-            assert_eq!(parse(Some(other), &png), Err(Refusal::UnsupportedType), "{other}");
+            assert_eq!(parse(Some(other), &png), Err(PictureRefusal::UnsupportedType), "{other}");
         }
-        assert_eq!(parse(None, &png), Err(Refusal::UnsupportedType));
-        assert_eq!(parse_form(&[("Content-Type: image/bmp\r\n", &png)]), Err(Refusal::UnsupportedType));
-        assert_eq!(parse_form(&[("Content-Type: \u{e9}\r\n", &png)]), Err(Refusal::UnsupportedType));
+        assert_eq!(parse(None, &png), Err(PictureRefusal::UnsupportedType));
+        assert_eq!(
+            parse_form(&[("Content-Type: image/bmp\r\n", &png)]),
+            Err(PictureRefusal::UnsupportedType)
+        );
+        assert_eq!(parse_form(&[("Content-Type: \u{e9}\r\n", &png)]), Err(PictureRefusal::UnsupportedType));
         for unnamed in [r"application/octet-stream", "image/svg+xml"] {
             let body = format!(r#"{{"contentType": "{unnamed}", "data": "{}"}}"#, STANDARD.encode(&png));
-            assert_eq!(parse_json(&body), Err(Refusal::UnsupportedType));
+            assert_eq!(parse_json(&body), Err(PictureRefusal::UnsupportedType));
         }
         for content in [&b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..], b"<!doctype html>", b"PK\x03\x04"]
         {
-            assert_eq!(parse(Some("application/octet-stream"), content), Err(Refusal::UnsupportedType));
+            assert_eq!(
+                parse(Some("application/octet-stream"), content),
+                Err(PictureRefusal::UnsupportedType)
+            );
         }
     }
 
@@ -181,7 +188,7 @@ mod tests {
             parse_json(&json(&bytes)),
             parse(Some("application/json"), &vec![b' '; MAX_BODY_BYTES + 1]),
         ] {
-            assert!(matches!(refused, Err(Refusal::TooLarge(_))), "{refused:?}");
+            assert!(matches!(refused, Err(PictureRefusal::TooLarge(_))), "{refused:?}");
         }
     }
 

@@ -46,14 +46,14 @@ pub fn check_page(name: &str, content: &str) -> Result<(), Refusal> {
     let sampled = shipped::content(name).map_or("SignIn", |_| name);
     let pages =
         shipped::samples(sampled).into_iter().filter_map(|(_, context)| views.render(name, &context).ok());
-    let Some(lost) = pages.flat_map(|page| page.lost).next() else { return Ok(()) };
-    let detail = format!("a page must not have {lost} here; docs/views.md lists what pages may have");
-    Err(Refusal::at(offset_of(&lost, content), content, detail))
+    let Some(removed) = pages.flat_map(|page| page.removed).next() else { return Ok(()) };
+    let detail = format!("a page must not have {removed} here; docs/views.md lists what pages may have");
+    Err(Refusal::at(offset_of(&removed, content), content, detail))
 }
 
 /// The offset of the first occurrence of an element, or of an attribute of one, in a view.
-fn offset_of(lost: &str, content: &str) -> usize {
-    let (element, attribute) = lost.split_once(' ').unwrap_or((lost, ""));
+fn offset_of(removed: &str, content: &str) -> usize {
+    let (element, attribute) = removed.split_once(' ').unwrap_or((removed, ""));
     let content = content.to_ascii_lowercase();
     let tag = format!("<{}", element.trim_matches(['<', '>']).to_ascii_lowercase());
     let at = content.find(&tag).unwrap_or_default();

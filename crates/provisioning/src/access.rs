@@ -13,7 +13,7 @@ use chancery_auth::{CredentialUse, ScimCaller, find_scim_token};
 use chancery_record::{Timestamp, fold};
 use chancery_resource::{MasterKey, Mode, Permit, Problem, ProblemKind, Provisioner, Scope};
 use chancery_scim::Target;
-use chancery_web::{App, Ask, Authority, Authorization, Requirement, address_of};
+use chancery_web::{App, Authority, Authorization, Requirement, RightsQuery, address_of};
 use http::{header, request::Parts};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -174,7 +174,7 @@ async fn by_token<'a>(
         return Err(closed());
     }
     if let Some(id) = caller.provisioner.token {
-        app.token_service.uses.note(CredentialUse::SCIM, id, now);
+        app.token_service.uses.record(CredentialUse::SCIM, id, now);
     }
     let target = if matches!(caller.scope, Scope::Store(_)) { Target::Store } else { Target::Provider };
     Ok(Access { app, target, credential: Credential::Token(token, caller), now })
@@ -194,7 +194,12 @@ async fn look_up(app: &App, token: &str) -> Result<Option<Arc<ScimCaller>>, Prob
 }
 
 /// The check in a transaction, where the cached caller is of another epoch.
-fn recheck(master: MasterKey, token: String, (instance, right): (Uuid, Right), now: Timestamp) -> Ask {
+fn recheck(
+    master: MasterKey,
+    token: String,
+    (instance, right): (Uuid, Right),
+    now: Timestamp,
+) -> RightsQuery {
     Arc::new(move |tx| {
         let caller = find_scim_token(tx, &master, &token)?;
         let valid = caller.filter(|caller| caller.instance == instance && is_current(caller, now));

@@ -31,7 +31,7 @@ use chancery_resource::Problem;
 use chancery_web::{AnswerBody, App, RequestBody};
 
 pub use form::{paths, shapes};
-pub use users::prune_refusals;
+pub use users::prune_removal_refusals;
 
 /// Answers a request below `/api/scim/v2`.
 pub fn answer<'a>(

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use chancery_record::Value;
 use chancery_resource::{
-    Call, Context, LIST, MAX_RELATED, Problem, ProblemKind, Row, Sql, StoreError, StoredRow, Tx, load_beside,
-    number_of,
+    Call, Context, LIST, MAX_RELATED, Problem, ProblemKind, Row, Sql, StoreError, StoredRow, Tx,
+    load_with_related, number_of,
 };
 use chancery_scim::{Target, USER, entry_keys};
 use chancery_userstore::user::User;
@@ -114,7 +114,7 @@ pub fn find(
     let mut add_row = |statement: usize, row: &Row<'_>| {
         kinds.get(statement).map_or(Ok(()), |kind| related.add_row(*kind, row))
     };
-    let row = load_beside(context, tx, form.shape, &sql, (&statements, &mut add_row));
+    let row = load_with_related(context, tx, form.shape, &sql, (&statements, &mut add_row));
     let row = row.map_err(|problem| reach::with_type(form, problem))?;
     Ok((row, related.check()?))
 }

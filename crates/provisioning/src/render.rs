@@ -123,7 +123,7 @@ fn version(token: &str, entries: Option<&Entries>) -> String {
 /// Another version.
 pub fn check_version(call: &Call, resource: &Resource) -> Result<(), Problem> {
     let version = version_of(resource).unwrap_or_default();
-    call.request.preconditions.judge(version.trim_start_matches("W/"), None).map(|_| ())
+    call.request.preconditions.evaluate(version.trim_start_matches("W/"), None).map(|_| ())
 }
 
 /// Adds the `$ref` of a manager.

@@ -91,7 +91,7 @@ pub struct Access {
     /// Whether the documents list it in request bodies, where it is ignored.
     pub repeated: bool,
     /// Whether a PUT that omits it leaves it unchanged although it is nullable, for clients that predate it.
-    pub kept: bool,
+    pub retained: bool,
     /// An example for the documents, where that of its type would mislead.
     pub example: Option<&'static str>,
 }
@@ -141,8 +141,8 @@ impl Access {
 
     /// The same access, unchanged by a PUT that omits it.
     #[must_use]
-    pub const fn kept(self) -> Self {
-        Self { kept: true, ..self }
+    pub const fn retained(self) -> Self {
+        Self { retained: true, ..self }
     }
 
     /// The same access, with an example for the documents.
@@ -179,7 +179,7 @@ pub const OPEN: Access = Access {
     sealing: Sealing::Open,
     audited: false,
     repeated: false,
-    kept: false,
+    retained: false,
     example: None,
 };
 /// Written in create only; shown.

@@ -159,12 +159,12 @@ pub fn read_draft(
     for ((field, slot), named) in fields.iter().zip(&mut draft).zip(named) {
         let missing = match form {
             Form::Create => field.required(),
-            Form::Put | Form::Patch | Form::MergePatch => field.is_asked_token(),
+            Form::Put | Form::Patch | Form::MergePatch => field.is_required_token(),
         };
         if missing && !named {
             errors.note(|| FieldError::new(pointer(base, field.wire()), "is missing"));
         }
-        if form == Form::Put && field.access.put && field.nullable && !field.access.kept && !named {
+        if form == Form::Put && field.access.put && field.nullable && !field.access.retained && !named {
             *slot = Provided::Empty;
         }
     }
@@ -187,8 +187,10 @@ fn is_read(field: &Field, form: Form) -> bool {
     let Access { create, put, patch, key, column, .. } = field.access;
     match form {
         Form::Create => create && !field.is_token(),
-        Form::Put => put || field.is_asked_token() || (key && column == Column::Own),
-        Form::Patch | Form::MergePatch => patch || field.is_asked_token() || (key && column == Column::Own),
+        Form::Put => put || field.is_required_token() || (key && column == Column::Own),
+        Form::Patch | Form::MergePatch => {
+            patch || field.is_required_token() || (key && column == Column::Own)
+        }
     }
 }
 
@@ -211,7 +213,7 @@ fn read_member(field: &Field, form: Form, value: &Json) -> Result<Provided, Stri
 
 /// The value of a member after a PUT with this value, as in an answer; `None` where it leaves the member
 /// unchanged. A value that no row can contain stays as it is.
-pub fn kept_of(field: &Field, sent: &serde_json::Value) -> Option<serde_json::Value> {
+pub fn value_after_put(field: &Field, sent: &serde_json::Value) -> Option<serde_json::Value> {
     match read_member(field, Form::Put, &Json::from_serde(sent.clone())) {
         Ok(Provided::Nothing) => None,
         Ok(Provided::Empty) => Some(serde_json::Value::Null),
@@ -221,7 +223,7 @@ pub fn kept_of(field: &Field, sent: &serde_json::Value) -> Option<serde_json::Va
 }
 
 /// The reason why a write would refuse a stored value sent back; `None` where it would be accepted.
-pub fn refusal_of(field: &Field, stored: &Value) -> Option<String> {
+pub fn violation_of(field: &Field, stored: &Value) -> Option<String> {
     // lists of ids are written by the server
     if matches!(field.kind, Kind::Ids) {
         return None;

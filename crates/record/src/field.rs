@@ -154,7 +154,7 @@ impl Field {
     }
 
     /// Whether this is the concurrency token, and required in a change.
-    pub fn is_asked_token(&self) -> bool {
+    pub fn is_required_token(&self) -> bool {
         self.is_token() && self.access.shown
     }
 

@@ -25,7 +25,7 @@ mod write;
 pub use access::{
     Access, Column, DERIVED, DefaultValue, FIXED, HIDDEN, KEY, OPEN, OWNER, SCOPE, SHOWN, Sealing,
 };
-pub use draft::{Draft, Form, Others, Provided, kept_of, read_draft, refusal_of};
+pub use draft::{Draft, Form, Others, Provided, read_draft, value_after_put, violation_of};
 pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
 pub use field::{Field, Kind};
 pub use field_of::FieldOf;
@@ -36,7 +36,7 @@ pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value}
 pub use mail_address::MailAddress;
 pub use mail_server::MailServerSettings;
 pub use nearest::{misspelt, nearest};
-pub use origin::{host_of, is_of_this_machine, origin_of};
+pub use origin::{host_of, is_loopback_url, origin_of};
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, GroupName, Identifier, JsonText,

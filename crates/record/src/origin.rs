@@ -21,13 +21,13 @@ pub fn host_of(origin: &str) -> &str {
 }
 
 /// Whether a URL is of the local machine, and so needs no TLS.
-pub fn is_of_this_machine(url: &str) -> bool {
+pub fn is_loopback_url(url: &str) -> bool {
     ["localhost", "127.0.0.1", "[::1]"].contains(&host_of(&origin_of(url)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{host_of, is_of_this_machine, origin_of};
+    use super::{host_of, is_loopback_url, origin_of};
 
     #[test]
     fn origins_and_hosts() {
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn this_machine_has_three_names() {
         for own in ["http://localhost", "http://LOCALHOST:1/a", "http://127.0.0.1:1", "https://[::1]/"] {
-            assert!(is_of_this_machine(own), "{own}");
+            assert!(is_loopback_url(own), "{own}");
         }
         for other in [
             "http://localhost.example",
@@ -59,7 +59,7 @@ mod tests {
             "localhost",
             "",
         ] {
-            assert!(!is_of_this_machine(other), "{other}");
+            assert!(!is_loopback_url(other), "{other}");
         }
     }
 }

@@ -12,7 +12,7 @@ mod write;
 pub use audit::envelope::{envelope_schema, schema_of};
 pub use audit::event::SignInEvent;
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};
-pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_strays};
+pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_stray_entries};
 pub use audit::signer::{AuditKey, AuditSigner};
 pub use audit::tail::{Tail, TailEvent, Viewer, outgoing_of, streamed};
 pub use audit::tails::Tails;
@@ -25,12 +25,12 @@ pub use audit::{
 };
 pub use call::fair_shares::{BoundedCounter, CountGuard, FairShares, LongReads, Share};
 pub use call::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};
-pub use call::outbound::{AskElsewhere, ElsewhereAnswer, ElsewhereRequest};
+pub use call::outbound::{OutboundRequest, OutboundResponse, SendOutbound};
 pub use call::pool::Pool;
 pub use call::problem::{Problem, ProblemKind};
 pub use call::text_message::{SendText, TextMessage};
 pub use call::webhook::{SendWebhook, WebhookOutcome, WebhookRequest};
-pub use call::work::{Piece, Purpose, Task, Work};
+pub use call::work::{Chunk, Purpose, Task, Work};
 pub use call::{
     Call,
     answer::Answer,
@@ -73,13 +73,13 @@ pub use read::emit::{Out, Part, Sink, StoredRow, seen_value, shown_members};
 pub use read::filter::{Expression, Literal, Operator, parse as parse_filter};
 pub use read::list::{list_of, list_statement, list_where};
 pub use read::load::{
-    Take, add_beginning, find_owner, find_row, key_name, key_of, load, load_beside, load_by, load_first,
-    load_found, load_hidden, load_hidden_rows, load_keys, load_rows, number_of, owner_of, select_beginning,
-    select_by, select_key, select_of, select_where,
+    OnRow, add_beginning, find_owner, find_row, key_name, key_of, load, load_by, load_first, load_hidden,
+    load_hidden_rows, load_keys, load_rows, load_statements, load_with_related, number_of, owner_of,
+    select_beginning, select_by, select_key, select_of, select_where,
 };
 pub use read::page::MAX_COUNT;
 pub use read::precondition::{Preconditions, check_if_match, token_in};
-pub use read::refusals::{FindRefusals, StoredRefusal};
+pub use read::refusals::{FindViolations, StoredViolation};
 pub use read::rows::write_items;
 pub use read::slice::{Slice, SlicePage, count_slice, load_slice};
 pub use read::sql::{LIST, Sql};
@@ -88,7 +88,7 @@ pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::reseal::{Resealed, SealedColumn};
 pub use seal::sealed::{PersonKey, Persons, open_secret, personal_associated_data};
 pub use write::change::{
-    AuditAction, OwnerRow, advance, insert, insert_unaudited, note, update, update_unversioned,
+    AuditAction, OwnerRow, advance, audit_state, insert, insert_unaudited, update, update_unversioned,
 };
 pub use write::delete_rows::{delete_one, delete_rows};
 pub use write::deletion::{delete, purge, purge_due, purged};

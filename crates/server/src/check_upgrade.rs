@@ -6,7 +6,7 @@ use std::{
 };
 
 use chancery_management::upgrade;
-use chancery_resource::{MasterKey, Problem, Shape, StoredRefusal};
+use chancery_resource::{MasterKey, Problem, Shape, StoredViolation};
 use chancery_store::{Mode, Settings, Store};
 
 use crate::{
@@ -71,7 +71,7 @@ async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
             let check = move |tx: &mut chancery_store::Tx<'_>| {
                 let mut refusals = Vec::new();
                 let report = &mut |refusal| refusals.push(refusal);
-                let last = shape.judge_stored(tx, &master, rid, upgrade::refusals, report)?;
+                let last = shape.check_stored(tx, &master, rid, upgrade::refusals, report)?;
                 Ok::<_, Problem>((last, refusals))
             };
             let (last, refusals) =
@@ -91,9 +91,9 @@ async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
     Ok(count + print(&refusals)?)
 }
 
-fn print(refusals: &[StoredRefusal]) -> Result<u64, String> {
+fn print(refusals: &[StoredViolation]) -> Result<u64, String> {
     let mut out = stdout().lock();
-    for StoredRefusal { kind, key, name, field, why } in refusals {
+    for StoredViolation { kind, key, name, field, why } in refusals {
         writeln!(out, "{kind} {key} \"{name}\" {field}: {why}").map_err(|error| error.to_string())?;
     }
     Ok(refusals.len() as u64)

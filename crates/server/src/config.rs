@@ -11,7 +11,7 @@ use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::D
 use chancery_credential::hash::Parameters;
 use chancery_federation::ProviderAddresses;
 use chancery_fetch::{Networks, Outbound};
-use chancery_record::{Secret, Timestamp, format_timestamp, is_of_this_machine, parse_day, parse_timestamp};
+use chancery_record::{Secret, Timestamp, format_timestamp, is_loopback_url, parse_day, parse_timestamp};
 use chancery_resource::Proofs;
 use chancery_signin::ConsoleLifetimes;
 use chancery_store::{Settings, Target};
@@ -374,7 +374,7 @@ fn public_url(text: &str) -> Result<String, ConfigError> {
 /// The URL of authenticator metadata. Without TLS the metadata would be as safe, since it is signed, but
 /// an attacker in between could withhold updates: http is for a source on this machine.
 fn mds_url(url: String) -> Result<String, ConfigError> {
-    if url.starts_with("https://") || (url.starts_with("http://") && is_of_this_machine(&url)) {
+    if url.starts_with("https://") || (url.starts_with("http://") && is_loopback_url(&url)) {
         return Ok(url);
     }
     Err(ConfigError(format!("mds_url is an address such as https://mds3.fidoalliance.org/, not {url:?}")))

@@ -11,7 +11,9 @@ use std::{
     process::ExitCode,
 };
 
-use chancery_configuration::{Kind, Known, Plan, Problem, State, export, idle, kinds, plan, secret_names};
+use chancery_configuration::{
+    Kind, Plan, PlanInput, Problem, State, export, kinds, plan, secret_names, without_effect,
+};
 use chancery_management::SERVICE;
 use chancery_resource::random;
 use chancery_web::now;
@@ -169,7 +171,7 @@ impl Planned {
         let mut folder = Folder::read(&planning.location.folder)?;
         folder.find_secrets(&secret_names(&folder.documents))?;
         let memory = folder.memory_of(&server.url);
-        let known = Known { memory, secrets: &folder.secrets, prune: planning.prune };
+        let known = PlanInput { memory, secrets: &folder.secrets, prune: planning.prune };
         let mut new_id = || {
             let milliseconds = u64::try_from(now().0).unwrap_or_default();
             Builder::from_unix_timestamp_millis(milliseconds, &random::<10>()).into_uuid().to_string()
@@ -187,7 +189,7 @@ impl Planned {
                 let answer = server.send(&call, true).await;
                 let answer =
                     answer.map_err(|refusal| refusal.describe(kind, changes, &call, &self.folder))?;
-                dropped.extend(idle(&call, changes, state.rows(index), &answer));
+                dropped.extend(without_effect(&call, changes, state.rows(index), &answer));
             }
             let mut number = 0..;
             changes.retain(|_| number.next().is_none_or(|number| !dropped.contains(&number)));

@@ -2,7 +2,7 @@
 
 use chancery_fetch::Outbound;
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Mode, Place, StateTable, Store, Tx};
+use chancery_store::{DatabaseLocation, Error, Mode, StateTable, Store, Tx};
 use chancery_web::now;
 
 use crate::{
@@ -24,15 +24,15 @@ Example:
 /// The recorded identity of an installation.
 pub struct Installation {
     public_url: Option<String>,
-    place: Place,
+    location: DatabaseLocation,
     era: String,
     is_restoring: bool,
 }
 
 impl Installation {
     /// The identity of an installation that was never restored.
-    const fn new(public_url: Option<String>, place: Place) -> Self {
-        Self { public_url, place, era: String::new(), is_restoring: false }
+    const fn new(public_url: Option<String>, location: DatabaseLocation) -> Self {
+        Self { public_url, location, era: String::new(), is_restoring: false }
     }
 
     /// Inserts the row. `clause` handles an existing one.
@@ -43,8 +43,8 @@ impl Installation {
         let text_or_null = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
         let parameters = [
             text_or_null(&self.public_url),
-            self.place.place.as_str().into(),
-            text_or_null(&self.place.born),
+            self.location.location.as_str().into(),
+            text_or_null(&self.location.created),
             self.era.as_str().into(),
             Value::Bool(self.is_restoring),
             now.0.into(),
@@ -70,7 +70,7 @@ fn read(tx: &mut Tx<'_>) -> Result<Option<Installation>, Error> {
     tx.one(READ, &[], |row| {
         Ok(Installation {
             public_url: row.optional_text(0)?,
-            place: Place { place: row.text(1)?.to_owned(), born: row.optional_text(2)? },
+            location: DatabaseLocation { location: row.text(1)?.to_owned(), created: row.optional_text(2)? },
             era: row.text(3)?.to_owned(),
             is_restoring: row.bool(4)?,
         })
@@ -86,8 +86,8 @@ fn failed(error: Error) -> StartError {
 /// # Errors
 /// A restore did not end.
 pub async fn learn(store: &Store, config: &Config) -> Result<InstallationStatus, StartError> {
-    let place = store.place().await.map_err(failed)?;
-    let (public_url, here) = (config.public_url.clone(), place.clone());
+    let location = store.location().await.map_err(failed)?;
+    let (public_url, here) = (config.public_url.clone(), location.clone());
     let known = store.run("LearnInstallation", Mode::Write, None, move |tx| {
         if read(tx)?.is_none() {
             let first = Installation::new(public_url.clone(), here.clone());
@@ -95,8 +95,8 @@ pub async fn learn(store: &Store, config: &Config) -> Result<InstallationStatus,
         }
         let known = read(tx)?;
         // a public URL that is configured for the first time does not make a copy
-        if let (Some(Installation { public_url: None, place, .. }), Some(url)) = (&known, &public_url)
-            && place.is(&here)
+        if let (Some(Installation { public_url: None, location, .. }), Some(url)) = (&known, &public_url)
+            && location.is(&here)
         {
             let named = StateTable::Installation.update("SET public_url = ?1 WHERE public_url IS NULL");
             tx.queue(&named, vec![url.as_str().into()])?;
@@ -108,7 +108,7 @@ pub async fn learn(store: &Store, config: &Config) -> Result<InstallationStatus,
     if known.is_restoring {
         return Err(StartError::new("the database is being restored", UNFINISHED));
     }
-    let why = why_copy(&known, &place, config.public_url.as_deref());
+    let why = why_copy(&known, &location, config.public_url.as_deref());
     warn_of_name(&known, config.public_url.as_deref());
     let outbound = match why {
         Some(why) => Outbound::Copy(why.into()),
@@ -121,12 +121,12 @@ pub async fn learn(store: &Store, config: &Config) -> Result<InstallationStatus,
 }
 
 /// The reason why the database is a copy, as a sentence. A public URL that follows from the address is not compared, since ports change.
-fn why_copy(known: &Installation, place: &Place, public_url: Option<&str>) -> Option<String> {
-    if !known.place.is(place) {
+fn why_copy(known: &Installation, location: &DatabaseLocation, public_url: Option<&str>) -> Option<String> {
+    if !known.location.is(location) {
         return Some(format!(
             "Its database is at {} and the installation's was at {}.",
-            describe(place),
-            describe(&known.place)
+            describe(location),
+            describe(&known.location)
         ));
     }
     match (known.public_url.as_deref(), public_url) {
@@ -138,8 +138,8 @@ fn why_copy(known: &Installation, place: &Place, public_url: Option<&str>) -> Op
     }
 }
 
-fn describe(place: &Place) -> String {
-    if place.place.is_empty() { "a place that is not known".to_owned() } else { place.to_text() }
+fn describe(location: &DatabaseLocation) -> String {
+    if location.location.is_empty() { "a place that is not known".to_owned() } else { location.to_text() }
 }
 
 /// Warns of another public URL: it is another issuer, and passkeys are bound to a host name.
@@ -158,7 +158,7 @@ fn warn_of_name(known: &Installation, public_url: Option<&str>) {
 
 /// Begins a restore and another era: stateless tokens become invalid, and no server starts until the restore has ended.
 pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
-    let nowhere = Place { place: String::new(), born: None };
+    let nowhere = DatabaseLocation { location: String::new(), created: None };
     let restoring =
         Installation { era: era.to_owned(), is_restoring: true, ..Installation::new(None, nowhere) };
     let clause = "ON CONFLICT (id) DO UPDATE SET era = excluded.era, is_restoring = excluded.is_restoring";
@@ -168,25 +168,30 @@ pub fn begin_restoring(tx: &mut Tx<'_>, era: &str) -> Result<(), Error> {
 
 /// Records that the full check of a copied file succeeded.
 pub async fn note_checked(store: &Store) -> Result<(), Error> {
-    let place = store.place().await?;
-    store.run("NoteChecked", Mode::Write, None, move |tx| note(tx, &place, true)).await
+    let location = store.location().await?;
+    store.run("NoteChecked", Mode::Write, None, move |tx| note(tx, &location, true)).await
 }
 
 /// Ends a restore, after the full check of the database.
-pub fn end_restoring(tx: &mut Tx<'_>, place: &Place) -> Result<(), Error> {
-    note(tx, place, false)
+pub fn end_restoring(tx: &mut Tx<'_>, location: &DatabaseLocation) -> Result<(), Error> {
+    note(tx, location, false)
 }
 
 /// Records the location at which the full check succeeded. An unfinished restore stays unfinished if `is_left` is true.
-fn note(tx: &mut Tx<'_>, place: &Place, is_left: bool) -> Result<(), Error> {
+fn note(tx: &mut Tx<'_>, location: &DatabaseLocation, is_left: bool) -> Result<(), Error> {
     let text =
         StateTable::Installation.update("SET checked_place = ?1, is_restoring = (is_restoring AND ?2)");
-    tx.execute(&text, &[place.to_text().into(), Value::Bool(is_left)]).map(drop)
+    tx.execute(&text, &[location.to_text().into(), Value::Bool(is_left)]).map(drop)
 }
 
 /// Records the current identity of the installation.
-pub fn record(tx: &mut Tx<'_>, public_url: Option<&str>, place: &Place, now: Timestamp) -> Result<(), Error> {
-    let is = Installation::new(public_url.map(str::to_owned), place.clone());
+pub fn record(
+    tx: &mut Tx<'_>,
+    public_url: Option<&str>,
+    location: &DatabaseLocation,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let is = Installation::new(public_url.map(str::to_owned), location.clone());
     let clause = "ON CONFLICT (id) DO UPDATE SET public_url = excluded.public_url, place = excluded.place, \
         born = excluded.born, adopted_on = excluded.adopted_on";
     is.insert(tx, clause, now)
@@ -208,9 +213,9 @@ pub async fn read_source(source: &Store) -> Result<Option<Installation>, String>
 /// Records the identity of a source in the target to which it was copied. The target is the installation, or a copy if the source was a
 /// copy. Tokens that a restore invalidated stay invalid.
 pub async fn record_target(known: Installation, source: &Store, target: &Store) -> Result<(), Error> {
-    let is_copy = !known.place.is(&source.place().await?);
-    let place = if is_copy { known.place.clone() } else { target.place().await? };
-    let is = Installation { place, ..known };
+    let is_copy = !known.location.is(&source.location().await?);
+    let location = if is_copy { known.location.clone() } else { target.location().await? };
+    let is = Installation { location, ..known };
     target
         .run("RecordTarget", Mode::Write, None, move |tx| is.insert(tx, "ON CONFLICT DO NOTHING", now()))
         .await
@@ -226,35 +231,35 @@ pub async fn adopt(config: &Config) -> Result<String, StartError> {
     let adopted = async {
         check_whole(&store, &master).await?;
         let failed = |error: Error| StartError::new("cannot adopt the database", error);
-        let place = store.place().await.map_err(failed)?;
-        let (public_url, here) = (config.public_url.clone(), place.clone());
+        let location = store.location().await.map_err(failed)?;
+        let (public_url, here) = (config.public_url.clone(), location.clone());
         let recorded =
             store.run("Adopt", Mode::Write, None, move |tx| record(tx, public_url.as_deref(), &here, now()));
-        recorded.await.map(|()| place).map_err(failed)
+        recorded.await.map(|()| location).map_err(failed)
     };
     let adopted = adopted.await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
-    let place = adopted?;
+    let location = adopted?;
     let url = config.public_url.as_deref().unwrap_or("as its address says");
     Ok(format!(
         "The installation is here now: its database at {}, its public URL {url}. Servers that start from now on send mails, \
          texts, events and sign-outs; start again those that run.",
-        describe(&place)
+        describe(&location)
     ))
 }
 
 #[cfg(test)]
 mod tests {
-    use chancery_store::Place;
+    use chancery_store::DatabaseLocation;
 
     use super::{Installation, why_copy};
 
     #[test]
     fn a_copy_is_found_by_its_place_or_its_name() {
-        let place = |place: &str| Place { place: place.to_owned(), born: None };
+        let location = |location: &str| DatabaseLocation { location: location.to_owned(), created: None };
         let known = |public_url: Option<&str>| Installation {
             public_url: public_url.map(str::to_owned),
-            place: place("inode 1"),
+            location: location("inode 1"),
             era: String::new(),
             is_restoring: false,
         };
@@ -268,7 +273,7 @@ mod tests {
             (None, None, "inode 1", false),
             (None, None, "inode 2", true),
         ] {
-            assert_eq!(why_copy(&known(was), &place(at), is).is_some(), is_copy, "{was:?} {is:?} {at}");
+            assert_eq!(why_copy(&known(was), &location(at), is).is_some(), is_copy, "{was:?} {is:?} {at}");
         }
     }
 }

@@ -50,7 +50,7 @@ pub use jobs::{
     jobs,
     ledger::append_pending,
     mail::{MailSettings, deliver},
-    prune::prune_piece,
+    prune::prune_batch,
     prune_events::prune_events,
     purge::purge_due,
     reseal::reseal,

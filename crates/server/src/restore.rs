@@ -215,7 +215,7 @@ impl Restoring<'_> {
                 "No list of erasures was applied: who was erased since the backup is there again.".to_owned()
             }
         };
-        let place = store.place().await.map_err(failed)?;
+        let place = store.location().await.map_err(failed)?;
         let (url, is_drill) = (self.config.public_url.clone(), self.is_drill);
         let end = store.run("EndRestoring", Mode::Write, None, move |tx| {
             if !is_drill {

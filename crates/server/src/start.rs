@@ -338,7 +338,7 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         services,
         proofs: config.proofs,
         has_reset_program: config.reset_program.is_some(),
-        asks_for_certificates: config.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some()),
+        requests_client_certificates: config.tls.as_ref().is_some_and(|tls| tls.client_authorities.is_some()),
         audit_signer: AuditSigner::new(audit_key, audit_keys, last),
         cursors,
         counter: AtomicU32::new(0),
@@ -350,7 +350,7 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         outbound,
         send_webhook: webhook::sender(config.event_networks.clone()),
         send_text: crate::text_message::sender(config.private_destinations.clone()),
-        ask_elsewhere: outbound::requester(config.private_destinations.clone()),
+        send_outbound: outbound::requester(config.private_destinations.clone()),
         provider_addresses: config.provider_addresses.clone(),
         preview_tokens: chancery_signin::preview_tokens,
     });
@@ -360,7 +360,7 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         // entries of the catalogue first: rows created next have all of them
         add_new_entries(&acting, tx)?;
         let mut root_access = first_start::ensure(&mut acting, tx, secret.as_ref())?;
-        resource_key::adopt(tx)?;
+        resource_key::claim_unowned(tx)?;
         if has_console {
             console::ensure(&acting, tx)?;
             root_access.setup = if root_access.is_first { console::setup_link(&acting, tx)? } else { None };

@@ -101,7 +101,7 @@ fn decide(
         transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
         return Ok(None);
     };
-    let user = attempt.found.user.id;
+    let user = attempt.loaded.user.id;
     let Some(pass) = find_access_pass(&context, tx, user.0, &typed.pass)? else {
         attempt.fail(&context, tx)?;
         transaction.record_wrong(&context, tx, store.id, (Some(user.0), tenant))?;

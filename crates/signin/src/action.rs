@@ -144,5 +144,5 @@ fn defer_passkey(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionRe
     );
     let until = action.context.now.plus(OFFER_PAUSE_MS).0.into();
     tx.queue(&text, vec![identified.person.into(), PASSKEY_OFFER.into(), until])?;
-    Ok(ActionResult::Event(Event::PutOff(Action::Passkey)))
+    Ok(ActionResult::Event(Event::Deferred(Action::Passkey)))
 }

@@ -7,8 +7,8 @@ use std::{net::IpAddr, sync::Arc};
 pub use chancery_federation::ProviderKind;
 use chancery_flow::TenantFacts;
 use chancery_oauth::{
-    ClientFacts, OFFLINE_ACCESS, Refusal, Scope, SecurityProfile, SignInFacts, UnsupportedSetting, Use,
-    check_use,
+    ClientSettings, OFFLINE_ACCESS, ProtocolError, Scope, SecurityProfile, SignInFacts, UnsupportedSetting,
+    Use, check_use,
 };
 use chancery_record::fold;
 use chancery_resource::{
@@ -102,7 +102,7 @@ pub struct Application {
     /// `securityProfile`
     pub security_profile: SecurityProfile,
     /// Its unsupported settings.
-    pub unserved: Vec<UnsupportedSetting>,
+    pub unsupported_settings: Vec<UnsupportedSetting>,
     /// Whether a second factor is required.
     pub requires_second_factor: bool,
     /// The redirect URIs of type Login.
@@ -340,8 +340,10 @@ impl Application {
     ///
     /// # Errors
     /// `unauthorized_client`
-    pub fn check_served(&self) -> Result<(), Refusal> {
-        [Use::Person, Use::AccessToken].into_iter().try_for_each(|used_at| check_use(&self.unserved, used_at))
+    pub fn check_served(&self) -> Result<(), ProtocolError> {
+        [Use::Person, Use::AccessToken]
+            .into_iter()
+            .try_for_each(|used_at| check_use(&self.unsupported_settings, used_at))
     }
 
     /// The tenants with a range that contains the address.
@@ -366,7 +368,7 @@ impl Application {
     ///
     /// # Errors
     /// `invalid_scope`
-    pub fn grantable(&self, requested: Option<&Scope>) -> Result<Scope, Refusal> {
+    pub fn grantable(&self, requested: Option<&Scope>) -> Result<Scope, ProtocolError> {
         with_facts(self, |facts| chancery_oauth::grantable_scope(requested, facts))
     }
 
@@ -385,13 +387,13 @@ impl Application {
 pub fn with_facts<T>(application: &Application, check: impl FnOnce(&SignInFacts<'_>) -> T) -> T {
     let scopes: Vec<&str> = application.scopes.iter().map(|scope| scope.key.as_str()).collect();
     let uris: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
-    let client = ClientFacts {
+    let client = ClientSettings {
         is_public: application.is_public,
         is_native_application: application.is_native,
         allowed_response_types: &application.allowed_response_types,
         security_profile: application.security_profile,
         redirect_uris: &uris,
-        ..ClientFacts::default()
+        ..ClientSettings::default()
     };
     check(&SignInFacts {
         client,

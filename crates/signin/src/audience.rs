@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use chancery_oauth::{Code, Refusal, STANDARD_SCOPES, is_same_resource, normal_resource};
+use chancery_oauth::{ErrorCode, ProtocolError, STANDARD_SCOPES, is_same_resource, normalize_resource};
 use chancery_record::Value;
 use chancery_resource::{PLATFORM, Sql, StoreError, Tx};
 
 use crate::application::Application;
 
-const INVALID_TARGET: Refusal = Refusal::new(
-    Code::InvalidTarget,
+const INVALID_TARGET: ProtocolError = ProtocolError::new(
+    ErrorCode::InvalidTarget,
     "A resource is none that the client app may ask for, or the platform's beside others.",
 );
 
@@ -23,7 +23,7 @@ pub fn audience(
     tx: &mut Tx<'_>,
     application: &Application,
     requested: &[String],
-) -> Result<Result<Vec<String>, Refusal>, StoreError> {
+) -> Result<Result<Vec<String>, ProtocolError>, StoreError> {
     let is_platform = |name: &String| PLATFORM.contains(&name.as_str());
     if requested.is_empty() {
         let own: Vec<String> =
@@ -72,7 +72,7 @@ pub fn as_registered(tx: &mut Tx<'_>, requested: &[String]) -> Result<Vec<String
     let mut sql = Sql::new("SELECT key FROM resource_owner WHERE key IN ");
     sql.add_list(requested.iter().map(|name| Value::Text(name.clone())));
     sql.add(" OR normal_key IN ");
-    sql.add_list(requested.iter().map(|name| Value::Text(normal_resource(name))));
+    sql.add_list(requested.iter().map(|name| Value::Text(normalize_resource(name))));
     sql.add(" ORDER BY key");
     let mut known = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
@@ -137,7 +137,7 @@ pub fn named_resources(
 ///
 /// # Errors
 /// `invalid_target`
-pub fn narrowed(granted: Vec<String>, requested: &[String]) -> Result<Vec<String>, Refusal> {
+pub fn narrowed(granted: Vec<String>, requested: &[String]) -> Result<Vec<String>, ProtocolError> {
     let is_in = |name: &String, list: &[String]| list.iter().any(|one| is_same_resource(one, name));
     if requested.iter().any(|name| !is_in(name, &granted)) {
         return Err(INVALID_TARGET);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use chancery_auth::exact_id;
 use chancery_flow::Flow;
 use chancery_oauth::{
-    AuthorizationRequest, AuthorizationResponse, CheckedRequest, ClaimsRequest, Code, Delivery, RedirectKind,
-    Refusal, RequestSecurity, ResponseMode, ResponseTarget, Use, check_request, check_use,
-    is_registered_redirect, recognized_parameters, targets,
+    AuthorizationRequest, AuthorizationResponse, CheckedRequest, ClaimsRequest, Delivery, ErrorCode,
+    ProtocolError, RedirectKind, RequestSecurity, ResponseMode, ResponseTarget, Use, check_request,
+    check_use, is_registered_redirect, parse_targets, recognized_parameters,
 };
 use chancery_resource::{CONSOLE, Problem};
 use chancery_store::Mode;
@@ -53,7 +53,10 @@ impl Provider<'_> {
             Err(refusal) => return refuse(refusal),
         };
         if addressing.options.mode.is_signed {
-            return refuse(Refusal::new(Code::InvalidRequest, "Signed answers are not served yet."));
+            return refuse(ProtocolError::new(
+                ErrorCode::InvalidRequest,
+                "Signed answers are not served yet.",
+            ));
         }
         if let Err(refusal) = self.audience(&application, &checked.request.resources).await? {
             return refuse(refusal);
@@ -65,7 +68,7 @@ impl Provider<'_> {
             let hint = self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?;
             let Some(hint) = hint.filter(|hint| hint.aud == application.id) else {
                 let detail = "id_token_hint is no ID token of this issuer for the client app.";
-                return refuse(Refusal::new(Code::InvalidRequest, detail));
+                return refuse(ProtocolError::new(ErrorCode::InvalidRequest, detail));
             };
             demanded.hinted_person = Some(hint.sub);
             demanded.tenant = demanded.tenant.or(Some(hint.tid));
@@ -141,7 +144,7 @@ impl Provider<'_> {
         let is_resource = |name: &str| name == "resource";
         let named = parameters.iter().filter(|(name, _)| is_resource(name)).map(|(_, key)| key.clone());
         // malformed or too many resources are not looked up: the request is refused later
-        let Ok(requested) = targets(named.collect::<Vec<_>>().iter().map(String::as_str)) else {
+        let Ok(requested) = parse_targets(named.collect::<Vec<_>>().iter().map(String::as_str)) else {
             return Ok(parameters);
         };
         if requested.is_empty() {
@@ -161,7 +164,7 @@ impl Provider<'_> {
         self,
         application: &Arc<Application>,
         resources: &[String],
-    ) -> Result<Result<(), Refusal>, Problem> {
+    ) -> Result<Result<(), ProtocolError>, Problem> {
         if resources.is_empty() {
             return Ok(Ok(()));
         }
@@ -190,13 +193,13 @@ pub(crate) fn validate_request(
     addressing: &ResponseTarget,
     parameters: &[(String, String)],
     issuing: Option<Uuid>,
-) -> Result<CheckedRequest, Refusal> {
+) -> Result<CheckedRequest, ProtocolError> {
     let request = AuthorizationRequest::read(addressing, parameters)?;
     if request.response_type.name() != "code" && request.response_type.name() != "none" {
         let detail = "Response types without a code are not supported.";
-        return Err(Refusal::new(Code::UnsupportedResponseType, detail));
+        return Err(ProtocolError::new(ErrorCode::UnsupportedResponseType, detail));
     }
-    check_use(&application.unserved, Use::Authorization)?;
+    check_use(&application.unsupported_settings, Use::Authorization)?;
     application.check_served()?;
     let served = application.tenants.iter().filter(|one| issuing.is_none_or(|id| id == one.facts.id));
     // a tenant that may still be selected counts, too
@@ -209,7 +212,7 @@ pub(crate) fn validate_request(
 }
 
 /// The error response to a request.
-pub(crate) fn refuse(issuer: &str, addressing: &ResponseTarget, refusal: Refusal) -> BrowserResponse {
+pub(crate) fn refuse(issuer: &str, addressing: &ResponseTarget, refusal: ProtocolError) -> BrowserResponse {
     BrowserResponse::Refused(
         refusal,
         deliver(addressing, addressing.options.response(issuer).with_error(refusal)).into(),

@@ -1,7 +1,7 @@
 //! Authorization codes: issued when a sign-in completes, valid once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_flow::SignedIn;
 use chancery_oauth::{AuthorizationRequest, OPENID, SecurityProfile};
 use chancery_record::{Timestamp, Value};
@@ -174,7 +174,7 @@ impl StoredCode {
             tx.queue_one(&text, vec![self.digest.clone().into(), context.now.0.into()])?;
             return Ok(true);
         }
-        sign_out(context, tx, EndOf::Grant(self.grant))?;
+        sign_out(context, tx, SignOutScope::Grant(self.grant))?;
         Ok(false)
     }
 

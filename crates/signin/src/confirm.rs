@@ -2,7 +2,7 @@
 
 use chancery_application::APPLICATION_USER;
 use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
-use chancery_resource::{Context, Problem, Tx, load, note};
+use chancery_resource::{Context, Problem, Tx, audit_state, load};
 use chancery_userstore::user::{begin_attempt, user_of};
 use uuid::Uuid;
 
@@ -105,7 +105,7 @@ fn prove(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Act
     };
     let (context, person) = (action.context, identified.person);
     let store = store_of(&action.transaction.flow_context, action.evaluated);
-    if guard::is_shut(tx, person, context.now)? {
+    if guard::is_locked(tx, person, context.now)? {
         return Ok(ActionResult::Wrong("locked", "code"));
     }
     // for external users there is only the guard
@@ -199,5 +199,5 @@ pub fn audit_person(
 ) -> Result<(), Problem> {
     let context = context_of_person(&context.app, person, context.now);
     let row = load(&context, tx, &APPLICATION_USER, None, person.into())?;
-    note(&context, tx, &APPLICATION_USER, (&row, row.values.as_slice()), ("Modified", event))
+    audit_state(&context, tx, &APPLICATION_USER, (&row, row.values.as_slice()), ("Modified", event))
 }

@@ -91,7 +91,7 @@ pub fn store(
 ) -> Result<(), Problem> {
     let person = signed_in.person;
     let is_of_platform = is_for_platform(resources);
-    let is_stored = |granted: &&Granted| granted.is_kept || is_of_platform;
+    let is_stored = |granted: &&Granted| granted.is_remembered || is_of_platform;
     let Some(granted) = signed_in.granted.as_ref().filter(is_stored) else { return Ok(()) };
     let text = "SELECT id FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2";
     let before = tx.one(text, &[application.into(), person.into()], |row| row.id(0))?;
@@ -100,7 +100,7 @@ pub fn store(
         Some(was) => was.values.clone(),
         None => vec![Value::Null; SignInConsent::FIELDS.len()],
     };
-    let words = granted.words.iter().filter(|word| granted.is_kept || resources.contains(word));
+    let words = granted.words.iter().filter(|word| granted.is_remembered || resources.contains(word));
     let (resources, scope): (Vec<&String>, Vec<&String>) = words.partition(|word| resources.contains(word));
     for (field, words) in [(SignInConsent::SCOPE, scope), (SignInConsent::RESOURCES, resources)] {
         let known = before.as_ref().map(|was| field.get(&was.values)).transpose()?;

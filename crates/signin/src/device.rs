@@ -7,7 +7,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
 use chancery_credential::typed::read_code;
 use chancery_flow::{Flow, Request, Step};
-use chancery_oauth::{Scope, Use, check_use, targets};
+use chancery_oauth::{Scope, Use, check_use, parse_targets};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
@@ -90,7 +90,7 @@ impl Provider<'_> {
     pub async fn authorize_device(self, request: &EndpointRequest) -> Result<String, OAuthError> {
         request.check_single()?;
         let scope = request.one("scope").map(Scope::parse).transpose()?;
-        let resources = targets(request.all("resource"))?;
+        let resources = parse_targets(request.all("resource"))?;
         let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let unauthorized =
@@ -104,7 +104,7 @@ impl Provider<'_> {
                 && tenants.any(|tenant| application.serving(tenant.facts.id, issuing).is_some())
         };
         let application = application.filter(serves).ok_or(unauthorized)?;
-        check_use(&application.unserved, Use::Authorization)?;
+        check_use(&application.unsupported_settings, Use::Authorization)?;
         application.check_served()?;
         let scope = application.grantable(scope.as_ref())?;
         let lifetime = application
@@ -179,8 +179,11 @@ impl Provider<'_> {
             parameters.push(("scope".to_owned(), waiting.scope.clone()));
         }
         let words = waiting.scope.split_whitespace().chain(waiting.resources.split_whitespace());
-        let demanded =
-            Request { tenant: issuing, asked: words.map(str::to_owned).collect(), ..Request::new(visit.now) };
+        let demanded = Request {
+            tenant: issuing,
+            requested: words.map(str::to_owned).collect(),
+            ..Request::new(visit.now)
+        };
         let mut pending = PendingFlow::new(issuing, application.id, parameters, Flow::new(demanded));
         pending.device = Some(WaitingDevice {
             digest: BASE64_URL_SAFE_NO_PAD.encode(waiting.digest),
@@ -215,7 +218,7 @@ impl Provider<'_> {
             let sessions = session::load(tx, cookie.as_ref(), now)?;
             let evaluated = flow_context.evaluate(tx, flow.clone(), &sessions, now)?;
             let Step::Done(signed_in) = evaluated.due.step() else { return Ok(None) };
-            let requested = &flow.request().asked;
+            let requested = &flow.request().requested;
             let granted = signed_in.granted.as_ref();
             let waiting = waiting_for(tx, &digest, now)?;
             let Some((scope, resources)) = waiting else { return Ok(None) };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_auth::{
     AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
     authenticate, bind,
@@ -168,7 +168,7 @@ fn redeem(
     };
     if !is_first {
         // a code that is presented again may have been stolen: its grant ends
-        sign_out(context, tx, EndOf::Grant(grant))?;
+        sign_out(context, tx, SignOutScope::Grant(grant))?;
         return Ok(Err(invalid_grant(INVALID_CODE)));
     }
     let tenant = application.serving(granted.tenant, granted.issuing);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_auth::{Issuer, exact_id};
-use chancery_oauth::{Code, EndSession, Refusal, with_query};
+use chancery_oauth::{ErrorCode, LogoutRequest, ProtocolError, with_query};
 use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
 use chancery_store::Mode;
@@ -58,7 +58,7 @@ pub struct SignOutResult {
     /// The response.
     pub response: SignOutResponse,
     /// Why the browser is not redirected to the requested address.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<ProtocolError>,
 }
 
 /// The content of the page after a sign-out, sealed into its address.
@@ -154,7 +154,7 @@ impl Provider<'_> {
         is_confirmed: bool,
     ) -> Result<SignOutResult, Problem> {
         let error = |error| Ok(SignOutResult { response: SignOutResponse::Error(error), refusal: None });
-        let request = match EndSession::read(parameters) {
+        let request = match LogoutRequest::read(parameters) {
             Ok(request) => request,
             Err(refusal) => return error(PageError::request(refusal.detail)),
         };
@@ -316,7 +316,7 @@ impl Provider<'_> {
             let addressed = frames(tx, &ended)?;
             for session in &ended {
                 let context = context_of_person(&app, session.person, now);
-                sign_out(&context, tx, EndOf::Session(session.id))?;
+                sign_out(&context, tx, SignOutScope::Session(session.id))?;
                 let record = SignInRecord {
                     outcome: SignInOutcome::SignedOut,
                     tenant: session.tenant,
@@ -345,7 +345,7 @@ impl Provider<'_> {
 }
 
 /// Why the browser is not redirected to the `post_logout_redirect_uri` of a request.
-fn redirect_refusal(request: &EndSession, application: Option<&Application>) -> Option<Refusal> {
+fn redirect_refusal(request: &LogoutRequest, application: Option<&Application>) -> Option<ProtocolError> {
     request.post_logout_redirect_uri.as_ref()?;
     let detail = match application {
         Some(_) => "post_logout_redirect_uri is none of the client app's.",
@@ -353,7 +353,7 @@ fn redirect_refusal(request: &EndSession, application: Option<&Application>) -> 
             "post_logout_redirect_uri needs a client_id or id_token_hint of a client app that serves here."
         }
     };
-    Some(Refusal::new(Code::InvalidRequest, detail))
+    Some(ProtocolError::new(ErrorCode::InvalidRequest, detail))
 }
 
 /// The sessions to end: of several accounts only the selected one.

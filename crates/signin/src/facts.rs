@@ -9,7 +9,7 @@ use chancery_record::{Email, Timestamp};
 use chancery_resource::settings::{TenantOption, UserStoreOption};
 use chancery_resource::{CONSOLE, PLATFORM, Problem, StoreError, Tx};
 use chancery_userstore::answers::is_contact;
-use chancery_userstore::passkey::sign_in::{Held, held, relying_party};
+use chancery_userstore::passkey::sign_in::{PasskeySummary, relying_party, summary_of};
 use chancery_userstore::user::PasswordDue;
 
 use crate::{
@@ -78,7 +78,7 @@ impl FlowContext {
         if enrolment == Some(Urgency::Required) && !may_make {
             // a passkey is required and counts as a second factor: one that the person has not proven is required
             // first
-            second_factors.are_asked_for = true;
+            second_factors.are_required = true;
         }
         let enrolment = enrolment.filter(|_| may_make);
         if requests_contact && !(may_make && identified.is_proven_here) {
@@ -93,7 +93,7 @@ impl FlowContext {
                 is_hardware: held.is_hardware,
             }),
             due: reader.due(tx, held.unwrap_or_default(), enrolment, &questions)?,
-            consent: consent_of(tx, application, identified.person, &flow.request().asked)?,
+            consent: consent_of(tx, application, identified.person, &flow.request().requested)?,
         };
         Ok((facts, Some(KnownPerson { admitted, questions })))
     }
@@ -102,7 +102,7 @@ impl FlowContext {
 impl FlowContext {
     /// Whether this is an administrator's sign-in: to the console, or for a token of one of the platform's services.
     fn is_for_platform(&self, flow: &Flow) -> bool {
-        let requested = &flow.request().asked;
+        let requested = &flow.request().requested;
         self.application.id == CONSOLE || requested.iter().any(|word| PLATFORM.contains(&word.as_str()))
     }
 
@@ -153,7 +153,7 @@ fn refused(why: NotAdmitted) -> PersonFacts {
     PersonFacts {
         refused: Some(why),
         second_factors: SecondFactors {
-            are_asked_for: false,
+            are_required: false,
             usable: Vec::new(),
             has_recovery_code: false,
             enrolment: Enrolment::Closed,
@@ -201,12 +201,12 @@ impl FactsReader<'_> {
     fn refused_now(&self) -> Option<NotAdmitted> {
         let user = self.admitted.user.as_ref()?;
         let by_password = self.has_proof(|method| method == Method::Password);
-        if by_password && user.password == PasswordDue::Over {
+        if by_password && user.password == PasswordDue::Expired {
             return Some(NotAdmitted::PasswordExpired);
         }
         let by_passkey = self.has_proof(|method| matches!(method, Method::Passkey { .. }));
-        let is_shut = user.is_locked_for_now && self.identified.is_proven_here && !by_passkey;
-        is_shut.then_some(NotAdmitted::Account)
+        let is_locked = user.is_locked_for_now && self.identified.is_proven_here && !by_passkey;
+        is_locked.then_some(NotAdmitted::Account)
     }
 
     fn second_factors(
@@ -238,7 +238,7 @@ impl FactsReader<'_> {
     }
 
     /// Whether the person has fewer passkeys than the store requires.
-    fn lacks_passkeys(&self, held: Held) -> bool {
+    fn lacks_passkeys(&self, held: PasskeySummary) -> bool {
         self.store.is_some_and(|store| {
             held.usable < store.options.get(UserStoreOption::PASSKEY_REQUIRED_CREDENTIAL_COUNT)
         })
@@ -246,7 +246,7 @@ impl FactsReader<'_> {
 
     /// Whether a passkey may be registered now. It counts as all factors of a person, so after a password alone it is
     /// permitted only if the person has no other factor and might enrol one here.
-    fn may_make_passkey(&self, factors: &SecondFactors, held: Held) -> bool {
+    fn may_make_passkey(&self, factors: &SecondFactors, held: PasskeySummary) -> bool {
         let methods = || self.identified.proofs.iter().map(|proof| proof.method);
         if methods().any(|method| method == Method::AccessPass) || acr_of(methods()) >= Some(Acr::Mfa) {
             return true;
@@ -261,7 +261,7 @@ impl FactsReader<'_> {
     }
 
     /// The person's passkeys, if they are relevant.
-    fn passkeys(&self, tx: &mut Tx<'_>, is_needed: bool) -> Result<Option<Held>, Problem> {
+    fn passkeys(&self, tx: &mut Tx<'_>, is_needed: bool) -> Result<Option<PasskeySummary>, Problem> {
         let counts = (is_needed && self.can_use_passkeys())
             || self.passkey_enrolment().is_some()
             || self.has_proof(|method| method == Method::AccessPass);
@@ -269,13 +269,13 @@ impl FactsReader<'_> {
             return Ok(None);
         };
         let context = context_of_store(&self.flow_context.app, tx, store.id, self.now)?;
-        held(&context, tx, user.user).map(Some)
+        summary_of(&context, tx, user.user).map(Some)
     }
 
     fn due(
         &self,
         tx: &mut Tx<'_>,
-        held: Held,
+        held: PasskeySummary,
         enrolment: Option<Urgency>,
         questions: &[Item],
     ) -> Result<Vec<DueAction>, StoreError> {
@@ -311,7 +311,11 @@ impl FactsReader<'_> {
     }
 
     /// The credential to create for a person with an access pass and neither passkey nor password.
-    fn required_credential(&self, tx: &mut Tx<'_>, held: Held) -> Result<Option<Action>, StoreError> {
+    fn required_credential(
+        &self,
+        tx: &mut Tx<'_>,
+        held: PasskeySummary,
+    ) -> Result<Option<Action>, StoreError> {
         let by_pass = self.has_proof(|method| method == Method::AccessPass);
         let user = self.admitted.user.as_ref();
         let Some(user) = user.filter(|_| by_pass && held.usable == 0 && !self.is_read_only()) else {

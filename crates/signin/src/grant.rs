@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     AppContext, Context, MasterKey, Problem, SignInEvent, StateTable, StoreError, Tx, random,
@@ -110,9 +110,9 @@ impl Grant {
     }
 
     /// Its event.
-    pub fn event(&self, what: &'static str, subscription: Option<Uuid>) -> SignInEvent {
+    pub fn event(&self, name: &'static str, subscription: Option<Uuid>) -> SignInEvent {
         SignInEvent {
-            what,
+            name,
             id: self.id,
             subscription,
             tenant: self.granted.tenant,
@@ -180,6 +180,6 @@ impl Grant {
 
     /// Ends the grant.
     pub fn end(&self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-        sign_out(context, tx, EndOf::Grant(self.id))
+        sign_out(context, tx, SignOutScope::Grant(self.id))
     }
 }

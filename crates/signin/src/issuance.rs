@@ -150,7 +150,7 @@ impl Provider<'_> {
                 pending_exchange(tx, &application, (&grant.granted, &scope), now)
             });
             if let Some(rules) = reading.await? {
-                claims.told = self.run_claim_rules(*rules, now).await?.access_token;
+                claims.rule_claims = self.run_claim_rules(*rules, now).await?.access_token;
             }
         }
         pending.issue(self.store, self.tokens, request).await

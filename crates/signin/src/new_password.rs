@@ -7,7 +7,7 @@ use chancery_record::Secret;
 use chancery_resource::{Problem, Purpose, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::password::{
-    own_change::{NewPasswordFault, PasswordState, VerifiedChange, begin_change, change},
+    change_at_sign_in::{NewPasswordFault, PasswordState, VerifiedChange, begin_change, change},
     sign_in::{self, Decision},
 };
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ fn decide(
         Some(identified) => {
             let Identified { person, instance, .. } = *identified;
             let made = Proven { person, instance, method: Method::Password, credential: None };
-            transaction.apply(tx, &sessions, before, Event::PasswordMade(made))?
+            transaction.apply(tx, &sessions, before, Event::PasswordSet(made))?
         }
         None => transaction.evaluate(tx, &sessions)?,
     };

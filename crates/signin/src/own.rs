@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, StoreError, Tx};
 use uuid::Uuid;
@@ -62,7 +62,7 @@ pub fn end_own_sessions(
         OwnEnd::AllBut(id) => session.id != id,
     });
     for session in &sessions {
-        sign_out(&context, tx, EndOf::Session(session.id))?;
+        sign_out(&context, tx, SignOutScope::Session(session.id))?;
     }
     Ok(sessions.len())
 }

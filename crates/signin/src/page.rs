@@ -251,7 +251,7 @@ fn consent_context(application: &Application, evaluated: &Evaluated) -> Value {
         .due
         .flow()
         .request()
-        .asked
+        .requested
         .iter()
         .map(|word| {
             let own = application.scopes.iter().find(|scope| scope.key == *word);

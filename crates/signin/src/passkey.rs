@@ -8,7 +8,8 @@ use chancery_flow::{Action, Choice, Event, Method, Proven, Step};
 use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::passkey::sign_in::{
-    Made, Proved, keep, note_use, recognize, registering, relying_party,
+    RegistrationResult, VerifiedAssertion, note_use, recognize, registration_verifier, relying_party,
+    store_passkey,
 };
 use serde_json::Value;
 
@@ -34,9 +35,9 @@ const SPENT_MS: i64 = 30 * 60_000;
 /// The verification of an authenticator's response.
 enum PendingVerification {
     /// A registration.
-    Registration(Work<Made>),
+    Registration(Work<RegistrationResult>),
     /// An assertion.
-    Assertion(Work<Proved>),
+    Assertion(Work<VerifiedAssertion>),
 }
 
 /// The page again, with an error.
@@ -77,8 +78,8 @@ impl Provider<'_> {
                 let context = context_of_store(&app, tx, store.id, now)?;
                 let (state, answer) = (challenge.clone(), answer.clone());
                 if is_registration {
-                    let registering = registering(&context, tx)?;
-                    let work = Work::new(Purpose::Passkey, move || registering.verify(&state, &answer));
+                    let verifier = registration_verifier(&context, tx)?;
+                    let work = Work::new(Purpose::Passkey, move || verifier.verify(&state, &answer));
                     return Ok(Some((store.clone(), PendingVerification::Registration(work))));
                 }
                 if let Ok(Some(shown)) = recognize(&context, tx, answer)? {
@@ -146,7 +147,7 @@ fn decide(
     transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     (store, page): (&OfferedStore, &'static str),
-    asserted: &Proved,
+    asserted: &VerifiedAssertion,
     state: &[u8],
 ) -> Result<Option<ProofResult>, Problem> {
     let mut context = context_of_store(&transaction.app, tx, store.id, transaction.now)?;
@@ -179,7 +180,7 @@ fn decide(
 fn register_passkey(
     action: &ActionContext<'_>,
     tx: &mut Tx<'_>,
-    registered: &Made,
+    registered: &RegistrationResult,
     state: &[u8],
 ) -> Result<ActionResult, Problem> {
     let (Some(_), Some(user)) = (is_due(action.evaluated, Action::Passkey), action.evaluated.user()) else {
@@ -189,11 +190,11 @@ fn register_passkey(
     if !spend(tx, action.transaction, state)? || is_known(action, tx, &credential.id)? {
         return Ok(ActionResult::Wrong("passkey_not_made", ""));
     }
-    if keep(action.context, tx, user.user_id, credential)?.is_none() {
+    if store_passkey(action.context, tx, user.user_id, credential)?.is_none() {
         return Ok(ActionResult::Wrong("passkey_not_made", ""));
     }
     // after a registration no further passkey is offered at once
-    Ok(ActionResult::Events([Event::ActionDone(Action::Passkey), Event::PutOff(Action::Passkey)]))
+    Ok(ActionResult::Events([Event::ActionDone(Action::Passkey), Event::Deferred(Action::Passkey)]))
 }
 
 fn is_known(action: &ActionContext<'_>, tx: &mut Tx<'_>, credential: &[u8]) -> Result<bool, StoreError> {

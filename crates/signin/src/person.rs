@@ -248,7 +248,7 @@ fn find_user(
             locked_until: time(row, 7)?,
             ..State::default()
         };
-        if !admission.holds(now) || lockout.is_shut() {
+        if !admission.holds(now) || lockout.is_locked_permanently() {
             return Ok(None);
         }
         let password = PasswordTerms {
@@ -262,7 +262,7 @@ fn find_user(
             user: row.int(0)?,
             user_id: id,
             password: password.due(now),
-            is_locked_for_now: lockout.is_shut_until(now),
+            is_locked_for_now: lockout.is_locked_temporarily(now),
         };
         let login_name = row.text(1)?.to_owned();
         Ok(Some(Admitted { person, user: Some(user), login_name, contact: read_contact(row)? }))

@@ -11,7 +11,9 @@ use chancery_management::{
     idp_instance::IDP_INSTANCE,
     tenant::TENANT,
 };
-use chancery_oauth::{CheckedRequest, Code, Refusal, ResponseTarget, Use, check_use, maximum_scope};
+use chancery_oauth::{
+    CheckedRequest, ErrorCode, ProtocolError, ResponseTarget, Use, check_use, maximum_scope,
+};
 use chancery_record::{Field, Value};
 use chancery_resource::{
     Answer, Authority, CONSOLE, Call, Context, Problem, ProblemKind, Purpose, Shape, StoreError, Tx, Work,
@@ -64,7 +66,7 @@ fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<PreviewInput, Json>, P
     check_named(context, tx, &form)?;
     let Value::Id(id) = id else { return Err(Problem::not_found(CLIENT_APP.name)) };
     let Some(application) = load(tx, id)?.filter(|application| application.enabled) else {
-        let refusal = Refusal::new(Code::UnauthorizedClient, NOT_SERVING);
+        let refusal = ProtocolError::new(ErrorCode::UnauthorizedClient, NOT_SERVING);
         return Ok(Err(refused(SignInTarget::default(), refusal)));
     };
     let target = find_target(tx, &application, &form)?;
@@ -80,7 +82,7 @@ fn read(
     tx: &mut Tx<'_>,
     (application, target): (Application, SignInTarget),
     form: &TokenPreview,
-) -> Result<Result<PreviewInput, Refusal>, Problem> {
+) -> Result<Result<PreviewInput, ProtocolError>, Problem> {
     let person = form.platform_user_id.0;
     let checked = match check_request(context, tx, &application, form)? {
         Ok(checked) => checked,
@@ -100,7 +102,7 @@ fn read(
     let consent = consent_of(tx, &application, person, &requested_access(&application, &checked))?;
     if consent == (Consent::External { is_covered: false }) {
         let detail = "An administrator consents for the client app, and has not consented to all of this.";
-        return Ok(Err(Refusal::new(Code::ConsentRequired, detail)));
+        return Ok(Err(ProtocolError::new(ErrorCode::ConsentRequired, detail)));
     }
     let (scope, requested) = granted_of(&application, &checked.request, |_| true);
     let granted = Granted {
@@ -129,14 +131,14 @@ fn read(
         aud,
         lifetimes: lifetimes.ok_or_else(|| StoreError::Internal("a tenant has no options".into()))?,
         issuer: chancery_auth::issuer_url(&context.app.public_url, None),
-        of_userinfo: check_use(&application.unserved, Use::UserInfo).err(),
+        of_userinfo: check_use(&application.unsupported_settings, Use::UserInfo).err(),
         granted,
         now: context.now,
     }))
 }
 
 /// The reason for administrators why a person is not admitted.
-const fn not_admitted(why: NotAdmitted) -> Refusal {
+const fn not_admitted(why: NotAdmitted) -> ProtocolError {
     let detail = match why {
         NotAdmitted::NoIdentity => {
             "The person has no active identity at an instance that the client app and one of its tenants have."
@@ -151,7 +153,7 @@ const fn not_admitted(why: NotAdmitted) -> Refusal {
             "The person, or the person's user in the store, is locked, not active, or not valid now."
         }
     };
-    Refusal::new(Code::AccessDenied, detail)
+    ProtocolError::new(ErrorCode::AccessDenied, detail)
 }
 
 /// Refuses ids in the body that the caller may not read.
@@ -221,7 +223,7 @@ fn check_request(
     tx: &mut Tx<'_>,
     application: &Application,
     form: &TokenPreview,
-) -> Result<Result<CheckedRequest, Refusal>, StoreError> {
+) -> Result<Result<CheckedRequest, ProtocolError>, StoreError> {
     let redirect = match application.login_uris.first() {
         Some(uri) => uri.clone(),
         // the console's is this server's own, and devices need none
@@ -230,7 +232,7 @@ fn check_request(
         }
         None => {
             let detail = "The client app has no redirect URI of the type Login.";
-            return Ok(Err(Refusal::new(Code::InvalidRequest, detail)));
+            return Ok(Err(ProtocolError::new(ErrorCode::InvalidRequest, detail)));
         }
     };
     let whole = |application| with_facts(application, |facts| maximum_scope(facts).to_string());

@@ -11,7 +11,7 @@ use chancery_oauth::{AuthorizationRequest, CheckedRequest, Prompt as RequestProm
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, MasterKey, Pool, Problem, Scope, Tx};
 use chancery_store::Store;
-use chancery_userstore::password::own_change::{PasswordState, password_state};
+use chancery_userstore::password::change_at_sign_in::{PasswordState, password_state};
 use uuid::Uuid;
 
 use crate::{
@@ -216,7 +216,7 @@ impl FlowContext {
             names = names_of(tx, &name_queries(sessions))?;
         }
         let resources = match due.step() {
-            Step::Consent => named_resources(tx, &self.application, &due.flow().request().asked)?,
+            Step::Consent => named_resources(tx, &self.application, &due.flow().request().requested)?,
             _ => Vec::new(),
         };
         let lacks_session = lacks_session(&due, sessions);
@@ -267,7 +267,7 @@ pub fn demands(
         demanded: demanded(request).into_iter().collect(),
         tenant: issuing.or(tenant),
         instance,
-        asked: requested_access(application, checked),
+        requested: requested_access(application, checked),
         is_native,
         ..Request::new(now)
     }
@@ -286,7 +286,7 @@ pub fn requested_access(application: &Application, checked: &CheckedRequest) -> 
 fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
     let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
     let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
-    lowest(&classes).max(lowest(&request.claims.demanded_classes()))
+    lowest(&classes).max(lowest(&request.claims.required_acr_values()))
 }
 
 /// The context in which a person who signs in by this instance acts: that of the user store, or the person's own.

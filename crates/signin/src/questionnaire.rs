@@ -102,7 +102,7 @@ fn with_typed(response: BrowserResponse, typed: Typed) -> BrowserResponse {
 fn check(items: Vec<Item>, given: &[(Uuid, String)]) -> Checked {
     let outcome = match check_submission(&items, given) {
         Ok(good) => fit(&items, good),
-        Err(findings) if findings.iter().any(|finding| finding.fault == AnswerFault::NotAsked) => {
+        Err(findings) if findings.iter().any(|finding| finding.fault == AnswerFault::UnknownItem) => {
             Err(vec![("questionnaire_changed", String::new())])
         }
         Err(findings) => {
@@ -116,7 +116,7 @@ fn fit(items: &[Item], good: Typed) -> Result<Vec<(String, String)>, Faults> {
     let (mut accepted, mut faults) = (Vec::new(), Faults::new());
     // the answers are in the order of the items
     for (item, (_, answer)) in items.iter().zip(good).filter(|(_, (_, answer))| !answer.is_empty()) {
-        match answers::fit(&item.key, answer) {
+        match answers::normalize(&item.key, answer) {
             Some(answer) => accepted.push((item.key.clone(), answer)),
             None => faults.push(("answer_text", field_of(item.id))),
         }
@@ -127,7 +127,7 @@ fn fit(items: &[Item], good: Typed) -> Result<Vec<(String, String)>, Faults> {
 /// The error code of an invalid answer.
 const fn code_of(fault: AnswerFault) -> &'static str {
     match fault {
-        AnswerFault::NotAsked => "questionnaire_changed",
+        AnswerFault::UnknownItem => "questionnaire_changed",
         AnswerFault::Blank => "missing",
         AnswerFault::Text => "answer_text",
         AnswerFault::Short => "answer_short",
@@ -158,7 +158,7 @@ fn store_answers(
         Err(faults) => return Ok(ActionResult::Invalid(faults.clone())),
     };
     if let Some(user) = &admitted.user {
-        if let Err(taken) = answers::keep(action.context, tx, user.user, given)? {
+        if let Err(taken) = answers::store(action.context, tx, user.user, given)? {
             let item = checked.items.iter().find(|item| item.key == taken.0);
             return Ok(ActionResult::Taken(
                 "answer_taken",
@@ -186,7 +186,7 @@ pub fn leave_unanswered(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<A
         return Ok(ActionResult::Nothing);
     }
     mark(action, tx, identified.person)?;
-    Ok(ActionResult::Event(Event::PutOff(Action::Questionnaire)))
+    Ok(ActionResult::Event(Event::Deferred(Action::Questionnaire)))
 }
 
 /// Marks the due items as shown to the person.

@@ -8,7 +8,7 @@ use chancery_management::sign_in::record::associated_data;
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Setting, Span, TenantOption};
 use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx};
-use chancery_userstore::password::write_for_nobody;
+use chancery_userstore::password::write_for_unknown_user;
 use uuid::Uuid;
 
 /// The result of an attempt.
@@ -125,7 +125,7 @@ impl SignInRecord<'_> {
         );
         tx.queue(&text, vec![digest.into(), id.into(), context.now.plus(HOUR).0.into()])?;
         let failed = SignInEvent {
-            what: "attempt.failed",
+            name: "attempt.failed",
             id,
             subscription: about.subscription,
             tenant: self.tenant,
@@ -171,11 +171,11 @@ impl SignInRecord<'_> {
     pub fn write_dummy(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let (master, id) = (&context.app.master, context.new_id());
         let empty = about(context, tx, &self, Some(&Counted::of(&self, context)))?;
-        let sealed_key = PersonKey::make(master, id);
+        let sealed_key = PersonKey::generate(master, id);
         let sealed_key = if let Value::Bytes(bytes) = &sealed_key { bytes.as_slice() } else { &[] };
         let about = RecordContext { key: PersonKey::open(master, id, sealed_key), ..empty };
         drop(self.row(context, id, &about));
-        write_for_nobody(context, tx, WRITES)
+        write_for_unknown_user(context, tx, WRITES)
     }
 }
 

@@ -6,7 +6,7 @@ use chancery_auth::{
     AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
     authenticate, bind,
 };
-use chancery_oauth::{Challenge, targets, verify_pkce};
+use chancery_oauth::{Challenge, parse_targets, verify_pkce};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
 use uuid::Uuid;
@@ -54,7 +54,7 @@ impl Provider<'_> {
         let missing = |detail| OAuthError::new(400, "invalid_request", detail);
         let code = request.one("code").ok_or(missing("code is missing."))?.to_owned();
         let redirect_uri = request.one("redirect_uri").ok_or(missing("redirect_uri is missing."))?.to_owned();
-        let resources = targets(request.all("resource"))?;
+        let resources = parse_targets(request.all("resource"))?;
         let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;

@@ -6,7 +6,7 @@ use chancery_auth::{
     AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
     authenticate, bind,
 };
-use chancery_oauth::{Scope, targets};
+use chancery_oauth::{Scope, parse_targets};
 use chancery_record::Timestamp;
 use chancery_resource::{
     AppContext, Context, Problem, StoreError, Tx,
@@ -55,7 +55,7 @@ impl Provider<'_> {
         let missing = OAuthError::new(400, "invalid_request", "refresh_token is missing.");
         let token = request.one("refresh_token").ok_or(missing)?;
         let scope = request.one("scope").map(Scope::parse).transpose()?;
-        let resources = targets(request.all("resource"))?;
+        let resources = parse_targets(request.all("resource"))?;
         let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;

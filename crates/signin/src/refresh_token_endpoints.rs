@@ -48,7 +48,7 @@ impl Provider<'_> {
         request: &EndpointRequest,
     ) -> Result<Introspection, OAuthError> {
         let (app, stored) = self.find_refresh_token(request).await?;
-        check_use(&app.unserved, Use::Introspection)?;
+        check_use(&app.unsupported_settings, Use::Introspection)?;
         let response = self.introspection_response(request, app.id, stored).await?;
         Introspection::new(self.store, self.tokens, (request, &app), response).await
     }

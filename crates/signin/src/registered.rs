@@ -1,6 +1,6 @@
 //! The registered settings of a client app, for diagnosing a refused request.
 
-use chancery_auth::registered_proof;
+use chancery_auth::registered_authentication;
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use uuid::Uuid;
@@ -46,7 +46,7 @@ impl Provider<'_> {
             ("device_code", application.allows_devices.to_string()),
         ];
         if proves {
-            facts.extend(registered_proof(self.store, client, issuing, now).await?);
+            facts.extend(registered_authentication(self.store, client, issuing, now).await?);
         }
         Ok(Some(Registered { name: application.name.clone(), facts }))
     }

@@ -11,7 +11,7 @@ use chancery_resource::{
     settings::{Options, TenantOption},
 };
 use chancery_store::{Class, Mode, Store};
-use chancery_userstore::password::forgotten::{self, Reset};
+use chancery_userstore::password::reset_by_mail::{self, Reset};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -96,12 +96,12 @@ impl ResetRequest {
                 let link = ResetLink { store: *id, user, token: token.clone() };
                 format!("{}token={}", self.address, link.seal(&self.app.master, self.scope.tenant))
             };
-            if forgotten::send_link(&context, tx, &self.name, link)? {
+            if reset_by_mail::send_link(&context, tx, &self.name, link)? {
                 return Ok(());
             }
             any_store = any_store.or(Some(context));
         }
-        any_store.map_or(Ok(()), |context| forgotten::spend_for_nobody(&context, tx))
+        any_store.map_or(Ok(()), |context| reset_by_mail::write_for_unknown_user(&context, tx))
     }
 }
 
@@ -153,7 +153,7 @@ impl Provider<'_> {
         let (app, now) = (Arc::clone(self.context), visit.now);
         let state = self.store.run("ShowPasswordReset", Mode::Quick, None, move |tx| {
             let context = context_of_store(&app, tx, link.store, now)?;
-            forgotten::state_by_link(&context, tx, (link.user, &link.token))
+            reset_by_mail::state_by_link(&context, tx, (link.user, &link.token))
         });
         let state = gone_is_none(state.await)?;
         Ok(state.map(|state| {
@@ -177,7 +177,7 @@ impl Provider<'_> {
         let opened = Arc::clone(&link);
         let beginning = self.store.run("BeginPasswordReset", Mode::Quick, None, move |tx| {
             let context = context_of_store(&app, tx, opened.store, now)?;
-            forgotten::begin(&context, tx, (opened.user, &opened.token), password.clone()).map(Some)
+            reset_by_mail::begin(&context, tx, (opened.user, &opened.token), password.clone()).map(Some)
         });
         let Some(work) = gone_is_none(beginning.await)? else { return Ok(None) };
         let redeemed = self.pool.run(None, work).await?;
@@ -185,7 +185,7 @@ impl Provider<'_> {
         let ending = self.store.run("ResetForgottenPassword", Mode::Write, None, move |tx| {
             let mut context = context_of_store(&app, tx, link.store, now)?;
             let link = (link.user, &link.token);
-            Ok(match forgotten::end(&mut context, tx, link, &redeemed)? {
+            Ok(match reset_by_mail::end(&mut context, tx, link, &redeemed)? {
                 Reset::Done => Some(Ok(())),
                 Reset::Faulty(fault) => Some(Err(code_of(fault))),
                 Reset::Refused => None,

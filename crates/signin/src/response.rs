@@ -1,6 +1,6 @@
 //! The response to a browser.
 
-use chancery_oauth::Refusal;
+use chancery_oauth::ProtocolError;
 use uuid::Uuid;
 
 use crate::{appearance::Owners, application::Application, pending_flow::PendingFlow};
@@ -25,7 +25,7 @@ pub enum BrowserResponse {
     /// Shows a page of this flow.
     Page(Box<PendingFlow>, Page),
     /// The client app's request is refused for this reason; the inner response reports it to the client app.
-    Refused(Refusal, Box<BrowserResponse>),
+    Refused(ProtocolError, Box<BrowserResponse>),
     /// An error page: there is no flow, or none that may be answered by redirect.
     Error(PageError),
 }
@@ -160,7 +160,7 @@ impl PageError {
     }
 
     /// A request without a valid `client_id` or `redirect_uri`.
-    pub(crate) fn addressing(parameters: &[(String, String)], refusal: Refusal) -> Self {
+    pub(crate) fn addressing(parameters: &[(String, String)], refusal: ProtocolError) -> Self {
         let is_missing = |name| !parameters.iter().any(|(key, value)| key == name && !value.is_empty());
         let code = match () {
             () if is_missing("client_id") => "missing_client",

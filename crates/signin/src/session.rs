@@ -1,7 +1,7 @@
 //! Sessions: the proofs of a browser, stored under a keyed digest of the browser's cookie.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_flow::{Identified, Proof, SessionFacts};
 use chancery_record::Timestamp;
 use chancery_resource::settings::{Options, TenantOption};
@@ -207,7 +207,7 @@ pub fn establish(
         |session: &&Session| session.tenant == identified.tenant && session.person == identified.person;
     let surplus = (known.len() + 1).saturating_sub(MOST);
     for session in known.iter().filter(same).chain(known.iter().take(surplus)) {
-        sign_out(context, tx, EndOf::Session(session.id))?;
+        sign_out(context, tx, SignOutScope::Session(session.id))?;
     }
     let id = context.new_id();
     let text = StateTable::SignInSession.insert(
@@ -230,7 +230,7 @@ pub fn establish(
         store_claims(tx, &context.app.master, id, external_claims)?;
     }
     let created = SignInEvent {
-        what: "session.created",
+        name: "session.created",
         id,
         subscription: Some(tenant.subscription),
         tenant: identified.tenant,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chancery_flow::{Due, Event, Failure, Flow, Granted, NotAdmitted, Step};
-use chancery_oauth::{AuthorizationRequest, Code, OPENID, Refusal};
+use chancery_oauth::{AuthorizationRequest, ErrorCode, OPENID, ProtocolError};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
 use chancery_store::Mode;
@@ -74,7 +74,7 @@ impl Provider<'_> {
             Step::Fail(failure) => refusal_of(*failure),
             _ => {
                 let detail = "This server cannot ask the person for what is due here.";
-                Refusal::new(Code::InteractionRequired, detail)
+                ProtocolError::new(ErrorCode::InteractionRequired, detail)
             }
         };
         refuse(&self.issuer_url(pending.issuing), &addressing, refusal)
@@ -242,8 +242,8 @@ impl Provider<'_> {
             let is_given = |word: &&String| {
                 given.words.contains(word) || word.as_str() == OPENID || resources.contains(word)
             };
-            let words = due.flow().request().asked.iter().filter(is_given).cloned().collect();
-            Event::ConsentGiven(Granted { words, is_kept: given.is_remembered })
+            let words = due.flow().request().requested.iter().filter(is_given).cloned().collect();
+            Event::ConsentGiven(Granted { words, is_remembered: given.is_remembered })
         })
         .await
     }
@@ -320,19 +320,21 @@ pub struct GivenConsent {
     pub is_remembered: bool,
 }
 
-fn refusal_of(failure: Failure) -> Refusal {
+fn refusal_of(failure: Failure) -> ProtocolError {
     let (code, detail) = match failure {
-        Failure::LoginRequired => (Code::LoginRequired, "The person has to sign in."),
-        Failure::AccountSelectionRequired => (Code::AccountSelectionRequired, "An account has to be chosen."),
-        Failure::InteractionRequired => (Code::InteractionRequired, "A page has to be shown."),
-        Failure::ConsentRequired => (Code::ConsentRequired, "Consent is missing."),
+        Failure::LoginRequired => (ErrorCode::LoginRequired, "The person has to sign in."),
+        Failure::AccountSelectionRequired => {
+            (ErrorCode::AccountSelectionRequired, "An account has to be chosen.")
+        }
+        Failure::InteractionRequired => (ErrorCode::InteractionRequired, "A page has to be shown."),
+        Failure::ConsentRequired => (ErrorCode::ConsentRequired, "Consent is missing."),
         Failure::UnmetAuthenticationRequirements => {
-            (Code::UnmetAuthenticationRequirements, "The person cannot reach what acr_values demands.")
+            (ErrorCode::UnmetAuthenticationRequirements, "The person cannot reach what acr_values demands.")
         }
         Failure::NotAdmitted(NotAdmitted::Restricted) => {
-            (Code::AccessDenied, "The client app is for some people only.")
+            (ErrorCode::AccessDenied, "The client app is for some people only.")
         }
-        _ => (Code::AccessDenied, "The person did not sign in."),
+        _ => (ErrorCode::AccessDenied, "The person did not sign in."),
     };
-    Refusal::new(code, detail)
+    ProtocolError::new(code, detail)
 }

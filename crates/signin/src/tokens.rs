@@ -82,7 +82,7 @@ impl Tokens {
             acr: Some(granted.acr.clone()),
             amr: granted.amr.clone(),
             from_jti: Vec::new(),
-            told: released.access_token.clone(),
+            rule_claims: released.access_token.clone(),
         }
     }
 }

@@ -40,7 +40,9 @@ impl Provider<'_> {
             return Ok(Err(UserInfoRefusal::InvalidToken));
         };
         let mut used = [Use::Person, Use::UserInfo].into_iter();
-        if let Some(refusal) = used.find_map(|used_at| check_use(&application.unserved, used_at).err()) {
+        if let Some(refusal) =
+            used.find_map(|used_at| check_use(&application.unsupported_settings, used_at).err())
+        {
             return Ok(Err(UserInfoRefusal::NotServed(refusal.detail)));
         }
         let (person, master) = (claims.sub, self.context.master.clone());

@@ -35,7 +35,7 @@ pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
 pub use guard::{on_panic, report_panic};
 pub use health::Health;
-pub use location::Place;
+pub use location::DatabaseLocation;
 pub use migrate::{
     FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
 };
@@ -272,10 +272,12 @@ impl Store {
     ///
     /// # Errors
     /// The database's; [`Error::Unavailable`] where the file cannot be read.
-    pub async fn place(&self) -> Result<Place, Error> {
+    pub async fn location(&self) -> Result<DatabaseLocation, Error> {
         match &self.engine {
-            Engine::Sqlite(sqlite) => Place::of_file(sqlite.path()),
-            Engine::Postgres(_) => self.run("ReadPlace", Mode::Quick, None, Place::on_postgres).await,
+            Engine::Sqlite(sqlite) => DatabaseLocation::of_file(sqlite.path()),
+            Engine::Postgres(_) => {
+                self.run("ReadPlace", Mode::Quick, None, DatabaseLocation::on_postgres).await
+            }
         }
     }
 

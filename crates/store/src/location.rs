@@ -7,38 +7,42 @@ use crate::{Error, Tx};
 
 /// The location of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DatabaseLocation {
     /// On PostgreSQL the system identifier and the OID of the database, on SQLite the inode of the file.
-    pub place: String,
+    pub location: String,
     /// The creation time of a SQLite file, in nanoseconds since 1970, if the file system has it. New file
     /// systems often assign the same inodes.
-    pub born: Option<String>,
+    pub created: Option<String>,
 }
 
 /// A promoted standby has the same values, and so has a renamed host.
 const ON_POSTGRES: &str = "SELECT 'system ' || system_identifier::text || ', database ' || \
     (SELECT oid::text FROM pg_database WHERE datname = current_database()) FROM pg_control_system()";
 
-impl Place {
+impl DatabaseLocation {
     /// Whether both are the same location. Creation times are compared only if both are known.
     pub fn is(&self, other: &Self) -> bool {
-        let is_same_age = match (&self.born, &other.born) {
+        let is_same_age = match (&self.created, &other.created) {
             (Some(one), Some(other)) => one == other,
             _ => true,
         };
-        self.place == other.place && is_same_age
+        self.location == other.location && is_same_age
     }
 
     /// The location as one text.
     pub fn to_text(&self) -> String {
-        self.born.as_ref().map_or_else(|| self.place.clone(), |born| format!("{}, {born}", self.place))
+        self.created
+            .as_ref()
+            .map_or_else(|| self.location.clone(), |created| format!("{}, {created}", self.location))
     }
 
     /// Parses such a text.
     pub fn of_text(text: &str) -> Self {
         match text.rsplit_once(", ") {
-            Some((place, born)) => Self { place: place.to_owned(), born: Some(born.to_owned()) },
-            None => Self { place: text.to_owned(), born: None },
+            Some((location, created)) => {
+                Self { location: location.to_owned(), created: Some(created.to_owned()) }
+            }
+            None => Self { location: text.to_owned(), created: None },
         }
     }
 
@@ -48,35 +52,40 @@ impl Place {
         let metadata = fs::metadata(path).map_err(unreadable)?;
         let created = metadata.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
         Ok(Self {
-            place: format!("inode {}", metadata.ino()),
-            born: created.filter(|created| !created.is_zero()).map(|created| created.as_nanos().to_string()),
+            location: format!("inode {}", metadata.ino()),
+            created: created
+                .filter(|created| !created.is_zero())
+                .map(|created| created.as_nanos().to_string()),
         })
     }
 
     /// The location of a database on a PostgreSQL server.
     pub(crate) fn on_postgres(tx: &mut Tx<'_>) -> Result<Self, Error> {
-        let place = tx.one(ON_POSTGRES, &[], |row| Ok(row.text(0)?.to_owned()))?;
+        let location = tx.one(ON_POSTGRES, &[], |row| Ok(row.text(0)?.to_owned()))?;
         let missing = || Error::Internal("the database does not tell where it is".into());
-        Ok(Self { place: place.ok_or_else(missing)?, born: None })
+        Ok(Self { location: location.ok_or_else(missing)?, created: None })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
+    use super::DatabaseLocation;
 
-    fn place(place: &str, born: Option<&str>) -> Place {
-        Place { place: place.to_owned(), born: born.map(str::to_owned) }
+    fn location(location: &str, created: Option<&str>) -> DatabaseLocation {
+        DatabaseLocation { location: location.to_owned(), created: created.map(str::to_owned) }
     }
 
     #[test]
     fn the_same_inode_with_another_creation_time_is_another_location() {
-        let own = place("inode 13", Some("7"));
-        assert!(own.is(&place("inode 13", Some("7"))) && own.is(&place("inode 13", None)));
-        assert!(!own.is(&place("inode 13", Some("8"))));
-        assert_eq!(Place::of_text(&own.to_text()), own);
-        assert_eq!(Place::of_text(&place("inode 13", None).to_text()), place("inode 13", None));
-        assert!(!own.is(&place("inode 14", Some("7"))) && !own.is(&place("inode 14", None)));
+        let own = location("inode 13", Some("7"));
+        assert!(own.is(&location("inode 13", Some("7"))) && own.is(&location("inode 13", None)));
+        assert!(!own.is(&location("inode 13", Some("8"))));
+        assert_eq!(DatabaseLocation::of_text(&own.to_text()), own);
+        assert_eq!(
+            DatabaseLocation::of_text(&location("inode 13", None).to_text()),
+            location("inode 13", None)
+        );
+        assert!(!own.is(&location("inode 14", Some("7"))) && !own.is(&location("inode 14", None)));
     }
 
     #[test]
@@ -86,11 +95,11 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let (original, moved, copy) = (folder.join("a"), folder.join("b"), folder.join("c"));
         std::fs::write(&original, b"data").unwrap();
-        let was = Place::of_file(&original).unwrap();
+        let was = DatabaseLocation::of_file(&original).unwrap();
         std::fs::rename(&original, &moved).unwrap();
         std::fs::copy(&moved, &copy).unwrap();
-        assert!(Place::of_file(&moved).unwrap().is(&was));
-        assert!(!Place::of_file(&copy).unwrap().is(&was));
+        assert!(DatabaseLocation::of_file(&moved).unwrap().is(&was));
+        assert!(!DatabaseLocation::of_file(&copy).unwrap().is(&was));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -28,7 +28,7 @@ state_tables! {
     /// Wrong second-factor codes of people who know their passwords.
     AttemptGuard = "attempt_guard",
     /// Failed password attempts for unknown login names.
-    AttemptAtNobody = "attempt_at_nobody",
+    AttemptAtUnknownUser = "attempt_at_nobody",
     /// Public keys that signed audit entries.
     AuditKey = "audit_key",
     /// Audit entries of the previous release without a position.
@@ -50,7 +50,7 @@ state_tables! {
     /// Delivery state of subscriptions.
     EventSubscriber = "event_subscriber",
     /// Positions of events in their trails.
-    EventPlace = "event_place",
+    EventPosition = "event_place",
     /// Events without a position.
     EventPending = "event_pending",
     /// Highest positions of event trails.

@@ -21,7 +21,7 @@ pub use engine::{Database, Engine};
 pub use process::{Process, SECRET};
 pub use proxy::{Cut, Proxy, TlsAnswer};
 pub use receiver::{Received, Receiver};
-pub use world::{RoleRow, Test, World, no_words, one_address, run_with};
+pub use world::{RoleRow, Test, World, no_arguments, one_address, run_with};
 
 /// How long a test waits for an expected state, before it fails. A machine that does other work is slow, and tests do
 /// not measure it; cargo-nextest ends tests that take longer still (`.config/nextest.toml`).
@@ -49,6 +49,6 @@ macro_rules! on_both_engines {
         }
     )*};
     ($($tests:tt)*) => {
-        $crate::on_both_engines! { [$crate::no_words] $($tests)* }
+        $crate::on_both_engines! { [$crate::no_arguments] $($tests)* }
     };
 }

@@ -50,7 +50,7 @@ struct Shared {
     silent: watch::Sender<bool>,
     /// Whether new connections are refused.
     closed: watch::Sender<bool>,
-    turned_away: AtomicUsize,
+    refused_connections: AtomicUsize,
 }
 
 /// How the proxy answers a request for TLS.
@@ -113,8 +113,8 @@ impl Proxy {
     }
 
     /// The number of refused connections.
-    pub fn turned_away(&self) -> usize {
-        self.shared.turned_away.load(Ordering::Relaxed)
+    pub fn refused_connections(&self) -> usize {
+        self.shared.refused_connections.load(Ordering::Relaxed)
     }
 
     /// Accepts new connections again.
@@ -142,7 +142,7 @@ async fn listen(url: &str) -> (TcpListener, Arc<Shared>, u16) {
             armed: Mutex::default(),
             silent,
             closed,
-            turned_away: AtomicUsize::new(0),
+            refused_connections: AtomicUsize::new(0),
         }),
         port,
     )
@@ -151,7 +151,7 @@ async fn listen(url: &str) -> (TcpListener, Arc<Shared>, u16) {
 /// Forwards one connection until it ends or is cut.
 async fn serve(client: TcpStream, shared: Arc<Shared>) {
     if *shared.closed.borrow() {
-        shared.turned_away.fetch_add(1, Ordering::Relaxed);
+        shared.refused_connections.fetch_add(1, Ordering::Relaxed);
         return;
     }
     let Ok(server) = TcpStream::connect(shared.target).await else { return };

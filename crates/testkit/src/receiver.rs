@@ -85,7 +85,7 @@ impl Receiver {
     }
 
     /// Answers a request by this function; as usual where it returns nothing.
-    pub fn judge(&self, responder: impl Fn(&Received) -> Option<String> + Send + 'static) {
+    pub fn respond_with(&self, responder: impl Fn(&Received) -> Option<String> + Send + 'static) {
         *self.responder.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(responder));
     }
 
@@ -95,7 +95,7 @@ impl Receiver {
     }
 
     /// The requests so far.
-    pub fn got(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<Received> {
         self.got.borrow().clone()
     }
 
@@ -103,7 +103,7 @@ impl Receiver {
     pub async fn until(&mut self, holds: impl Fn(&[Received]) -> bool) -> Vec<Received> {
         let wait = self.got.wait_for(|got| holds(got));
         let is_there = matches!(tokio::time::timeout(crate::PATIENCE, wait).await, Ok(Ok(_)));
-        let got = self.got();
+        let got = self.received();
         assert!(is_there, "the receiver got {:?} alone", got.iter().map(Received::kind).collect::<Vec<_>>());
         got
     }

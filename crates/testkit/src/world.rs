@@ -43,7 +43,7 @@ pub struct World {
 }
 
 /// No further arguments on the server's command line.
-pub fn no_words(_: &Path) -> Vec<String> {
+pub fn no_arguments(_: &Path) -> Vec<String> {
     Vec::new()
 }
 

@@ -6,7 +6,7 @@ use chancery_record::Timestamp;
 use rustls_pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime, pem::PemObject as _};
 use webpki::{ALL_VERIFICATION_ALGS, EndEntityCert, Error, KeyUsage, anchor_from_trusted_cert};
 
-use crate::{Kind, Refusal};
+use crate::{MetadataRefusal, RefusalKind};
 
 /// GlobalSign Root CA - R3, which FIDO's certificates chained to until August 2026. SHA-256
 /// `cbb522d7b7f127ad6a0113865bdf1cd4102e7d0759af635a7cf4720dc963c53b`.
@@ -33,9 +33,9 @@ impl Anchors {
     }
 
     /// An anchor of one root (DER or PEM) and the signer's name: a test's, or a private mirror's.
-    pub fn of(root: &[u8], name: &str) -> Result<Self, Refusal> {
+    pub fn of(root: &[u8], name: &str) -> Result<Self, MetadataRefusal> {
         let refused = |error: &dyn std::fmt::Display| {
-            Refusal::new(Kind::Certificate, format!("the root is no certificate: {error}"))
+            MetadataRefusal::new(RefusalKind::Certificate, format!("the root is no certificate: {error}"))
         };
         let root = root.strip_prefix("\u{feff}".as_bytes()).unwrap_or(root);
         let root = if root.windows(11).any(|part| part == b"-----BEGIN ") {
@@ -49,10 +49,17 @@ impl Anchors {
 
     /// Checks that a chain, the signer's certificate first, ends in one of the roots at this time, and is for
     /// the name. Returns the signer's public key (DER).
-    pub(crate) fn key_of(&self, chain: &[CertificateDer<'_>], now: Timestamp) -> Result<Vec<u8>, Refusal> {
-        let refused = |error: Error| Refusal::new(Kind::Certificate, words(&error));
+    pub(crate) fn key_of(
+        &self,
+        chain: &[CertificateDer<'_>],
+        now: Timestamp,
+    ) -> Result<Vec<u8>, MetadataRefusal> {
+        let refused = |error: Error| MetadataRefusal::new(RefusalKind::Certificate, words(&error));
         let Some((leaf, others)) = chain.split_first() else {
-            return Err(Refusal::new(Kind::Certificate, "no certificate is given with the signature"));
+            return Err(MetadataRefusal::new(
+                RefusalKind::Certificate,
+                "no certificate is given with the signature",
+            ));
         };
         let leaf = EndEntityCert::try_from(leaf).map_err(refused)?;
         leaf.verify_for_usage(
@@ -65,10 +72,14 @@ impl Anchors {
             None,
         )
         .map_err(refused)?;
-        let name = ServerName::try_from(self.name.as_str())
-            .map_err(|_| Refusal::new(Kind::Name, "the name that is expected of the signer is none"))?;
+        let name = ServerName::try_from(self.name.as_str()).map_err(|_| {
+            MetadataRefusal::new(RefusalKind::Name, "the name that is expected of the signer is none")
+        })?;
         leaf.verify_is_valid_for_subject_name(&name).map_err(|_| {
-            Refusal::new(Kind::Name, format!("the signer's certificate is not for {}", self.name))
+            MetadataRefusal::new(
+                RefusalKind::Name,
+                format!("the signer's certificate is not for {}", self.name),
+            )
         })?;
         Ok(leaf.subject_public_key_info().to_vec())
     }
@@ -112,7 +123,7 @@ mod tests {
         for invalid in
             [&b"no certificate"[..], b"", b"-----BEGIN CERTIFICATE-----", b"-----BEGIN NOTHING-----"]
         {
-            assert_eq!(Anchors::of(invalid, "a.example").unwrap_err().kind, Kind::Certificate);
+            assert_eq!(Anchors::of(invalid, "a.example").unwrap_err().kind, RefusalKind::Certificate);
         }
     }
 

@@ -16,6 +16,6 @@ mod snapshot;
 mod token;
 
 pub use anchors::Anchors;
-pub use refusal::{Kind, Refusal};
+pub use refusal::{MetadataRefusal, RefusalKind};
 pub use snapshot::{AuthenticatorModel, Snapshot, SnapshotOrder, Status, accepts};
 pub use token::{MAX_BYTES, verify};

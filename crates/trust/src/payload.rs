@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 use uuid::Uuid;
 use x509_cert::{Certificate, der::Decode as _};
 
-use crate::{AuthenticatorModel, Kind, Refusal, Snapshot, Status};
+use crate::{AuthenticatorModel, MetadataRefusal, RefusalKind, Snapshot, Status};
 
 /// The maximum number of reasons for skipping that are stored: enough to see the fault.
 const MAX_REASONS: usize = 10;
@@ -57,11 +57,12 @@ struct Report {
 
 /// Reads the payload. An entry or certificate that cannot be read is counted and left out: a manufacturer's
 /// mistake must not hide the compromises of others.
-pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, Refusal> {
-    let payload: Payload<'_> = serde_json::from_slice(json)
-        .map_err(|_| Refusal::new(Kind::Payload, "what is signed is not metadata of version 3"))?;
+pub(crate) fn read(json: &[u8], sum: &str) -> Result<Snapshot, MetadataRefusal> {
+    let payload: Payload<'_> = serde_json::from_slice(json).map_err(|_| {
+        MetadataRefusal::new(RefusalKind::Payload, "what is signed is not metadata of version 3")
+    })?;
     let next_update = parse_day(&payload.next_update)
-        .ok_or_else(|| Refusal::new(Kind::Payload, "the date of the next update is none"))?;
+        .ok_or_else(|| MetadataRefusal::new(RefusalKind::Payload, "the date of the next update is none"))?;
     let mut reader = Reader::default();
     for (index, entry) in payload.entries.iter().enumerate() {
         if let Err(reason) = reader.entry(entry) {

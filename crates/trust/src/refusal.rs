@@ -2,7 +2,7 @@
 
 /// The kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RefusalKind {
     /// The text is larger than [`crate::MAX_BYTES`].
     TooLarge,
     /// The text is no signed token, or a stored snapshot cannot be read.
@@ -21,23 +21,23 @@ pub enum Kind {
 
 /// A refused text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct MetadataRefusal {
     /// The kind.
-    pub kind: Kind,
+    pub kind: RefusalKind,
     /// The text for an administrator; it contains nothing of the refused text.
     pub detail: String,
 }
 
-impl Refusal {
-    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+impl MetadataRefusal {
+    pub(crate) fn new(kind: RefusalKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for MetadataRefusal {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.detail)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for MetadataRefusal {}

@@ -6,7 +6,7 @@ use chancery_record::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Kind, Refusal};
+use crate::{MetadataRefusal, RefusalKind};
 
 /// The statuses that FIDO calls undesired: an attestation of a model with one of them proves nothing.
 const UNDESIRED: [&str; 5] = [
@@ -112,11 +112,11 @@ impl Snapshot {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads the output of [`Self::to_bytes`]; anything else is [`Kind::Malformed`]. Nothing is verified again:
+    /// Reads the output of [`Self::to_bytes`]; anything else is [`RefusalKind::Malformed`]. Nothing is verified again:
     /// the bytes are as trustworthy as the storage they come from.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MetadataRefusal> {
         serde_json::from_slice(bytes)
-            .map_err(|_| Refusal::new(Kind::Malformed, "the stored metadata cannot be read"))
+            .map_err(|_| MetadataRefusal::new(RefusalKind::Malformed, "the stored metadata cannot be read"))
     }
 }
 

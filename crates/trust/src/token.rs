@@ -17,7 +17,7 @@ use rustls_pki_types::CertificateDer;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Anchors, Kind, Refusal, Snapshot, payload};
+use crate::{Anchors, MetadataRefusal, RefusalKind, Snapshot, payload};
 
 /// The bytes that a text may have. FIDO's had 7 MB in 2026.
 pub const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -39,12 +39,15 @@ struct Header<'a> {
 /// The certificates must be in the text (`x5c`); those that it only points to (`x5u`) are not fetched. The
 /// payload is read only after the signature is verified. A `nextUpdate` in the past is no reason to refuse:
 /// outdated metadata is better than none. Revocation of the signer's certificates is not checked.
-pub fn verify(jwt: &str, anchors: &Anchors, now: Timestamp) -> Result<Snapshot, Refusal> {
+pub fn verify(jwt: &str, anchors: &Anchors, now: Timestamp) -> Result<Snapshot, MetadataRefusal> {
     let jwt = jwt.trim_ascii();
     if jwt.len() > MAX_BYTES {
-        return Err(Refusal::new(Kind::TooLarge, format!("the text is larger than {MAX_BYTES} bytes")));
+        return Err(MetadataRefusal::new(
+            RefusalKind::TooLarge,
+            format!("the text is larger than {MAX_BYTES} bytes"),
+        ));
     }
-    let malformed = || Refusal::new(Kind::Malformed, "the text is not a signed token");
+    let malformed = || MetadataRefusal::new(RefusalKind::Malformed, "the text is not a signed token");
     let (signed, signature) = jwt.rsplit_once('.').ok_or_else(malformed)?;
     let (header, payload) = signed.split_once('.').ok_or_else(malformed)?;
     let decoded = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| malformed());
@@ -54,16 +57,19 @@ pub fn verify(jwt: &str, anchors: &Anchors, now: Timestamp) -> Result<Snapshot, 
     let header = decoded(header)?;
     let header: Header<'_> = serde_json::from_slice(&header).map_err(|_| malformed())?;
     if header.crit.is_some() {
-        return Err(Refusal::new(Kind::Malformed, "the text has extensions that are not known"));
+        return Err(MetadataRefusal::new(
+            RefusalKind::Malformed,
+            "the text has extensions that are not known",
+        ));
     }
     let algorithm = algorithm(&header.alg).ok_or_else(|| {
-        Refusal::new(Kind::Algorithm, "the text is not signed with an algorithm that is taken")
+        MetadataRefusal::new(RefusalKind::Algorithm, "the text is not signed with an algorithm that is taken")
     })?;
     let chain = chain(header.x5c.unwrap_or_default())?;
     let key = anchors.key_of(&chain, now)?;
-    UnparsedPublicKey::new(algorithm, key)
-        .verify(signed.as_bytes(), &decoded(signature)?)
-        .map_err(|_| Refusal::new(Kind::Signature, "the signature is not the certificate's"))?;
+    UnparsedPublicKey::new(algorithm, key).verify(signed.as_bytes(), &decoded(signature)?).map_err(|_| {
+        MetadataRefusal::new(RefusalKind::Signature, "the signature is not the certificate's")
+    })?;
     let payload = decoded(payload)?;
     payload::read(&payload, &sha256_hex(&payload))
 }
@@ -83,13 +89,17 @@ fn algorithm(name: &str) -> Option<&'static dyn VerificationAlgorithm> {
     })
 }
 
-fn chain(x5c: Vec<String>) -> Result<Vec<CertificateDer<'static>>, Refusal> {
+fn chain(x5c: Vec<String>) -> Result<Vec<CertificateDer<'static>>, MetadataRefusal> {
     if x5c.len() > MAX_CHAIN {
-        return Err(Refusal::new(Kind::Certificate, "there are too many certificates with the signature"));
+        return Err(MetadataRefusal::new(
+            RefusalKind::Certificate,
+            "there are too many certificates with the signature",
+        ));
     }
     let read = x5c.into_iter().map(|text| BASE64_STANDARD.decode(text).map(CertificateDer::from));
-    read.collect::<Result<_, _>>()
-        .map_err(|_| Refusal::new(Kind::Certificate, "a certificate with the signature cannot be read"))
+    read.collect::<Result<_, _>>().map_err(|_| {
+        MetadataRefusal::new(RefusalKind::Certificate, "a certificate with the signature cannot be read")
+    })
 }
 
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {

@@ -44,7 +44,7 @@ pub fn is_contact(key: &str) -> bool {
 }
 
 /// The answer in the form of the field of this key; unchanged if the key has no field. `None`: the field does not accept it.
-pub fn fit(key: &str, answer: String) -> Option<String> {
+pub fn normalize(key: &str, answer: String) -> Option<String> {
     match field_of(key).map(|field| field.kind) {
         Some(Kind::Text(rule)) => rule.check(answer).ok(),
         Some(_) => None,
@@ -53,19 +53,19 @@ pub fn fit(key: &str, answer: String) -> Option<String> {
 }
 
 /// The key of an answer that must be unique in the store, and that another user has.
-pub struct Taken(pub String);
+pub struct NotUnique(pub String);
 
 /// Stores the answers of a user, by their keys: in fields, or as entries if there is no such field. Stores nothing if one of them
 /// is taken.
 ///
 /// # Errors
-/// An answer that does not [`fit`].
-pub fn keep(
+/// An answer that [`normalize`] rejects.
+pub fn store(
     context: &Context,
     tx: &mut Tx<'_>,
     user: i64,
     answers: &[(String, String)],
-) -> Result<Result<(), Taken>, Problem> {
+) -> Result<Result<(), NotUnique>, Problem> {
     let row = load_rows(context, tx, &USER, &[user])?.pop().ok_or_else(|| Problem::not_found(USER.name))?;
     let (fields, entries): (Vec<_>, Vec<_>) = answers.iter().partition(|(key, _)| field_of(key).is_some());
     if !fields.is_empty()
@@ -84,7 +84,7 @@ fn fill_in(
     tx: &mut Tx<'_>,
     row: &StoredRow,
     answers: &[&(String, String)],
-) -> Result<Result<(), Taken>, Problem> {
+) -> Result<Result<(), NotUnique>, Problem> {
     let mut values = row.values.clone();
     for (key, answer) in answers {
         if let Some(field) = field_of(key) {
@@ -102,7 +102,7 @@ fn fill_in(
     }
     let taken = find_taken_by(context, tx, &[ProposedRow { was: Some(row), values: &mut values }])?;
     if let Some(taken) = taken.first() {
-        return Ok(Err(Taken(taken.field.wire().to_owned())));
+        return Ok(Err(NotUnique(taken.field.wire().to_owned())));
     }
     for field in USER.fields.iter().filter(|field| field.is_token()) {
         field.set(&mut values, context.new_token());
@@ -141,7 +141,7 @@ fn write_entries(
 
 #[cfg(test)]
 mod tests {
-    use super::{FIELDS, field_of, fit, is_contact};
+    use super::{FIELDS, field_of, is_contact, normalize};
 
     #[test]
     fn answers_fill_in_the_field_of_their_key() {
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn answers_are_normalized_by_their_field() {
-        assert_eq!(fit("firstName", " Ada ".to_owned()).as_deref(), Some("Ada"));
-        assert_eq!(fit("birthdate", "soon".to_owned()), None);
-        assert_eq!(fit("department", " soon ".to_owned()).as_deref(), Some(" soon "));
+        assert_eq!(normalize("firstName", " Ada ".to_owned()).as_deref(), Some("Ada"));
+        assert_eq!(normalize("birthdate", "soon".to_owned()), None);
+        assert_eq!(normalize("department", " soon ".to_owned()).as_deref(), Some(" soon "));
         for field in FIELDS {
-            assert_eq!(fit(field.wire(), "a\0b".to_owned()), None, "{}", field.wire());
+            assert_eq!(normalize(field.wire(), "a\0b".to_owned()), None, "{}", field.wire());
         }
     }
 }

@@ -46,7 +46,7 @@ const fn op(
     summary: &'static str,
 ) -> Op {
     let custom = Custom::writing(run).replying(Reply::Form(&RESULT));
-    Op::new(name, M::Post, path, UserStore, shape, A::Custom(custom), summary).beside()
+    Op::new(name, M::Post, path, UserStore, shape, A::Custom(custom), summary).outside_store()
 }
 
 /// The operations that synchronize.

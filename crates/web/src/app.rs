@@ -325,7 +325,7 @@ impl App {
     }
 
     /// Sends logout tokens to some of the client apps that are due by their back channel.
-    pub async fn tell_sign_outs(
+    pub async fn deliver_sign_outs(
         &self,
         permission: Permission,
         policy: &Policy,

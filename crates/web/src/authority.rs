@@ -70,11 +70,11 @@ pub enum Rights {
     /// Rights of a session of the console, which each transaction reads.
     Session(Arc<SessionAuthority>),
     /// Rights of a directory's token that the transaction reads itself, because the cached ones are stale.
-    Asked(Ask),
+    Asked(RightsQuery),
 }
 
 /// Reads the rights of a directory's token, within a transaction.
-pub type Ask = Arc<dyn Fn(&mut Tx<'_>) -> Result<Authorization, Problem> + Send + Sync>;
+pub type RightsQuery = Arc<dyn Fn(&mut Tx<'_>) -> Result<Authorization, Problem> + Send + Sync>;
 
 impl Rights {
     /// The epoch that the transaction must find.

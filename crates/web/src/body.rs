@@ -255,7 +255,7 @@ pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Res
 ///
 /// # Errors
 /// It is no form, is too large, or breaks off.
-pub async fn read_post(
+pub async fn read_form_body(
     app: &App,
     parts: &Parts,
     body: &mut RequestBody,

@@ -61,7 +61,7 @@ pub fn check_preconditions(call: &Call, answer: &Answer, body: &[u8]) -> Result<
     let tag = answer.headers.iter().find(|(name, _)| *name == header::ETAG.as_str());
     match tag {
         Some((_, tag)) if !call.request.op.writes() && answer.status == 200 => {
-            call.request.preconditions.judge(tag, token_in(body))
+            call.request.preconditions.evaluate(tag, token_in(body))
         }
         _ => Ok(answer.status),
     }

@@ -75,7 +75,7 @@ pub fn discovery(app: &App, issuer: &Issuer) -> String {
 fn document(app: &App, issuer: &Issuer) -> Value {
     let documentation = format!("{}{}", app.token_service.public_url, SystemRoute::Documentation.path());
     let mut methods = METHODS.to_vec();
-    if app.context.asks_for_certificates {
+    if app.context.requests_client_certificates {
         methods.extend(["tls_client_auth", "self_signed_tls_client_auth"]);
     }
     let mut document = json!({
@@ -93,7 +93,7 @@ fn document(app: &App, issuer: &Issuer) -> Value {
         "revocation_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_signing_alg_values_supported": ASSERTION_ALGORITHMS,
         "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
-        "tls_client_certificate_bound_access_tokens": app.context.asks_for_certificates,
+        "tls_client_certificate_bound_access_tokens": app.context.requests_client_certificates,
         "response_types_supported": [],
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],

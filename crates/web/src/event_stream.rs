@@ -10,7 +10,7 @@ use std::{
 
 use chancery_resource::{
     BoundedCounter, CountGuard, EventCursor, Op, Part, Preconditions, Problem, ProblemKind, Request, Tail,
-    feed::{CURSOR, MORE, Wanted},
+    feed::{CURSOR, EventQuery, MORE},
     streamed,
 };
 use http::{HeaderName, HeaderValue, Response, header, request::Parts};
@@ -81,7 +81,7 @@ struct Stream {
     app: Arc<App>,
     reader: Reader,
     requirement: Requirement,
-    wanted: Wanted,
+    event_query: EventQuery,
     /// The tail of the trail, once the trail is known; none where those of many trails are read.
     tail: Option<Arc<Tail>>,
 }
@@ -105,8 +105,8 @@ pub async fn open(
     if let Some(last) = last {
         reader.set_cursor(&last);
     }
-    let wanted = Wanted::read(&reader.request())?;
-    let mut stream_of = Stream { app, reader, requirement, wanted, tail: None };
+    let event_query = EventQuery::read(&reader.request())?;
+    let mut stream_of = Stream { app, reader, requirement, event_query, tail: None };
     let first = stream_of.chunk(&allowed).await?;
     let cursor = EventCursor::read(&stream_of.app.context, &first.next);
     stream_of.tail = cursor.and_then(|cursor| stream_of.app.context.tails.follow(cursor.trail));
@@ -229,13 +229,13 @@ impl Stream {
         if allowed.scope.store() != cursor.trail.max(0) {
             return None;
         }
-        let events = tail.behind(&app.context, &app.store, (cursor, now())).await?;
+        let events = tail.after(&app.context, &app.store, (cursor, now())).await?;
         // read after the events: rights of this epoch held when each of them was committed
         if app.store.epoch().await.ok()? != allowed.epoch {
             return None;
         }
         let viewer = (&allowed.scope, allowed.caller.as_ref().map(|caller| caller.id));
-        let (bytes, next) = streamed(&events, &self.wanted, viewer)?;
+        let (bytes, next) = streamed(&events, &self.event_query, viewer)?;
         let body = AnswerBody::Whole((!bytes.is_empty()).then(|| bytes.into()));
         Some(Chunk { body, next, has_more: false })
     }

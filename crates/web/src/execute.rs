@@ -9,7 +9,7 @@ use bytes::Bytes;
 use chancery_auth::Caller;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    Action, Answer, Authority, Body, Call, Context, Custom, Op, Out, Part, Permit, Piece, Problem, Reply,
+    Action, Answer, Authority, Body, Call, Chunk, Context, Custom, Op, Out, Part, Permit, Problem, Reply,
     Request, Shape, Steps, explain, finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
@@ -281,9 +281,9 @@ impl Running<'_> {
                         call.context.now = crate::app::now();
                     });
                 }
-                Ok(AttemptResult::Whole((Answer { piece: Some(piece), .. }, _))) => {
+                Ok(AttemptResult::Whole((Answer { chunk: Some(chunk), .. }, _))) => {
                     stale = 0;
-                    self.continue_with(piece, &mut done);
+                    self.continue_with(chunk, &mut done);
                 }
                 Ok(AttemptResult::Whole((Answer { refusal: Some(problem), .. }, _))) => return Err(*problem),
                 Ok(AttemptResult::Whole((answer, body))) => return self.answer(answer, body, &rights).await,
@@ -295,18 +295,18 @@ impl Running<'_> {
     }
 
     /// Prepares the call for its next chunk. Each chunk has its own time.
-    fn continue_with(&self, piece: Piece, done: &mut u64) {
+    fn continue_with(&self, chunk: Chunk, done: &mut u64) {
         self.continues.store(true, Ordering::Relaxed);
         let operation = self.with(|call| {
-            call.steps.results = vec![piece.state];
+            call.steps.results = vec![chunk.state];
             call.context.now = now();
             call.request.op.name
         });
-        self.authorized.app.metrics.note_items(operation, piece.done.saturating_sub(*done));
-        if piece.done / PROGRESS > *done / PROGRESS {
-            tracing::info!(done = piece.done, total = piece.total, "under way");
+        self.authorized.app.metrics.note_items(operation, chunk.done.saturating_sub(*done));
+        if chunk.done / PROGRESS > *done / PROGRESS {
+            tracing::info!(done = chunk.done, total = chunk.total, "under way");
         }
-        *done = piece.done;
+        *done = chunk.done;
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> T {
@@ -350,7 +350,7 @@ impl Running<'_> {
                     let recorded = claim.record(tx, &call, &answer, &body);
                     recorded.map_err(|problem| explain(&mut call, tx, problem))?;
                 }
-                Some(claim) if answer.piece.is_some() => claim.renew(tx, call.context.now)?,
+                Some(claim) if answer.chunk.is_some() => claim.renew(tx, call.context.now)?,
                 _ => {}
             }
             if mode == Mode::Write {

@@ -2,7 +2,7 @@
 //! section 7), or by the client certificate of the connection (RFC 8705, section 3).
 
 use chancery_auth::{
-    Claims, ClientCertificate, Code, NoncePolicy, ProofRequest, ReplayId, certificate_thumbprint,
+    Claims, ClientCertificate, ErrorCode, NoncePolicy, ProofRequest, ReplayId, certificate_thumbprint,
     verify_proof,
 };
 use chancery_record::Timestamp;
@@ -53,7 +53,7 @@ fn challenge(detail: &str, error: &str) -> Problem {
 /// The problem of a proof that must contain this nonce.
 pub fn nonce_required(nonce: &str) -> Problem {
     let detail = "The proof must hold the nonce of the DPoP-Nonce header.";
-    challenge(detail, Code::UseDpopNonce.name()).with_header("dpop-nonce", nonce)
+    challenge(detail, ErrorCode::UseDpopNonce.name()).with_header("dpop-nonce", nonce)
 }
 
 /// Checks a token's binding. Returns a nonce where its proof has none: one may be required later.
@@ -96,7 +96,7 @@ pub async fn check(
         now,
     };
     let proof = verify_proof(proof, &request).map_err(|refusal| {
-        if refusal.code == Code::UseDpopNonce {
+        if refusal.code == ErrorCode::UseDpopNonce {
             nonce_required(&nonces.issue(now))
         } else {
             challenge(refusal.detail, refusal.code.name())

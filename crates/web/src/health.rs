@@ -26,7 +26,7 @@ pub struct JobState {
     /// When and why it failed, where that was after its last success.
     pub failed: Option<(Timestamp, String)>,
     /// Whether another process runs it.
-    pub is_elsewhere: bool,
+    pub runs_on_other_process: bool,
 }
 
 /// Warnings about a process that can serve requests, by the job that found them.
@@ -40,8 +40,13 @@ pub struct Jobs(Mutex<BTreeMap<&'static str, JobState>>);
 impl Jobs {
     fn change(&self, name: &'static str, change: impl FnOnce(&mut JobState)) {
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh =
-            JobState { name, rest: Duration::ZERO, succeeded_on: None, failed: None, is_elsewhere: false };
+        let fresh = JobState {
+            name,
+            rest: Duration::ZERO,
+            succeeded_on: None,
+            failed: None,
+            runs_on_other_process: false,
+        };
         change(jobs.entry(name).or_insert(fresh));
     }
 
@@ -91,7 +96,7 @@ impl App {
         self.jobs.change(job, |state| {
             state.succeeded_on = Some(now());
             state.failed = None;
-            state.is_elsewhere = false;
+            state.runs_on_other_process = false;
         });
     }
 
@@ -124,7 +129,7 @@ impl App {
     pub fn note_job_on_other_process(&self, job: &'static str) {
         self.note_warning(job, None);
         self.jobs.change(job, |state| {
-            state.is_elsewhere = true;
+            state.runs_on_other_process = true;
             state.failed = None;
         });
     }

@@ -13,7 +13,7 @@ mod script;
 mod sign_out;
 
 use chancery_auth::Issuer;
-use chancery_record::{Secret, Timestamp, is_of_this_machine, origin_of, parse_id};
+use chancery_record::{Secret, Timestamp, is_loopback_url, origin_of, parse_id};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
     ACCESS_PASS, BrowserResponse, CONTINUE, EXTERNAL, IN_ROW, LONGEST_QUERY, NewSession, Origin, Owners,
@@ -38,7 +38,7 @@ use self::{
 use crate::{
     answer::AnswerBody,
     app::{App, address_of},
-    body::{RequestBody, SMALL_BODY, read_post},
+    body::{RequestBody, SMALL_BODY, read_form_body},
     refused::Refused,
     request::{read_form, text},
     system::SystemRoute,
@@ -74,8 +74,7 @@ pub fn are_served(app: &App) -> bool {
 
 /// Whether pages can be served: by https, or on the machine itself.
 fn can_be_served(public_url: &str) -> bool {
-    public_url.starts_with("https://")
-        || (public_url.starts_with("http://") && is_of_this_machine(public_url))
+    public_url.starts_with("https://") || (public_url.starts_with("http://") && is_loopback_url(public_url))
 }
 
 /// Answers a request of a browser.
@@ -93,7 +92,7 @@ pub async fn answer(
     }
     let raw = parts.uri.query().unwrap_or_default();
     let form = if parts.method == Method::POST {
-        Some(read_post(app, parts, body, SMALL_BODY).await?)
+        Some(read_form_body(app, parts, body, SMALL_BODY).await?)
     } else {
         None
     };

@@ -42,7 +42,7 @@ pub struct Input {
     /// The `Idempotency-Key`, where the operation takes one.
     pub key: Option<String>,
     /// Whether changed rows are omitted, and lists come without their sets: the parts that a page does not show can be long.
-    pub is_brief: bool,
+    pub is_minimal: bool,
     /// The rows that must be unchanged, or nothing is done.
     pub unchanged: Option<Unchanged>,
 }
@@ -53,7 +53,7 @@ impl PartialEq for Input {
             && self.path == other.path
             && self.query == other.query
             && self.body == other.body
-            && (self.dry_run, self.is_brief) == (other.dry_run, other.is_brief)
+            && (self.dry_run, self.is_minimal) == (other.dry_run, other.is_minimal)
     }
 }
 
@@ -67,7 +67,7 @@ impl Input {
             body: None,
             dry_run: false,
             key: None,
-            is_brief: false,
+            is_minimal: false,
             unchanged: None,
         }
     }
@@ -124,7 +124,7 @@ impl Input {
             bytes: None,
             dry_run: self.dry_run,
             reads_later: false,
-            minimal: self.is_brief,
+            minimal: self.is_minimal,
             unchanged: self.unchanged.clone(),
         })
     }

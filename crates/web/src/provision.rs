@@ -8,7 +8,7 @@ use http::{HeaderMap, Response, header, request::Parts};
 use crate::{
     answer::AnswerBody,
     app::App,
-    authority::{Ask, Authorization, Requirement, Rights},
+    authority::{Authorization, Requirement, Rights, RightsQuery},
     body::{self, RequestBody},
     execute::{AuthorizedRequest, carry_out},
     request::text,
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone)]
 pub enum Authority {
     /// A token of its own.
-    Token(Ask),
+    Token(RightsQuery),
     /// The access token of a client app, and the user store that it is for.
     AccessToken(Box<Requirement>, String),
 }

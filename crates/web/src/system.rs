@@ -451,7 +451,7 @@ fn cached_for_minutes(
 ) -> Result<Response<AnswerBody>, Problem> {
     let tag = etag(document.as_bytes());
     let if_none_match = text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned);
-    let status = Preconditions { if_match: None, if_none_match }.judge(&tag, None)?;
+    let status = Preconditions { if_match: None, if_none_match }.evaluate(&tag, None)?;
     let mut response = respond(status, media_type, if status == 304 { String::new() } else { document });
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use chancery_auth::{
-    AccessDenied, Caller, RightsLookup, SecurityContext, StoreContext, decide, in_session,
-    load_store_context, opens, store_names,
+    AccessDenied, Caller, RightsLookup, SecurityContext, StoreContext, decide, has_store_access,
+    load_store_context, session_caller, store_names,
 };
 use chancery_record::Timestamp;
 use chancery_resource::{
@@ -27,11 +27,11 @@ const MOST_STORES: usize = 50;
 
 /// The user store of a page.
 #[derive(Clone, Copy)]
-pub enum AskedStore<'a> {
+pub enum RequestedStore<'a> {
     /// The path names it.
     Named(&'a str),
     /// The path names none: the user store that was viewed last, or the default one.
-    Kept(&'a str),
+    LastViewed(&'a str),
 }
 
 /// A person who administers by pages.
@@ -146,7 +146,7 @@ fn caller_of(
     if !is_at_least(Some(&session.acr), admin_acr) {
         return Ok(None);
     }
-    let caller = in_session(tx, (session.person, session.sign_in), CONSOLE, now)?;
+    let caller = session_caller(tx, (session.person, session.sign_in), CONSOLE, now)?;
     Ok(caller.filter(|caller| caller.enabled))
 }
 
@@ -180,12 +180,12 @@ impl App {
     pub async fn visitor(
         &self,
         cookie: &str,
-        (store, is_used): (AskedStore<'_>, bool),
+        (store, is_used): (RequestedStore<'_>, bool),
         now: Timestamp,
     ) -> Result<Option<Visitor>, Problem> {
         let digest = console_digest(&self.context.master, cookie);
-        let (AskedStore::Named(name) | AskedStore::Kept(name)) = store;
-        let is_named = matches!(store, AskedStore::Named(_));
+        let (RequestedStore::Named(name) | RequestedStore::LastViewed(name)) = store;
+        let is_named = matches!(store, RequestedStore::Named(_));
         let lookup = RightsLookup::new(&self.store, &self.token_service, None, Some(name), now).await?;
         let (idle, admin_acr) = (self.console_lifetimes.idle, self.sign_in.admin_acr);
         let key = digest.clone();
@@ -199,7 +199,7 @@ impl App {
             let has_more_stores = names.len() > MOST_STORES;
             names.truncate(MOST_STORES);
             let mut store = lookup.look_up(tx)?.store;
-            if !is_named && !store.as_ref().is_some_and(|store| opens(&caller, store)) {
+            if !is_named && !store.as_ref().is_some_and(|store| has_store_access(&caller, store)) {
                 let first = names.first().map(|name| load_store_context(tx, name)).transpose()?.flatten();
                 store = first.map(Arc::new);
             }

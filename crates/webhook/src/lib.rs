@@ -12,12 +12,12 @@ pub mod state;
 mod subscription;
 
 pub use delivery::{DELIVERIES, EventDelivery, list_deliveries};
-pub use operations::{REPLAY, REPLAYED, SKIP, TESTED, envelope, make_secret, replay, scope_of, skip, test};
+pub use operations::{REPLAY, REPLAYED, SKIP, TESTED, create_secret, envelope, replay, scope_of, skip, test};
 pub use schedule::{CIRCUIT, DISABLED_AFTER, LONGEST_PAUSE, PROBE_REST, TRIES, rest_after};
 pub use signature::{SECRET_LIFE, Signing};
 pub use subscription::{
     EventHeaders, EventOrdering, EventStatus, EventSubscription, EventSubscriptionId, EventTypes,
-    NAMED_EVENTS, SUBSCRIPTIONS, keep_places, prepare, trails,
+    NAMED_EVENTS, SUBSCRIPTIONS, prepare, store_reader_cursors, trails,
 };
 
 /// The operations on a subscription beyond the standard pattern: its path, who may call them, its shape, and that of its
@@ -28,7 +28,7 @@ macro_rules! event_subscription_operations {
         use chancery_resource::{Action as A, Body, Custom, Method as M, Op, Permit, Purpose, Reply};
         const WHO: Permit = Permit::$permit;
         const TEST: Custom =
-            Custom::working(Purpose::Elsewhere, $crate::test).replying(Reply::Json(&$crate::TESTED));
+            Custom::working(Purpose::Outbound, $crate::test).replying(Reply::Json(&$crate::TESTED));
         const REPLAY: Custom = Custom::writing($crate::replay)
             .taking(Body::Json(&$crate::REPLAY))
             .replying(Reply::Json(&$crate::REPLAYED));
@@ -50,10 +50,10 @@ macro_rules! event_subscription_operations {
                 concat!($path, "/{id}/secret"),
                 WHO,
                 $shape,
-                A::Custom(Custom::writing($crate::make_secret)),
+                A::Custom(Custom::writing($crate::create_secret)),
                 "Makes a new secret, which only this answer shows. For 24 hours the former one signs, too.",
             )
-            .grave()
+            .sensitive()
             .added(),
             Op::new(
                 "ReplayEventDeliveries",

@@ -6,7 +6,7 @@ use chancery_record::{Json, OPEN, ShortText, Timestamp, Value, parse_timestamp, 
 use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, EventCursor, JsonForm, Problem, Purpose, Scope, StateTable,
     StoredRow, TrailState, Tx, WebhookOutcome, Work, advance, answer_with,
-    feed::{Outgoing, Which, outgoing},
+    feed::{EventSelection, Outgoing, outgoing},
     find_row, load, open_secret, schema_of, update_unversioned,
 };
 use serde_json::json;
@@ -75,7 +75,7 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
             };
             SentTest { id, url, outcome }
         };
-        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, sending)));
+        return Ok(Answer::after(Work::waiting(Purpose::Outbound, sending)));
     };
     let subscription = row.get(EventSubscription::ID)?.0;
     let attempt = Attempt {
@@ -134,7 +134,7 @@ pub fn envelope(
 ///
 /// # Errors
 /// There is no such subscription; the maximum of former secrets still sign.
-pub fn make_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
+pub fn create_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
     let (master, now) = (&call.context.app.master, call.context.now);
@@ -234,10 +234,10 @@ impl ReplayRequest {
     /// The events of the subscription among these that still exist.
     fn events(&self, context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<Vec<Outgoing>, Problem> {
         let types = row.get(EventSubscription::TYPES)?.0;
-        let which = match self {
-            Self::Numbers(numbers) => Which::Numbers(numbers.clone()),
-            Self::Times(from, to) => Which::Times(*from, *to),
-            Self::Cursors(..) | Self::Dead => Which::All,
+        let selection = match self {
+            Self::Numbers(numbers) => EventSelection::Numbers(numbers.clone()),
+            Self::Times(from, to) => EventSelection::Times(*from, *to),
+            Self::Cursors(..) | Self::Dead => EventSelection::All,
         };
         let scope = scope_of(context, row)?;
         let within = Context::new(&context.app, scope, context.now, None, None);
@@ -247,13 +247,13 @@ impl ReplayRequest {
             let (mut cursor, last) = match self {
                 Self::Cursors(after, _) if after.trail != trail => continue,
                 Self::Cursors(after, until) => (*after, until.position),
-                _ => (state::oldest(tx, trail, &trail_state)?, trail_state.placed),
+                _ => (state::oldest(tx, trail, &trail_state)?, trail_state.last_position),
             };
             cursor.check(context, tx, &trail_state)?;
-            let last = last.min(trail_state.placed);
+            let last = last.min(trail_state.last_position);
             while cursor.position < last {
                 let (page, next) =
-                    outgoing(&within, tx, (cursor, &trail_state), (&types, &which, 1_000), &[])?;
+                    outgoing(&within, tx, (cursor, &trail_state), (&types, &selection, 1_000), &[])?;
                 events.extend(page.into_iter().filter(|event| event.at.position <= last));
                 if events.len() > MOST {
                     return Err(Problem::invalid(format!(

@@ -374,7 +374,7 @@ fn merge_headers(writer: Writer<'_>, row: &mut ProposedRow<'_>) -> Result<Result
 }
 
 /// Stores the cursors of an active subscription in its trails, if it has none there: events placed before are not sent.
-pub fn keep_places(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
+pub fn store_reader_cursors(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     if !EventSubscription::IS_ACTIVE.get(values)? {
         return Ok(());
     }

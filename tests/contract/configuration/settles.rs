@@ -13,7 +13,7 @@ use super::Set;
 use crate::{
     Random,
     management::{
-        ground::{Ground, ground},
+        fixtures::{Fixtures, create_fixtures},
         pattern::{Row, key_of, rows},
     },
 };
@@ -78,7 +78,7 @@ fn documents(
     random: &mut Random,
     kind: &Kind,
     row: &Row,
-    ground: &Ground,
+    fixtures: &Fixtures,
     known: &[Vec<String>],
 ) -> Vec<Value> {
     let all = kinds(&SERVICE.all().collect::<Vec<_>>());
@@ -86,13 +86,13 @@ fn documents(
     let options: Vec<_> =
         CATALOGUE.iter().filter(|entry| entry.owner == Owner::Tenant && !entry.secret).collect();
     let document = |number: usize| {
-        let Value::Object(mut members) = ground.fill(&row.create, number) else { unreachable!("a body") };
+        let Value::Object(mut members) = fixtures.fill(&row.create, number) else { unreachable!("a body") };
         if kind.name == "Option" && random.below(4) > 0 {
             let entry = options[random.below(options.len())];
             members.insert("name".to_owned(), json!(entry.name));
             members.insert("value".to_owned(), varied(random, entry.default));
         }
-        let fields: Vec<&Field> = kind.kept().collect();
+        let fields: Vec<&Field> = kind.stored_fields().collect();
         for _ in 0..random.below(MAX_RANDOM_MEMBERS + 1) {
             let field = fields[random.below(fields.len())];
             let value = random_value(random, &field.kind, members.get(field.wire()));
@@ -139,7 +139,7 @@ on_both_engines! {
     async fn after_apply_the_plan_is_empty(world: World) {
         let number = |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
         let mut random = Random(number("PROPTEST_RNG_SEED", 20_261_127).max(1));
-        let ground = ground(&world.admin).await;
+        let fixtures = create_fixtures(&world.admin).await;
         let kinds = kinds(&SERVICE.all().collect::<Vec<_>>());
         let mut known = Vec::new();
         for kind in &kinds {
@@ -153,7 +153,7 @@ on_both_engines! {
             let mut documents_generated = Vec::new();
             for kind in &kinds {
                 for row in rows().iter().filter(|row| row.resource == kind.name) {
-                    documents_generated.extend(documents(&mut random, kind, row, &ground, &known));
+                    documents_generated.extend(documents(&mut random, kind, row, &fixtures, &known));
                 }
             }
             let left = applied(&set, documents_generated).await;

@@ -97,7 +97,7 @@ on_both_engines! {
     /// the form lacks.
     async fn every_form_contains_the_fields_that_its_operation_requires(world: World) {
         let mut browser = administrator(&world).await;
-        crate::sign_in::leave_traces(&world).await;
+        crate::sign_in::create_sign_in_data(&world).await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
         let receiver = json!({ "name": "receiver", "url": "https://receiver.example/events" });
         world.admin.post(&world.path("/EventSubscription"), receiver.clone()).await.expect(201);

@@ -45,7 +45,7 @@ on_both_engines! {
 
     async fn refused_requests_are_shown_on_the_page_of_the_app(world: World) {
         let app = world.make("ClientApp", json!({ "name": "Portal" })).await;
-        let row = crate::sign_in::leave_refusal(&world, id(&app)).await;
+        let row = crate::sign_in::create_refusal(&world, id(&app)).await;
         let mut browser = administrator(&world).await;
         let shown = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
         assert!(shown.html.contains(&format!("href=\"/console/ClientAppRefusal/{row}\"")), "{}", shown.html);

@@ -32,7 +32,7 @@ async fn indexes(world: &World) -> Vec<String> {
 on_both_engines! {
     async fn column_headings_sort_by_indexed_fields_only(world: World) {
         let mut browser = administrator(&world).await;
-        crate::sign_in::leave_traces(&world).await;
+        crate::sign_in::create_sign_in_data(&world).await;
         let indexes = indexes(&world).await;
         let mut seen = 0;
         for path in lists() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post, unescaped};
 use crate::{
     id,
-    management::instance::{make, set_option},
+    management::instance::{create_instance, set_option},
 };
 
 /// The lists of the API: every path of a list without further parameters.
@@ -84,7 +84,7 @@ on_both_engines! {
     /// Lists and forms need no code of their own, and opening them writes nothing.
     async fn every_resource_has_its_pages(world: World) {
         let mut browser = administrator(&world).await;
-        crate::sign_in::leave_traces(&world).await;
+        crate::sign_in::create_sign_in_data(&world).await;
         let lists = lists();
         assert!(lists.len() > 35, "{lists:?}");
         for path in &lists {
@@ -138,7 +138,7 @@ on_both_engines! {
     /// Cards show the status of identity providers and users as text, with remedies.
     async fn cards_show_the_status_of_rows(world: World) {
         let mut browser = administrator(&world).await;
-        let broken = make(&world, "elsewhere", "OpenIdConnect").await;
+        let broken = create_instance(&world, "elsewhere", "OpenIdConnect").await;
         let path = format!("/console/IdpInstance/{}", id(&broken));
         let page = browser.open(&path).await;
         for text in ["Nobody can sign in here", "A setting is missing, or cannot be read."] {
@@ -240,7 +240,7 @@ on_both_engines! {
     /// The token of an instance is stored in an option, which no page shows: it is shown when it is created.
     async fn the_scim_token_of_an_instance_is_shown_once(world: World) {
         let mut browser = administrator(&world).await;
-        let instance = make(&world, "Partner", "OpenIdConnect").await;
+        let instance = create_instance(&world, "Partner", "OpenIdConnect").await;
         set_option(&world, &instance, "ScimEnabled", "true").await;
         let act = format!("/console/IdpInstance/{}/CreateIdpInstanceScimToken", id(&instance));
         let page = browser.open(&act).await;

@@ -16,7 +16,7 @@ async fn prove(browser: &mut Browser) {
     let page = browser.open("/console/proof").await;
     assert!(page.html.contains("name=\"password\""), "{}", page.html);
     let next = browser.type_password(&page, "ada", PASSWORD).await;
-    let page = browser.open(&next.onward()).await;
+    let page = browser.open(&next.redirect_target()).await;
     assert!(page.html.contains("It is you"), "{}", page.html);
 }
 

@@ -8,15 +8,15 @@ use serde_json::json;
 use super::{administrator, hidden, post, unescaped};
 use crate::{
     id,
-    management::instance::make,
+    management::instance::create_instance,
     provider_trial::{
-        instance, of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback, instance,
+        stub_provider::{Behaviour, StubProvider},
     },
 };
 
 fn words(folder: &Path) -> Vec<String> {
-    of_this_machine(folder)
+    allow_loopback(folder)
 }
 
 /// The first link to the external provider.
@@ -30,7 +30,7 @@ pub fn external_link(html: &str, issuer: &str) -> String {
 on_both_engines! {
     [words]
     async fn a_provider_is_tested_in_a_browser(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (instance_row, _) = instance(&world, &provider).await;
         let mut browser = administrator(&world).await;
         let item = format!("/console/IdpInstance/{}", id(&instance_row));
@@ -62,7 +62,7 @@ on_both_engines! {
 
     /// A failed check links to its remedy.
     async fn a_failed_provider_check_links_to_its_option(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let (instance_row, _) = instance(&world, &provider).await;
         let mut browser = administrator(&world).await;
         let item = format!("/console/IdpInstance/{}", id(&instance_row));
@@ -85,7 +85,7 @@ on_both_engines! {
         let begun = post(&world, &mut browser, &page, &here, &[]).await;
         assert!(begun.html.contains("and begin again"), "{}", begun.html);
         // other kinds have no button
-        let store = make(&world, "Staff", "UserStore").await;
+        let store = create_instance(&world, "Staff", "UserStore").await;
         let shown = browser.open(&format!("/console/IdpInstance/{}", id(&store))).await;
         assert!(!shown.html.contains("/trial\""), "{}", shown.html);
     }

@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{
     id,
-    management::instance::{make, set_option},
+    management::instance::{create_instance, set_option},
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
     sign_in::link,
     token::certificate,
@@ -27,7 +27,7 @@ const CONNECT: &str = "/console/IdpInstance/connect";
 const BACK: &str = "https://app.example/back";
 
 fn words(folder: &Path) -> Vec<String> {
-    of_this_machine(folder)
+    allow_loopback(folder)
 }
 
 /// A client app of the default tenant with the users of the default store; and that tenant.
@@ -102,7 +102,7 @@ async fn step(
 }
 
 /// Tests the provider, and returns to the results.
-async fn run_trial(world: &World, browser: &mut Browser, item: &str, provider: &StandIn) -> Page {
+async fn run_trial(world: &World, browser: &mut Browser, item: &str, provider: &StubProvider) -> Page {
     let trial = format!("{item}/trial");
     let page = browser.open(&trial).await;
     let begun = post(world, browser, &page, &trial, &[]).await;
@@ -122,7 +122,7 @@ on_both_engines! {
     [words]
     /// The test follows the pages only. Nobody can sign in through the provider before the last step.
     async fn a_subscription_admin_connects_a_provider_up_to_the_first_sign_in(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
         let (app, tenant) = app(&world).await;
         let mut browser = subscription_admin(&world).await;
         let list = browser.open("/console/IdpInstance").await;
@@ -148,7 +148,7 @@ on_both_engines! {
         assert!(trial.address.ends_with("/trial") && trial.status == 200, "{}: {}", trial.address, trial.html);
         assert!(!is_offered(&world, &app, "Google").await);
         let response = run_trial(&world, &mut browser, &item, &provider).await;
-        assert_eq!(provider.asked("redirect_uri"), redirect);
+        assert_eq!(provider.request_parameter("redirect_uri"), redirect);
         let on = format!("{connect}?step=serve");
         assert!(response.html.contains("All is right") && response.html.contains(&format!("href=\"{on}\"")), "{}", response.html);
         assert!(!is_offered(&world, &app, "Google").await);
@@ -175,7 +175,7 @@ on_both_engines! {
         let page = theirs.open(&request(&app, "")).await;
         let external = theirs.open(&link(&page, "Continue with Google")).await.left.unwrap();
         let page = theirs.open(&format!("/external/{key}/callback?{}", provider.sign_in(&external))).await;
-        let answer = theirs.go_on(&page).await;
+        let answer = theirs.continue_to_app(&page).await;
         assert!(answer.starts_with(BACK) && answer.contains("code="), "{answer}");
 
         // the console shows the user on the page of the provider
@@ -202,7 +202,7 @@ on_both_engines! {
 
     /// Each step can be left and resumed; missing and invalid values are reported at their fields.
     async fn a_wizard_step_can_be_left_and_resumed(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         app(&world).await;
         let mut browser = administrator(&world).await;
         let (first, item) = begin(&world, &mut browser, "OpenIdConnect", "Partner").await;
@@ -248,13 +248,13 @@ on_both_engines! {
         let unknown = post(&world, &mut browser, &page, &connect, &[]).await;
         assert_eq!(unknown.status, 200, "{}", unknown.html);
         // a user store cannot be connected
-        let store = make(&world, "Staff", "UserStore").await;
+        let store = create_instance(&world, "Staff", "UserStore").await;
         assert_eq!(browser.open(&format!("/console/IdpInstance/{}/connect", id(&store))).await.status, 404);
     }
 
     /// A linked certificate replaces the client secret.
     async fn a_certificate_is_linked_on_the_way(world: World) {
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         let mut browser = administrator(&world).await;
         let (_, item) = begin(&world, &mut browser, "OpenIdConnect", "Partner").await;
         let (connect, access) = (format!("{item}/connect"), format!("{item}/connect?step=access"));
@@ -302,7 +302,7 @@ on_both_engines! {
     /// An administrator of a tenant cannot connect providers, and is not offered to.
     async fn lower_roles_cannot_connect_a_provider(world: World) {
         let (_, tenant) = app(&world).await;
-        let created = make(&world, "Partner", "Google").await;
+        let created = create_instance(&world, "Partner", "Google").await;
         let read = world.admin.get(&format!("{BASE}/IdpInstance/{}", id(&created))).await.is(200).json();
         let off = json!({ "isActive": false, "concurrencyToken": read["concurrencyToken"] });
         world.admin.patch(&format!("{BASE}/IdpInstance/{}", id(&created)), off).await.expect(202);
@@ -333,7 +333,7 @@ on_both_engines! {
     async fn the_page_of_a_provider_shows_its_addresses_and_expiring_certificates(world: World) {
         let mut browser = administrator(&world).await;
         let tenant = world.all("Tenant").await[0].clone();
-        let created = make(&world, "Partner", "OpenIdConnect").await;
+        let created = create_instance(&world, "Partner", "OpenIdConnect").await;
         let item = format!("/console/IdpInstance/{}", id(&created));
         let shown = plain(&browser.open(&item).await.html);
         assert!(shown.contains(&format!("{}/external/{}/callback", world.base, id(&created))), "{shown}");

@@ -73,7 +73,7 @@ on_both_engines! {
         let way = format!("/connect/authorize?client_id={new_id}&redirect_uri=https%3A%2F%2Fapp.example%2Fback&response_type=code&scope=openid&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256");
         let page = person.open(&way).await;
         let back = person.type_password(&page, "ada", PASSWORD).await;
-        let left = person.open(&back.onward()).await.left.unwrap();
+        let left = person.open(&back.redirect_target()).await.left.unwrap();
         assert!(left.starts_with("https://app.example/back?") && left.contains("code="), "{left}");
     }
 

@@ -241,7 +241,7 @@ on_both_engines! {
             signed_in.push((role, page.field("csrf"), browser));
         }
         // afterwards a sign-in requires more than a password
-        crate::sign_in::leave_traces(&world).await;
+        crate::sign_in::create_sign_in_data(&world).await;
         let group = world.admin.post(&world.path("/Group"), json!({ "name": "Makers <b onx>" })).await.is(201).json();
         let member = json!({ "loginName": "member", "firstName": "<b onx>", "lastName": "<b onx>" });
         let user = world.admin.post(&world.path("/User"), member).await.is(201).json();

@@ -29,8 +29,8 @@ on_both_engines! {
         let next = browser.type_password(&page, "ada", PASSWORD).await;
         let cookies = browser.cookies.clone();
         let mut other = Browser::new(&world);
-        other.open(&next.onward()).await.answer.expect(400);
-        browser.open(&next.onward()).await.answer.expect(200);
+        other.open(&next.redirect_target()).await.answer.expect(400);
+        browser.open(&next.redirect_target()).await.answer.expect(200);
         browser.cookies = cookies;
         let again = browser.open("/console/signin?code=made-up&state=made-up").await;
         assert_eq!(again.status, 401);
@@ -116,7 +116,7 @@ on_both_engines! {
         let before = browser.cookies.clone();
         let page = browser.open("/console/proof").await;
         let next = browser.type_password(&page, "ada", PASSWORD).await;
-        browser.open(&next.onward()).await.answer.expect(200);
+        browser.open(&next.redirect_target()).await.answer.expect(200);
         assert_ne!(before["chancery-console"], browser.cookies["chancery-console"]);
         browser.open("/console/Tenant").await.answer.expect(200);
         let mut former = Browser::new(&world);

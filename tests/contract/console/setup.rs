@@ -67,9 +67,9 @@ on_both_engines! {
         let page = browser.open("/console/welcome").await;
         let page = browser.open(&way_of(&page, "access pass")).await;
         let page = browser.submit(&page, &[("username", "grace"), ("pass", &pass)]).await;
-        let passkey = Authenticator::new(5).make_passkey(&page.asked());
+        let passkey = Authenticator::new(5).make_passkey(&page.challenge());
         let next = browser.submit(&page, &[("credential", &passkey.to_string())]).await;
-        let page = browser.open(&next.onward()).await;
+        let page = browser.open(&next.redirect_target()).await;
         assert!(page.address.ends_with("/console/welcome"), "{}: {}", page.address, page.html);
     }
 

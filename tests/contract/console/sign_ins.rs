@@ -37,7 +37,7 @@ on_both_engines! {
     async fn grants_and_second_factors_are_ended(world: World) {
         let mut browser = administrator(&world).await;
         let csrf = browser.open("/console").await;
-        crate::sign_in::leave_traces(&world).await;
+        crate::sign_in::create_sign_in_data(&world).await;
         let grants = browser.open("/console/SignInGrant?view=live").await;
         assert!(grants.html.contains("openid") && grants.html.contains("href=\"/console/ClientApp/"), "{}", grants.html);
         for (name, word) in [("SignInGrant", "End"), ("SignInFactor", "Remove"), ("SignInConsent", "Withdraw")] {

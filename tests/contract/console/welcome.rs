@@ -31,7 +31,7 @@ on_both_engines! {
         let typed = [("emailAddress", "ada@example.com"), ("loginName", "ada"), ("password", PASSWORD), ("repeated", PASSWORD)];
         let page = post(&world, &mut browser, &page, &link, &typed).await;
         let next = browser.type_password(&page, "ada", PASSWORD).await;
-        let mut page = browser.open(&next.onward()).await;
+        let mut page = browser.open(&next.redirect_target()).await;
         assert!(page.address.ends_with(HERE) && page.html.contains("<h1>Address"), "{}: {}", page.address, page.html);
         assert!(page.html.contains(&world.base) && page.html.contains("CHANCERY_PUBLIC_URL"), "{}", page.html);
         let mut seen = Vec::new();

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{PASSWORD, assign, group, person, platform_user};
 use crate::{
     id,
-    management::instance::make,
+    management::instance::create_instance,
     sign_in::{
-        Home,
+        SignInApp,
         administrator::{console, token, token_of},
     },
 };
@@ -31,7 +31,7 @@ async fn subscription_admin_role(world: &World, person: &Value) -> Value {
 
 async fn request_replacement(world: &World, client: &Client) -> String {
     let victim = platform_user(world, &person(world, "victim", None).await).await;
-    let instance = make(world, "partner", "OpenIdConnect").await;
+    let instance = create_instance(world, "partner", "OpenIdConnect").await;
     let body = json!({
         "platformUserId": victim["id"], "replacementIdpInstanceId": instance["id"],
         "replacementUniqueUserId": "eve", "reason": "moved", "requiredApprovals": 2,
@@ -41,7 +41,7 @@ async fn request_replacement(world: &World, client: &Client) -> String {
 }
 
 /// Ann, an administrator with a role that this client granted, and her client.
-async fn admin_with_role_from(world: &World, granter: &Client) -> (Home, Client) {
+async fn admin_with_role_from(world: &World, granter: &Client) -> (SignInApp, Client) {
     let home = console(world).await;
     let ann = platform_user(world, &home.user).await;
     granter

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::assert_refused;
 use crate::{
     id,
-    management::{instance::make, type_id},
+    management::{instance::create_instance, type_id},
     pointers,
 };
 
@@ -91,7 +91,7 @@ async fn link_attempts(world: &World, client: &Client, app: &Value) -> Vec<(Stri
     let subscription = current(world, &one).await["subscriptionId"].clone();
     let name = format!("of {}", id(app));
     let tenant = world.make("Tenant", json!({ "name": name, "subscriptionId": subscription })).await;
-    let instance = make(world, &name, "OpenIdConnect").await;
+    let instance = create_instance(world, &name, "OpenIdConnect").await;
     for (resource, target, own) in [("Tenant", tenant, "tenants"), ("IdpInstance", instance, "idpinstances")]
     {
         requests.push((format!("{one}/{own}"), related_ids_of(&target)));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{assign, default_store, person, store_admin};
 use crate::{
     id,
-    management::instance::make,
+    management::instance::create_instance,
     signing::{mails, set_mail_server},
 };
 
@@ -95,7 +95,7 @@ on_both_engines! {
 
     /// The same applies to an identity replacement, whoever executes it.
     async fn an_identity_replacement_is_rechecked_at_execution(world: World) {
-        let instance = make(&world, "partner", "OpenIdConnect").await;
+        let instance = create_instance(&world, "partner", "OpenIdConnect").await;
         let requester = world.client("asks", &[("SubscriptionAdmin", None, None)]).await;
         let approver = world.client("approves", &[("SubscriptionAdmin", None, None)]).await;
         let ada = person(&world, "ada", None).await;

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::{assert_refused, assign, person, platform_user, store_admin};
 use crate::{
     id,
-    management::instance::{make, option, set_option},
+    management::instance::{create_instance, option, set_option},
     sign_in::{
-        Home,
-        second_factor::{ask_for, enrol},
+        SignInApp,
+        second_factor::{enrol, require_factor},
     },
 };
 
@@ -17,7 +17,7 @@ const BASE: &str = "/api/management/v2";
 
 /// The SCIM client of a new identity provider instance, that instance, and the path of its users.
 async fn directory(world: &World) -> (Client, Value, String) {
-    let instance = make(world, "partner", "OpenIdConnect").await;
+    let instance = create_instance(world, "partner", "OpenIdConnect").await;
     set_option(world, &instance, "ScimEnabled", "true").await;
     let path = format!("{BASE}/IdpInstance/partner/scim/token");
     world.admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(204);
@@ -155,8 +155,8 @@ on_both_engines! {
 
     /// Second factors and identities of an administrator cannot be changed by a lower administrator.
     async fn second_factors_and_identities_of_administrators_are_protected(world: World) {
-        let user_session = Home::new(&world).await;
-        ask_for(&world, &user_session, "totp").await;
+        let user_session = SignInApp::new(&world).await;
+        require_factor(&world, &user_session, "totp").await;
         enrol(&world, &user_session).await;
         let ann = platform_user(&world, &user_session.user).await;
         let assignment = json!({ "principalType": "PlatformUser", "principalId": ann["id"], "roleType": "SystemAdmin" });
@@ -166,7 +166,7 @@ on_both_engines! {
         let factor = world.all("SignInFactor").await[0].clone();
         let factor = format!("{BASE}/SignInFactor/{}", id(&factor));
         assert_refused(lower_admin.delete(&factor).await, "SystemAdmin", &ann);
-        let instance = make(&world, "partner", "OpenIdConnect").await;
+        let instance = create_instance(&world, "partner", "OpenIdConnect").await;
         let body = json!({
             "platformUserId": ann["id"], "replacementIdpInstanceId": instance["id"],
             "replacementUniqueUserId": "eve", "reason": "moved",

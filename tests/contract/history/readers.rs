@@ -15,7 +15,7 @@ use crate::id;
 
 /// How events are read.
 #[derive(Clone, Copy)]
-pub enum Way {
+pub enum Transport {
     Feed,
     Stream,
 }
@@ -28,24 +28,24 @@ struct StoredState {
 }
 
 /// A reader, which continues from its stored state when it is killed.
-pub struct Reading {
-    way: Way,
+pub struct Reader {
+    transport: Transport,
     callers: Callers,
     stored: Arc<Mutex<StoredState>>,
     task: JoinHandle<()>,
 }
 
-impl Reading {
-    pub fn begin(way: Way, callers: Callers) -> Self {
+impl Reader {
+    pub fn begin(transport: Transport, callers: Callers) -> Self {
         let stored = Arc::default();
-        let task = spawn(way, &callers, &stored);
-        Self { way, callers, stored, task }
+        let task = spawn(transport, &callers, &stored);
+        Self { transport, callers, stored, task }
     }
 
     /// Kills the reader at any point, and starts it again.
     pub fn kill(&mut self) {
         self.task.abort();
-        self.task = spawn(self.way, &self.callers, &self.stored);
+        self.task = spawn(self.transport, &self.callers, &self.stored);
     }
 
     /// The numbers of the events in the order of their first occurrence, as soon as there are so many.
@@ -67,16 +67,16 @@ impl Reading {
     }
 }
 
-fn spawn(way: Way, callers: &Callers, stored: &Arc<Mutex<StoredState>>) -> JoinHandle<()> {
+fn spawn(transport: Transport, callers: &Callers, stored: &Arc<Mutex<StoredState>>) -> JoinHandle<()> {
     let (callers, stored) = (Arc::clone(callers), Arc::clone(stored));
     tokio::spawn(async move {
         for attempt in 0.. {
             // each time with another process
             let client = callers[attempt % callers.len()].borrow().clone();
             let cursor = stored.lock().unwrap().cursor.clone();
-            let _ = match way {
-                Way::Feed => feed(&client, cursor, &stored).await,
-                Way::Stream => stream(&client, cursor, &stored).await,
+            let _ = match transport {
+                Transport::Feed => feed(&client, cursor, &stored).await,
+                Transport::Stream => stream(&client, cursor, &stored).await,
             };
             // the server is being started again
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, watch};
 
 use super::STORE;
-use crate::sign_in::fleet::Dice;
+use crate::sign_in::fleet::RandomNumbers;
 
 /// A writer's knowledge of a user: the changes that were answered, and one whose response was lost.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Subject {
 
 /// A writer's knowledge in the end.
 #[derive(Default)]
-pub struct Told {
+pub struct WriterReport {
     pub subjects: Vec<Subject>,
     /// The ids of users whose creation was rejected.
     pub refused: Vec<String>,
@@ -33,8 +33,8 @@ struct Writer {
     number: usize,
     callers: Callers,
     progress: mpsc::Sender<()>,
-    dice: Dice,
-    results: Told,
+    dice: RandomNumbers,
+    results: WriterReport,
 }
 
 impl Writer {
@@ -108,9 +108,14 @@ pub async fn write(
     callers: Callers,
     progress: mpsc::Sender<()>,
     stopped: watch::Receiver<bool>,
-) -> Told {
-    let mut writer =
-        Writer { number, callers, progress, dice: Dice(number as u64), results: Told::default() };
+) -> WriterReport {
+    let mut writer = Writer {
+        number,
+        callers,
+        progress,
+        dice: RandomNumbers(number as u64),
+        results: WriterReport::default(),
+    };
     let mut round = 0;
     while !*stopped.borrow() {
         round += 1;

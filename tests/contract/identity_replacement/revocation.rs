@@ -1,6 +1,6 @@
 //! Revocation after an execution: completed, or retried with backoff.
 
-use chancery_management::identity_replacement::{ReplacedIdentity, Step};
+use chancery_management::identity_replacement::{ReplacedIdentity, RevocationStep};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem};
 use chancery_store::{Error, Mode, Tx, raw};
@@ -32,10 +32,10 @@ fn fail_twice(_: &Context, tx: &mut Tx<'_>, _: ReplacedIdentity) -> Result<(), P
     }
 }
 
-static FAILING: &[Step] = &[insert_mark, fail_twice];
-static MARKING: &[Step] = &[insert_mark];
+static FAILING: &[RevocationStep] = &[insert_mark, fail_twice];
+static MARKING: &[RevocationStep] = &[insert_mark];
 
-async fn revoke(world: &World, now: i64, steps: &'static [Step]) -> usize {
+async fn revoke(world: &World, now: i64, steps: &'static [RevocationStep]) -> usize {
     chancery::revoke_due(&world.app.store, &world.app.context, Timestamp(now), steps).await.unwrap()
 }
 

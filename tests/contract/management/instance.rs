@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{BASE, one, related, type_id};
 use crate::{each, id, pointers};
 
-pub async fn make(world: &World, name: &str, kind: &str) -> Value {
+pub async fn create_instance(world: &World, name: &str, kind: &str) -> Value {
     let kind = type_id(world, kind).await;
     world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind })).await
 }
@@ -26,7 +26,7 @@ pub async fn option(world: &World, instance: &Value, name: &str) -> Value {
 on_both_engines! {
     /// Creating an instance of type UserStore creates a working store at once.
     async fn a_user_store_works_at_once(world: World) {
-        let created = make(&world, "Staff", "UserStore").await;
+        let created = create_instance(&world, "Staff", "UserStore").await;
         assert_eq!((&created["idpFactoryType"], &created["hasConfigurationError"]), (&json!("UserStore"), &json!(false)));
         assert_eq!(created["options"].as_array().unwrap().len(), 52);
         let users = "/api/userstore/v2/staff/administration/User";
@@ -40,7 +40,7 @@ on_both_engines! {
         world.admin.delete(&one("IdpInstance", &created)).await.expect(204);
         world.admin.get(users).await.problem(404, "not-found");
         // store numbers are not reused: a new store has no data of the deleted one
-        make(&world, "Staff", "UserStore").await;
+        create_instance(&world, "Staff", "UserStore").await;
         let trail = "/api/userstore/v2/staff/administration/CustomAuditTrail";
         assert_eq!(world.admin.get(trail).await.is(200).json(), json!([]));
         // an inactive store is not found
@@ -67,7 +67,7 @@ on_both_engines! {
     }
 
     async fn health_reflects_the_options(world: World) {
-        let created = make(&world, "Partner", "OpenIdConnect").await;
+        let created = create_instance(&world, "Partner", "OpenIdConnect").await;
         assert_eq!(created["hasConfigurationError"], true);
         let health = format!("{BASE}/IdpInstance/partner/health");
         let health_report = world.admin.get(&health).await.is(200).json();
@@ -83,7 +83,7 @@ on_both_engines! {
     }
 
     async fn a_scim_token_replaces_the_one_before(world: World) {
-        let partner = make(&world, "Partner", "OpenIdConnect").await;
+        let partner = create_instance(&world, "Partner", "OpenIdConnect").await;
         let path = format!("{BASE}/IdpInstance/Partner/scim/token");
         let post = async |path: &str| world.admin.send(http::Method::POST, path, &[], Vec::new()).await;
         post(&path).await.problem(400, "invalid-request");

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::{
     BASE,
-    ground::{Ground, ground},
+    fixtures::{Fixtures, create_fixtures},
 };
 use crate::each;
 
 /// Resource, body that creates one, members that a change sets. `%` is a number, so that no two are the
-/// same; names in braces are fixtures of [`ground`]. A role assignment cannot be changed.
+/// same; names in braces are fixtures of [`create_fixtures`]. A role assignment cannot be changed.
 const ROWS: &[(&str, &str, &str)] = &[
     ("Customer", r#"{"name": "Customer %", "address": "Street %"}"#, r#"{"address": "Avenue %"}"#),
     (
@@ -233,10 +233,10 @@ async fn send(client: &Client, op: &Op, address: &str, body: &Value) -> Answer {
 }
 
 /// Creates the one with this number of a row's resource.
-pub async fn create(world: &World, ground: &Ground, row: &Row, number: usize) -> Value {
+pub async fn create(world: &World, fixtures: &Fixtures, row: &Row, number: usize) -> Value {
     let op = pattern_of(row.resource).find(|op| kind_of(op) == "create").unwrap();
-    let body = ground.fill(&row.create, number);
-    send(&world.admin, op, &ground.address(op.path, ""), &body).await.is(op.status).json()
+    let body = fixtures.fill(&row.create, number);
+    send(&world.admin, op, &fixtures.address(op.path, ""), &body).await.is(op.status).json()
 }
 
 /// An item with these members replaced.
@@ -259,7 +259,7 @@ fn assert_changed(resource: &str, before: &Value, after: &Value, change: &Value)
 /// A walk through the standard operations of a resource.
 struct Walk<'a> {
     world: &'a World,
-    ground: &'a Ground,
+    fixtures: &'a Fixtures,
     resource: &'static str,
     called: BTreeSet<&'static str>,
 }
@@ -273,7 +273,7 @@ impl Walk<'_> {
     async fn call(&mut self, name: &str, key: &str, body: &Value) -> Value {
         let op = self.op(name).unwrap();
         self.called.insert(op.name);
-        let address = self.ground.address(op.path, key);
+        let address = self.fixtures.address(op.path, key);
         let answer = send(&self.world.admin, op, &address, body).await.is(op.status);
         if answer.bytes.is_empty() { Value::Null } else { answer.json() }
     }
@@ -284,17 +284,17 @@ impl Walk<'_> {
 
     async fn expect_gone(&self, key: &str) {
         let op = self.op("read").unwrap();
-        let address = self.ground.address(op.path, key);
+        let address = self.fixtures.address(op.path, key);
         send(&self.world.admin, op, &address, &Value::Null).await.problem(404, "not-found");
     }
 }
 
 /// Create, read, list, PATCH, PUT of the read item, the batches, DELETE.
-async fn walk(world: &World, ground: &Ground, row: &Row) {
+async fn walk(world: &World, fixtures: &Fixtures, row: &Row) {
     let resource = row.resource;
-    let mut walk = Walk { world, ground, resource, called: BTreeSet::new() };
-    let body = |number: usize| ground.fill(&row.create, number);
-    let change = |number: usize| ground.fill(&row.change, number);
+    let mut walk = Walk { world, fixtures, resource, called: BTreeSet::new() };
+    let body = |number: usize| fixtures.fill(&row.create, number);
+    let change = |number: usize| fixtures.fill(&row.change, number);
 
     let created = walk.call("create", "", &body(1)).await;
     let key = key_of(resource, &created).to_owned();
@@ -338,9 +338,9 @@ async fn walk(world: &World, ground: &Ground, row: &Row) {
 }
 
 /// Sets one, adds another, removes the first; asserts the listed items after each step.
-async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &str, &str)) {
+async fn relate(world: &World, fixtures: &Fixtures, (path, member, other): (&str, &str, &str)) {
     let owner = path.split('/').nth(1).unwrap();
-    let fixture_id = |resource: &str, number: usize| ground.text(&format!("{{{resource} {number}}}"), 0);
+    let fixture_id = |resource: &str, number: usize| fixtures.text(&format!("{{{resource} {number}}}"), 0);
     let (key, first, second) = (fixture_id(owner, 1), fixture_id(other, 2), fixture_id(other, 3));
     let (first, second) = (first.as_str(), second.as_str());
     let steps: [(RelationChange, &[&str], &[&str]); 7] = [
@@ -356,7 +356,7 @@ async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &s
     for (change, related_ids, expected) in steps {
         let matches_change = |op: &Op| matches!(op.action, Action::Relate(relation, kind) if relation.name == member && kind == change);
         let op = operations().find(|op| op.path == path && matches_change(op)).unwrap();
-        let address = ground.address(path, &key);
+        let address = fixtures.address(path, &key);
         let answer = send(&world.admin, op, &address, &json!({ "relatedIds": related_ids })).await;
         let shown = answer.is(op.status).json();
         let read = world.admin.get(&format!("{BASE}/{owner}/{key}")).await.is(200).json();
@@ -372,16 +372,16 @@ async fn relate(world: &World, ground: &Ground, (path, member, other): (&str, &s
 
 on_both_engines! {
     async fn every_resource_follows_the_crud_pattern(world: World) {
-        let ground = ground(&world.admin).await;
+        let fixtures = create_fixtures(&world.admin).await;
         for row in rows() {
-            walk(&world, &ground, &row).await;
+            walk(&world, &fixtures, &row).await;
         }
     }
 
     async fn every_relation_is_set_added_to_and_reduced(world: World) {
-        let ground = ground(&world.admin).await;
+        let fixtures = create_fixtures(&world.admin).await;
         for row in RELATIONS {
-            relate(&world, &ground, *row).await;
+            relate(&world, &fixtures, *row).await;
         }
     }
 }

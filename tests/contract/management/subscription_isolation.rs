@@ -8,7 +8,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use super::{
-    ground::{Ground, ground},
+    fixtures::{Fixtures, create_fixtures},
     pattern::{create, key_of, operations, rows},
 };
 use crate::id;
@@ -35,36 +35,36 @@ const PARAMETERS: [(&str, &str, &str); 6] = [
 
 /// The rows in `Default`: the fixtures, and the key of one row of each resource.
 struct Existing {
-    ground: Ground,
+    fixtures: Fixtures,
     keys: HashMap<&'static str, String>,
 }
 
 async fn existing(world: &World) -> Existing {
-    crate::sign_in::leave_traces(world).await;
-    let ground = ground(&world.admin).await;
+    crate::sign_in::create_sign_in_data(world).await;
+    let fixtures = create_fixtures(&world.admin).await;
     let mut keys = HashMap::new();
     for row in rows() {
-        let created = create(world, &ground, &row, 1).await;
+        let created = create(world, &fixtures, &row, 1).await;
         keys.insert(row.resource, key_of(row.resource, &created).to_owned());
     }
     let request = json!({
         "platformUserId": "{ApplicationUser 1}", "replacementIdpInstanceId": "{IdpInstance 1}",
         "replacementUniqueUserId": "somebody", "replacementIssuer": "https://work.example", "reason": "Lost",
     });
-    let created = world.make("identity-replacements", ground.fill(&request, 1)).await;
+    let created = world.make("identity-replacements", fixtures.fill(&request, 1)).await;
     keys.insert("IdentityReplacement", id(&created).to_owned());
     for resource in ["SignInSession", "SignInGrant", "SignInConsent", "SignInFactor", "SignInRecord"] {
         keys.insert(resource, id(&world.all(resource).await[0]).to_owned());
     }
     keys.insert("DirectoryRefusal", create_directory_refusal(world).await);
-    keys.insert("ClientAppRefusal", crate::sign_in::leave_refusal(world, &keys["ClientApp"]).await);
+    keys.insert("ClientAppRefusal", crate::sign_in::create_refusal(world, &keys["ClientApp"]).await);
     // its deliveries are read by its own id
     keys.insert("EventDelivery", keys["EventSubscription"].clone());
     for resource in ["ApplicationUser", "ApplicationGroup"] {
-        keys.insert(resource, ground.text(&format!("{{{resource} 1}}"), 0));
+        keys.insert(resource, fixtures.text(&format!("{{{resource} 1}}"), 0));
     }
     keys.insert("ApplicationUserProfile", insert_questionnaire_answer(world, &keys["ApplicationUser"]).await);
-    Existing { ground, keys }
+    Existing { fixtures, keys }
 }
 
 /// Inserts an answer to a questionnaire; its key.
@@ -118,7 +118,7 @@ impl Existing {
         let path = path.replace("{eventSubscriptionId}", "{id}");
         // entries of the audit trail have numbers
         let key = self.keys.get(op.shape.name).map_or("1", String::as_str);
-        let address = self.ground.address(&path, key);
+        let address = self.fixtures.address(&path, key);
         assert!(!address.contains('{'), "{}: {address} has a parameter without a word", op.name);
         address
     }
@@ -126,7 +126,7 @@ impl Existing {
     /// Texts that no response may contain: ids, locations and keys of existing rows.
     fn texts(&self) -> Vec<&str> {
         let own = self.keys.iter().filter(|(resource, _)| **resource != "IdpType");
-        own.map(|(_, key)| key.as_str()).chain(self.ground.ids()).collect()
+        own.map(|(_, key)| key.as_str()).chain(self.fixtures.ids()).collect()
     }
 }
 

@@ -9,13 +9,14 @@ use std::{
 use chancery_testkit::{Database, Engine, Process};
 
 use super::{
-    Transaction, applied, ask, migrate, missing, psql, restored, said, shows_what_was_kept, with_token,
+    Transaction, applied, check_release_data, migrate, missing, output_text, psql, query_value, restored,
+    with_token,
 };
 use crate::until;
 
 /// Waits until a query has this answer.
 async fn until_answered(database: &Database, query: &str, answer: &str) {
-    until(&format!("{query} is {answer}"), || async { ask(database, query) == answer }).await;
+    until(&format!("{query} is {answer}"), || async { query_value(database, query) == answer }).await;
 }
 
 fn kill(mut process: Child) {
@@ -33,14 +34,14 @@ async fn a_killed_migration_continues_at_its_statement() {
     until_answered(&database, "SELECT done FROM schema_progress WHERE version = 23", "37").await;
     first.kill();
     let columns = "SELECT count(*) FROM information_schema.columns WHERE column_name = 'last_entry'";
-    assert_eq!(ask(&database, columns), "37");
+    assert_eq!(query_value(&database, columns), "37");
     drop(reader);
     let server = with_token(Process::begin(&database, &[])).await;
-    shows_what_was_kept(&server).await;
+    check_release_data(&server).await;
     let logs = [&first.log, &server.log].map(|log| fs::read_to_string(log).unwrap());
     assert!(!applied(&logs[0]).is_empty() && applied(&logs[1])[0].contains("0023_last_entry"), "{}", logs[1]);
     assert_eq!(applied(&logs[0]).len() + applied(&logs[1]).len(), missing());
-    assert_eq!(ask(&database, "SELECT to_regclass('schema_progress') IS NULL"), "t");
+    assert_eq!(query_value(&database, "SELECT to_regclass('schema_progress') IS NULL"), "t");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +53,7 @@ async fn an_embedded_database_survives_kills_during_migrations() {
         kill(process);
     }
     let server = Process::start(&database, &[]).await;
-    shows_what_was_kept(&server).await;
+    check_release_data(&server).await;
 }
 
 /// Many rows are changed in chunks, and committed chunks are not changed again.
@@ -68,24 +69,24 @@ async fn a_killed_change_of_many_rows_continues_at_its_chunk() {
     psql(&database, events.as_bytes()).unwrap();
     // the older release handles the rest itself
     let without = "SELECT count(*) FROM outbox_event WHERE id NOT IN (SELECT entry FROM audit_pending)";
-    let all = ask(&database, without);
+    let all = query_value(&database, without);
     let process = migrate(&database).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until_answered(&database, "SELECT filled FROM schema_progress WHERE version = 43", "10000").await;
     kill(process);
     let waiting =
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
-    ask(&database, &format!("SELECT pg_terminate_backend(({waiting}))"));
+    query_value(&database, &format!("SELECT pg_terminate_backend(({waiting}))"));
     until_answered(&database, waiting, "").await;
     let moved = "SELECT count(*) FROM outbox_event WHERE store = -1";
-    assert_eq!(ask(&database, moved), "10000");
+    assert_eq!(query_value(&database, moved), "10000");
     psql(&database, b"DROP TRIGGER slow ON outbox_event").unwrap();
     let output = migrate(&database).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(ask(&database, moved), "12000");
+    assert!(output.status.success(), "{}", output_text(&output));
+    assert_eq!(query_value(&database, moved), "12000");
     let waiting = "SELECT count(*) FROM event_pending";
     let both =
         "SELECT count(*) FROM event_pending p JOIN outbox_event o ON o.id = p.event AND o.store = p.trail";
-    assert_eq!((ask(&database, waiting), ask(&database, both)), (all.clone(), all));
+    assert_eq!((query_value(&database, waiting), query_value(&database, both)), (all.clone(), all));
 }
 
 /// A snapshot older than an index that is being built: the index waits for its end.
@@ -99,10 +100,10 @@ const UNFINISHED: &str = "SELECT count(*) FROM pg_index WHERE NOT indisvalid";
 async fn kill_while_building(database: &Database) -> (Transaction, String) {
     let snapshot = Transaction::of(database, SNAPSHOT);
     let process = migrate(database).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    until("an index is built", || async { !ask(database, BUILDING).is_empty() }).await;
+    until("an index is built", || async { !query_value(database, BUILDING).is_empty() }).await;
     kill(process);
-    let building = ask(database, BUILDING);
-    assert_eq!(ask(database, UNFINISHED), "1");
+    let building = query_value(database, BUILDING);
+    assert_eq!(query_value(database, UNFINISHED), "1");
     (snapshot, building)
 }
 
@@ -110,16 +111,16 @@ async fn kill_while_building(database: &Database) -> (Transaction, String) {
 async fn an_unfinished_index_is_built_again() {
     let database = restored(Engine::Postgres);
     let (snapshot, building) = kill_while_building(&database).await;
-    ask(&database, &format!("SELECT pg_terminate_backend({building})"));
+    query_value(&database, &format!("SELECT pg_terminate_backend({building})"));
     until_answered(&database, BUILDING, "").await;
-    assert_eq!(ask(&database, UNFINISHED), "1");
+    assert_eq!(query_value(&database, UNFINISHED), "1");
     drop(snapshot);
     let output = migrate(&database).output().unwrap();
-    let text = said(&output);
+    let text = output_text(&output);
     assert!(output.status.success() && text.contains("an index was not finished"), "{text}");
-    assert_eq!(ask(&database, UNFINISHED), "0");
+    assert_eq!(query_value(&database, UNFINISHED), "0");
     let server = with_token(Process::begin(&database, &[])).await;
-    shows_what_was_kept(&server).await;
+    check_release_data(&server).await;
 }
 
 /// PostgreSQL continues to build an index after its client is gone: the next program waits, and uses the index.
@@ -133,7 +134,7 @@ async fn a_program_waits_for_an_index_that_is_still_being_built() {
     until("the next one waits", waits).await;
     drop(snapshot);
     let server = with_token(next).await;
-    shows_what_was_kept(&server).await;
-    assert_eq!(ask(&database, UNFINISHED), "0");
+    check_release_data(&server).await;
+    assert_eq!(query_value(&database, UNFINISHED), "0");
     assert!(!fs::read_to_string(&log).unwrap().contains("an index was not finished"));
 }

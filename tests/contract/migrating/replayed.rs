@@ -11,7 +11,7 @@ use std::{
 use chancery_store::{Error, Mode, Settings, Store, Target, raw};
 use chancery_testkit::{Database, Engine};
 
-use super::{ask, kept, migrate, psql, said, start_psql, unpacked};
+use super::{migrate, output_text, psql, query_value, release_file, start_psql, unpacked};
 
 /// The statements of each release that may run concurrently with this one, by the release.
 fn releases(engine: Engine) -> BTreeMap<String, Vec<String>> {
@@ -19,7 +19,7 @@ fn releases(engine: Engine) -> BTreeMap<String, Vec<String>> {
         Engine::Sqlite => "statements.sqlite.gz",
         Engine::Postgres => "statements.postgres.gz",
     };
-    let folders = fs::read_dir(kept("..")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = fs::read_dir(release_file("..")).unwrap().map(|entry| entry.unwrap().path());
     let with_statements = folders.filter(|folder| folder.join(file).exists());
     let read = |folder: PathBuf| {
         let version = folder.file_name().unwrap().to_str().unwrap().to_owned();
@@ -37,7 +37,7 @@ fn releases(engine: Engine) -> BTreeMap<String, Vec<String>> {
 fn migrated(engine: Engine) -> Database {
     let database = Database::create(engine);
     let output = migrate(&database).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", output_text(&output));
     database
 }
 
@@ -66,7 +66,7 @@ fn required_columns(database: &Database) -> BTreeMap<String, BTreeSet<String>> {
     let columns = "SELECT table_name || ' ' || column_name FROM information_schema.columns \
         WHERE table_schema = 'public' AND is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'";
     let mut required: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in ask(database, columns).lines() {
+    for line in query_value(database, columns).lines() {
         let (table, column) = line.split_once(' ').unwrap();
         required.entry(table.to_owned()).or_default().insert(column.to_owned());
     }

@@ -27,7 +27,7 @@ pub struct Authenticator {
     pub uses: u8,
     pub relying_party: &'static str,
     /// Members of the client data that replace the valid ones.
-    pub lies: Value,
+    pub client_data_overrides: Value,
     /// How many bytes of the authenticator data it sends.
     pub sent: usize,
     pub signs: bool,
@@ -47,7 +47,7 @@ impl Authenticator {
             flags: PRESENT | VERIFIED,
             uses: 0,
             relying_party: "example.org",
-            lies: json!({}),
+            client_data_overrides: json!({}),
             sent: usize::MAX,
             signs: true,
         }
@@ -58,7 +58,7 @@ impl Authenticator {
             "type": kind, "challenge": ceremony["publicKey"]["challenge"], "origin": "https://example.org",
             "crossOrigin": false,
         });
-        data.as_object_mut().unwrap().extend(self.lies.as_object().unwrap().clone());
+        data.as_object_mut().unwrap().extend(self.client_data_overrides.as_object().unwrap().clone());
         data.to_string().into_bytes()
     }
 
@@ -110,7 +110,7 @@ impl Authenticator {
     }
 
     /// Signs with its passkey for an authentication, with this user handle if there is one.
-    pub fn show(&self, ceremony: &Value, user: Option<uuid::Uuid>) -> Value {
+    pub fn authenticate(&self, ceremony: &Value, user: Option<uuid::Uuid>) -> Value {
         let (client_data, data) =
             (self.client_data("webauthn.get", ceremony), self.cut(self.head(self.flags)));
         let mut message = [&data, digest(&SHA256, &client_data).as_ref()].concat();
@@ -127,7 +127,7 @@ impl Authenticator {
         let path = world.path("/PasskeyCredential/authentication");
         let ceremony =
             world.admin.post(&path, json!({ "loginName": user["loginName"] })).await.is(200).json();
-        let answer = self.show(&ceremony, None);
+        let answer = self.authenticate(&ceremony, None);
         world.admin.put(&format!("{path}/{}", ceremony["ceremonyId"].as_str().unwrap()), answer).await
     }
 }

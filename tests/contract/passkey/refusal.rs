@@ -12,11 +12,19 @@ type Fault = fn(&mut Authenticator);
 /// Faults of both ceremonies, with their messages. The library reports each in other words.
 const FAULTS: [(Fault, &str); 8] = [
     (
-        |one| one.lies = json!({ "challenge": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }),
+        |one| {
+            one.client_data_overrides = json!({ "challenge": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" });
+        },
         "The answer is to another challenge. Begin the ceremony again.",
     ),
-    (|one| one.lies = json!({ "type": "payment.get" }), "The answer is not that of this ceremony."),
-    (|one| one.lies = json!({ "origin": "https://evil.example" }), "the page's origin is not allowed"),
+    (
+        |one| one.client_data_overrides = json!({ "type": "payment.get" }),
+        "The answer is not that of this ceremony.",
+    ),
+    (
+        |one| one.client_data_overrides = json!({ "origin": "https://evil.example" }),
+        "the page's origin is not allowed",
+    ),
     (
         |one| one.relying_party = "evil.example",
         "The authenticator answered for another relying party than the store's.",
@@ -69,7 +77,7 @@ on_both_engines! {
             let problem = faulty.sign_in(&world, &user).await.problem(400, "invalid-request");
             assert_eq!(problem["detail"], message);
             device = Authenticator {
-                flags: PRESENT | VERIFIED, relying_party: "example.org", lies: json!({}), sent: usize::MAX, ..faulty
+                flags: PRESENT | VERIFIED, relying_party: "example.org", client_data_overrides: json!({}), sent: usize::MAX, ..faulty
             };
         }
         device.signs = false;

@@ -7,8 +7,8 @@ use super::{at, directory, error, group, of_provider, one, operations, own, user
 use crate::{
     id,
     sign_in::{
-        Home,
-        second_factor::{ask_for, enrol},
+        SignInApp,
+        second_factor::{enrol, require_factor},
     },
 };
 
@@ -42,8 +42,8 @@ on_both_engines! {
 
     /// A restored user may be somebody else, or have another telephone.
     async fn second_factors_are_not_restored(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         enrol(&world, &home).await;
         assert_eq!(world.all("SignInFactor").await.as_array().map(Vec::len), Some(1));
         let (client, _) = directory(&world, json!({ "reach": "All" })).await;

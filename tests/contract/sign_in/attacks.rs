@@ -12,7 +12,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER,
+    BASE, CALLBACK, PASSWORD, SignInApp, VERIFIER,
     browser::{Browser, Page},
     change, encode, form, parameter,
     sign_out::{notify_apps, receiver},
@@ -32,7 +32,7 @@ async fn decide(browser: &mut Browser, page: &Page, fields: &[(&str, &str)]) -> 
 }
 
 /// Every page, with this attacker-controlled text wherever one can be given.
-async fn every_page(world: &World, home: &Home, text: &str) -> Vec<Page> {
+async fn every_page(world: &World, home: &SignInApp, text: &str) -> Vec<Page> {
     let mut browser = Browser::new(world);
     let own = [
         ("scope", "openid email ledger.read"),
@@ -88,8 +88,8 @@ async fn every_page(world: &World, home: &Home, text: &str) -> Vec<Page> {
 }
 
 /// An app with systematic consent and this name.
-async fn home_with_consent(world: &World, name: &str) -> Home {
-    let home = Home::with(world, json!({ "name": name, "accessGrantConsent": "Systematic" })).await;
+async fn home_with_consent(world: &World, name: &str) -> SignInApp {
+    let home = SignInApp::with(world, json!({ "name": name, "accessGrantConsent": "Systematic" })).await;
     let scope =
         json!({ "clientAppId": home.app["id"], "key": "ledger.read", "name": name, "description": name });
     world.make("ClientAppScope", scope).await;
@@ -101,7 +101,7 @@ async fn home_with_consent(world: &World, name: &str) -> Home {
 }
 
 /// An unused code and the tokens of two sign-ins with `offline_access`.
-async fn code_and_tokens(world: &World, home: &Home) -> (Browser, Value, String) {
+async fn code_and_tokens(world: &World, home: &SignInApp) -> (Browser, Value, String) {
     let offline = home.request(&[("scope", "openid profile offline_access")]);
     let mut browser = Browser::new(world);
     let page = browser.open(&offline).await;
@@ -115,7 +115,7 @@ on_both_engines! {
     /// PKCE omitted or downgraded (RFC 9700, section 4.8): a verifier without a challenge is refused, and so is a missing
     /// verifier after a challenge, also if the tenant does not require PKCE.
     async fn pkce_cannot_be_downgraded(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for method in ["", "plain", "s256"] {
             let left = browser.open(&home.request(&[("code_challenge_method", method)])).await.left.unwrap();
@@ -135,7 +135,7 @@ on_both_engines! {
     /// Code injection (RFC 9700, section 4.5): the app redeems the code with the verifier of the session that it was
     /// injected into.
     async fn a_code_cannot_be_injected_into_another_session(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let verifier = "a-verifier-of-somebody-else-who-signs-in-here";
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         let mut thief = Browser::new(&world);
@@ -151,7 +151,7 @@ on_both_engines! {
 
     /// Code injection with another key (RFC 9449, section 10): `dpop_jkt` binds the code.
     async fn dpop_jkt_binds_a_code_to_its_key(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (own, thief) = (Signer::new(""), Signer::new(""));
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("dpop_jkt", &own.thumbprint())])).await;
@@ -176,7 +176,7 @@ on_both_engines! {
 
     /// `request_uri` to an internal address: nothing is fetched, and the rest of the request is ignored.
     async fn no_request_uri_is_fetched(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let inside = TcpListener::bind("127.0.0.1:0").unwrap();
         inside.set_nonblocking(true).unwrap();
@@ -246,7 +246,7 @@ on_both_engines! {
     /// Tokens of one type used as another: each is accepted only for its own type.
     async fn tokens_are_not_accepted_as_other_token_types(world: World) {
         let (address, heard) = receiver(vec![204]);
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
         let (browser, _) = home.sign_in(&world).await;
         let mut browser = browser;
         let code = parameter(&browser.open(&home.request(&[])).await.left.unwrap(), "code").unwrap();
@@ -308,7 +308,7 @@ on_both_engines! {
         let again = browser.open(&format!("{}&decision=allow&scope=email", consent.address)).await;
         assert!(again.left.is_none() && again.html.contains("Allow access?"), "{}", again.html);
         let next = decide(&mut browser, &consent, &typed).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert!(parameter(&answer, "code").is_some(), "{answer}");
         // an old page: its flow has ended
         let old = decide(&mut browser, &consent, &typed).await;
@@ -318,7 +318,7 @@ on_both_engines! {
     /// Enumeration by text, size or commits: the responses to unknown names, users without a password, locked and inactive users
     /// and wrong passwords are identical, to the byte.
     async fn responses_do_not_reveal_whether_a_name_exists(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         // challenges differ each time
         world.set_option("PasskeyEnabled", "false").await;
         let mut shown: Vec<(String, u16, String, Vec<String>)> = Vec::new();
@@ -367,7 +367,7 @@ on_both_engines! {
 
     /// 64 KiB in each parameter of URLs: refused with a clear error, or returned to the app, never a server error.
     async fn long_parameters_cause_no_server_error(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (browser, _) = home.sign_in(&world).await;
         // the client of these tests sends URLs of less than 64 KiB
         let (long, longer) = ("x".repeat(7_000), "x".repeat(60_000));
@@ -404,7 +404,7 @@ on_both_engines! {
 
     /// 64 KiB in each field of forms.
     async fn long_forms_cause_no_server_error(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let csrf = page.field("csrf");
@@ -455,7 +455,7 @@ on_both_engines! {
 
     /// 64 KiB in each header.
     async fn long_headers_cause_no_server_error(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for text in ["x".repeat(8_000), "x".repeat(64 << 10), "a=b; ".repeat(3_000), "de;q=0.5,".repeat(3_000)] {
             for name in [
                 "cookie", "user-agent", "accept-language", "origin", "sec-fetch-site", "authorization", "dpop", "accept",
@@ -477,7 +477,7 @@ on_both_engines! {
         let typed = [("csrf", page.field("csrf")), ("username", "ann".into()), ("password", PASSWORD.into())];
         let typed: Vec<(&str, &str)> = typed.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let next = browser.post(&page.action(), &typed, &[("user-agent", &agent)]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let record = world.all("SignInRecord").await[0].clone();
         assert!(record["userAgent"].as_str().is_none_or(|stored| stored.len() <= 512), "{record}");
     }

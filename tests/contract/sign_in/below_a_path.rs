@@ -9,7 +9,7 @@ use chancery_testkit::{Answer, Client, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, Home, PASSWORD, browser::Page, claims, parameter, tenant_option};
+use super::{BASE, Browser, PASSWORD, SignInApp, browser::Page, claims, parameter, tenant_option};
 use crate::{
     console::{assign, person, sign_in},
     id,
@@ -100,7 +100,7 @@ async fn visit_pages(browser: &mut Browser, from: &str) -> usize {
 }
 
 /// Signs in to the app, and asserts that every page on the way stays below the path.
-async fn code_of(home: &Home, browser: &mut Browser) -> String {
+async fn code_of(home: &SignInApp, browser: &mut Browser) -> String {
     let redirect = browser.open_with(&format!("/id{}", home.request(&[])), &[]).await;
     assert_links_below(&redirect, "the authorization endpoint");
     let page = browser.open(redirect.header("location").unwrap()).await;
@@ -108,7 +108,7 @@ async fn code_of(home: &Home, browser: &mut Browser) -> String {
     assert!(page.action().starts_with("/id/signin/"), "{}", page.action());
     let next = browser.type_password(&page, "ann", PASSWORD).await;
     assert_links_below(&next.answer, "the page that leads on");
-    parameter(&browser.go_on(&next).await, "code").unwrap()
+    parameter(&browser.continue_to_app(&next).await, "code").unwrap()
 }
 
 /// A page outside of flows.
@@ -129,7 +129,7 @@ fn assert_all_below(base: &str, metadata: &Value) {
 on_both_engines! {
     [below_a_path]
     async fn people_sign_in_below_the_path(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "PasswordResetEnabled", "true").await;
         for mut browser in browsers(&world) {
             let code = code_of(&home, &mut browser).await;
@@ -149,7 +149,7 @@ on_both_engines! {
 
     /// A posted authorization request becomes a URL that is too long for a header: a page redirects to it.
     async fn redirects_after_posts_stay_below_the_path(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let request = home.request(&[("state", &"s".repeat(2_048)), ("nonce", &"n".repeat(512))]);
         let sent = request.split_once('?').unwrap().1.split('&').filter_map(|pair| pair.split_once('='));
         let sent: Vec<_> = sent.map(|(name, _)| (name, parameter(&request, name).unwrap())).collect();

@@ -44,7 +44,7 @@ impl Page {
     }
 
     /// The challenge for an authenticator, in the format of the API.
-    pub fn asked(&self) -> serde_json::Value {
+    pub fn challenge(&self) -> serde_json::Value {
         let from =
             self.html.find("data-options=\"").unwrap_or_else(|| panic!("asks for no passkey: {}", self.html));
         let text = self.html[from + 14..].split('"').next().unwrap().replace("&quot;", "\"");
@@ -57,7 +57,7 @@ impl Page {
     }
 
     /// Target of a page that redirects by itself.
-    pub fn onward(&self) -> String {
+    pub fn redirect_target(&self) -> String {
         let refresh = self.answer.header("refresh").unwrap_or_else(|| panic!("leads nowhere: {}", self.html));
         refresh.strip_prefix("0; url=").unwrap().to_owned()
     }
@@ -201,7 +201,7 @@ impl Browser {
     /// Submits a name and a password, and continues to the app; returns the redirect URI with the response.
     pub async fn sign_in(&mut self, page: &Page, name: &str, password: &str) -> String {
         let next = self.type_password(page, name, password).await;
-        self.go_on(&next).await
+        self.continue_to_app(&next).await
     }
 
     /// Submits a name and a password, consents to the platform's rights if asked, and continues to the app;
@@ -211,11 +211,11 @@ impl Browser {
         if next.asks_for_consent() {
             next = self.submit(&next, &[("decision", "allow"), ("scope", "offline_access")]).await;
         }
-        self.go_on(&next).await
+        self.continue_to_app(&next).await
     }
 
     /// Continues from the page that redirects to the app.
-    pub async fn go_on(&mut self, page: &Page) -> String {
-        self.open(&page.onward()).await.left.unwrap()
+    pub async fn continue_to_app(&mut self, page: &Page) -> String {
+        self.open(&page.redirect_target()).await.left.unwrap()
     }
 }

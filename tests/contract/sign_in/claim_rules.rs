@@ -4,7 +4,8 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, browser::Browser, change, claims, encode, first, form, parameter, relate,
+    BASE, CALLBACK, PASSWORD, SignInApp, browser::Browser, change, claims, encode, first, form, parameter,
+    relate,
 };
 use crate::id;
 
@@ -20,7 +21,7 @@ pub async fn create_rule(world: &World, claim: (&str, &str), members: Value) -> 
 }
 
 /// Signs in with these parameters; returns the response of the token endpoint.
-pub async fn tokens(world: &World, home: &Home, more: &[(&str, &str)]) -> Value {
+pub async fn tokens(world: &World, home: &SignInApp, more: &[(&str, &str)]) -> Value {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
     let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -34,7 +35,7 @@ pub async fn userinfo(world: &World, tokens: &Value) -> Value {
 }
 
 /// Claims of ID token, userinfo and access token after a sign-in with these parameters.
-pub async fn issued_claims(world: &World, home: &Home, more: &[(&str, &str)]) -> [Value; 3] {
+pub async fn issued_claims(world: &World, home: &SignInApp, more: &[(&str, &str)]) -> [Value; 3] {
     let tokens = tokens(world, home, more).await;
     let info = userinfo(world, &tokens).await;
     [claims(&tokens["id_token"]), info, claims(&tokens["access_token"])]
@@ -51,7 +52,7 @@ fn sorted(value: &Value) -> Vec<&str> {
     all
 }
 
-async fn introspect(world: &World, home: &Home, token: &Value) -> Value {
+async fn introspect(world: &World, home: &SignInApp, token: &Value) -> Value {
     let shown = [
         ("token", token.as_str().unwrap()),
         ("client_id", id(&home.app)),
@@ -63,7 +64,7 @@ async fn introspect(world: &World, home: &Home, token: &Value) -> Value {
 }
 
 /// Rules of each level; the last one belongs to another app.
-async fn rules_of_each_level(world: &World, home: &Home, other: &Value) {
+async fn rules_of_each_level(world: &World, home: &SignInApp, other: &Value) {
     let instance = first(world, "/IdpInstance").await["id"].clone();
     let apps = json!([{ "id": home.app["id"] }]);
     for (level, members) in [
@@ -84,20 +85,20 @@ async fn rules_of_each_level(world: &World, home: &Home, other: &Value) {
 const ALL: [&str; 4] = ["ClientApp", "ClientAppIdpInstance", "Subscription", "Tenant"];
 
 /// Another public client app of the same tenant and store.
-async fn second_app(world: &World, home: &Home) -> Home {
+async fn second_app(world: &World, home: &SignInApp) -> SignInApp {
     let app = world.make("ClientApp", json!({ "name": "Second", "isPublic": true })).await;
     let store = first(world, "/IdpInstance").await;
     relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &[&home.tenant]).await;
     relate(world, &format!("/ClientApp/{}/idpinstances", id(&app)), &[id(&store)]).await;
     let uri = json!({ "clientAppId": app["id"], "uri": CALLBACK, "redirectUriType": "Login" });
     world.make("ClientAppRedirectUri", uri).await;
-    Home { app, tenant: home.tenant.clone(), secret: String::new(), user: home.user.clone() }
+    SignInApp { app, tenant: home.tenant.clone(), secret: String::new(), user: home.user.clone() }
 }
 
 on_both_engines! {
     /// Redemption, refresh, userinfo, introspection and exchange.
     async fn rules_of_each_level_apply_whenever_tokens_are_issued(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
         rules_of_each_level(&world, &home, &other).await;
         let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
@@ -130,7 +131,7 @@ on_both_engines! {
 
     /// Changes by administrators, also of the links of rules, apply to the next token.
     async fn a_changed_rule_applies_immediately(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
         let token = first["refresh_token"].as_str().unwrap();
         let role = async || {
@@ -159,7 +160,7 @@ on_both_engines! {
     }
 
     async fn destinations_select_the_tokens_of_a_claim(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for destination in ["None", "IdToken", "AccessToken", "IdTokenAndAccessToken"] {
             create_rule(&world, (destination, "x"), json!({ "destination": destination })).await;
         }
@@ -173,7 +174,7 @@ on_both_engines! {
 
     /// A built-in claim requires its scope, and is in an access token only if a rule adds it there.
     async fn rules_rewrite_built_in_claims(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let before = issued_claims(&world, &home, &[]).await;
         assert_eq!(values(&before, "email"), ["\"ann@example.com\"", "\"ann@example.com\"", ""]);
         let rule = |more: Value| {
@@ -205,7 +206,7 @@ on_both_engines! {
 
     /// The most frequent use of rules. The app needs no access to the groups.
     async fn rules_map_groups_to_roles(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for name in ["app-editor", "app-reader", "staff"] {
             let group = world.group(name).await;
             let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
@@ -224,7 +225,7 @@ on_both_engines! {
 
     /// Each member of a rule changes the claims of tokens.
     async fn each_member_of_a_rule_affects_claims(world: World) {
-        let home = Home::with(&world, json!({ "includeGroupsClaims": true })).await;
+        let home = SignInApp::with(&world, json!({ "includeGroupsClaims": true })).await;
         for name in ["app-editor", "app-reader", "staff"] {
             let group = world.group(name).await;
             let groups = world.path(&format!("/User/{}/groups", id(&home.user)));
@@ -279,7 +280,7 @@ on_both_engines! {
 
     /// The protocol defines the meaning of these claims.
     async fn rules_cannot_set_protocol_claims(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let protected = [
             "sub", "iss", "aud", "exp", "iat", "nbf", "jti", "nonce", "auth_time", "acr", "amr", "azp", "sid", "cnf", "client_id",
             "at_hash", "c_hash", "s_hash", "act", "may_act", "scope", "tid", "gid", "from_jti", "groups_truncated",
@@ -294,7 +295,7 @@ on_both_engines! {
 
     /// A claim with disclosure on request is included if its name, or a scope of that name, is requested.
     async fn a_claim_on_request_requires_its_name_or_scope(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         create_rule(&world, ("badge", "4711"), json!({ "disclosureMode": "OnRequest" })).await;
         world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": "badge", "name": "Badge" })).await;
         let (yes, no) = ("\"4711\"", "");
@@ -312,7 +313,7 @@ on_both_engines! {
 
     /// If the rules fail no tokens are issued. The code remains valid, and there is one record for each client app.
     async fn failing_rules_are_a_server_error(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true })).await;
         let good = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
@@ -352,7 +353,7 @@ on_both_engines! {
 
     /// More claims than one evaluation permits are an error at userinfo, too.
     async fn userinfo_fails_with_too_many_rules(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let good = tokens(&world, &home, &[]).await;
         let rules: Vec<Value> = (0..1001).map(|number| json!({
             "name": format!("rule {number}"), "ruleType": "Add", "ruleLevel": "Subscription",

@@ -13,7 +13,7 @@ use proptest::{
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home,
+    BASE, SignInApp,
     claim_rules::{issued_claims, tokens, userinfo},
     claims, first,
     preview::{assert_matches, person, preview},
@@ -86,7 +86,7 @@ fn rule() -> impl Strategy<Value = Value> {
 }
 
 /// Applies a rule to the app.
-fn applied_to(mut rule: Value, home: &Home, instance: &Value) -> Value {
+fn applied_to(mut rule: Value, home: &SignInApp, instance: &Value) -> Value {
     let level = rule.as_object_mut().unwrap().remove("level").unwrap();
     let apps = json!([{ "id": home.app["id"] }]);
     match level.as_u64() {
@@ -186,8 +186,8 @@ fn of_token(token_claims: &Value) -> BTreeMap<String, Vec<String>> {
 }
 
 /// An app with access to all claims, and a user with an entry and groups.
-async fn home_with_facts(world: &World) -> Home {
-    let home = Home::with(world, json!({ "includeGroupsClaims": true })).await;
+async fn home_with_facts(world: &World) -> SignInApp {
+    let home = SignInApp::with(world, json!({ "includeGroupsClaims": true })).await;
     for key in ["badge", "role"] {
         world.make("ClientAppScope", json!({ "clientAppId": home.app["id"], "key": key, "name": key })).await;
     }

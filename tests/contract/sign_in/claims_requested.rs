@@ -4,7 +4,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::Browser,
     change,
     claim_rules::{issued_claims, tokens, userinfo, values},
@@ -13,7 +13,7 @@ use super::{
 use crate::id;
 
 /// Adds entries to the user.
-async fn add_entries(world: &World, home: &Home, entries: &[(&str, &str)]) {
+async fn add_entries(world: &World, home: &SignInApp, entries: &[(&str, &str)]) {
     let path = world.path(&format!("/user/{}/UserProfile", id(&home.user)));
     for (key, value) in entries {
         world.admin.post(&path, json!({ "key": key, "value": value })).await.expect(202);
@@ -21,14 +21,14 @@ async fn add_entries(world: &World, home: &Home, entries: &[(&str, &str)]) {
 }
 
 /// Redirect of an authorization request of a browser with a session.
-async fn redirect(browser: &mut Browser, home: &Home, more: &[(&str, &str)]) -> String {
+async fn redirect(browser: &mut Browser, home: &SignInApp, more: &[(&str, &str)]) -> String {
     browser.open(&home.request(more)).await.left.unwrap()
 }
 
 on_both_engines! {
     /// Every member of a user that is a claim is included with its scope, entries with `profile`.
     async fn scopes_select_the_claims_of_a_user(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let mut user = world.admin.get(&one).await.is(200).json();
         let members = [
@@ -60,7 +60,7 @@ on_both_engines! {
 
     /// ID tokens are stored in cookies: long claims are only at the UserInfo endpoint.
     async fn long_claims_are_only_at_userinfo(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         add_entries(&world, &home, &[("about", &"a".repeat(3000)), ("more", &"b".repeat(3000))]).await;
         let all = issued_claims(&world, &home, &[]).await;
         assert_eq!(values(&all, "about")[0], "");
@@ -70,7 +70,7 @@ on_both_engines! {
 
     /// OpenID Connect Core 1.0, section 5.5, independent of `idTokenClaims`.
     async fn the_claims_parameter_requests_claims_by_name(world: World) {
-        let home = Home::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
+        let home = SignInApp::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
         add_entries(&world, &home, &[("department", "Sales")]).await;
         let requested = r#"{"userinfo":{"email":{"essential":true},"department":null},"id_token":{"given_name":null,"email_verified":{"value":true},"nickname":null,"acr":null}}"#;
         let all = issued_claims(&world, &home, &[("scope", "openid"), ("claims", requested)]).await;
@@ -92,7 +92,7 @@ on_both_engines! {
 
     /// Claims requested by name are part of the grant.
     async fn refreshed_tokens_contain_claims_requested_by_name(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let requested = [("scope", "openid offline_access"), ("claims", r#"{"id_token":{"given_name":null}}"#)];
         let first = tokens(&world, &home, &requested).await;
         let again = home.refresh_at(&world.anonymous, first["refresh_token"].as_str().unwrap()).await.is(200).json();
@@ -103,7 +103,7 @@ on_both_engines! {
 
     /// A claim that the client app lost the right to is not included by name either.
     async fn claims_by_name_require_the_right_to_their_scope(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let scope = json!({ "clientAppId": home.app["id"], "key": "offline_access", "name": "Stay signed in" });
         world.make("ClientAppScope", scope).await;
         let named = r#"{"userinfo":{"email":null},"id_token":{"email":null}}"#;
@@ -116,7 +116,7 @@ on_both_engines! {
     }
 
     async fn a_malformed_claims_parameter_is_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let long = format!(r#"{{"userinfo":{{"{}":null}}}}"#, "x".repeat(5000));
         for wrong in ["no", "[]", r#"{"id_token":[]}"#, r#"{"userinfo":{"email":{"essential":"yes"}}}"#] {
@@ -128,7 +128,7 @@ on_both_engines! {
 
     /// An app with filtered scopes gets no claims by name that it cannot get by scope.
     async fn an_app_with_filtered_scopes_gets_no_other_claims_by_name(world: World) {
-        let home = Home::with(&world, json!({ "scopeFilterEnabled": true })).await;
+        let home = SignInApp::with(&world, json!({ "scopeFilterEnabled": true })).await;
         add_entries(&world, &home, &[("department", "Sales")]).await;
         let requested = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"department":null,"name":null}}"#)];
         let all = issued_claims(&world, &home, &requested).await;
@@ -142,14 +142,14 @@ on_both_engines! {
 
     /// Claims requested by name need consent to their scope, and can be declined.
     async fn consent_covers_claims_requested_by_name(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
         let requested = [("scope", "openid"), ("claims", r#"{"userinfo":{"email":null,"phone_number":null}}"#)];
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&requested)).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
         assert!(page.asks_for_consent() && page.html.contains("value=\"email\"") && page.html.contains("value=\"phone\""), "{}", page.html);
         let answer = browser.submit(&page, &[("decision", "allow"), ("scope", "email")]).await;
-        let answer = browser.go_on(&answer).await;
+        let answer = browser.continue_to_app(&answer).await;
         let granted = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(granted["scope"], "openid");
         let info = userinfo(&world, &granted).await;

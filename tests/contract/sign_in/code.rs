@@ -4,13 +4,13 @@ use chancery_testkit::on_both_engines;
 use futures_util::future::join_all;
 use serde_json::json;
 
-use super::{CALLBACK, Home, PASSWORD, browser::Browser, claims, parameter};
+use super::{CALLBACK, PASSWORD, SignInApp, browser::Browser, claims, parameter};
 use crate::id;
 
 on_both_engines! {
     /// Step 1: a person signs in to an app, which gets tokens and identifies the person.
     async fn a_person_signs_in(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         assert!(answer.starts_with(&format!("{CALLBACK}?")), "{answer}");
         assert_eq!(parameter(&answer, "state").as_deref(), Some("s-1"));
@@ -34,7 +34,7 @@ on_both_engines! {
 
     /// RFC 6749, section 4.1.2: a code is valid once; a second use revokes its tokens.
     async fn a_code_can_be_redeemed_once(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
@@ -47,7 +47,7 @@ on_both_engines! {
 
     /// A code survives five wrong redemptions.
     async fn a_wrong_redemption_does_not_use_up_a_code(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         for wrong in [
@@ -63,7 +63,7 @@ on_both_engines! {
     }
 
     async fn a_code_ends_after_too_many_wrong_redemptions(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         for _ in 0..5 {
@@ -73,7 +73,7 @@ on_both_engines! {
     }
 
     async fn a_code_cannot_be_redeemed_by_another_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let other = world.make("ClientApp", json!({ "name": "Other" })).await;
         let tenants = format!("/api/management/v2/ClientApp/{}/tenants", id(&other));
         world.admin.put(&tenants, json!({ "relatedIds": [home.tenant] })).await.expect(202);
@@ -87,7 +87,7 @@ on_both_engines! {
 
     /// A public app authenticates by PKCE alone.
     async fn a_public_app_gets_tokens_with_pkce(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true })).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         home.redeem(&world, &code, &[("code_verifier", "")]).await.expect(400);
@@ -96,7 +96,7 @@ on_both_engines! {
 
     /// A person's token has no rights at the services, and ends with the person.
     async fn an_access_token_for_an_app_is_refused_at_the_services(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
@@ -113,7 +113,7 @@ on_both_engines! {
 
     /// OpenID Connect Core 1.0, section 5.3.1: the token is sent in the header or, by POST, in the form.
     async fn userinfo_accepts_a_token_by_post(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
@@ -130,7 +130,7 @@ on_both_engines! {
 
     /// Without `openid` it is plain OAuth; the nonce is optional.
     async fn openid_and_nonce_are_optional(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("nonce", ""), ("scope", "openid phone")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -145,7 +145,7 @@ on_both_engines! {
 
     /// Of concurrent redemptions of a code one gets tokens.
     async fn concurrent_redemptions_of_a_code_give_tokens_once(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         let answers = join_all((0..12).map(|_| home.redeem(&world, &code, &[]))).await;

@@ -7,16 +7,16 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home,
+    SignInApp,
     browser::{Browser, Page},
     change, claims, parameter, relate,
-    second_factor::{ask_for, between, code_by, code_of, factor_option, typed},
+    second_factor::{between, code_by, code_of, factor_option, require_factor, typed},
 };
 use crate::{id, mail::calling_this_machine, management::type_id};
 
 /// Authentication methods in the ID token after a sign-in from this page.
-async fn methods(world: &World, home: &Home, browser: &mut Browser, next: &Page) -> Value {
-    let code = parameter(&browser.go_on(next).await, "code").unwrap();
+async fn methods(world: &World, home: &SignInApp, browser: &mut Browser, next: &Page) -> Value {
+    let code = parameter(&browser.continue_to_app(next).await, "code").unwrap();
     let tokens = home.redeem(world, &code, &[]).await.is(200).json();
     claims(&tokens["id_token"])["amr"].clone()
 }
@@ -36,9 +36,9 @@ pub fn digits_in(text: &str) -> String {
 on_both_engines! {
     /// Digits, Period and Algorithm: codes that differ in one of the three are refused. Issuer is shown by the authenticator.
     async fn authenticator_codes_follow_the_options(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
-        let factor = ask_for(&world, &home, "totp").await;
+        let factor = require_factor(&world, &home, "totp").await;
         let (_, page) = typed(&world, &home, &[]).await;
         let usual = between(&page.html, "href=\"otpauth:", "\"");
         for part in ["algorithm=SHA1&", "digits=6&", "period=30"] {
@@ -71,8 +71,8 @@ on_both_engines! {
 
     /// The page states the number of digits of a code.
     async fn the_page_states_the_length_of_a_code(world: World) {
-        let home = Home::new(&world).await;
-        let factor = ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "totp").await;
         for digits in ["7", "8"] {
             factor_option(&world, &factor, "Digits", digits).await;
             let (_, page) = typed(&world, &home, &[]).await;
@@ -82,7 +82,7 @@ on_both_engines! {
 
     /// Position: the factor with the lowest one is offered first, from the next page on.
     async fn the_factor_with_the_lowest_position_is_offered_first(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut factors = Vec::new();
         for (name, position) in [("Anchor", 2), ("Buoy", 1)] {
             let body = json!({ "name": name, "position": position, "idpTypeId": type_id(&world, "totp").await });
@@ -107,8 +107,8 @@ on_both_engines! {
         world.set_option("MailServerConfig", &sink.config()).await;
         world.set_option("EMailSenderAddress", "noreply@example.com").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
-        let home = Home::new(&world).await;
-        let factor = ask_for(&world, &home, "email").await;
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "email").await;
         for (name, value) in [("CodeLength", "9"), ("CodeLifetime", "00:02:00"), ("ResendInterval", "00:00:00")] {
             factor_option(&world, &factor, name, value).await;
         }
@@ -131,8 +131,8 @@ on_both_engines! {
         let (of_store, own) = (Sink::start(SinkConfig::PLAIN).await.unwrap(), Sink::start(SinkConfig::PLAIN).await.unwrap());
         world.set_option("MailServerConfig", &of_store.config()).await;
         world.set_option("EMailSenderAddress", "store@example.com").await;
-        let home = Home::new(&world).await;
-        let factor = ask_for(&world, &home, "email").await;
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "email").await;
         factor_option(&world, &factor, "ResendInterval", "00:00:00").await;
         factor_option(&world, &factor, "EMailSenderAddress", "codes@example.com").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;

@@ -4,12 +4,12 @@ use chancery_mail::sink::{Sink, SinkConfig};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::{Home, parameter, second_factor::typed, tenant_option};
+use super::{SignInApp, parameter, second_factor::typed, tenant_option};
 use crate::{id, mail::calling_this_machine};
 
 /// A home whose Ann has an unconfirmed address.
-async fn unconfirmed(world: &World) -> Home {
-    let home = Home::new(world).await;
+async fn unconfirmed(world: &World) -> SignInApp {
+    let home = SignInApp::new(world).await;
     let path = world.path(&format!("/User/{}", id(&home.user)));
     let now = world.admin.get(&path).await.is(200).json();
     let body = json!({ "emailAddressConfirmed": false, "concurrencyToken": now["concurrencyToken"] });
@@ -34,11 +34,11 @@ on_both_engines! {
         let wrong = browser.submit(&page, &[("code", "1234567")]).await;
         assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
         let next = browser.submit(&wrong, &[("code", code)]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
         assert_eq!(user["emailAddressConfirmed"], json!(true));
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "once");
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some(), "once");
     }
 
     /// If no mail can be sent the page says so, and the step cannot be skipped; going back leads to the app.
@@ -47,7 +47,7 @@ on_both_engines! {
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("We could not send a code"), "{}", page.html);
         let back = browser.submit(&page, &[("choice", "cancel")]).await;
-        assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(parameter(&browser.continue_to_app(&back).await, "error").as_deref(), Some("access_denied"));
     }
 
     /// A read-only store requires no confirmation, since it could not be stored.
@@ -55,6 +55,6 @@ on_both_engines! {
         let home = unconfirmed(&world).await;
         world.set_option("IsDatabaseReadOnlyMode", "true").await;
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 }

@@ -4,14 +4,14 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, parameter,
 };
 use crate::id;
 
-async fn home(world: &World, mode: &str) -> Home {
-    let home = Home::with(world, json!({ "accessGrantConsent": mode })).await;
+async fn home(world: &World, mode: &str) -> SignInApp {
+    let home = SignInApp::with(world, json!({ "accessGrantConsent": mode })).await;
     let scope = json!({ "clientAppId": home.app["id"], "key": "ledger.read", "name": "Read your bookings" });
     world.make("ClientAppScope", scope).await;
     home
@@ -32,13 +32,13 @@ fn is_consent_page(page: &Page) -> bool {
 const PLATFORM: [(&str, &str); 2] = [("resource", "PlatformManagementService"), ("scope", "openid")];
 
 /// Links the platform's resource to an app.
-async fn link_platform(world: &World, home: &Home) {
+async fn link_platform(world: &World, home: &SignInApp) {
     let resource = json!({ "clientAppId": home.app["id"], "key": "PlatformManagementService" });
     world.make("ClientAppResource", resource).await;
 }
 
 /// Error of a request with `prompt=none`.
-async fn error_without_prompt(browser: &mut Browser, home: &Home) -> Option<String> {
+async fn error_without_prompt(browser: &mut Browser, home: &SignInApp) -> Option<String> {
     let silent: Vec<_> = PLATFORM.into_iter().chain([("prompt", "none")]).collect();
     parameter(&browser.open(&home.request(&silent)).await.left.unwrap(), "error")
 }
@@ -46,7 +46,7 @@ async fn error_without_prompt(browser: &mut Browser, home: &Home) -> Option<Stri
 const SCOPE: (&str, &str) = ("scope", "openid email ledger.read");
 const ALL: [(&str, &str); 3] = [("decision", "allow"), ("scope", "email"), ("scope", "ledger.read")];
 
-async fn granted(world: &World, home: &Home, answer: &str) -> Value {
+async fn granted(world: &World, home: &SignInApp, answer: &str) -> Value {
     let code = parameter(answer, "code").unwrap_or_else(|| panic!("{answer}"));
     home.redeem(world, &code, &[]).await.is(200).json()["scope"].clone()
 }
@@ -62,7 +62,7 @@ on_both_engines! {
         assert!(page.html.contains("Harbour Ledger") && page.html.contains("ann@example.com"), "{}", page.html);
         assert!(browser.cookies.contains_key("chancery-session"), "the person is signed in already");
         let next = decide(&mut browser, &page, &[("decision", "allow"), ("scope", "email"), ("remember", "true")]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert_eq!(granted(&world, &home, &answer).await, json!("openid email"), "a part, and openid always");
         let covered = browser.open(&home.request(&[("scope", "openid email")])).await.left.unwrap();
         assert_eq!(granted(&world, &home, &covered).await, json!("openid email"));
@@ -73,7 +73,7 @@ on_both_engines! {
         let silent = browser.open(&home.request(&[SCOPE, ("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("consent_required"));
         let denied = decide(&mut browser, &more, &[("decision", "deny")]).await;
-        let answer = browser.go_on(&denied).await;
+        let answer = browser.continue_to_app(&denied).await;
         assert_eq!(parameter(&answer, "error").as_deref(), Some("access_denied"));
     }
 
@@ -108,7 +108,7 @@ on_both_engines! {
         let page = browser.open(&home.request(&[("scope", "openid email")])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
         let next = decide(&mut browser, &page, &ALL).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert_eq!(granted(&world, &home, &answer).await, json!("openid email"), "no more than was asked for");
         assert_eq!(world.all("SignInConsent").await, json!([]));
         assert!(is_consent_page(&browser.open(&home.request(&[("scope", "openid email")])).await));
@@ -122,7 +122,7 @@ on_both_engines! {
         for _ in 0..2 {
             assert!(is_consent_page(&page) && !page.html.contains("Remember my choice"), "{}", page.html);
             let next = decide(&mut browser, &page, &ALL).await;
-            let answer = browser.go_on(&next).await;
+            let answer = browser.continue_to_app(&next).await;
             assert_eq!(granted(&world, &home, &answer).await, json!("openid email ledger.read"));
             page = browser.open(&home.request(&[SCOPE])).await;
         }
@@ -135,7 +135,7 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[SCOPE])).await;
         let refused = browser.type_password(&page, "ann", PASSWORD).await;
-        let refused = browser.go_on(&refused).await;
+        let refused = browser.continue_to_app(&refused).await;
         assert_eq!(parameter(&refused, "error").as_deref(), Some("consent_required"));
         let person = world.all("ApplicationUser").await[0]["id"].clone();
         let body = json!({ "clientAppId": home.app["id"], "platformUserId": person, "scope": "openid email ledger.read" });
@@ -183,7 +183,7 @@ on_both_engines! {
         let page = browser.type_password(&page, "ann", PASSWORD).await;
         let remembered: Vec<(&str, &str)> = ALL.into_iter().chain([("remember", "true")]).collect();
         let next = decide(&mut browser, &page, &remembered).await;
-        browser.go_on(&next).await;
+        browser.continue_to_app(&next).await;
         let person = world.all("ApplicationUser").await[0]["id"].clone();
         let consents = world.all("SignInConsent").await;
         assert_eq!(
@@ -206,11 +206,11 @@ on_both_engines! {
         let page = browser.open(&home.request(&PLATFORM)).await;
         assert!(is_consent_page(&page) && page.html.contains("Administer this platform with your rights"), "{}", page.html);
         let denied = decide(&mut browser, &page, &[("decision", "deny")]).await;
-        assert_eq!(parameter(&browser.go_on(&denied).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(parameter(&browser.continue_to_app(&denied).await, "error").as_deref(), Some("access_denied"));
         assert_eq!(error_without_prompt(&mut browser, &home).await.as_deref(), Some("consent_required"));
         let page = browser.open(&home.request(&PLATFORM)).await;
         let next = decide(&mut browser, &page, &[("decision", "allow")]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert_eq!(granted(&world, &home, &answer).await, json!("openid"));
         assert_eq!(error_without_prompt(&mut browser, &home).await, None);
         let stored = world.all("SignInConsent").await[0].clone();
@@ -241,7 +241,7 @@ on_both_engines! {
             let page = browser.open(&home.request(&PLATFORM)).await;
             assert!(is_consent_page(&page), "{mode}: {}", page.html);
             let next = decide(&mut browser, &page, &[("decision", "allow")]).await;
-            assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "{mode}");
+            assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some(), "{mode}");
             assert_eq!(error_without_prompt(&mut browser, &home).await, None, "{mode}");
             world.admin.delete(&format!("{BASE}/SignInConsent/{}", id(&created))).await.expect(204);
         }
@@ -249,7 +249,7 @@ on_both_engines! {
 
     /// A device needs the same consent, and so does each app.
     async fn a_device_needs_consent_for_the_platform(world: World) {
-        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
         link_platform(&world, &home).await;
         let form = format!("client_id={}&client_secret={}&scope=openid&resource=PlatformManagementService", id(&home.app), home.secret);
         let headers = [("content-type", "application/x-www-form-urlencoded")];

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, first, parameter,
 };
@@ -25,7 +25,7 @@ fn assert_links_to_app(page: &Page, words: &str) {
 on_both_engines! {
     /// A browser stores a limited number of sign-ins: the oldest tabs still link to the app.
     async fn the_first_of_five_tabs_links_to_the_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let mut tabs = Vec::new();
         for _ in 0..5 {
@@ -36,7 +36,7 @@ on_both_engines! {
         for tab in &tabs[..4] {
             let page = browser.type_password(tab, "ann", PASSWORD).await;
             if page.status == 200 {
-                assert!(browser.go_on(&page).await.contains("code="));
+                assert!(browser.continue_to_app(&page).await.contains("code="));
                 continue;
             }
             assert_links_to_app(&page, "not open in this browser any more");
@@ -55,7 +55,7 @@ on_both_engines! {
     }
 
     async fn a_pending_page_after_a_sign_out_links_to_its_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let page = browser.open(&home.request(&[("prompt", "login")])).await;
         let confirmation = browser.open("/connect/endsession").await;
@@ -64,7 +64,7 @@ on_both_engines! {
     }
 
     async fn a_browser_without_cookies_gets_an_explanation(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let page = Browser::new(&world).open(&home.request(&[])).await;
         let mut other = Browser::new(&world);
         assert_links_to_app(&other.open(&page.address).await, "keeps no cookies");
@@ -73,7 +73,7 @@ on_both_engines! {
     }
 
     async fn going_back_after_a_sign_in_shows_that_it_is_done(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         browser.sign_in(&page, "ann", PASSWORD).await;
@@ -89,7 +89,7 @@ on_both_engines! {
 
     /// Errors at pages are shown as pages to browsers, and as JSON to programs.
     async fn browsers_get_error_pages_and_programs_json(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let tenant = first(&world, "/Tenant").await;
         let page = Browser::new(&world).open(&home.request(&[])).await;
         let accepted = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");

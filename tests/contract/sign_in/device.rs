@@ -5,19 +5,19 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, claims, encode, form, tenant_option,
 };
 use crate::{id, token::signer::Signer};
 
-async fn home(world: &World, members: Value) -> Home {
+async fn home(world: &World, members: Value) -> SignInApp {
     let mut all = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
     all.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-    Home::with(world, all).await
+    SignInApp::with(world, all).await
 }
 
-async fn send(world: &World, home: &Home, path: &str, more: &[(&str, &str)]) -> Answer {
+async fn send(world: &World, home: &SignInApp, path: &str, more: &[(&str, &str)]) -> Answer {
     let usual = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
     let all = usual.into_iter().chain(more.iter().copied()).filter(|(_, value)| !value.is_empty());
     let form: Vec<String> = all.map(|(name, value)| format!("{name}={}", encode(value))).collect();
@@ -25,14 +25,14 @@ async fn send(world: &World, home: &Home, path: &str, more: &[(&str, &str)]) -> 
     world.anonymous.send(http::Method::POST, path, &headers, form.join("&").into_bytes()).await
 }
 
-async fn authorize_device(world: &World, home: &Home) -> Value {
+async fn authorize_device(world: &World, home: &SignInApp) -> Value {
     send(world, home, "/connect/deviceauthorization", &[("scope", "openid profile offline_access")])
         .await
         .is(200)
         .json()
 }
 
-async fn poll(world: &World, home: &Home, device: &Value) -> Answer {
+async fn poll(world: &World, home: &SignInApp, device: &Value) -> Answer {
     let grant = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
         ("device_code", device["device_code"].as_str().unwrap()),

@@ -7,10 +7,10 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::Browser,
     parameter,
-    second_factor::{ask_for, enrol},
+    second_factor::{enrol, require_factor},
 };
 use crate::id;
 
@@ -32,7 +32,7 @@ async fn types(world: &World) -> Vec<String> {
 const OFFLINE: &str = "openid offline_access";
 
 /// Signs in with `offline_access`: the browser, and the tokens.
-async fn offline(world: &World, home: &Home) -> (Browser, Value) {
+async fn offline(world: &World, home: &SignInApp) -> (Browser, Value) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", OFFLINE)])).await;
     let code = parameter(&browser.sign_in(&page, "ann", PASSWORD).await, "code").unwrap();
@@ -41,7 +41,7 @@ async fn offline(world: &World, home: &Home) -> (Browser, Value) {
 
 on_both_engines! {
     async fn sessions_and_grants_emit_events(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
         assert_eq!(types(&world).await, ["session.created", "grant.created"]);
@@ -70,7 +70,7 @@ on_both_engines! {
 
     /// A failure emits an event with the id of its record; attempts at unknown names emit none.
     async fn failed_attempts_emit_events(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         let before = types(&world).await.len();
         let mut browser = Browser::new(&world);
@@ -88,7 +88,7 @@ on_both_engines! {
 
     /// Reuse of a replaced refresh token emits an event, and so does the end of its grant.
     async fn refresh_token_reuse_emits_events(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true })).await;
         let (_, tokens) = offline(&world, &home).await;
         let first = tokens["refresh_token"].as_str().unwrap();
         let second = home.refresh_at(&world.anonymous, first).await.is(200).json();
@@ -104,7 +104,7 @@ on_both_engines! {
 
     /// An end by an administrator emits the event of the audit entry, and no other.
     async fn ends_by_administrators_emit_one_event(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let all = events(&world).await;
         let [session, grant] = ["session.created", "grant.created"].map(|kind| {
@@ -128,7 +128,7 @@ on_both_engines! {
 
     /// A permanent lock of a user ends the sessions, with events.
     async fn a_permanent_lock_emits_events(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         offline(&world, &home).await;
         let before = types(&world).await.len();
         let path = format!("/api/userstore/v2/default/administration/User/{}", id(&home.user));
@@ -139,8 +139,8 @@ on_both_engines! {
     }
 
     async fn second_factors_emit_events(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         enrol(&world, &home).await;
         assert_eq!(types(&world).await, ["factor.enrolled", "session.created", "grant.created"]);
         let factor = world.admin.get("/api/management/v2/SignInFactor").await.is(200).json()[0].clone();
@@ -150,7 +150,7 @@ on_both_engines! {
     }
 
     async fn consents_emit_events(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid email")])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;

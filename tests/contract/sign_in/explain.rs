@@ -4,7 +4,7 @@ use chancery_record::Value as Bound;
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{Home, PASSWORD, browser::Browser, passkey::with_passkey};
+use super::{PASSWORD, SignInApp, browser::Browser, passkey::with_passkey};
 use crate::{
     each, id,
     signing::{millis, now},
@@ -74,7 +74,7 @@ async fn patch(world: &World, user: &Value, mut members: Value) {
 }
 
 /// Submits a wrong password this many times.
-async fn guess(world: &World, home: &Home, times: usize) {
+async fn guess(world: &World, home: &SignInApp, times: usize) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     for _ in 0..times {
@@ -83,7 +83,7 @@ async fn guess(world: &World, home: &Home, times: usize) {
 }
 
 /// Whether the sign-in page accepts the right password of this user.
-async fn can_sign_in(world: &World, home: &Home, name: &str) -> bool {
+async fn can_sign_in(world: &World, home: &SignInApp, name: &str) -> bool {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let next = browser.type_password(&page, name, PASSWORD).await;
@@ -94,7 +94,7 @@ async fn can_sign_in(world: &World, home: &Home, name: &str) -> bool {
 on_both_engines! {
     /// Activity, validity and deletion, each with its remedy.
     async fn the_state_of_the_account_is_explained(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let ann = &home.user;
         let fine = assert_can(&world, ann, &["Password"]).await;
         assert_eq!(each(&fine["lines"], "check"), CHECKS);
@@ -125,7 +125,7 @@ on_both_engines! {
 
     /// Locks are explained with their cause and end; the throttle and a pending attempt with their end.
     async fn locks_are_explained_with_cause_and_end(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let ann = &home.user;
         world.set_option("LoginThrottlingEnabled", "false").await;
         post(&world, ann, "state", json!({ "isUserLocked": true })).await;
@@ -213,7 +213,7 @@ on_both_engines! {
 
     /// For each combination of settings of a user the explanation equals the result of the sign-in page with the right password.
     async fn the_explanation_matches_a_real_sign_in(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let none = world.user("bob").await;
         let (past, future) = (Bound::Int(now() - DAY), Bound::Int(now() + DAY));
         let set = "UPDATE user_account SET is_user_active = ?1, is_user_locked = ?2, locked_until = ?3, is_user_lock_enabled = ?4, \

@@ -6,22 +6,22 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD,
+    BASE, CALLBACK, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, claim_rules, claims, first, link, parameter, relate, second_factor,
 };
 use crate::{
     id,
-    management::instance::{make, set_option},
+    management::instance::{create_instance, set_option},
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
 };
 
 /// Creates an instance of type OpenIdConnect for a provider, linked to the app and its tenant.
-pub async fn connect(world: &World, home: &Home, name: &str, provider: &StandIn) -> Value {
-    let instance = make(world, name, "OpenIdConnect").await;
+pub async fn connect(world: &World, home: &SignInApp, name: &str, provider: &StubProvider) -> Value {
+    let instance = create_instance(world, name, "OpenIdConnect").await;
     for (option, value) in
         [("Authority", provider.issuer.as_str()), ("ClientId", "us"), ("ClientSecret", "quiet")]
     {
@@ -34,15 +34,15 @@ pub async fn connect(world: &World, home: &Home, name: &str, provider: &StandIn)
 }
 
 /// An app with people of the default store and of a provider.
-pub async fn set_up(world: &World) -> (Home, Arc<StandIn>, Value) {
-    let provider = StandIn::start().await;
-    let home = Home::new(world).await;
+pub async fn set_up(world: &World) -> (SignInApp, Arc<StubProvider>, Value) {
+    let provider = StubProvider::start().await;
+    let home = SignInApp::new(world).await;
     let instance = connect(world, &home, "Partner", &provider).await;
     (home, provider, instance)
 }
 
 /// Follows the button of this name to the provider, signs in there and returns.
-pub async fn sign_in_with(browser: &mut Browser, page: &Page, name: &str, provider: &StandIn) -> Page {
+pub async fn sign_in_with(browser: &mut Browser, page: &Page, name: &str, provider: &StubProvider) -> Page {
     let provider_url = browser.open(&link(page, &format!("Continue with {name}"))).await.left.unwrap();
     let path = parameter(&provider_url, "redirect_uri").unwrap();
     let query = provider.sign_in(&provider_url);
@@ -52,19 +52,24 @@ pub async fn sign_in_with(browser: &mut Browser, page: &Page, name: &str, provid
 /// Signs in at the provider in a new browser; returns the browser and the response to the app.
 pub async fn sign_in(
     world: &World,
-    home: &Home,
-    provider: &StandIn,
+    home: &SignInApp,
+    provider: &StubProvider,
     more: &[(&str, &str)],
 ) -> (Browser, String) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
     let page = sign_in_with(&mut browser, &page, "Partner", provider).await;
-    let answer = browser.go_on(&page).await;
+    let answer = browser.continue_to_app(&page).await;
     (browser, answer)
 }
 
 /// The tokens after a sign-in at the provider.
-pub async fn tokens(world: &World, home: &Home, provider: &StandIn, more: &[(&str, &str)]) -> Value {
+pub async fn tokens(
+    world: &World,
+    home: &SignInApp,
+    provider: &StubProvider,
+    more: &[(&str, &str)],
+) -> Value {
     let (_, answer) = sign_in(world, home, provider, more).await;
     let code = parameter(&answer, "code").unwrap_or_else(|| panic!("{answer}"));
     home.redeem(world, &code, &[]).await.is(200).json()
@@ -85,7 +90,7 @@ pub fn has_failed(page: &Page) -> bool {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn an_external_person_signs_in_and_becomes_a_platform_user(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         provider.behave(Behaviour {
@@ -158,13 +163,13 @@ on_both_engines! {
         assert_ne!(issued["sub"], ann);
         assert_eq!(issued["email_verified"], json!(false));
         // nor does the same subject of another provider
-        let second = StandIn::start().await;
+        let second = StubProvider::start().await;
         let other = connect(&world, &home, "Other", &second).await;
         second.behave(Behaviour { claims: json!({ "sub": "other" }), user_info: json!({ "sub": "other" }), ..Behaviour::default() });
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = sign_in_with(&mut browser, &page, "Other", &second).await;
-        let answer = browser.go_on(&page).await;
+        let answer = browser.continue_to_app(&page).await;
         let theirs = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_ne!(claims(&theirs["id_token"])["sub"], issued["sub"]);
         assert_eq!((people(&world, &instance).await.len(), people(&world, &other).await.len()), (1, 1));
@@ -213,7 +218,7 @@ on_both_engines! {
     /// A callback is valid once, for the browser, the flow and the instance of the request.
     async fn a_callback_is_valid_once_for_its_flow_and_browser(world: World) {
         let (home, provider, _) = set_up(&world).await;
-        let second = StandIn::start().await;
+        let second = StubProvider::start().await;
         connect(&world, &home, "Other", &second).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -242,7 +247,7 @@ on_both_engines! {
         // valid once, also with the cookies from before
         let mut before = browser.clone();
         let page = browser.open(&format!("{back}?{query}")).await;
-        assert!(parameter(&browser.go_on(&page).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&page).await, "code").is_some());
         let again = before.open(&format!("{back}?{query}")).await;
         assert!(again.status == 400 && again.left.is_none(), "{}", again.html);
     }
@@ -253,7 +258,7 @@ on_both_engines! {
         let now = chancery_web::now().0 / 1000;
         provider.behave(Behaviour { claims: json!({ "auth_time": now }), ..Behaviour::default() });
         tokens(&world, &home, &provider, &demanded).await;
-        assert_eq!((provider.asked("prompt"), provider.asked("max_age"), provider.asked("login_hint")), ("login".to_owned(), "60".to_owned(), "ada@example.com".to_owned()));
+        assert_eq!((provider.request_parameter("prompt"), provider.request_parameter("max_age"), provider.request_parameter("login_hint")), ("login".to_owned(), "60".to_owned(), "ada@example.com".to_owned()));
         for auth_time in [json!(now - 600), json!(null)] {
             provider.behave(Behaviour { claims: json!({ "auth_time": auth_time }), ..Behaviour::default() });
             let mut browser = Browser::new(&world);
@@ -306,7 +311,7 @@ on_both_engines! {
             }
             provider.behave(Behaviour { claims: json!({ "auth_time": now }), ..Behaviour::default() });
             tokens(&world, &home, &provider, &demanded).await;
-            assert_eq!(provider.asked("max_age"), sent);
+            assert_eq!(provider.request_parameter("max_age"), sent);
         }
     }
 
@@ -320,7 +325,7 @@ on_both_engines! {
         change(&world, &format!("/IdpInstance/{}", id(&instance)), json!({ "treatMfaFactorClaimsAsConfirmed": true })).await;
         let issued = claims(&tokens(&world, &home, &provider, &[("acr_values", "mfa")]).await["id_token"]);
         assert_eq!((&issued["acr"], &issued["amr"], &issued["email_verified"]), (&json!("mfa"), &json!(["fed", "mfa"]), &json!(true)));
-        assert_eq!(provider.asked("acr_values"), "mfa");
+        assert_eq!(provider.request_parameter("acr_values"), "mfa");
     }
 
     /// A single provider is redirected to immediately; hidden ones only if they are named.
@@ -334,7 +339,7 @@ on_both_engines! {
         assert!(provider_url.starts_with(&format!("{}/authorize?", provider.issuer)), "{provider_url}");
         let back = parameter(&provider_url, "redirect_uri").unwrap();
         let page = browser.open(&format!("{back}?{}", provider.sign_in(&provider_url))).await;
-        assert!(browser.go_on(&page).await.starts_with(CALLBACK));
+        assert!(browser.continue_to_app(&page).await.starts_with(CALLBACK));
         // a failure there does not redirect there again
         provider.behave(Behaviour { claims: json!({ "nonce": "x" }), ..Behaviour::default() });
         let mut other = Browser::new(&world);
@@ -395,7 +400,7 @@ on_both_engines! {
     /// A local authenticator in addition to the provider's sign-in.
     async fn external_people_enrol_local_second_factors(world: World) {
         let (home, provider, _) = set_up(&world).await;
-        second_factor::ask_for(&world, &home, "totp").await;
+        second_factor::require_factor(&world, &home, "totp").await;
         let come = async || {
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(&[])).await;
@@ -407,11 +412,11 @@ on_both_engines! {
         let secret = second_factor::between(&page.html, "class=\"secret\"><code>", "<").to_owned();
         let shown = browser.submit(&page, &[("code", &second_factor::code_of(&secret, 0))]).await;
         let next = browser.submit(&shown, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "{}", shown.html);
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some(), "{}", shown.html);
         let (mut browser, page) = come().await;
         assert!(!page.html.contains("otpauth:") && page.html.contains("one-time-code"), "{}", page.html);
         let next = browser.submit(&page, &[("code", &second_factor::code_of(&secret, 1))]).await;
-        let code = parameter(&browser.go_on(&next).await, "code").unwrap();
+        let code = parameter(&browser.continue_to_app(&next).await, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["fed", "mfa", "otp"]));
         // five wrong codes lock the person, whichever code follows
@@ -442,7 +447,7 @@ on_both_engines! {
         set_option(&world, &instance, "CallbackPath", "/signin-oidc").await;
         let issued = tokens(&world, &home, &provider, &[]).await;
         assert!(issued["id_token"].is_string());
-        assert!(provider.asked("redirect_uri").ends_with("/signin-oidc"));
+        assert!(provider.request_parameter("redirect_uri").ends_with("/signin-oidc"));
         world.anonymous.get("/signin-oidc?state=x.y&code=c").await.expect(404);
     }
 
@@ -451,7 +456,7 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = browser.open(&format!("/t/{}{}", home.tenant, home.request(&[]))).await;
         let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
-        let answer = browser.go_on(&page).await;
+        let answer = browser.continue_to_app(&page).await;
         assert_eq!(parameter(&answer, "iss").unwrap(), format!("{}/t/{}", world.base, home.tenant));
     }
 

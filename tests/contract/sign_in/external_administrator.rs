@@ -8,15 +8,15 @@ use super::{BASE, administrator, browser::Browser, external, link, parameter, re
 use crate::{
     id,
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
 };
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn external_people_get_no_administrator_rights(world: World) {
-        let (home, provider) = (administrator::console(&world).await, StandIn::start().await);
+        let (home, provider) = (administrator::console(&world).await, StubProvider::start().await);
         let instance = external::connect(&world, &home, "Partner", &provider).await;
         // without the platform they sign in to the same app
         external::tokens(&world, &home, &provider, &[]).await;

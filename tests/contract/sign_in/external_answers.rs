@@ -4,17 +4,17 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home,
+    BASE, SignInApp,
     browser::{Browser, Page},
     claims, external, parameter,
 };
 use crate::{
     id, pointers,
-    provider_trial::{of_this_machine, stand_in::StandIn},
+    provider_trial::{allow_loopback, stub_provider::StubProvider},
 };
 
 /// Signs in at the provider; returns the page with the question.
-async fn question_page(world: &World, home: &Home, provider: &StandIn) -> (Browser, Page) {
+async fn question_page(world: &World, home: &SignInApp, provider: &StubProvider) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let page = external::sign_in_with(&mut browser, &page, "Partner", provider).await;
@@ -25,18 +25,19 @@ async fn question_page(world: &World, home: &Home, provider: &StandIn) -> (Brows
 /// Submits the answer and completes the sign-in; returns the tokens.
 async fn submit_answer(
     world: &World,
-    home: &Home,
+    home: &SignInApp,
     (mut browser, page): (Browser, Page),
     item: &Value,
     text: &str,
 ) -> Value {
     let next = browser.submit(&page, &[(&format!("item-{}", id(item)), text)]).await;
-    let code = parameter(&browser.go_on(&next).await, "code").unwrap_or_else(|| panic!("{}", next.html));
+    let code =
+        parameter(&browser.continue_to_app(&next).await, "code").unwrap_or_else(|| panic!("{}", next.html));
     home.redeem(world, &code, &[]).await.is(200).json()
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn an_answer_is_corrected_and_deleted(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let item = json!({ "tenantId": home.tenant, "key": "department", "label": "Your department?" });
@@ -110,6 +111,6 @@ on_both_engines! {
             assert_eq!(next.status, 200, "{}", next.html);
             page = next;
         }
-        assert!(parameter(&browser.go_on(&page).await, "code").is_some(), "{}", page.html);
+        assert!(parameter(&browser.continue_to_app(&page).await, "code").is_some(), "{}", page.html);
     }
 }

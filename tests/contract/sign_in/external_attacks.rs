@@ -3,18 +3,18 @@
 use chancery_testkit::on_both_engines;
 
 use super::{
-    Home,
+    SignInApp,
     browser::Browser,
     external::{connect, has_failed, people, set_up, sign_in_with},
     link, parameter,
 };
 use crate::provider_trial::{
-    of_this_machine,
-    stand_in::{Behaviour, StandIn},
+    allow_loopback,
+    stub_provider::{Behaviour, StubProvider},
 };
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     /// Code injection (RFC 9700, section 4.5): a code that was issued in another flow is refused: by a provider with PKCE;
     /// without PKCE the ID token has the nonce of the other flow, and the server refuses that.
     async fn a_code_of_another_flow_is_refused(world: World) {
@@ -40,18 +40,18 @@ on_both_engines! {
             assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
             // the code of the victim's own flow signs in
             let page = victim.open(&format!("{back}?{right}")).await;
-            assert!(parameter(&victim.go_on(&page).await, "code").is_some());
+            assert!(parameter(&victim.continue_to_app(&page).await, "code").is_some());
         }
     }
 
     /// A redirect from an endpoint of the provider is not followed, even to an address that the server may call.
     async fn no_redirect_of_a_provider_is_followed(world: World) {
-        let home = Home::new(&world).await;
-        let inner = StandIn::start().await;
+        let home = SignInApp::new(&world).await;
+        let inner = StubProvider::start().await;
         let discovery = "/.well-known/openid-configuration";
         for (number, path) in [discovery, "/token", "/keys", "/userinfo"].into_iter().enumerate() {
             for status in [302, 307] {
-                let (name, provider) = (format!("Partner {number}{status}"), StandIn::start().await);
+                let (name, provider) = (format!("Partner {number}{status}"), StubProvider::start().await);
                 let instance = connect(&world, &home, &name, &provider).await;
                 let redirects = Some((path, status, format!("{}{path}", inner.issuer)));
                 provider.behave(Behaviour { redirects, ..Behaviour::default() });
@@ -69,11 +69,11 @@ on_both_engines! {
         }
         assert_eq!(inner.connections(), 0);
         // without the redirect the same responses sign in
-        let provider = StandIn::start().await;
+        let provider = StubProvider::start().await;
         connect(&world, &home, "Upright", &provider).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = sign_in_with(&mut browser, &page, "Upright", &provider).await;
-        assert!(parameter(&browser.go_on(&page).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&page).await, "code").is_some());
     }
 }

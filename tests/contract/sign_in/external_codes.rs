@@ -5,24 +5,24 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home,
+    SignInApp,
     browser::{Browser, Page},
     change, claims, external, parameter,
-    second_factor::{ask_for, factor_option, make_factor},
+    second_factor::{factor_option, make_factor, require_factor},
 };
 use crate::{
     id,
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
 };
 
 /// The page after a sign-in at the provider.
 async fn signed_in_page(
     world: &World,
-    home: &Home,
-    provider: &StandIn,
+    home: &SignInApp,
+    provider: &StubProvider,
     more: &[(&str, &str)],
 ) -> (Browser, Page) {
     let mut browser = Browser::new(world);
@@ -32,7 +32,7 @@ async fn signed_in_page(
 }
 
 /// Sets the claims of the provider.
-fn set_claims(provider: &StandIn, provider_claims: &Value) {
+fn set_claims(provider: &StubProvider, provider_claims: &Value) {
     provider.behave(Behaviour {
         claims: provider_claims.clone(),
         user_info: provider_claims.clone(),
@@ -50,11 +50,11 @@ async fn set_trusted(world: &World, instance: &Value, is_trusted: bool) {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn codes_are_mailed_to_the_address_of_a_trusted_provider(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
-        let factor = ask_for(&world, &home, "email").await;
+        let factor = require_factor(&world, &home, "email").await;
         let provider_claims = json!({ "email": "ada@example.com", "email_verified": true });
         set_claims(&provider, &provider_claims);
         set_trusted(&world, &instance, true).await;
@@ -82,7 +82,7 @@ on_both_engines! {
         let wrong = browser.submit(&page, &[("code", "1234567")]).await;
         assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
         let next = browser.submit(&wrong, &[("code", code)]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["fed", "mfa", "otp"]));
     }
@@ -93,7 +93,7 @@ on_both_engines! {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         external::tokens(&world, &home, &provider, &[]).await;
         assert_eq!(external::people(&world, &instance).await[0]["emailAddress"], "ada@example.com");
-        let factor = ask_for(&world, &home, "email").await;
+        let factor = require_factor(&world, &home, "email").await;
         factor_option(&world, &factor, "MailServerConfig", &sink.config()).await;
         factor_option(&world, &factor, "EMailSenderAddress", "noreply@example.com").await;
         set_trusted(&world, &instance, true).await;
@@ -126,7 +126,7 @@ on_both_engines! {
 
     async fn codes_are_sent_to_the_number_of_a_trusted_provider(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
-        let factor = ask_for(&world, &home, "sms").await;
+        let factor = require_factor(&world, &home, "sms").await;
         // the gateway is down; the page reports this together with the number
         factor_option(&world, &factor, "GatewayUrl", "https://127.0.0.1:1/send").await;
         set_trusted(&world, &instance, true).await;

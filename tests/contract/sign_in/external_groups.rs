@@ -4,7 +4,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home,
+    SignInApp,
     browser::{Browser, Page},
     change, claims,
     external::{people, set_up, sign_in_with},
@@ -13,14 +13,19 @@ use super::{
 use crate::{
     id,
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
     scim::directory_of,
 };
 
 /// Signs in with this subject at the provider; returns the page after the callback.
-async fn sign_in_as(world: &World, home: &Home, provider: &StandIn, subject: &str) -> (Browser, Page) {
+async fn sign_in_as(
+    world: &World,
+    home: &SignInApp,
+    provider: &StubProvider,
+    subject: &str,
+) -> (Browser, Page) {
     let provider_claims = json!({ "sub": subject });
     provider.behave(Behaviour {
         claims: provider_claims.clone(),
@@ -41,7 +46,7 @@ async fn records(world: &World, instance: &Value) -> Vec<(Value, Value, Value)> 
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn a_restricted_app_admits_members_of_a_provisioned_group(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let (directory, base) = directory_of(&world, &instance).await;
@@ -52,13 +57,13 @@ on_both_engines! {
         let app = format!("/ClientApp/{}", id(&home.app));
         // a person whom no directory provisioned
         let (mut browser, page) = sign_in_as(&world, &home, &provider, "bob").await;
-        browser.go_on(&page).await;
+        browser.continue_to_app(&page).await;
         let bob = people(&world, &instance).await.into_iter().find(|one| one["id"] != ada["id"]).unwrap();
         change(&world, &app, json!({ "isRestricted": true, "includeGroupsClaims": true })).await;
         relate(&world, &format!("{app}/authorizedgroups"), &[id(&group)]).await;
 
         let (mut member, page) = sign_in_as(&world, &home, &provider, "ada").await;
-        let code = parameter(&member.go_on(&page).await, "code").unwrap();
+        let code = parameter(&member.continue_to_app(&page).await, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
         let id_claims = claims(&tokens["id_token"]);
         assert_eq!((&id_claims["sub"], &id_claims["groups"]), (&ada["id"], &json!(["Staff"])));

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     id,
-    management::instance::{make, option, set_option},
+    management::instance::{create_instance, option, set_option},
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
 };
 
@@ -25,11 +25,11 @@ fn link_of(page: &Page) -> String {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     /// With one path for each instance no provider gets the code of another one.
     async fn a_callback_path_is_unique_to_an_instance(world: World) {
         let (home, provider, instance) = set_up(&world).await;
-        let other = make(&world, "Other", "OpenIdConnect").await;
+        let other = create_instance(&world, "Other", "OpenIdConnect").await;
         set_option(&world, &instance, "CallbackPath", "/signin-oidc").await;
         let taken = async |path: &str| {
             let row = option(&world, &other, "CallbackPath").await;
@@ -151,14 +151,14 @@ on_both_engines! {
             assert_eq!(tried(Behaviour { claims, ..Behaviour::default() }).await, fails, "{ahead}");
         }
         // a discovery document cannot name addresses in networks that the operator did not permit
-        let second = StandIn::start().await;
+        let second = StubProvider::start().await;
         connect(&world, &home, "Inward", &second).await;
         second.behave(Behaviour { document: json!({ "token_endpoint": "https://10.0.0.1/token" }), ..Behaviour::default() });
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         assert!(has_failed(&sign_in_with(&mut browser, &page, "Inward", &second).await));
         // a document that is too large is not read
-        let third = StandIn::start().await;
+        let third = StubProvider::start().await;
         connect(&world, &home, "Vast", &third).await;
         third.behave(Behaviour { document: json!({ "about": large }), ..Behaviour::default() });
         let mut browser = Browser::new(&world);

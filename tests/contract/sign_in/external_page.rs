@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change,
     external::{has_failed, set_up},
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{
     id, pointers,
-    provider_trial::{of_this_machine, stand_in::Behaviour},
+    provider_trial::{allow_loopback, stub_provider::Behaviour},
 };
 
 /// The sign-in page in a new browser.
-async fn sign_in_page(world: &World, home: &Home) -> (Browser, Page) {
+async fn sign_in_page(world: &World, home: &SignInApp) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     (browser, page)
@@ -30,7 +30,7 @@ fn has_provider_link(page: &Page) -> bool {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn the_button_of_an_identity_provider_shows_its_picture(world: World) {
         let (home, _, instance) = set_up(&world).await;
         let path = format!("{BASE}/IdpInstance/{}", id(&instance));

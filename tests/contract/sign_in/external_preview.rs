@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     id,
-    provider_trial::{of_this_machine, stand_in::Behaviour},
+    provider_trial::{allow_loopback, stub_provider::Behaviour},
 };
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn a_preview_of_an_external_person_matches_the_tokens(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let provider_claims = json!({ "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "nickname": "Countess" });

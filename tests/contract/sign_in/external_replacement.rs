@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     id,
-    provider_trial::{of_this_machine, stand_in::StandIn},
+    provider_trial::{allow_loopback, stub_provider::StubProvider},
 };
 
 fn request(person: &Value, instance: &Value, subject: &str) -> Value {
@@ -23,7 +23,7 @@ fn request(person: &Value, instance: &Value, subject: &str) -> Value {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn a_sign_in_proves_the_identities_of_an_open_replacement(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let (_, answer) = home.sign_in(&world).await;
@@ -44,7 +44,7 @@ on_both_engines! {
         let users = people(&world, &instance).await;
         assert_eq!((users.len(), &users[0]["id"]), (1, &ann));
         // an identity that is to be replaced is proven likewise
-        let other = StandIn::start().await;
+        let other = StubProvider::start().await;
         let other_instance = connect(&world, &home, "Other", &other).await;
         world.admin.send(http::Method::POST, &format!("{BASE}/identity-replacements/{}/cancel", id(&moved)), &[], Vec::new()).await.expect(200);
         sign_in(&world, &home, &provider, &[]).await;

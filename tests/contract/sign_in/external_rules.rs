@@ -4,17 +4,17 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    Home,
+    SignInApp,
     browser::Browser,
     change,
     external::{people, set_up, sign_in_with, tokens},
 };
 use crate::{
     id,
-    provider_trial::{of_this_machine, stand_in::Behaviour},
+    provider_trial::{allow_loopback, stub_provider::Behaviour},
 };
 
-async fn rule(world: &World, home: &Home, about: Value) -> Value {
+async fn rule(world: &World, home: &SignInApp, about: Value) -> Value {
     let mut rule = json!({
         "inputSource": "IdentityProvider", "ruleLevel": "Subscription", "applyToSubscriptionId": home.app["subscriptionId"],
     });
@@ -23,7 +23,7 @@ async fn rule(world: &World, home: &Home, about: Value) -> Value {
 }
 
 /// A rule of the subscription that renames a claim.
-async fn rename_rule(world: &World, home: &Home, from: &str, to: &str, priority: i32) -> Value {
+async fn rename_rule(world: &World, home: &SignInApp, from: &str, to: &str, priority: i32) -> Value {
     rule(world, home, json!({
         "name": format!("{from} to {to}"), "ruleType": "Transform", "filterTarget": "ClaimType", "transformTarget": "ClaimType",
         "typeEvaluationRule": format!("^{from}$"), "typeTransformationRule": "^.*$", "typeTransformationReplacement": to,
@@ -33,7 +33,7 @@ async fn rename_rule(world: &World, home: &Home, from: &str, to: &str, priority:
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     /// Rules of the subscription set fields. Those of a client app do not, nor those of a tenant, which shares its people with
     /// other tenants.
     async fn claim_rules_set_fields_of_platform_users(world: World) {

@@ -4,7 +4,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use super::{
-    Home,
+    SignInApp,
     browser::Browser,
     change,
     external::{connect, set_up, sign_in_with, tokens},
@@ -13,21 +13,21 @@ use super::{
 };
 use crate::{
     id,
-    provider_trial::{of_this_machine, stand_in::StandIn},
+    provider_trial::{allow_loopback, stub_provider::StubProvider},
 };
 
 /// The names on the buttons, from top to bottom.
-async fn offered(world: &World, home: &Home) -> Vec<String> {
+async fn offered(world: &World, home: &SignInApp) -> Vec<String> {
     let page = Browser::new(world).open(&home.request(&[])).await;
     let names = page.html.split("Continue with ").skip(1);
     names.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn providers_linked_to_tenant_and_app_are_offered_in_order(world: World) {
         let (home, provider, partner) = set_up(&world).await;
-        let second = StandIn::start().await;
+        let second = StubProvider::start().await;
         let other = connect(&world, &home, "Other", &second).await;
         let at = |instance: &serde_json::Value, rest: &str| format!("/IdpInstance/{}{rest}", id(instance));
         assert_eq!(offered(&world, &home).await, ["Other", "Partner"], "by name");

@@ -4,7 +4,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{
-    BASE, CALLBACK, Home,
+    BASE, CALLBACK, SignInApp,
     browser::{Browser, Page},
     change,
     external::{set_up, sign_in},
@@ -14,13 +14,13 @@ use crate::{
     id,
     management::instance::set_option,
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
 };
 
 /// Signs out on the page, at the request of the app.
-async fn sign_out(home: &Home, browser: &mut Browser) -> Page {
+async fn sign_out(home: &SignInApp, browser: &mut Browser) -> Page {
     let query = format!(
         "?client_id={}&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fout&state=s",
         id(&home.app)
@@ -30,7 +30,7 @@ async fn sign_out(home: &Home, browser: &mut Browser) -> Page {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn a_sign_out_ends_the_provider_s_session_if_configured(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let uri = json!({ "clientAppId": id(&home.app), "uri": "https://app.example/out", "redirectUriType": "Logout" });
@@ -42,11 +42,11 @@ on_both_engines! {
         provider.behave(names_an_end());
         let back = "https://app.example/out?state=s";
         let (mut browser, _) = sign_in(&world, &home, &provider, &[]).await;
-        assert_eq!(sign_out(&home, &mut browser).await.onward(), back, "by default the sign-out is here alone");
+        assert_eq!(sign_out(&home, &mut browser).await.redirect_target(), back, "by default the sign-out is here alone");
         set_option(&world, &instance, "SignOutUpstream", "true").await;
         let (mut browser, answer) = sign_in(&world, &home, &provider, &[]).await;
         assert!(answer.starts_with(CALLBACK));
-        let provider_url = sign_out(&home, &mut browser).await.onward();
+        let provider_url = sign_out(&home, &mut browser).await.redirect_target();
         assert!(provider_url.starts_with(&format!("{}/end?", provider.issuer)), "{provider_url}");
         let sent = |name: &str| parameter(&provider_url, name).unwrap();
         assert_eq!((sent("client_id"), sent("post_logout_redirect_uri")), ("us".to_owned(), format!("{}/signin/signedout", world.base)));
@@ -54,7 +54,7 @@ on_both_engines! {
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
         let returned = format!("/signin/signedout?state={}", sent("state"));
-        assert_eq!(browser.open(&returned).await.onward(), back);
+        assert_eq!(browser.open(&returned).await.redirect_target(), back);
         // frames notify apps before the browser is redirected
         change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "frontchannelLogoutUri": "https://app.example/frame" })).await;
         let (mut framed, answer) = sign_in(&world, &home, &provider, &[]).await;
@@ -67,11 +67,11 @@ on_both_engines! {
         let other = Browser::new(&world).open(&returned).await;
         assert!(other.status == 400 && other.left.is_none(), "{}", other.html);
         // a provider that is down, or without such an endpoint, does not prevent the sign-out
-        let without = StandIn::start().await;
+        let without = StubProvider::start().await;
         for authority in [without.issuer.as_str(), "http://127.0.0.1:1"] {
             let (mut browser, _) = sign_in(&world, &home, &provider, &[]).await;
             set_option(&world, &instance, "Authority", authority).await;
-            assert_eq!(sign_out(&home, &mut browser).await.onward(), back);
+            assert_eq!(sign_out(&home, &mut browser).await.redirect_target(), back);
             set_option(&world, &instance, "Authority", &provider.issuer).await;
         }
     }

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
     },
     until,
 };
@@ -23,11 +23,11 @@ use crate::{
 const WAITING: usize = 64;
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     /// Sign-ins that wait for a hanging token endpoint hold neither a database connection nor a worker.
     async fn a_hanging_token_endpoint_blocks_nobody_else(world: World) {
         let (home, provider, _) = set_up(&world).await;
-        let second = StandIn::start().await;
+        let second = StubProvider::start().await;
         connect(&world, &home, "Other", &second).await;
         let shown = async || {
             let mut browser = Browser::new(&world);
@@ -54,7 +54,7 @@ on_both_engines! {
             assert!(parameter(&browser.sign_in(&page, "ann", PASSWORD).await, "code").is_some());
             let (mut browser, page) = shown().await;
             let page = sign_in_with(&mut browser, &page, "Other", &second).await;
-            assert!(parameter(&browser.go_on(&page).await, "code").is_some());
+            assert!(parameter(&browser.continue_to_app(&page).await, "code").is_some());
             world.group("made meanwhile").await;
             assert!(!are_over.load(Ordering::Relaxed), "others had to wait");
         };
@@ -67,7 +67,7 @@ on_both_engines! {
         provider.behave(Behaviour::default());
         let (browser, _) = &mut ways[0];
         let page = sign_in_with(browser, &pages[0], "Partner", &provider).await;
-        assert!(parameter(&browser.go_on(&page).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&page).await, "code").is_some());
         tokens(&world, &home, &provider, &[]).await;
     }
 }

@@ -7,7 +7,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::Browser,
     change, claims,
     external::{has_failed, people, sign_in_with},
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     id,
-    management::instance::{make, set_option},
+    management::instance::{create_instance, set_option},
     provider_trial::{
-        of_this_machine,
-        stand_in::{Behaviour, StandIn, base64},
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider, base64},
     },
 };
 
@@ -51,8 +51,8 @@ impl Signer {
 }
 
 /// Creates an instance of this type for the stand-in, linked to the app and its tenant.
-async fn connect(world: &World, home: &Home, kind: &str, options: &[(&str, &str)]) -> Value {
-    let created = make(world, "Partner", kind).await;
+async fn connect(world: &World, home: &SignInApp, kind: &str, options: &[(&str, &str)]) -> Value {
+    let created = create_instance(world, "Partner", kind).await;
     for (option, value) in [("ClientId", "us"), ("ClientSecret", "quiet")].iter().chain(options) {
         set_option(world, &created, option, value).await;
     }
@@ -65,8 +65,8 @@ async fn connect(world: &World, home: &Home, kind: &str, options: &[(&str, &str)
 /// Signs in at the provider in a new browser; returns the claims of the ID token for the app, or the error on the page.
 async fn try_sign_in(
     world: &World,
-    home: &Home,
-    provider: &StandIn,
+    home: &SignInApp,
+    provider: &StubProvider,
     more: &[(&str, &str)],
 ) -> Result<Value, String> {
     let mut browser = Browser::new(world);
@@ -75,7 +75,7 @@ async fn try_sign_in(
     if has_failed(&page) {
         return Err(page.html);
     }
-    let answer = browser.go_on(&page).await;
+    let answer = browser.continue_to_app(&page).await;
     let tokens = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
     Ok(claims(&tokens["id_token"]))
 }
@@ -88,15 +88,15 @@ async fn subject(world: &World, instance: &Value) -> Value {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn a_person_signs_in_by_google(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         let instance = connect(&world, &home, "Google", &[]).await;
         provider.behave(Behaviour { claims: json!({ "given_name": "Ada" }), ..Behaviour::default() });
         let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!((&id_claims["given_name"], &id_claims["amr"]), (&json!("Ada"), &json!(["fed"])));
-        assert_eq!(provider.asked("scope"), "openid profile email");
+        assert_eq!(provider.request_parameter("scope"), "openid profile email");
         // Google offers a choice of accounts, and has no auth_time
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("prompt", "login")])).await;
@@ -106,8 +106,8 @@ on_both_engines! {
 
     /// The issuer of Microsoft contains the organisation of the token.
     async fn a_person_signs_in_by_microsoft_at_the_issuer_of_the_organisation(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         let instance = connect(&world, &home, "Microsoft", &[]).await;
         let of = |issued_by: &str, tid: &str| Behaviour {
             document: json!({
@@ -129,13 +129,13 @@ on_both_engines! {
     }
 
     async fn a_person_signs_in_by_facebook_with_a_proof_of_the_secret(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         let instance = connect(&world, &home, "Facebook", &[]).await;
         let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!((&id_claims["given_name"], &id_claims["family_name"]), (&json!("Ada"), &json!("Lovelace")));
         assert_eq!((&id_claims["acr"], &id_claims["email_verified"]), (&json!("sfa"), &json!(false)));
-        assert_eq!(provider.asked("scope"), "public_profile email");
+        assert_eq!(provider.request_parameter("scope"), "public_profile email");
         assert_eq!(subject(&world, &instance).await, "1017");
         let person = people(&world, &instance).await[0].clone();
         assert_eq!(person["picture"], json!("https://pictures.example/ada"));
@@ -145,19 +145,19 @@ on_both_engines! {
     }
 
     async fn a_person_signs_in_by_twitter(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         let instance = connect(&world, &home, "Twitter", &[("AdditionalScopes", "users.email")]).await;
         let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!(id_claims["amr"], json!(["fed"]));
-        assert_eq!(provider.asked("scope"), "users.read tweet.read users.email");
+        assert_eq!(provider.request_parameter("scope"), "users.read tweet.read users.email");
         assert_eq!(subject(&world, &instance).await, "1017");
     }
 
     /// Only ID tokens contain the time of a sign-in.
     async fn a_provider_without_auth_time_cannot_serve_a_forced_sign_in(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         connect(&world, &home, "Facebook", &[]).await;
         for demanded in [("prompt", "login"), ("max_age", "600")] {
             let mut browser = Browser::new(&world);
@@ -170,7 +170,7 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
-        browser.go_on(&page).await;
+        browser.continue_to_app(&page).await;
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert!(parameter(&silent, "code").is_some(), "{silent}");
         let silent = browser.open(&home.request(&[("prompt", "none"), ("max_age", "86400")])).await.left.unwrap();
@@ -179,8 +179,8 @@ on_both_engines! {
 
     /// Without OpenID Connect the access token proves the sign-in; the linked certificate verifies it.
     async fn a_person_signs_in_by_ad_fs_with_an_access_token_of_a_linked_certificate(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         let authority = format!("{}/adfs", provider.issuer);
         let (signer, other_signer) = (Signer::new(), Signer::new());
         let options = [("Authority", authority.as_str())];
@@ -209,7 +209,7 @@ on_both_engines! {
         behave(&signer, json!({}));
         let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!(id_claims["given_name"], json!("Ada"));
-        assert_eq!((provider.asked("resource").as_str(), provider.asked_at_all("nonce")), ("https://id.example/", false));
+        assert_eq!((provider.request_parameter("resource").as_str(), provider.has_request_parameter("nonce")), ("https://id.example/", false));
         assert_eq!(subject(&world, &instance).await, "ada@corp.example");
         behave(&signer, json!({ "aud": "microsoft:identityserver:https://id.example/" }));
         try_sign_in(&world, &home, &provider, &[]).await.unwrap();
@@ -243,8 +243,8 @@ on_both_engines! {
 
     /// Without such a certificate AD FS is an OpenID provider.
     async fn a_person_signs_in_by_ad_fs_with_an_id_token(world: World) {
-        let provider: Arc<StandIn> = StandIn::start().await;
-        let home = Home::new(&world).await;
+        let provider: Arc<StubProvider> = StubProvider::start().await;
+        let home = SignInApp::new(&world).await;
         let instance = connect(&world, &home, "AdfsOAuth", &[("Authority", &provider.issuer)]).await;
         try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!(subject(&world, &instance).await, "ada");
@@ -252,8 +252,8 @@ on_both_engines! {
 
     /// An administrator can try each type.
     async fn a_trial_reads_a_profile(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let created = make(&world, "Partner", "Twitter").await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let created = create_instance(&world, "Partner", "Twitter").await;
         for (option, value) in [("ClientId", "us"), ("ClientSecret", "quiet")] {
             set_option(&world, &created, option, value).await;
         }
@@ -268,8 +268,8 @@ on_both_engines! {
 
     /// Each option of each type: its effect on requests, and the refusal without it.
     async fn options_of_each_type_take_effect(world: World) {
-        let provider = StandIn::in_place_of_the_public_ones(&world);
-        let home = Home::new(&world).await;
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let home = SignInApp::new(&world).await;
         for (kind, scopes) in [
             ("Google", "openid profile email more"),
             ("Microsoft", "openid profile email more"),
@@ -292,18 +292,18 @@ on_both_engines! {
             set_option(&world, &instance, "CallbackPath", &format!("/signin-{kind}")).await;
             set_option(&world, &instance, "AdditionalScopes", "more").await;
             try_sign_in(&world, &home, &provider, &[]).await.unwrap();
-            assert_eq!(provider.asked("scope"), scopes, "{kind}");
-            assert_eq!(provider.asked("client_id"), "us", "{kind}");
-            assert_eq!(provider.asked_at_all("resource"), is_addressed, "{kind}");
+            assert_eq!(provider.request_parameter("scope"), scopes, "{kind}");
+            assert_eq!(provider.request_parameter("client_id"), "us", "{kind}");
+            assert_eq!(provider.has_request_parameter("resource"), is_addressed, "{kind}");
             if is_addressed {
-                assert_eq!(provider.asked("resource"), "https://api.example/", "{kind}");
+                assert_eq!(provider.request_parameter("resource"), "https://api.example/", "{kind}");
                 set_option(&world, &instance, "Authority", "http://127.0.0.1:1").await;
                 let mut browser = Browser::new(&world);
                 let page = browser.open(&home.request(&[])).await;
                 assert!(has_failed(&browser.open(&link(&page, "Continue with Partner")).await), "{kind}");
                 set_option(&world, &instance, "Authority", &provider.issuer).await;
             }
-            assert!(provider.asked("redirect_uri").ends_with(&format!("/signin-{kind}")), "{kind}");
+            assert!(provider.request_parameter("redirect_uri").ends_with(&format!("/signin-{kind}")), "{kind}");
             set_option(&world, &instance, "ClientSecret", "another").await;
             assert!(try_sign_in(&world, &home, &provider, &[]).await.is_err(), "{kind}");
             relate(&world, &format!("/IdpInstance/{}/clientapps", id(&instance)), &[]).await;

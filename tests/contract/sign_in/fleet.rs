@@ -62,9 +62,9 @@ pub fn free_address() -> String {
 }
 
 /// Pseudo-random numbers with a fixed seed (SplitMix64).
-pub struct Dice(pub u64);
+pub struct RandomNumbers(pub u64);
 
-impl Dice {
+impl RandomNumbers {
     /// A number below this one.
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -4,11 +4,11 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Home, change, external, form, parameter};
-use crate::{id, provider_trial::of_this_machine};
+use super::{SignInApp, change, external, form, parameter};
+use crate::{id, provider_trial::allow_loopback};
 
 /// Sends a token to an endpoint at which the client app authenticates by its secret.
-async fn send(world: &World, home: &Home, path: &str, token: &Value) -> Answer {
+async fn send(world: &World, home: &SignInApp, path: &str, token: &Value) -> Answer {
     let fields = [
         ("token", token.as_str().unwrap()),
         ("client_id", id(&home.app)),
@@ -18,12 +18,12 @@ async fn send(world: &World, home: &Home, path: &str, token: &Value) -> Answer {
     world.anonymous.send(Method::POST, path, &headers, form(fields.into_iter()).into_bytes()).await
 }
 
-async fn introspected(world: &World, home: &Home, token: &Value) -> Value {
+async fn introspected(world: &World, home: &SignInApp, token: &Value) -> Value {
     send(world, home, "/connect/introspect", token).await.is(200).json()
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
 
     /// RFC 7662, section 2.2: while the identity provider may be used, the token of one of its people is active.
     async fn the_token_of_somebody_of_an_external_provider_is_active(world: World) {
@@ -41,7 +41,7 @@ on_both_engines! {
 
     /// A cached token is introspected by the state of now.
     async fn the_end_of_a_grant_takes_effect_immediately(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         for _ in 0..3 {
@@ -53,7 +53,7 @@ on_both_engines! {
 
     /// A cached secret is compared with the state of now.
     async fn a_deleted_secret_introspects_nothing(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(introspected(&world, &home, &tokens["access_token"]).await["active"], json!(true));

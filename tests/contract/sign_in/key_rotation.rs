@@ -7,10 +7,10 @@ use chancery_store::{Class, Error, Mode};
 use chancery_testkit::{World, on_both_engines};
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::Browser,
     parameter,
-    second_factor::{ask_for, enrol},
+    second_factor::{enrol, require_factor},
 };
 use crate::{id, signing::set_mail_server};
 
@@ -36,12 +36,12 @@ async fn encrypted(world: &World, key: &MasterKey, (table, column): (&str, &str)
 on_both_engines! {
     /// All values of the old key are re-encrypted under the new one, and a second run finds none.
     async fn rotation_reencrypts_sign_in_data_under_the_first_key(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
-        ask_for(&world, &home, "totp").await;
+        require_factor(&world, &home, "totp").await;
         enrol(&world, &home).await;
         set_mail_server(&world.admin).await;
         let reset = world.path(&format!("/User/{}/password/reset/request", id(&home.user)));

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc::Sender, task::JoinSet};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::Browser,
-    fleet::{Dice, free_address},
+    fleet::{RandomNumbers, free_address},
     parameter,
 };
 use crate::{each, id};
@@ -95,13 +95,13 @@ async fn sign_in(browser: &mut Browser, request: &str, name: &str) -> Option<Str
     let csrf = page.field("csrf");
     let typed = [("csrf", csrf.as_str()), ("username", name), ("password", PASSWORD)];
     let next = browser.try_post(&page.action(), &typed, &[]).await?;
-    let left = browser.try_open(&next.onward()).await?.left.unwrap();
+    let left = browser.try_open(&next.redirect_target()).await?.left.unwrap();
     parameter(&left, "code")
 }
 
 /// Signs in, redeems and refreshes, until the server is gone.
-async fn work(home: Arc<Home>, caller: Client, worker: usize, progress: Sender<()>) -> ClientState {
-    let (mut dice, mut state) = (Dice(worker as u64), ClientState::default());
+async fn work(home: Arc<SignInApp>, caller: Client, worker: usize, progress: Sender<()>) -> ClientState {
+    let (mut dice, mut state) = (RandomNumbers(worker as u64), ClientState::default());
     let request = home.request(&[OFFLINE]);
     let name = format!("w{worker}");
     loop {
@@ -139,7 +139,7 @@ async fn work(home: Arc<Home>, caller: Client, worker: usize, progress: Sender<(
 }
 
 /// Verifies everything that was answered before a kill.
-async fn verify(server: &Server, home: &Home, state: &ClientState) {
+async fn verify(server: &Server, home: &SignInApp, state: &ClientState) {
     for cookies in &state.sessions {
         let mut browser = Browser::of(&server.caller, PUBLIC_URL);
         browser.cookies.clone_from(cookies);
@@ -198,7 +198,7 @@ async fn assert_consistent(server: &Server, sessions: usize) {
 async fn kill_while_people_sign_in(engine: Engine, processes: usize) {
     let database = Database::create(engine);
     let first = Server::start(&database).await;
-    let home = Home::created_by(&first.admin, json!({ "isPublic": true })).await;
+    let home = SignInApp::created_by(&first.admin, json!({ "isPublic": true })).await;
     let filter = super::encode(&format!(
         "applyToTenantId eq \"{}\" and name eq \"RefreshTokenReuseLeeway\"",
         home.tenant
@@ -215,7 +215,7 @@ async fn kill_while_people_sign_in(engine: Engine, processes: usize) {
         let reset = format!("{people}/{}/password/reset", id(&user));
         first.admin.post(&reset, json!({ "newPassword": PASSWORD })).await.expect(200);
     }
-    let (home, mut servers, mut dice) = (Arc::new(home), vec![first], Dice(7));
+    let (home, mut servers, mut dice) = (Arc::new(home), vec![first], RandomNumbers(7));
     let mut sessions = 0;
     for round in 0..ROUNDS {
         while servers.len() < processes {

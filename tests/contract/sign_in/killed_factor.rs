@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc::Sender, task::JoinSet};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     encode,
-    fleet::Dice,
+    fleet::RandomNumbers,
     killed::{PUBLIC_URL, Server},
     parameter,
     second_factor::{between, code_of},
@@ -32,7 +32,7 @@ struct ClientState {
 }
 
 /// Submits a name and the password; `None` when the server is gone.
-async fn enter_password(browser: &mut Browser, home: &Home, name: &str) -> Option<Page> {
+async fn enter_password(browser: &mut Browser, home: &SignInApp, name: &str) -> Option<Page> {
     let page = browser.try_open(&home.request(&[])).await?;
     let csrf = page.field("csrf");
     let typed = [("csrf", csrf.as_str()), ("username", name), ("password", PASSWORD)];
@@ -41,7 +41,11 @@ async fn enter_password(browser: &mut Browser, home: &Home, name: &str) -> Optio
 
 /// Submits a recovery code after the password; returns whether the code was sent, and whether it was accepted: `None` when the
 /// server is gone. A code that was not sent is not used up.
-async fn confirm(browser: &mut Browser, home: &Home, (name, code): (&str, &str)) -> (bool, Option<bool>) {
+async fn confirm(
+    browser: &mut Browser,
+    home: &SignInApp,
+    (name, code): (&str, &str),
+) -> (bool, Option<bool>) {
     let Some(page) = enter_password(browser, home, name).await else { return (false, None) };
     let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
     let csrf = page.field("csrf");
@@ -54,7 +58,7 @@ async fn confirm(browser: &mut Browser, home: &Home, (name, code): (&str, &str))
 
 /// Signs in with one recovery code after the other, until the server is gone.
 async fn work(
-    home: Home,
+    home: SignInApp,
     caller: Client,
     (name, codes): (String, Vec<String>),
     progress: Sender<()>,
@@ -76,7 +80,7 @@ async fn work(
 }
 
 /// Creates a person of the default store with an authenticator; returns the recovery codes.
-async fn person(server: &Server, home: &Home, name: &str) -> Vec<String> {
+async fn person(server: &Server, home: &SignInApp, name: &str) -> Vec<String> {
     let people = "/api/userstore/v2/default/administration/User";
     let user = server.admin.post(people, json!({ "loginName": name })).await.is(201).json();
     let reset = format!("{people}/{}/password/reset", id(&user));
@@ -97,7 +101,7 @@ async fn set(server: &Server, filter: &str, value: &str) {
 }
 
 /// Makes every sign-in require an authenticator, and disables what would interrupt it.
-async fn prepare(server: &Server, home: &Home) {
+async fn prepare(server: &Server, home: &SignInApp) {
     let first = async |path: &str| server.admin.get(&format!("{BASE}{path}")).await.is(200).json()[0].clone();
     let instance = first("/IdpInstance").await;
     for (name, value) in
@@ -119,8 +123,8 @@ async fn prepare(server: &Server, home: &Home) {
     }
 }
 
-fn copy_of(home: &Home) -> Home {
-    Home {
+fn copy_of(home: &SignInApp) -> SignInApp {
+    SignInApp {
         app: home.app.clone(),
         tenant: home.tenant.clone(),
         secret: home.secret.clone(),
@@ -129,7 +133,7 @@ fn copy_of(home: &Home) -> Home {
 }
 
 /// Verifies everything that was answered before a kill.
-async fn verify(server: &Server, home: &Home, state: &ClientState) {
+async fn verify(server: &Server, home: &SignInApp, state: &ClientState) {
     for (_, cookies) in &state.used {
         let mut browser = Browser::of(&server.caller, PUBLIC_URL);
         browser.cookies.clone_from(cookies);
@@ -153,9 +157,9 @@ async fn verify(server: &Server, home: &Home, state: &ClientState) {
 async fn kill_while_people_confirm(engine: Engine, processes: usize) {
     let database = Database::create(engine);
     let mut servers = vec![Server::start(&database).await];
-    let home = Home::created_by(&servers[0].admin, json!({})).await;
+    let home = SignInApp::created_by(&servers[0].admin, json!({})).await;
     prepare(&servers[0], &home).await;
-    let mut dice = Dice(11);
+    let mut dice = RandomNumbers(11);
     for round in 0..ROUNDS {
         let mut people = Vec::new();
         for worker in 0..WORKERS {

@@ -3,7 +3,7 @@
 use chancery_record::Value as Bound;
 use chancery_testkit::{World, on_both_engines};
 
-use super::{Home, PASSWORD, browser::Browser, claims, parameter, tenant_option};
+use super::{PASSWORD, SignInApp, browser::Browser, claims, parameter, tenant_option};
 
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
@@ -16,7 +16,7 @@ async fn age_sessions(world: &World, milliseconds: i64) {
 }
 
 /// Whether the browser's session, which this uses, makes a password unnecessary.
-async fn is_signed_in(home: &Home, browser: &mut Browser) -> bool {
+async fn is_signed_in(home: &SignInApp, browser: &mut Browser) -> bool {
     let left = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
     let error = parameter(&left, "error");
     assert!(error.is_none() || error.as_deref() == Some("login_required"), "{left}");
@@ -24,19 +24,19 @@ async fn is_signed_in(home: &Home, browser: &mut Browser) -> bool {
 }
 
 /// A browser whose user chose to stay signed in.
-async fn stay_signed_in(world: &World, home: &Home) -> Browser {
+async fn stay_signed_in(world: &World, home: &SignInApp) -> Browser {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let typed = [("username", "ann"), ("password", PASSWORD), ("remember", "true")];
     let next = browser.submit(&page, &typed).await;
-    browser.go_on(&next).await;
+    browser.continue_to_app(&next).await;
     browser
 }
 
 on_both_engines! {
     /// SessionLifetime counts from the last use.
     async fn a_persistent_session_lasts_from_its_last_use(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
         let mut browser = stay_signed_in(&world, &home).await;
         for (age, lasts) in [(119, true), (119, true), (121, false)] {
@@ -47,7 +47,7 @@ on_both_engines! {
 
     /// SessionSliding false: SessionLifetime counts from the sign-in.
     async fn a_session_without_sliding_ends_in_use(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
         tenant_option(&world, &home, "SessionSliding", "false").await;
         let mut browser = stay_signed_in(&world, &home).await;
@@ -59,7 +59,7 @@ on_both_engines! {
 
     /// SessionAbsoluteLifetime ends a session, however it is used.
     async fn a_session_lasts_no_longer_than_its_absolute_lifetime(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
         tenant_option(&world, &home, "BrowserSessionLifetime", "02:00:00").await;
         tenant_option(&world, &home, "SessionAbsoluteLifetime", "03:00:00").await;
@@ -72,7 +72,7 @@ on_both_engines! {
 
     /// BrowserSessionLifetime applies to sessions that end with the browser, from their last use.
     async fn browser_sessions_have_their_own_lifetime(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "BrowserSessionLifetime", "00:30:00").await;
         let (mut browser, _) = home.sign_in(&world).await;
         for (age, lasts) in [(29, true), (29, true), (31, false)] {
@@ -83,7 +83,7 @@ on_both_engines! {
 
     /// The last use is written often enough that even the shortest session slides.
     async fn a_one_minute_session_slides_while_in_use(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for option in ["SessionLifetime", "BrowserSessionLifetime"] {
             tenant_option(&world, &home, option, "00:01:00").await;
         }
@@ -99,7 +99,7 @@ on_both_engines! {
 
     /// AuthorizationCodeLifetime
     async fn authorization_codes_follow_the_lifetime_of_the_tenant(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "AuthorizationCodeLifetime", "00:02:00").await;
         for (age, status) in [(60, 200), (121, 400)] {
             let (_, answer) = home.sign_in(&world).await;
@@ -111,7 +111,7 @@ on_both_engines! {
 
     /// IdentityTokenLifetime
     async fn id_tokens_follow_the_lifetime_of_the_tenant(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (lifetime, seconds) in [("00:03:00", 180), ("01:30:00", 5400)] {
             tenant_option(&world, &home, "IdentityTokenLifetime", lifetime).await;
             let (_, answer) = home.sign_in(&world).await;

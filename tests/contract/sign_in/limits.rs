@@ -7,11 +7,11 @@ use chancery_testkit::{Answer, Client, Database, Engine, PATIENCE, Process};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{Home, PASSWORD, browser::Browser, form, link, parameter};
+use super::{PASSWORD, SignInApp, browser::Browser, form, link, parameter};
 use crate::id;
 
 /// Submits wrong passwords from a forwarded address until the limit is reached; returns their number.
-async fn guess(server: &Process, home: &Home, from: &str, at_most: usize) -> usize {
+async fn guess(server: &Process, home: &SignInApp, from: &str, at_most: usize) -> usize {
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;
     let csrf = page.field("csrf");
@@ -36,7 +36,7 @@ async fn failed_sign_ins_count_for_the_forwarded_address() {
     let database = Database::create(Engine::Sqlite);
     let settings = [("CHANCERY_FAILED_SIGN_INS", "6"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
-    let home = Home::created_by(&server.admin, json!({})).await;
+    let home = SignInApp::created_by(&server.admin, json!({})).await;
     assert_eq!(guess(&server, &home, "198.51.100.7", 20).await, 6);
     assert_eq!(
         guess(&server, &home, "127.0.0.1, 198.51.100.7", 20).await,
@@ -51,7 +51,7 @@ async fn failed_sign_ins_count_for_the_forwarded_address() {
             [("csrf", page.field("csrf")), ("username", "ann".into()), ("password", PASSWORD.into())];
         let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let next = browser.post(&page.action(), &fields, &[("x-forwarded-for", "198.51.100.9")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "an office can sign in");
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some(), "an office can sign in");
     }
 }
 
@@ -61,7 +61,7 @@ async fn failed_sign_ins_count_for_the_forwarded_address() {
 async fn failed_attempts_take_equally_long_for_every_name() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[]).await;
-    let home = Home::created_by(&server.admin, json!({})).await;
+    let home = SignInApp::created_by(&server.admin, json!({})).await;
     for name in ["ann", "nobody"] {
         for path in ["password", "access pass"] {
             let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
@@ -81,7 +81,7 @@ async fn failed_attempts_take_equally_long_for_every_name() {
 async fn without_a_trusted_proxy_the_peer_address_counts() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
-    let home = Home::created_by(&server.admin, json!({})).await;
+    let home = SignInApp::created_by(&server.admin, json!({})).await;
     assert_eq!(guess(&server, &home, "198.51.100.7", 20).await, 6);
     assert_eq!(guess(&server, &home, "198.51.100.8", 20).await, 0);
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
@@ -107,7 +107,7 @@ async fn reaches_limit(browser: &mut Browser, address: &str) -> bool {
 async fn a_forged_session_cookie_does_not_avoid_the_limit() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
-    let home = Home::created_by(&server.admin, json!({})).await;
+    let home = SignInApp::created_by(&server.admin, json!({})).await;
     let new = || Browser::of(&Client::anonymous(&server.base), &server.base);
     let mut known = new();
     let page = known.open(&home.request(&[])).await;
@@ -129,7 +129,7 @@ const HANGS_UP_AFTER: Duration = Duration::from_millis(25);
 async fn a_guess_whose_connection_is_closed_counts() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_FAILED_SIGN_INS", "6")]).await;
-    let home = Home::created_by(&server.admin, json!({})).await;
+    let home = SignInApp::created_by(&server.admin, json!({})).await;
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;
     let (action, csrf) = (page.action(), page.field("csrf"));
@@ -153,7 +153,7 @@ async fn wrong_device_codes_lock_nobody_out() {
     let settings = [("CHANCERY_FAILED_SIGN_INS", "6"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
     let app = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
-    let home = Home::created_by(&server.admin, app).await;
+    let home = SignInApp::created_by(&server.admin, app).await;
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open("/device").await;
     let csrf = page.field("csrf");
@@ -180,7 +180,7 @@ async fn send(server: &Process, path: &str, fields: &[(&str, &str)], headers: &[
     Client::anonymous(&server.base).send(http::Method::POST, path, &all, body).await
 }
 
-async fn begin_device(server: &Process, home: &Home, from: &str) -> Answer {
+async fn begin_device(server: &Process, home: &SignInApp, from: &str) -> Answer {
     let fields = [("client_id", id(&home.app)), ("scope", "openid")];
     send(server, "/connect/deviceauthorization", &fields, &[("x-forwarded-for", from)]).await
 }
@@ -192,7 +192,7 @@ async fn pending_device_requests_are_limited_per_address() {
     let settings = [("CHANCERY_PUBLIC_RATE_LIMIT", "60"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
     let app = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
-    let home = Home::created_by(&server.admin, app).await;
+    let home = SignInApp::created_by(&server.admin, app).await;
     for _ in 0..15 {
         begin_device(&server, &home, "198.51.100.7").await.expect(200);
     }
@@ -206,7 +206,7 @@ async fn guessed_tokens_of_a_public_app_count_by_address() {
     let database = Database::create(Engine::Sqlite);
     let settings = [("CHANCERY_PUBLIC_RATE_LIMIT", "9"), ("CHANCERY_TRUSTED_PROXIES", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
-    let home = Home::created_by(&server.admin, json!({ "isPublic": true })).await;
+    let home = SignInApp::created_by(&server.admin, json!({ "isPublic": true })).await;
     let guess = async |from: &str| {
         let shown =
             [("grant_type", "refresh_token"), ("refresh_token", "guessed"), ("client_id", id(&home.app))];
@@ -224,7 +224,7 @@ async fn guessed_tokens_of_a_public_app_count_by_address() {
 async fn an_empty_client_secret_is_not_a_failed_attempt() {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "9")]).await;
-    let public = Home::created_by(&server.admin, json!({ "isPublic": true })).await;
+    let public = SignInApp::created_by(&server.admin, json!({ "isPublic": true })).await;
     let basic = |app: &str| format!("Basic {}", BASE64_STANDARD.encode(format!("{app}:")));
     let header = basic(id(&public.app));
     for _ in 0..30 {

@@ -11,7 +11,7 @@ use std::{
 use chancery_testkit::{Client, Database, Engine, Process};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, device::submit};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, device::submit};
 use crate::id;
 
 /// A configuration folder of its own for a person.
@@ -75,11 +75,11 @@ fn is_private(path: &Path, mode: u32) -> bool {
 }
 
 /// A server with an app that may use the device flow, with the platform's resource.
-async fn server() -> (Database, Process, Home, ConfigFolder) {
+async fn server() -> (Database, Process, SignInApp, ConfigFolder) {
     let database = Database::create(Engine::Sqlite);
     let server = Process::start(&database, &[]).await;
     let members = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
-    let home = Home::created_by(&server.admin, members).await;
+    let home = SignInApp::created_by(&server.admin, members).await;
     let resource = json!({ "clientAppId": home.app["id"], "key": "PlatformManagementService" });
     server.admin.post(&format!("{BASE}/ClientAppResource"), resource).await.expect(201);
     let own = ConfigFolder(database.folder().join("own"));

@@ -4,7 +4,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::{Browser, Page},
     parameter,
 };
@@ -14,7 +14,7 @@ const INITIAL: &str = "given to her on paper";
 const NEW: &str = "five quiet brown owls";
 
 /// Gives Ann an initial password.
-async fn set_initial_password(world: &World, home: &Home) {
+async fn set_initial_password(world: &World, home: &SignInApp) {
     let path = world.path(&format!("/User/{}/password/initial", id(&home.user)));
     world.admin.post(&path, json!({ "password": INITIAL })).await.expect(200);
 }
@@ -31,7 +31,7 @@ async fn change(browser: &mut Browser, page: &Page, [current, new, repeated]: [&
 }
 
 /// Ann has entered her password, and the page asks for a new one.
-async fn change_page(world: &World, home: &Home, password: &str) -> (Browser, Page) {
+async fn change_page(world: &World, home: &SignInApp, password: &str) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let page = browser.type_password(&page, "ann", password).await;
@@ -43,12 +43,12 @@ async fn change_page(world: &World, home: &Home, password: &str) -> (Browser, Pa
 on_both_engines! {
     /// Section 15: an initial password is changed before the sign-in completes; then it is not accepted any more.
     async fn an_initial_password_is_changed_first(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         set_initial_password(&world, &home).await;
         let (mut browser, page) = change_page(&world, &home, INITIAL).await;
         assert!(page.html.contains("autocomplete=\"new-password\"") && page.html.contains("at least"), "{}", page.html);
         let next = change(&mut browser, &page, [INITIAL, NEW, NEW]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
         let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
         assert_eq!((&user["isInitialPassword"], &user["isPasswordChangeRequired"]), (&json!(false), &json!(false)));
@@ -62,7 +62,7 @@ on_both_engines! {
 
     /// Mistakes are shown at their field, and change nothing.
     async fn mistakes_are_shown_at_their_field(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         set_initial_password(&world, &home).await;
         let (mut browser, mut page) = change_page(&world, &home, INITIAL).await;
@@ -79,12 +79,12 @@ on_both_engines! {
         let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
         assert_eq!(user["failedUserLoginAttempts"], json!(1), "the wrong one alone counts");
         let next = change(&mut browser, &page, [INITIAL, NEW, NEW]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     /// An expired password can be changed if the user may; otherwise the refusal reveals nothing else.
     async fn an_expired_password_is_changed_if_permitted(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let set = async |members: serde_json::Value| {
             let now = world.admin.get(&path).await.is(200).json();
@@ -104,7 +104,7 @@ on_both_engines! {
 
     /// Other sessions end, and the page cannot be skipped.
     async fn a_password_change_ends_other_sessions(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut other_browser, _) = home.sign_in(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let expired = json!({
@@ -116,7 +116,7 @@ on_both_engines! {
         assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
         let (mut browser, page) = change_page(&world, &home, PASSWORD).await;
         let next = change(&mut browser, &page, [PASSWORD, NEW, NEW]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let silent = other_browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::{Browser, Page},
     claims, first, link, parameter,
-    second_factor::{ask_for, code_of, enrol, typed},
+    second_factor::{code_of, enrol, require_factor, typed},
     tenant_option,
 };
 use crate::{
@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// A home whose Ann has a passkey; the enrolment of passkeys is not offered.
-pub async fn with_passkey(world: &World) -> (Home, Authenticator) {
-    let home = Home::new(world).await;
+pub async fn with_passkey(world: &World) -> (SignInApp, Authenticator) {
+    let home = SignInApp::new(world).await;
     allow(world).await;
     let authenticator = Authenticator::new(1);
     authenticator.register(world, &home.user).await.expect(201);
@@ -32,7 +32,7 @@ pub async fn use_passkey(
     authenticator: &Authenticator,
     user: &Value,
 ) -> Page {
-    let answer = authenticator.show(&page.asked(), Some(Uuid::try_parse(id(user)).unwrap()));
+    let answer = authenticator.authenticate(&page.challenge(), Some(Uuid::try_parse(id(user)).unwrap()));
     browser.submit(page, &[("credential", &answer.to_string())]).await
 }
 
@@ -48,12 +48,12 @@ on_both_engines! {
         let (home, authenticator) = with_passkey(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("acr_values", "phr")])).await;
-        assert!(page.asked()["publicKey"]["allowCredentials"].as_array().is_none_or(Vec::is_empty), "no name is told");
+        assert!(page.challenge()["publicKey"]["allowCredentials"].as_array().is_none_or(Vec::is_empty), "no name is told");
         assert!(page.html.contains("<script src=\"/signin/passkey.js\" data-passkey=\"get\" data-options=\"{"), "{}", page.html);
         let policy = page.answer.header("content-security-policy").unwrap().to_owned();
         assert!(policy.contains(&format!("script-src {}/signin/passkey.js;", world.base)), "{policy}");
         let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let id_claims = claims(&tokens["id_token"]);
         assert_eq!((&id_claims["acr"], &id_claims["amr"]), (&json!("phr"), &json!(["mfa", "swk", "user"])));
@@ -67,10 +67,10 @@ on_both_engines! {
         let (home, authenticator) = with_passkey(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
-        let answer = authenticator.show(&page.asked(), Some(Uuid::try_parse(id(&home.user)).unwrap())).to_string();
+        let answer = authenticator.authenticate(&page.challenge(), Some(Uuid::try_parse(id(&home.user)).unwrap())).to_string();
         let earlier_cookies = browser.cookies.clone();
         let next = browser.submit(&page, &[("credential", &answer)]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         // the same assertion, in the same browser with its earlier state
         browser.cookies = earlier_cookies;
         let refused = browser.submit(&page, &[("credential", &answer)]).await;
@@ -82,7 +82,7 @@ on_both_engines! {
         assert!(refused.html.contains("The passkey was not accepted"), "{}", refused.html);
         for forged in [
             Authenticator { signs: false, ..Authenticator::new(1) },
-            Authenticator { lies: json!({ "origin": "https://evil.example" }), ..Authenticator::new(1) },
+            Authenticator { client_data_overrides: json!({ "origin": "https://evil.example" }), ..Authenticator::new(1) },
             Authenticator::new(7),
         ] {
             let page = other.open(&home.request(&[])).await;
@@ -108,7 +108,7 @@ on_both_engines! {
         let path = world.path(&format!("/User/{}", id(&home.user)));
         assert!(world.admin.get(&path).await.is(200).json()["lockedUntil"].is_string());
         let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         assert!(world.admin.get(&path).await.is(200).json()["lockedUntil"].is_null());
         world.admin.post(&format!("{path}/state"), json!({ "isUserLocked": true })).await.expect(200);
         let mut other = Browser::new(&world);
@@ -120,16 +120,16 @@ on_both_engines! {
     /// PasskeySatisfiesSecondFactor: a passkey with user verification counts as both factors, unless the tenant disables this.
     async fn a_passkey_satisfies_both_factors(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
-        ask_for(&world, &home, "totp").await;
+        require_factor(&world, &home, "totp").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         // after a password it is one of the methods, and the only one available
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("Use the passkey"), "{}", page.html);
         let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["mfa", "pwd", "swk", "user"]));
         tenant_option(&world, &home, "PasskeySatisfiesSecondFactor", "false").await;
@@ -142,7 +142,7 @@ on_both_engines! {
     /// A passkey of another person confirms nothing, even in the same browser.
     async fn another_person_s_passkey_is_refused(world: World) {
         let (home, _) = with_passkey(&world).await;
-        ask_for(&world, &home, "totp").await;
+        require_factor(&world, &home, "totp").await;
         let other = world.user("eve").await;
         let authenticator = Authenticator::new(2);
         authenticator.register(&world, &other).await.expect(201);
@@ -154,7 +154,7 @@ on_both_engines! {
 
     /// PasskeyEnrolment: an offer after an authentication, which is postponed after a refusal; one click creates a passkey.
     async fn enrolment_of_a_passkey_is_offered(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -162,9 +162,9 @@ on_both_engines! {
         assert!(page.html.contains("Sign in without a password?"), "{}", page.html);
         assert!(browser.cookies.keys().all(|name| !name.ends_with("session")));
         let authenticator = Authenticator::new(3);
-        let created = authenticator.make_passkey(&page.asked());
+        let created = authenticator.make_passkey(&page.challenge());
         let next = browser.submit(&page, &[("credential", &created.to_string())]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let passkeys = world.path(&format!("/PasskeyCredential/user/{}", id(&home.user)));
         assert_eq!(world.admin.get(&passkeys).await.is(200).json().as_array().map(Vec::len), Some(1));
         // with a session alone there is no offer
@@ -172,32 +172,32 @@ on_both_engines! {
         assert!(answer.left.is_some());
         // the password alone permits no second passkey; after the first passkey it is offered; after a refusal it is postponed
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         for is_offered in [true, false] {
             let mut other = Browser::new(&world);
             let page = other.open(&home.request(&[])).await;
             let mut next = use_passkey(&mut other, &page, &authenticator, &home.user).await;
             if is_offered {
-                assert_eq!(next.asked()["publicKey"]["excludeCredentials"].as_array().map(Vec::len), Some(1));
+                assert_eq!(next.challenge()["publicKey"]["excludeCredentials"].as_array().map(Vec::len), Some(1));
                 assert!(next.html.contains("Create another passkey?"), "{}", next.html);
                 assert!(!next.html.contains("Sign in without a password?"), "{}", next.html);
                 next = other.submit(&next, &[("choice", "later")]).await;
             }
-            assert!(parameter(&other.go_on(&next).await, "code").is_some(), "{is_offered}");
+            assert!(parameter(&other.continue_to_app(&next).await, "code").is_some(), "{is_offered}");
         }
     }
 
     /// A passkey counts as both factors: the password alone permits none in addition to the existing factors.
     async fn enrolment_of_a_passkey_requires_the_second_factor(world: World) {
-        let home = Home::new(&world).await;
-        let factor = ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "totp").await;
         let (secret, ..) = enrol(&world, &home).await;
         let links = format!("/api/management/v2/ClientApp/{}/mfainstances", id(&home.app));
         world.admin.put(&links, json!({ "relatedIds": [] })).await.expect(202);
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "none is offered");
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some(), "none is offered");
         // a required one is created after the factor is used
         world.set_option("PasskeyEnrolment", "Require").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -209,12 +209,12 @@ on_both_engines! {
         world.set_option("PasskeyEnrolment", "Offer").await;
         world.admin.delete(&format!("/api/management/v2/MfaInstance/{}", id(&factor))).await.expect(204);
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     /// Require: nobody can sign in without one, and the page cannot be postponed.
     async fn enrolment_of_a_passkey_can_be_required(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Require").await;
         world.set_option("PasskeyRequiredCredentialCount", "1").await;
@@ -224,9 +224,9 @@ on_both_engines! {
         assert!(again.html.contains("Create a passkey"), "{}", again.html);
         let wrong = browser.submit(&again, &[("credential", "{}")]).await;
         assert!(wrong.html.contains("could not be created"), "{}", wrong.html);
-        let created = Authenticator::new(4).make_passkey(&wrong.asked());
+        let created = Authenticator::new(4).make_passkey(&wrong.challenge());
         let next = browser.submit(&wrong, &[("credential", &created.to_string())]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     /// The deletion of a passkey ends its sessions.
@@ -235,7 +235,7 @@ on_both_engines! {
         let mut by_passkey = Browser::new(&world);
         let page = by_passkey.open(&home.request(&[])).await;
         let next = use_passkey(&mut by_passkey, &page, &authenticator, &home.user).await;
-        by_passkey.go_on(&next).await;
+        by_passkey.continue_to_app(&next).await;
         let (mut by_password, _) = home.sign_in(&world).await;
         let passkeys = world.path(&format!("/PasskeyCredential/user/{}", id(&home.user)));
         let passkey = world.admin.get(&passkeys).await.is(200).json()[0].clone();
@@ -256,7 +256,7 @@ async fn new_person(world: &World) -> (Value, String) {
     (user, pass["value"].as_str().unwrap().to_owned())
 }
 
-async fn show_pass(world: &World, home: &Home, pass: &str) -> (Browser, Page) {
+async fn show_pass(world: &World, home: &SignInApp, pass: &str) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[])).await;
     let page = browser.open(&link(&page, "access pass")).await;
@@ -267,16 +267,16 @@ async fn show_pass(world: &World, home: &Home, pass: &str) -> (Browser, Page) {
 on_both_engines! {
     /// Section 12: from an access pass to a passkey as the only credential.
     async fn an_access_pass_enrols_a_passkey(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
         let (user, pass) = new_person(&world).await;
         let (mut browser, page) = show_pass(&world, &home, &pass).await;
         assert!(page.html.contains("Create a passkey") && page.html.contains("Choose a password instead"), "{}", page.html);
         let authenticator = Authenticator::new(5);
-        let created = authenticator.make_passkey(&page.asked());
+        let created = authenticator.make_passkey(&page.challenge());
         let next = browser.submit(&page, &[("credential", &created.to_string())]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let id_claims = claims(&tokens["id_token"]);
         assert_eq!((&id_claims["acr"], &id_claims["amr"]), (&json!("sfa"), &json!(["tap"])));
@@ -285,7 +285,7 @@ on_both_engines! {
         let next = use_passkey(&mut again, &page, &authenticator, &user).await;
         // another one is offered
         let next = again.submit(&next, &[("choice", "later")]).await;
-        assert!(parameter(&again.go_on(&next).await, "code").is_some());
+        assert!(parameter(&again.continue_to_app(&next).await, "code").is_some());
         // the pass was accepted once
         let (_, page) = show_pass(&world, &home, &pass).await;
         assert!(page.html.contains("is not right"), "{}", page.html);
@@ -293,7 +293,7 @@ on_both_engines! {
 
     /// A password instead; if passkeys are disabled it is the only choice.
     async fn an_access_pass_sets_a_password(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         world.set_option("PasskeyEnabled", "false").await;
         let (_, pass) = new_person(&world).await;
         let (mut browser, page) = show_pass(&world, &home, &pass).await;
@@ -302,15 +302,15 @@ on_both_engines! {
         assert!(short.html.contains("does not meet the rules"), "{}", short.html);
         let new = "five quiet brown owls";
         let next = browser.submit(&short, &[("new_password", new), ("repeated_password", new)]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let mut again = Browser::new(&world);
         let page = again.open(&home.request(&[])).await;
         let next = again.type_password(&page, "new", new).await;
-        assert!(parameter(&again.go_on(&next).await, "code").is_some());
+        assert!(parameter(&again.continue_to_app(&next).await, "code").is_some());
     }
 
     async fn a_password_can_be_set_instead_of_a_passkey(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         allow(&world).await;
         world.set_option("PasskeyEnrolment", "Offer").await;
         let (_, pass) = new_person(&world).await;
@@ -321,12 +321,12 @@ on_both_engines! {
         let next = browser.submit(&page, &[("new_password", new), ("repeated_password", new)]).await;
         // now that there is a credential, a passkey is offered
         let next = browser.submit(&next, &[("choice", "later")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     /// Wrong passes count as wrong passwords do; a person with a password signs in with the pass alone.
     async fn wrong_access_passes_count_as_failed_attempts(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let passes = world.path("/passkey-security/temporary-access-passes");
         let pass = world.admin.post(&passes, json!({ "userId": id(&home.user) })).await.is(201).json();
         let pass = pass["value"].as_str().unwrap();
@@ -341,7 +341,7 @@ on_both_engines! {
         let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
         assert_eq!(user["failedTemporaryLockAttempts"], 1);
         let next = browser.submit(&page, &[("username", "ann"), ("pass", pass)]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         world.set_option("TemporaryAccessPassEnabled", "false").await;
         let page = Browser::new(&world).open(&home.request(&[])).await;
         assert!(!page.html.contains("access pass"), "{}", page.html);
@@ -349,18 +349,18 @@ on_both_engines! {
 
     /// Terms are accepted once per version; a person who declines returns to the app.
     async fn terms_are_accepted_once_per_version(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         tenant_option(&world, &home, "TermsUrl", "https://example.com/terms").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("2026-11") && page.html.contains("https://example.com/terms"), "{}", page.html);
         let declined = browser.submit(&page, &[("choice", "cancel")]).await;
-        assert_eq!(parameter(&browser.go_on(&declined).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(parameter(&browser.continue_to_app(&declined).await, "error").as_deref(), Some("access_denied"));
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let next = browser.submit(&page, &[("version", &page.field("version")), ("decision", "accept")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let (mut browser, next) = typed(&world, &home, &[]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let entry = first(&world, "/CustomAuditTrail?sortOrder=descending&count=1").await;
         assert_eq!(entry["area"], "ApplicationUser", "{entry}");
         // another version is due with a session, too, and one click ends the step if it was withdrawn meanwhile
@@ -369,13 +369,13 @@ on_both_engines! {
         assert_eq!(parameter(&silent, "error").as_deref(), Some("interaction_required"));
         let page = browser.open(&home.request(&[])).await;
         let next = browser.submit(&page, &[("version", &page.field("version")), ("decision", "accept")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     /// A new password, or a lock, ends pending sign-ins: earlier proofs are invalid, even after the lock
     /// is lifted.
     async fn a_reset_or_lock_ends_pending_sign_ins(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let user = world.path(&format!("/User/{}", id(&home.user)));
         let lock = async |is_locked: bool| {
@@ -402,19 +402,19 @@ on_both_engines! {
 
     /// Terms that changed while they were read are shown again.
     async fn terms_that_changed_meanwhile_are_shown_again(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         tenant_option(&world, &home, "TermsVersion", "2027-01").await;
         let shown = browser.submit(&page, &[("version", "2026-11"), ("decision", "accept")]).await;
         assert!(shown.html.contains("The terms have changed") && shown.html.contains("2027-01"), "{}", shown.html);
         let next = browser.submit(&shown, &[("version", "2027-01"), ("decision", "accept")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     /// A page that stayed open does not restore a session that ended.
     async fn an_open_page_does_not_restore_an_ended_session(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let (mut browser, consent) = typed(&world, &home, &[]).await;
         assert!(consent.html.contains("Allow access?"), "{}", consent.html);
         let session = world.all("SignInSession").await[0].clone();
@@ -426,7 +426,7 @@ on_both_engines! {
 
     /// A sign-out ends the other pending sign-ins of the browser.
     async fn signing_out_ends_pending_sign_ins(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let page = browser.open(&home.request(&[("prompt", "login")])).await;
@@ -440,13 +440,13 @@ on_both_engines! {
 
     /// If a due step disappears, one click completes the flow.
     async fn steps_that_are_no_longer_due_are_skipped(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         tenant_option(&world, &home, "TermsVersion", "").await;
         let shown = browser.open(&page.address).await;
         assert!(shown.address.contains("/signin/continue"), "{}", shown.address);
         let next = browser.submit(&shown, &[("choice", "continue")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 }

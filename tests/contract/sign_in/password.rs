@@ -3,13 +3,13 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, parameter};
+use super::{PASSWORD, SignInApp, browser::Browser, parameter};
 use crate::id;
 
 on_both_engines! {
     /// The same refusal for all reasons: unknown, wrong, inactive, locked.
     async fn refusals_do_not_reveal_the_reason(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let wrong = browser.type_password(&page, "ann", "not this one").await;
@@ -29,7 +29,7 @@ on_both_engines! {
 
     /// Wrong passwords count like those of the services, and a right one resets the count.
     async fn failed_attempts_count_towards_the_lockout(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let mut browser = Browser::new(&world);
@@ -44,7 +44,7 @@ on_both_engines! {
 
     /// A form of another site or browser, or without its proof, changes nothing.
     async fn forged_forms_are_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, mut other) = (Browser::new(&world), Browser::new(&world));
         let page = browser.open(&home.request(&[])).await;
         let csrf = page.field("csrf");
@@ -58,11 +58,11 @@ on_both_engines! {
         }
         assert_eq!(other.post(&page.action(), &own, &[]).await.status, 400, "another browser's flow");
         let next = browser.post(&page.action(), &own, &[("sec-fetch-site", "same-origin"), ("origin", "null")]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 
     async fn empty_input_is_reported_at_its_field(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = browser.type_password(&page, "", "").await;
@@ -71,7 +71,7 @@ on_both_engines! {
 
     /// The page forbids framing and scripts, and names the app.
     async fn the_page_is_protected(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         // only passkeys add a script
         world.set_option("PasskeyEnabled", "false").await;
         let mut browser = Browser::new(&world);
@@ -89,7 +89,7 @@ on_both_engines! {
 
     /// The page shows the refusal, and going back returns `access_denied` to the app.
     async fn a_restricted_app_refuses_people_without_access(world: World) {
-        let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        let home = SignInApp::with(&world, json!({ "isRestricted": true })).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
@@ -97,7 +97,7 @@ on_both_engines! {
         let back = [("csrf", page.field("csrf")), ("choice", "back".to_owned())];
         let back: Vec<(&str, &str)> = back.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let left = browser.post(&page.action(), &back, &[]).await;
-        let answer = browser.go_on(&left).await;
+        let answer = browser.continue_to_app(&left).await;
         assert_eq!(parameter(&answer, "error").as_deref(), Some("access_denied"));
     }
 }

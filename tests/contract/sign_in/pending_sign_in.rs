@@ -4,7 +4,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER,
+    BASE, CALLBACK, PASSWORD, SignInApp, VERIFIER,
     browser::{Browser, Page},
     change, claims, encode, first, parameter, relate,
 };
@@ -13,7 +13,7 @@ use crate::id;
 on_both_engines! {
     /// Section 11: changes of an administrator apply to pending sign-ins.
     async fn pending_sign_ins_follow_changes_by_administrators(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (app, tenant) = (format!("/ClientApp/{}", id(&home.app)), home.tenant.clone());
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -34,7 +34,7 @@ on_both_engines! {
 
     /// A code is accepted only at the issuer that issued it.
     async fn a_code_is_valid_at_its_issuer_only(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let tenant = format!("/t/{}", home.tenant);
         for (here, there) in [("", tenant.as_str()), (tenant.as_str(), "")] {
             let mut browser = Browser::new(&world);
@@ -55,7 +55,7 @@ on_both_engines! {
 
     /// Two tabs are two flows: after a sign-in in one tab the other continues with the session.
     async fn two_tabs_are_two_flows(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let one = browser.open(&home.request(&[("state", "one")])).await;
         let two = browser.open(&home.request(&[("state", "two")])).await;
@@ -63,14 +63,14 @@ on_both_engines! {
         assert_eq!(parameter(&answer, "state").as_deref(), Some("one"));
         // input there is ignored; a page redirects the response, since a form was posted
         let next = browser.type_password(&two, "ann", "whatever").await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert_eq!(parameter(&answer, "state").as_deref(), Some("two"));
         assert!(parameter(&answer, "code").is_some());
     }
 
     /// Back after a sign-in: a page with a link to the app.
     async fn going_back_after_a_sign_in_links_to_the_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         browser.sign_in(&page, "ann", PASSWORD).await;
@@ -81,7 +81,7 @@ on_both_engines! {
 
     /// A wrong password is answered by a redirect, so that going back repeats no form; the name remains.
     async fn a_wrong_password_is_answered_by_a_redirect(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let wrong = browser.type_password(&page, "ann", "not this one").await;
@@ -92,7 +92,7 @@ on_both_engines! {
 
     /// The language that was chosen on a page remains; the first supported one of the request is used.
     async fn the_chosen_language_is_remembered(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         let page = browser.open(&format!("{}&ui_locales=de", page.address)).await;
@@ -107,7 +107,7 @@ on_both_engines! {
 
     /// The person's own language applies as soon as the person is known; a chosen or requested language has priority.
     async fn pages_are_in_the_person_s_language(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let now = world.admin.get(&path).await.is(200).json();
         let body = json!({ "locale": "de-AT", "concurrencyToken": now["concurrencyToken"] });
@@ -138,7 +138,7 @@ on_both_engines! {
 
     /// `login_hint` fills in the name; without a page it must match the person of the session.
     async fn login_hint_fills_the_name(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for (hint, is_theirs) in [("ANN", true), ("ann@example.com", true), ("bob", false)] {
             let silent = home.request(&[("prompt", "none"), ("login_hint", hint)]);
@@ -149,7 +149,7 @@ on_both_engines! {
 
     /// A cross-site form contains no cookies, and replaces none.
     async fn a_cross_site_form_does_not_end_a_flow(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let headers = [("content-type", "application/x-www-form-urlencoded")];
         for path in [home.request(&[]), "/connect/endsession".to_owned(), "/signin/password?flow=x".to_owned()] {
             let answer = world.anonymous.send(http::Method::POST, &path, &headers, b"a=b".to_vec()).await;
@@ -159,7 +159,7 @@ on_both_engines! {
 
     /// Sign-out pages and error pages use the person's language as well, if the person is known.
     async fn sign_out_and_error_pages_are_in_the_person_s_language(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let now = world.admin.get(&path).await.is(200).json();
         let body = json!({ "locale": "de-AT", "concurrencyToken": now["concurrencyToken"] });
@@ -185,7 +185,7 @@ on_both_engines! {
 
     /// RFC 8707: a resource belongs to the app or its subscription; the platform's only if the app has it and requests it.
     async fn resource_indicators_select_the_audience(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let audience = async |more: &[(&str, &str)], token: &[(&str, &str)]| {
             let mut browser = Browser::new(&world);
             let page = browser.open(&home.request(more)).await;

@@ -7,7 +7,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home, change,
+    BASE, SignInApp, change,
     claim_rules::{create_rule, issued_claims},
     encode, first, relate,
 };
@@ -23,16 +23,16 @@ pub async fn person(world: &World) -> String {
     id(&first(world, &format!("/ApplicationUser?filter={filter}")).await).to_owned()
 }
 
-fn path(home: &Home) -> String {
+fn path(home: &SignInApp) -> String {
     format!("{BASE}/ClientApp/{}/tokens/preview", id(&home.app))
 }
 
 /// The preview of a person, with further members in the request.
-pub async fn preview(world: &World, home: &Home, person: &str, more: Value) -> Value {
+pub async fn preview(world: &World, home: &SignInApp, person: &str, more: Value) -> Value {
     previewed_by(&world.admin, home, person, more).await
 }
 
-async fn previewed_by(caller: &Client, home: &Home, person: &str, more: Value) -> Value {
+async fn previewed_by(caller: &Client, home: &SignInApp, person: &str, more: Value) -> Value {
     let mut body = json!({ "platformUserId": person });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     caller.post(&path(home), body).await.is(200).json()
@@ -72,8 +72,8 @@ pub fn assert_matches(previewed: &Value, issued: &[Value; 3]) {
 }
 
 /// A user with an entry, and groups at two depths.
-async fn with_facts(world: &World, members: Value) -> Home {
-    let home = Home::with(world, members).await;
+async fn with_facts(world: &World, members: Value) -> SignInApp {
+    let home = SignInApp::with(world, members).await;
     let entries = world.path(&format!("/user/{}/UserProfile", id(&home.user)));
     world.admin.post(&entries, json!({ "key": "department", "value": "Sales" })).await.expect(202);
     let [outer, inner] = [world.group("staff").await, world.group("sales").await];
@@ -88,7 +88,7 @@ async fn with_facts(world: &World, members: Value) -> Home {
 }
 
 /// Rules of each level, one of them with disclosure on request; their ids by their names.
-async fn rules(world: &World, home: &Home) -> BTreeMap<&'static str, Value> {
+async fn rules(world: &World, home: &SignInApp) -> BTreeMap<&'static str, Value> {
     let instance = first(world, "/IdpInstance").await["id"].clone();
     let apps = json!([{ "id": home.app["id"] }]);
     let mut ids = BTreeMap::new();
@@ -240,7 +240,7 @@ on_both_engines! {
 
     /// A caller without read access to the users of a store cannot read them by the preview of a client app.
     async fn a_preview_requires_read_access_to_app_and_person(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let person = person(&world).await;
         let tenant = home.tenant.parse().unwrap();
         let store = id(&first(&world, "/IdpInstance").await).parse().unwrap();
@@ -286,7 +286,7 @@ on_both_engines! {
 
     /// A client app or person without access gets a sentence instead of tokens.
     async fn a_preview_explains_why_tokens_are_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let person = person(&world).await;
         let app = format!("/ClientApp/{}", id(&home.app));
         let refusal = async |more: Value| preview(&world, &home, &person, more).await["refusal"].clone();

@@ -4,17 +4,17 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     administrator::console,
     browser::{Browser, Page},
     change, claim_rules, claims, external, first, parameter, relate,
     second_factor::typed,
     tenant_option,
 };
-use crate::{id, pointers, provider_trial::of_this_machine};
+use crate::{id, pointers, provider_trial::allow_loopback};
 
 /// Creates an item of the home's tenant, with further members.
-async fn create_item(world: &World, home: &Home, key: &str, members: Value) -> Value {
+async fn create_item(world: &World, home: &SignInApp, key: &str, members: Value) -> Value {
     let mut item = json!({ "tenantId": home.tenant, "key": key, "label": format!("Your {key}?") });
     item.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     world.make("UserQuestionnaireItem", item).await
@@ -50,11 +50,11 @@ async fn completes(browser: &mut Browser, page: &Page) -> bool {
     if is_question_page(page) {
         return false;
     }
-    parameter(&browser.go_on(page).await, "code").is_some()
+    parameter(&browser.continue_to_app(page).await, "code").is_some()
 }
 
 /// The entries of Ann in her store.
-async fn entries(world: &World, home: &Home) -> Vec<(String, String)> {
+async fn entries(world: &World, home: &SignInApp) -> Vec<(String, String)> {
     let path = world.path(&format!("/user/{}/UserProfile", id(&home.user)));
     let all = world.admin.get(&path).await.is(200).json();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -62,13 +62,13 @@ async fn entries(world: &World, home: &Home) -> Vec<(String, String)> {
 }
 
 /// The user Ann in her store.
-async fn ann(world: &World, home: &Home) -> Value {
+async fn ann(world: &World, home: &SignInApp) -> Value {
     world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json()
 }
 
 on_both_engines! {
     async fn a_required_question_is_answered_before_the_sign_in_ends(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "department", json!({ "isRequired": true })).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(is_question_page(&page) && page.html.contains("Your department? (required)"), "{}", page.html);
@@ -80,7 +80,7 @@ on_both_engines! {
         let later = browser.submit(&page, &[("choice", "later")]).await;
         assert!(is_question_page(&later), "{}", later.html);
         let cancelled = browser.submit(&later, &[("choice", "cancel")]).await;
-        assert_eq!(parameter(&browser.go_on(&cancelled).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(parameter(&browser.continue_to_app(&cancelled).await, "error").as_deref(), Some("access_denied"));
         assert_eq!(entries(&world, &home).await, []);
         // the answer is still required
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -95,7 +95,7 @@ on_both_engines! {
     }
 
     async fn an_optional_question_is_asked_once_and_a_new_one_again(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let optional = json!({ "isRequired": false });
         let hobby = create_item(&world, &home, "hobby", optional.clone()).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -128,7 +128,7 @@ on_both_engines! {
     }
 
     async fn the_key_selects_the_field_and_the_claim_of_an_answer(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let entry = create_item(&world, &home, "cost-centre", json!({ "position": 1 })).await;
         let nickname = create_item(&world, &home, "nickname", json!({ "position": 2 })).await;
         let picture = create_item(&world, &home, "picture", json!({ "position": 3 })).await;
@@ -139,7 +139,7 @@ on_both_engines! {
         assert!(page.html.contains("autocomplete=\"nickname\"") && page.html.contains("autocomplete=\"off\""), "{}", page.html);
         let given = [(&entry, "4711"), (&nickname, " Annie "), (&picture, "https://example.com/ann.png")];
         let next = answer(&mut browser, &page, &given).await;
-        let code = parameter(&browser.go_on(&next).await, "code").unwrap();
+        let code = parameter(&browser.continue_to_app(&next).await, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
         let id_claims = claims(&tokens["id_token"]);
         assert_eq!((&id_claims["cost-centre"], &id_claims["nickname"]), (&json!("4711"), &json!("Annie")), "{id_claims}");
@@ -153,7 +153,7 @@ on_both_engines! {
     }
 
     async fn the_page_shows_the_label(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "team", json!({ "label": "Which <team>?" })).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("Which &lt;team&gt;?"), "{}", page.html);
@@ -166,7 +166,7 @@ on_both_engines! {
     }
 
     async fn questions_are_in_the_order_of_their_positions(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let first = create_item(&world, &home, "alpha", json!({ "position": 1 })).await;
         create_item(&world, &home, "beta", json!({ "position": 2 })).await;
         let is_before = |page: &Page, one: &str, other: &str| {
@@ -180,7 +180,7 @@ on_both_engines! {
     }
 
     async fn the_minimum_length_of_an_answer_is_enforced(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "initials", json!({ "minLength": 2 })).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("At least 2 characters"), "{}", page.html);
@@ -190,7 +190,7 @@ on_both_engines! {
     }
 
     async fn the_maximum_length_of_an_answer_is_enforced(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "initials", json!({ "maxLength": 2 })).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("At most 2 characters"), "{}", page.html);
@@ -200,7 +200,7 @@ on_both_engines! {
     }
 
     async fn the_format_of_an_answer_is_enforced(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (format, wrong, problem, right) in [
             ("Email", "ada@", "Enter an email address", "ada@example.com"),
             ("PhoneE164", "+49 30 123456", "Enter the number with its country code", "+4930123456"),
@@ -217,7 +217,7 @@ on_both_engines! {
     }
 
     async fn the_pattern_of_an_answer_is_enforced(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let members = json!({ "validationFormat": "Regex", "validationPattern": "^[A-Z]{2}$" });
         let item = create_item(&world, &home, "code", members).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -228,7 +228,7 @@ on_both_engines! {
     }
 
     async fn only_the_people_of_its_tenant_are_asked(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Elsewhere", "subscriptionId": subscription["id"] })).await;
         create_item(&world, &home, "department", json!({ "tenantId": other["id"] })).await;
@@ -241,7 +241,7 @@ on_both_engines! {
 
     /// Answers are stored together or not at all, and the input is shown again.
     async fn a_failed_write_stores_no_answer(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         world.set_option("EmailMustBeUnique", "true").await;
         let bob = json!({ "loginName": "bob", "emailAddress": "bob@example.com" });
         world.admin.post(&world.path("/User"), bob).await.expect(201);
@@ -271,7 +271,7 @@ on_both_engines! {
 
     /// A person who sets an address can receive codes and links there.
     async fn a_session_alone_cannot_set_an_address(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         create_item(&world, &home, "phoneNumber", json!({})).await;
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
@@ -285,7 +285,7 @@ on_both_engines! {
     }
 
     async fn a_read_only_store_asks_no_questions(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         create_item(&world, &home, "department", json!({})).await;
         world.set_option("IsDatabaseReadOnlyMode", "true").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -307,7 +307,7 @@ on_both_engines! {
     }
 
     async fn many_questions_are_asked_page_by_page(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut items = Vec::new();
         for number in 0..21 {
             items.push(create_item(&world, &home, &format!("key{number}"), json!({ "position": number })).await);
@@ -329,7 +329,7 @@ on_both_engines! {
     }
 
     async fn questions_that_changed_meanwhile_are_shown_once_more(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let team = create_item(&world, &home, "team", json!({})).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let crew = create_item(&world, &home, "crew", json!({})).await;
@@ -346,7 +346,7 @@ on_both_engines! {
     }
 
     async fn a_tenant_has_a_hundred_items_at_most(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let item = |number: i32| json!({ "tenantId": home.tenant, "key": format!("key{number}"), "label": "?" });
         let path = format!("{BASE}/UserQuestionnaireItem");
         let batch: Vec<Value> = (0..100).map(item).collect();
@@ -360,7 +360,7 @@ on_both_engines! {
 
     /// Answers are stored in users, where mail is sent to them and client apps read rights from them.
     async fn asking_questions_requires_administering_the_users(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
         let (tenant, store): (uuid::Uuid, uuid::Uuid) =
             (home.tenant.parse().unwrap(), id(&store).parse().unwrap());
@@ -398,8 +398,8 @@ on_both_engines! {
 
     /// Answers of external people are stored in platform users, which client apps of other tenants read.
     async fn asking_external_users_requires_administering_the_subscription(world: World) {
-        let home = Home::new(&world).await;
-        let provider = crate::management::instance::make(&world, "Partner", "OpenIdConnect").await;
+        let home = SignInApp::new(&world).await;
+        let provider = crate::management::instance::create_instance(&world, "Partner", "OpenIdConnect").await;
         relate(&world, &format!("/IdpInstance/{}/tenants", id(&provider)), &[home.tenant.as_str()]).await;
         let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
         let (tenant, store) = (home.tenant.parse().unwrap(), id(&store).parse().unwrap());
@@ -414,7 +414,7 @@ on_both_engines! {
     }
 
     async fn a_required_question_is_asked_before_many_optional_ones(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for number in 0..25 {
             create_item(&world, &home, &format!("hobby{number:02}"), json!({ "isRequired": false, "position": number }))
@@ -429,7 +429,7 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     async fn answers_of_external_people_are_stored_in_platform_users(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let department = create_item(&world, &home, "department", json!({ "position": 1 })).await;
@@ -443,7 +443,7 @@ on_both_engines! {
         let again = answer(&mut browser, &page, &[(&department, ""), (&nickname, "Countess")]).await;
         assert!(is_question_page(&again) && again.html.contains("value=\"Countess\""), "{}", again.html);
         let next = answer(&mut browser, &again, &[(&department, "Engines"), (&nickname, "Countess")]).await;
-        let code = parameter(&browser.go_on(&next).await, "code").unwrap();
+        let code = parameter(&browser.continue_to_app(&next).await, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
         let id_claims = claims(&tokens["id_token"]);
         assert_eq!((&id_claims["department"], &id_claims["nickname"]), (&json!("Engines"), &json!("Countess")), "{id_claims}");

@@ -1,13 +1,13 @@
 //! Records of sign-ins of known people, with encrypted personal data.
 
-use chancery::prune_piece;
+use chancery::prune_batch;
 use chancery_record::Timestamp;
 use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
 use chancery_web::now;
 use serde_json::{Value, json};
 
-use super::{Home, PASSWORD, browser::Browser, tenant_option};
+use super::{PASSWORD, SignInApp, browser::Browser, tenant_option};
 
 /// Outcome, reason and methods of each record, and whether address and browser are present, encrypted.
 async fn records(world: &World) -> Vec<(String, Option<String>, String, bool)> {
@@ -45,7 +45,7 @@ async fn attempts_by_reason(world: &World) -> Vec<(String, i64)> {
 
 on_both_engines! {
     async fn signing_in_and_out_leave_records(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let page = browser.open("/connect/endsession").await;
         let csrf = page.field("csrf");
@@ -56,13 +56,13 @@ on_both_engines! {
     /// SignInRecordRetention: how long after the sign-in its record is listed.
     async fn records_follow_the_retention_of_the_tenant(world: World) {
         const HOUR: i64 = 3_600_000;
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SignInRecordRetention", "2.00:00:00").await;
         home.sign_in(&world).await;
         let begin = now().0;
         for (hours, count) in [(47, 1), (49, 0)] {
             let later = Timestamp(begin + hours * HOUR);
-            let run = world.app.store.run("Test", Mode::Write, None, move |tx| prune_piece(tx, later));
+            let run = world.app.store.run("Test", Mode::Write, None, move |tx| prune_batch(tx, later));
             run.await.map_err(|error: Error| error.to_string()).unwrap();
             assert_eq!(world.all("SignInRecord").await.as_array().unwrap().len(), count, "after {hours} hours");
         }
@@ -70,7 +70,7 @@ on_both_engines! {
 
     /// Unknown names create no rows; known people who are refused, or whose password is wrong, do.
     async fn unknown_users_leave_no_records(world: World) {
-        let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        let home = SignInApp::with(&world, json!({ "isRestricted": true })).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -91,7 +91,7 @@ on_both_engines! {
 
     /// Failed attempts share one record for each person, address and hour.
     async fn failed_attempts_from_an_address_share_one_record_an_hour(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
             world.set_option(option, "false").await;
@@ -118,7 +118,7 @@ on_both_engines! {
 
     /// Beyond the limit, attempts from further addresses share one record without an address.
     async fn records_of_failed_attempts_are_limited_per_person(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         for option in ["LoginThrottlingEnabled", "TemporaryLockEnabled"] {
             world.set_option(option, "false").await;
@@ -139,7 +139,7 @@ on_both_engines! {
 
     /// Attempts during a lock only increase a count: a locked person cannot fill the table.
     async fn attempts_during_a_lock_leave_no_records(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         world.set_option("AttemptsBeforeTemporaryLock", "2").await;

@@ -6,14 +6,15 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
-    Home, PASSWORD, browser::Browser, change, claims, encode, first, form, parameter, relate, tenant_option,
+    PASSWORD, SignInApp, browser::Browser, change, claims, encode, first, form, parameter, relate,
+    tenant_option,
 };
 use crate::id;
 
 const OFFLINE: &str = "openid profile offline_access";
 
 /// The tokens of a person who signs in with `offline_access`.
-async fn offline(world: &World, home: &Home) -> (Browser, Value) {
+async fn offline(world: &World, home: &SignInApp) -> (Browser, Value) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", OFFLINE)])).await;
     let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -21,7 +22,7 @@ async fn offline(world: &World, home: &Home) -> (Browser, Value) {
     (browser, home.redeem(world, &code, &[]).await.is(200).json())
 }
 
-async fn refresh(world: &World, home: &Home, token: &Value, more: &[(&str, &str)]) -> Answer {
+async fn refresh(world: &World, home: &SignInApp, token: &Value, more: &[(&str, &str)]) -> Answer {
     let usual = [
         ("grant_type", "refresh_token"),
         ("refresh_token", token.as_str().unwrap()),
@@ -45,7 +46,7 @@ fn public() -> Value {
 on_both_engines! {
     /// A restore ends sessions, refresh tokens and codes: otherwise those that were revoked after the backup would be valid again.
     async fn a_restore_ends_sessions_tokens_and_codes(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, tokens) = offline(&world, &home).await;
         let tokens = refresh(&world, &home, &tokens["refresh_token"], &[]).await.is(200).json();
         let (_, answer) = home.sign_in(&world).await;
@@ -59,7 +60,7 @@ on_both_engines! {
     /// OpenID Connect Core 1.0, sections 11 and 12: the token is issued with `offline_access`, and lasts beyond the
     /// session; the ID token contains the time of the sign-in.
     async fn offline_access_outlasts_the_session(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let plain = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert!(plain.get("refresh_token").is_none(), "{plain}");
@@ -81,7 +82,7 @@ on_both_engines! {
 
     /// RFC 6749, section 6: the scope can be narrowed for this response, but not exceed the grant.
     async fn a_refresh_can_narrow_the_scope(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let token = &tokens["refresh_token"];
         let less = refresh(&world, &home, token, &[("scope", "openid")]).await.is(200).json();
@@ -93,7 +94,7 @@ on_both_engines! {
 
     /// A resource can be requested in each spelling of its URI, at each endpoint; consent and tokens contain the registered one.
     async fn resource_uris_are_normalized(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit", "allowDeviceAuthorizationGrant": true })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Explicit", "allowDeviceAuthorizationGrant": true })).await;
         let registered = "https://mcp.example.com";
         for key in [registered, "https://api.example.com/v1"] {
             world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
@@ -106,7 +107,7 @@ on_both_engines! {
         assert!(consent.html.contains(registered) && !consent.html.contains(spelled), "{}", consent.html);
         let given = [("decision", "allow"), ("remember", "true"), ("scope", "profile"), ("scope", "offline_access")];
         let next = browser.submit(&consent, &given).await;
-        let code = parameter(&browser.go_on(&next).await, "code").unwrap();
+        let code = parameter(&browser.continue_to_app(&next).await, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[("resource", "https://mcp.example.com/")]).await.is(200).json();
         assert_eq!(claims(&tokens["access_token"])["aud"], json!([registered]));
         let token = &tokens["refresh_token"];
@@ -125,7 +126,7 @@ on_both_engines! {
     /// Tokens end when the app or the tenant loses the instance of the sign-in. A
     /// store that is closed because of wrong options ends nothing.
     async fn tokens_end_with_the_instance_of_the_sign_in(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let token = &tokens["refresh_token"];
         let instance = first(&world, "/IdpInstance").await;
@@ -158,7 +159,7 @@ on_both_engines! {
     /// A public app's token is replaced at each use; within the leeway a second use gets the same successor, so
     /// that two tabs, or a lost response, do no harm.
     async fn refresh_tokens_of_public_apps_rotate(world: World) {
-        let home = Home::with(&world, public()).await;
+        let home = SignInApp::with(&world, public()).await;
         let (_, first) = offline(&world, &home).await;
         let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
         assert_ne!(first["refresh_token"], second["refresh_token"]);
@@ -174,7 +175,7 @@ on_both_engines! {
 
     /// Beyond the leeway the use of a replaced token ends the grant.
     async fn reuse_ends_the_grant(world: World) {
-        let home = Home::with(&world, public()).await;
+        let home = SignInApp::with(&world, public()).await;
         tenant_option(&world, &home, "RefreshTokenReuseLeeway", "00:00:00").await;
         let (_, first) = offline(&world, &home).await;
         let second = refresh(&world, &home, &first["refresh_token"], &[]).await.is(200).json();
@@ -187,7 +188,7 @@ on_both_engines! {
 
     /// Concurrent uses all get the same successor, from a single rotation.
     async fn concurrent_refreshes_get_one_successor(world: World) {
-        let home = Home::with(&world, public()).await;
+        let home = SignInApp::with(&world, public()).await;
         let (_, first) = offline(&world, &home).await;
         let answers = join_all((0..12).map(|_| refresh(&world, &home, &first["refresh_token"], &[]))).await;
         let mut got: Vec<String> =
@@ -198,7 +199,7 @@ on_both_engines! {
 
     /// A token is valid for its own app, at its own issuer, and cannot be forged.
     async fn a_refresh_token_is_bound_to_its_app_and_issuer(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let token = &tokens["refresh_token"];
         let text = token.as_str().unwrap();
@@ -222,7 +223,7 @@ on_both_engines! {
 
     /// Events that end sessions and grants permanently (section 13), even if they are undone.
     async fn locking_a_person_out_ends_sessions_and_grants(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
         let state = format!("{one}/state");
         let undone = [
@@ -241,7 +242,7 @@ on_both_engines! {
     }
 
     async fn a_password_reset_ends_sessions_and_grants(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, tokens) = offline(&world, &home).await;
         let reset = world.path(&format!("/User/{}/password/reset", id(&home.user)));
         world.admin.post(&reset, json!({ "newPassword": "five quiet brown owls" })).await.expect(200);
@@ -253,7 +254,7 @@ on_both_engines! {
 
     /// Deleted and restored from the quarantine: the sessions have ended nevertheless.
     async fn deletion_of_a_user_ends_sessions_and_grants(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         world.set_option("UserDeletionQuarantineEnabled", "true").await;
         let (_, tokens) = offline(&world, &home).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
@@ -266,7 +267,7 @@ on_both_engines! {
 
     /// The current settings apply: an inactive app, or one restricted to others, gets no tokens.
     async fn a_refresh_applies_the_current_settings_of_the_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let path = format!("/ClientApp/{}", id(&home.app));
         for (member, off) in [("isRestricted", true), ("allowUserLogin", false), ("enabled", false)] {
@@ -280,7 +281,7 @@ on_both_engines! {
 
     /// A refresh token is valid 14 days from its last use, and at most 90 days in all.
     async fn refresh_tokens_expire(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         refresh(&world, &home, &tokens["refresh_token"], &[]).await.expect(200);
         let past = "UPDATE sign_in_grant SET used_on = used_on - 1210000000";
@@ -293,7 +294,7 @@ on_both_engines! {
 
     /// A use that replaces no token is written every five minutes at most, so most refreshes write nothing.
     async fn a_use_without_rotation_is_written_every_five_minutes(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let commits = async || {
             let before = world.app.store.figures().commits;
@@ -312,7 +313,7 @@ on_both_engines! {
     /// RefreshTokenLifetime counts from the last use, and RefreshTokenAbsoluteLifetime from the sign-in.
     async fn refresh_tokens_follow_the_lifetimes_of_the_tenant(world: World) {
         const MINUTE: i64 = 60_000;
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "RefreshTokenLifetime", "02:00:00").await;
         tenant_option(&world, &home, "RefreshTokenAbsoluteLifetime", "05:00:00").await;
         let unused = "UPDATE sign_in_grant SET used_on = used_on - ?1";
@@ -328,7 +329,7 @@ on_both_engines! {
 
     /// RFC 7009: the revocation of a refresh token ends the grant. RFC 7662: only its own app can introspect it.
     async fn a_refresh_token_can_be_introspected_and_revoked(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, tokens) = offline(&world, &home).await;
         let other = world.make("ClientApp", json!({ "name": "Other" })).await;
         let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;

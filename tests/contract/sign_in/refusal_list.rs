@@ -1,6 +1,6 @@
 //! Administrators of a client app see its refused requests, with the reasons.
 
-use chancery::{Job, MailSettings, jobs, prune_piece};
+use chancery::{Job, MailSettings, jobs, prune_batch};
 use chancery_record::Timestamp;
 use chancery_signin::{RefusedRequest, write_refused};
 use chancery_store::{Error, Mode};
@@ -8,7 +8,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BASE, Home, PASSWORD, browser::Browser, encode, form, parameter};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, encode, form, parameter};
 use crate::id;
 
 const HOUR: i64 = 3_600_000;
@@ -25,7 +25,7 @@ pub async fn record(world: &World) {
 }
 
 /// Sends a request of a client app that is refused; returns the id of the stored refusal.
-pub async fn leave_refusal(world: &World, app: &str) -> String {
+pub async fn create_refusal(world: &World, app: &str) -> String {
     let address =
         format!("/connect/authorize?client_id={app}&response_type=code&redirect_uri=https://x.example/");
     world.anonymous.get(&address).await.expect(400);
@@ -60,7 +60,7 @@ async fn refuse(world: &World, apps: &[Uuid], error: &'static str, on: i64) {
 
 on_both_engines! {
     async fn refused_requests_of_an_app_are_listed(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let other = "https://app.example/other?x=very-secret";
         browser.open(&home.request(&[("redirect_uri", other), ("login_hint", "ann@secret.example")])).await;
@@ -122,7 +122,7 @@ on_both_engines! {
         }
         assert_eq!(world.all("ClientAppRefusal?count=100").await.as_array().unwrap().len(), 50);
         let later = Timestamp(chancery_web::now().0 + 31 * 24 * HOUR);
-        let run = world.app.store.run("Test", Mode::Write, None, move |tx| prune_piece(tx, later));
+        let run = world.app.store.run("Test", Mode::Write, None, move |tx| prune_batch(tx, later));
         run.await.map_err(|error: Error| error.to_string()).unwrap();
         assert_eq!(listed(&world).await.len(), 0, "they are listed for thirty days");
         refuse(&world, &apps, "invalid_client", chancery_web::now().0).await;

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{BASE, CALLBACK, Home, PASSWORD, browser::Browser, encode, form};
+use super::{BASE, CALLBACK, PASSWORD, SignInApp, browser::Browser, encode, form};
 use crate::id;
 
 /// Values that no line may contain: each stands for a secret, or for personal data.
@@ -29,7 +29,7 @@ struct RefusalLog {
     database: Database,
     server: Process,
     client: Client,
-    home: Home,
+    home: SignInApp,
     expected: Vec<(String, &'static [(&'static str, &'static str)])>,
 }
 
@@ -40,7 +40,7 @@ impl RefusalLog {
         let members = json!({
             "allowDeviceAuthorizationGrant": true, "allowClientCredentialLogin": true, "accessGrantConsent": "Systematic",
         });
-        let home = Home::created_by(&server.admin, members).await;
+        let home = SignInApp::created_by(&server.admin, members).await;
         let client = Client::anonymous(&server.base);
         Self { database, server, client, home, expected: Vec::new() }
     }

@@ -6,7 +6,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::json;
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER, browser::Browser, claims, encode, first, form, parameter,
+    BASE, CALLBACK, PASSWORD, SignInApp, VERIFIER, browser::Browser, claims, encode, first, form, parameter,
     relate,
 };
 use crate::id;
@@ -15,7 +15,7 @@ on_both_engines! {
     /// `state` up to 2,048 and `nonce` up to 512 characters are returned unchanged, across all pages: values that are too
     /// large for a cookie are stored as a row.
     async fn the_longest_state_and_nonce_are_returned(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let (state, nonce) = ("s".repeat(2_048), "n".repeat(512));
         let mut browser = Browser::new(&world);
@@ -23,7 +23,7 @@ on_both_engines! {
         let wrong = browser.type_password(&page, "ann", "wrong").await;
         let consent = browser.type_password(&wrong, "ann", PASSWORD).await;
         let next = browser.submit(&consent, &[("decision", "allow")]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert_eq!(parameter(&answer, "state").as_deref(), Some(state.as_str()));
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["nonce"], json!(nonce));
@@ -37,7 +37,7 @@ on_both_engines! {
     /// Proxies accept heads of 4 KB in responses and 8 KB of cookies in requests, as nginx does by default:
     /// the browser of these tests checks each. Larger values are stored as a row, and a page redirects to a long URL.
     async fn the_largest_sign_in_fits_default_proxy_limits(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let state = "ä".repeat(1_000);
         let mut browser = Browser::new(&world);
         // three tabs are stored
@@ -47,14 +47,14 @@ on_both_engines! {
         }
         let consent = browser.type_password(pages.last().unwrap(), "ann", PASSWORD).await;
         let next = browser.submit(&consent, &[("decision", "allow")]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         assert!(answer.len() > 4_096 && answer.contains(&format!("&state={}", encode(&state))), "{answer}");
         home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
         // the other tabs continue
         for (page, state) in [(&pages[1], "s".repeat(2_048)), (&pages[0], "s".repeat(700))] {
             let next = browser.open(&page.address).await;
             let next = browser.submit(&next, &[("decision", "allow")]).await;
-            assert_eq!(parameter(&browser.go_on(&next).await, "state"), Some(state));
+            assert_eq!(parameter(&browser.continue_to_app(&next).await, "state"), Some(state));
         }
         let back = browser.open(&home.request(&[("prompt", "none"), ("state", &state)])).await;
         assert!(back.left.unwrap().contains(&format!("&state={}", encode(&state))));
@@ -62,7 +62,7 @@ on_both_engines! {
 
     /// Unknown parameters are not stored, so they create no row; and rows are limited.
     async fn pending_sign_ins_are_limited_in_size(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let unknown: Vec<String> = (0..6).map(|number| format!("&x{number}={}", "y".repeat(1_000))).collect();
         browser.open(&format!("{}{}", home.request(&[]), unknown.concat())).await;
@@ -84,7 +84,7 @@ on_both_engines! {
 
     /// OpenID Connect Core 1.0, section 3.1.2.2: an ID token that is requested for a person is issued for nobody else.
     async fn the_claims_parameter_can_require_a_subject(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let own = claims(&tokens["id_token"])["sub"].as_str().unwrap().to_owned();
@@ -110,13 +110,13 @@ on_both_engines! {
         let mut other_browser = Browser::new(&world);
         let page = other_browser.open(&home.request(&[("claims", &claims)])).await;
         let next = other_browser.type_password(&page, "ann", PASSWORD).await;
-        let left = other_browser.go_on(&next).await;
+        let left = other_browser.continue_to_app(&next).await;
         assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"), "{left}");
     }
 
     /// A client compares `aud` with the id that it sent.
     async fn a_client_id_is_compared_exactly(world: World) {
-        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true })).await;
         let own = id(&home.app);
         for other in [own.to_uppercase(), format!("{{{own}}}"), format!("urn:uuid:{own}"), own.replace('-', "")] {
             let page = Browser::new(&world).open(&home.request(&[("client_id", &other)])).await;
@@ -132,7 +132,7 @@ on_both_engines! {
 
     /// The same at client authentication, in the body and in the header.
     async fn a_client_id_is_compared_exactly_at_client_authentication(world: World) {
-        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let own = id(&home.app);
         let status_of = async |client: &str, path: &str, in_header: bool| {
             let basic = format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", encode(client), home.secret)));
@@ -158,7 +158,7 @@ on_both_engines! {
 
     /// Section 4: an error that could be redirected to an attacker is shown on a page, with the trace id.
     async fn invalid_redirect_uris_get_an_error_page(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         for wrong in [
             [("client_id", "")],
@@ -177,7 +177,7 @@ on_both_engines! {
     }
 
     async fn other_errors_are_returned_to_the_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         for (wrong, error) in [
             (("response_type", "token"), "unsupported_response_type"),
@@ -205,7 +205,7 @@ on_both_engines! {
     }
 
     async fn an_inactive_app_is_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let path = format!("/api/management/v2/ClientApp/{}", id(&home.app));
         let now = world.admin.get(&path).await.is(200).json();
         let off = json!({ "enabled": false, "concurrencyToken": now["concurrencyToken"] });
@@ -215,7 +215,7 @@ on_both_engines! {
 
     /// A POST is redirected to the same GET, so that cookies are sent.
     async fn a_request_may_be_posted(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let address = home.request(&[]);
         let (path, query) = address.split_once('?').unwrap();
@@ -231,7 +231,7 @@ on_both_engines! {
 
     /// A tenant's issuer serves that tenant only.
     async fn a_tenant_is_an_issuer(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let issuer = format!("/t/{}", home.tenant);
         let metadata = world.anonymous.get(&format!("{issuer}/.well-known/openid-configuration")).await.is(200).json();
@@ -252,7 +252,7 @@ on_both_engines! {
 
     /// Settings apply immediately, at every process: an app's redirect URIs, scopes and instances.
     async fn changes_by_administrators_apply_immediately(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         assert_eq!(browser.open(&home.request(&[])).await.status, 200);
         let added = json!({ "clientAppId": home.app["id"], "uri": "https://app.example/more" });
@@ -279,7 +279,7 @@ on_both_engines! {
 
     /// OAuth 2.0 Form Post Response Mode: the response is a form that is posted to the app, and the person is signed in.
     async fn form_post_response_mode_is_supported(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let request = home.request(&[("response_mode", "form_post")]);
         let page = browser.open(&request).await;

@@ -7,7 +7,7 @@ use chancery_testkit::{Client, Database, Engine, Process, World, on_both_engines
 use serde_json::{Value, json};
 
 use super::{
-    CALLBACK, Home, PASSWORD,
+    CALLBACK, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, first, parameter, relate, tenant_option,
 };
@@ -20,9 +20,9 @@ const NEW: &str = "five quiet brown owls";
 const MINUTE: i64 = 60_000;
 
 /// A home whose store can send mail.
-async fn home(world: &World) -> Home {
+async fn home(world: &World) -> SignInApp {
     set_mail_server(&world.admin).await;
-    Home::new(world).await
+    SignInApp::new(world).await
 }
 
 /// The URL of the page for a forgotten password.
@@ -66,7 +66,7 @@ fn link(world: &World, mail: &Value) -> String {
 }
 
 /// The link that Ann gets by mail.
-async fn link_for_ann(world: &World, home: &Home) -> String {
+async fn link_for_ann(world: &World, home: &SignInApp) -> String {
     let mut browser = Browser::new(world);
     let page = browser.open(&page_of(&home.tenant)).await;
     let before = mails(world).await.len();
@@ -272,7 +272,7 @@ on_both_engines! {
 }
 
 /// An authorization request of an app in the same tenant without a store.
-async fn home_without_stores(world: &World, home: &Home) -> String {
+async fn home_without_stores(world: &World, home: &SignInApp) -> String {
     let app = world.make("ClientApp", json!({ "name": "Bare" })).await;
     let tenants: [&str; 1] = [&home.tenant];
     relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &tenants).await;

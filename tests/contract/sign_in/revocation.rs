@@ -5,7 +5,9 @@ use chancery_testkit::{Client, World, on_both_engines};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, change, encode, first, fleet::Fleet, parameter, relate};
+use super::{
+    BASE, PASSWORD, SignInApp, browser::Browser, change, encode, first, fleet::Fleet, parameter, relate,
+};
 use crate::id;
 
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
@@ -33,7 +35,7 @@ async fn is_accepted(caller: &Client, tokens: &Value) -> bool {
 }
 
 /// Signs in, and uses everything once at each process, so that caches are filled.
-async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Credentials {
+async fn sign_in(fleet: &Fleet, home: &SignInApp, name: &str) -> Credentials {
     let mut browser = fleet.browser(0);
     let page = browser.open(&home.request(&[])).await;
     let answer = browser.sign_in(&page, name, PASSWORD).await;
@@ -67,7 +69,7 @@ async fn sign_in(fleet: &Fleet, home: &Home, name: &str) -> Credentials {
 /// `offline_access` outlast a sign-out only.
 async fn assert_revoked(
     fleet: &Fleet,
-    home: &Home,
+    home: &SignInApp,
     credentials: &Credentials,
     (offset, outlasts): (usize, bool),
 ) {
@@ -147,7 +149,7 @@ async fn sign_out(mut browser: Browser) {
 on_both_engines! {
     /// Section 9: by the page. Tokens with `offline_access` remain, as intended.
     async fn a_sign_out_takes_effect_on_every_process(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         for offset in 0..4 {
             let credentials = sign_in(&fleet, &home, "ann").await;
@@ -158,7 +160,7 @@ on_both_engines! {
 
     /// Section 19: by an administrator, which also ends `offline_access`.
     async fn a_sign_out_by_an_administrator_takes_effect_on_every_process(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         for offset in 0..4 {
             let credentials = sign_in(&fleet, &home, "ann").await;
@@ -169,7 +171,7 @@ on_both_engines! {
 
     /// Section 13: a permanent lock, also after it is lifted.
     async fn a_lock_takes_effect_on_every_process(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         for offset in 0..4 {
             let credentials = sign_in(&fleet, &home, "ann").await;
@@ -182,7 +184,7 @@ on_both_engines! {
 
     /// Section 13: a reset of the password.
     async fn a_reset_takes_effect_on_every_process(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         for offset in 0..4 {
             let credentials = sign_in(&fleet, &home, "ann").await;
@@ -193,7 +195,7 @@ on_both_engines! {
 
     /// Section 13: an erasure.
     async fn an_erasure_takes_effect_on_every_process(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         for offset in 0..4 {
             let name = format!("erased{offset}");
@@ -207,7 +209,7 @@ on_both_engines! {
     /// Sections 2 and 5: entities that an administrator disables, or takes from the app; after they are enabled again, everything that
     /// was not revoked is accepted again.
     async fn disabled_entities_are_refused_on_every_process(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         let application = format!("/ClientApp/{}", id(&home.app));
         let tenant = format!("/Tenant/{}", home.tenant);
@@ -240,7 +242,7 @@ on_both_engines! {
     /// A sign-out during redemptions and requests for new codes: whatever was issued meanwhile ends with
     /// the session.
     async fn a_sign_out_wins_over_concurrent_redemptions(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         let mut raced = 0;
         for _ in 0..6 {
@@ -277,7 +279,7 @@ on_both_engines! {
 
     /// An administrator signs a person out while apps refresh: every chain of refresh tokens ends.
     async fn a_sign_out_wins_over_concurrent_refreshes(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true })).await;
         let fleet = Fleet::of(&world);
         for _ in 0..4 {
             let mut browser = fleet.browser(0);
@@ -315,7 +317,7 @@ on_both_engines! {
     /// A password that is verified during a reset or a lock of the person gives no session that lasts
     /// longer than the response to it.
     async fn a_pending_sign_in_ends_with_a_reset_or_lock(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fleet = Fleet::of(&world);
         for round in 0..6 {
             let typing = join_all((0..4).map(|number| {
@@ -324,7 +326,7 @@ on_both_engines! {
                     let page = browser.open(&home.request(&[])).await;
                     let next = browser.type_password(&page, "ann", PASSWORD).await;
                     let is_in = next.answer.header("refresh").is_some();
-                    let answer = if is_in { browser.go_on(&next).await } else { String::new() };
+                    let answer = if is_in { browser.continue_to_app(&next).await } else { String::new() };
                     (browser, parameter(&answer, "code"))
                 }
             }));

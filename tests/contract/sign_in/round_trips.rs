@@ -3,7 +3,7 @@
 use chancery_testkit::{Engine, World, on_both_engines};
 use http::Method;
 
-use super::{CALLBACK, Home, form, parameter};
+use super::{CALLBACK, SignInApp, form, parameter};
 use crate::id;
 
 /// How often a request is sent. Each connection prepares its statements once; the cheapest request counts.
@@ -34,7 +34,7 @@ on_both_engines! {
         if world.engine == Engine::Sqlite {
             return;
         }
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let token = tokens["access_token"].as_str().unwrap();
@@ -55,8 +55,8 @@ on_both_engines! {
         let new_code = async || parameter(&browser.lock().await.open(&request).await.left.unwrap(), "code").unwrap();
         let redeem = cost(&world, new_code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
         let offline = home.request(&[("scope", "openid profile offline_access")]);
-        let code = parameter(&browser.lock().await.open(&offline).await.left.unwrap(), "code").unwrap();
-        let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
+        let offline_code = parameter(&browser.lock().await.open(&offline).await.left.unwrap(), "code").unwrap();
+        let tokens = home.redeem(&world, &offline_code, &[]).await.is(200).json();
         let fields = [
             ("grant_type", "refresh_token"),
             ("refresh_token", tokens["refresh_token"].as_str().unwrap()),

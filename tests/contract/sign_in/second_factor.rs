@@ -6,7 +6,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, claims, encode, first, link, parameter, relate, tenant_option,
 };
@@ -44,7 +44,7 @@ pub fn code_by(hash: hmac::Algorithm, (period, digits): (i64, usize), secret: &s
 }
 
 /// Creates a second factor of this type, and makes the home's app require it.
-pub async fn ask_for(world: &World, home: &Home, kind: &str) -> Value {
+pub async fn require_factor(world: &World, home: &SignInApp, kind: &str) -> Value {
     let factor = make_factor(world, home, kind).await;
     world
         .admin
@@ -58,7 +58,7 @@ pub async fn ask_for(world: &World, home: &Home, kind: &str) -> Value {
 }
 
 /// Creates a second factor of this type in the home's tenant.
-pub async fn make_factor(world: &World, home: &Home, kind: &str) -> Value {
+pub async fn make_factor(world: &World, home: &SignInApp, kind: &str) -> Value {
     let body = json!({ "name": format!("Factor {kind}"), "idpTypeId": type_id(world, kind).await });
     let factor = world.make("MfaInstance", body).await;
     relate(world, &format!("/MfaInstance/{}/tenants", id(&factor)), &[home.tenant.as_str()]).await;
@@ -73,7 +73,7 @@ pub async fn factor_option(world: &World, factor: &Value, name: &str, value: &st
 }
 
 /// Ann has entered her password; returns the next page.
-pub async fn typed(world: &World, home: &Home, more: &[(&str, &str)]) -> (Browser, Page) {
+pub async fn typed(world: &World, home: &SignInApp, more: &[(&str, &str)]) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(more)).await;
     let page = browser.type_password(&page, "ann", PASSWORD).await;
@@ -86,7 +86,7 @@ pub fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
 }
 
 /// Enrols an authenticator; returns Ann's secret, her recovery codes and the code of the enrolment.
-pub async fn enrol(world: &World, home: &Home) -> (String, Vec<String>, String) {
+pub async fn enrol(world: &World, home: &SignInApp) -> (String, Vec<String>, String) {
     let (mut browser, page) = typed(world, home, &[]).await;
     let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
     let used = code_of(&secret, 0);
@@ -99,14 +99,14 @@ pub async fn enrol(world: &World, home: &Home) -> (String, Vec<String>, String) 
         .collect();
     assert_eq!(codes.len(), 10, "{}", shown.html);
     let next = browser.submit(&shown, &[]).await;
-    let answer = browser.go_on(&next).await;
+    let answer = browser.continue_to_app(&next).await;
     home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
     (secret, codes, used)
 }
 
 /// The same home, for another app.
-fn home_like(home: &Home) -> Home {
-    Home {
+fn home_like(home: &SignInApp) -> SignInApp {
+    SignInApp {
         app: home.app.clone(),
         tenant: home.tenant.clone(),
         secret: home.secret.clone(),
@@ -115,7 +115,7 @@ fn home_like(home: &Home) -> Home {
 }
 
 /// Another app of the home's tenant and store, without a second factor.
-async fn second_app(world: &World, home: &Home) -> Value {
+async fn second_app(world: &World, home: &SignInApp) -> Value {
     let instance = first(world, "/IdpInstance").await;
     let app = world.make("ClientApp", json!({ "name": "Plain", "isPublic": true })).await;
     relate(world, &format!("/ClientApp/{}/tenants", id(&app)), &[home.tenant.as_str()]).await;
@@ -140,8 +140,8 @@ async fn last_record(world: &World) -> Value {
 on_both_engines! {
     /// Section 13: a person without one enrols it during the sign-in; from then on it is required.
     async fn an_authenticator_is_enrolled_and_then_required(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("<svg class=\"qr\"") && page.html.contains("otpauth:"), "{}", page.html);
         let wrong = browser.submit(&page, &[("code", "000000")]).await;
@@ -153,7 +153,7 @@ on_both_engines! {
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("autocomplete=\"one-time-code\"") && !page.html.contains("class=\"secret\""), "{}", page.html);
         let next = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let claims = claims(&tokens["id_token"]);
         assert_eq!((&claims["acr"], &claims["amr"]), (&json!("mfa"), &json!(["mfa", "otp", "pwd"])));
@@ -163,8 +163,8 @@ on_both_engines! {
 
     /// A code is accepted once, and wrong ones count as wrong passwords do: a known password permits no unlimited guesses.
     async fn codes_are_accepted_once_and_wrong_ones_lock(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let (_, _, used) = enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -188,18 +188,18 @@ on_both_engines! {
 
     /// A password elsewhere permits no further guesses at codes: only a right code resets the count of wrong ones.
     async fn a_right_password_does_not_reset_the_count_of_wrong_codes(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let (secret, ..) = enrol(&world, &home).await;
-        let plain = Home { app: second_app(&world, &home).await, ..home_like(&home) };
+        let plain = SignInApp { app: second_app(&world, &home).await, ..home_like(&home) };
         let (mut browser, mut page) = typed(&world, &home, &[]).await;
         for number in 0..5 {
             page = browser.submit(&page, &[("code", "000000")]).await;
             if number == 3 {
                 // a sign-in without a second factor resets the counts of the store
                 let (mut other, next) = typed(&world, &plain, &[]).await;
-                assert!(parameter(&other.go_on(&next).await, "code").is_some());
+                assert!(parameter(&other.continue_to_app(&next).await, "code").is_some());
                 let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
                 assert_eq!(user["failedTemporaryLockAttempts"], 0);
             }
@@ -214,35 +214,35 @@ on_both_engines! {
 
     /// Every page of a factor links back to the app.
     async fn each_page_links_back_to_the_app(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let back = browser.submit(&page, &[("choice", "cancel")]).await;
-        assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(parameter(&browser.continue_to_app(&back).await, "error").as_deref(), Some("access_denied"));
         enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let back = browser.submit(&page, &[("choice", "cancel")]).await;
-        assert_eq!(parameter(&browser.go_on(&back).await, "error").as_deref(), Some("access_denied"));
+        assert_eq!(parameter(&browser.continue_to_app(&back).await, "error").as_deref(), Some("access_denied"));
     }
 
     /// A right code resets the counts, once the sign-in is complete.
     async fn a_completed_sign_in_resets_the_count_of_failures(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let (secret, ..) = enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let page = browser.submit(&page, &[("code", "000000")]).await;
         let next = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let user = world.admin.get(&world.path(&format!("/User/{}", id(&home.user)))).await.is(200).json();
         assert_eq!(user["failedTemporaryLockAttempts"], 0);
     }
 
     /// Each recovery code is accepted once, instead of the authenticator.
     async fn recovery_codes_are_accepted_once(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         let (_, codes, _) = enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
@@ -251,7 +251,7 @@ on_both_engines! {
         let page = browser.submit(&page, &[("choice", &choice)]).await;
         let typed_code = codes[3].to_lowercase().replace('-', " ");
         let next = browser.submit(&page, &[("code", &typed_code)]).await;
-        let tokens = home.redeem(&world, &parameter(&browser.go_on(&next).await, "code").unwrap(), &[]).await.is(200).json();
+        let tokens = home.redeem(&world, &parameter(&browser.continue_to_app(&next).await, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["acr"], "mfa");
         let factor = world.all("SignInFactor").await[0].clone();
         assert_eq!((&factor["recoveryCodes"], &factor["kind"]), (&json!(9), &json!("Authenticator")));
@@ -263,14 +263,14 @@ on_both_engines! {
 
     /// A session by a recovery code ends with the authenticator that it replaced.
     async fn removing_an_authenticator_ends_recovery_code_sessions(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         let (_, codes, _) = enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
         let page = browser.submit(&page, &[("choice", &choice)]).await;
         let next = browser.submit(&page, &[("code", &codes[0])]).await;
-        browser.go_on(&next).await;
+        browser.continue_to_app(&next).await;
         let factor = world.all("SignInFactor").await[0].clone();
         world.admin.delete(&format!("{BASE}/SignInFactor/{}", id(&factor))).await.expect(204);
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
@@ -281,12 +281,12 @@ on_both_engines! {
 
     /// An administrator removes a factor: the sessions in which it was used end, and another one can be enrolled.
     async fn an_administrator_removes_a_factor(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         let (secret, ..) = enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let next = browser.submit(&page, &[("code", &code_of(&secret, 1))]).await;
-        browser.go_on(&next).await;
+        browser.continue_to_app(&next).await;
         let factor = world.all("SignInFactor").await[0].clone();
         assert!(!factor.to_string().contains("secret") && factor["usedOn"].is_string());
         world.admin.delete(&format!("{BASE}/SignInFactor/{}", id(&factor))).await.expect(204);
@@ -298,8 +298,8 @@ on_both_engines! {
 
     /// If the tenant requires it, only an administrator permits enrolment: by an access pass.
     async fn enrolment_can_require_an_access_pass(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         tenant_option(&world, &home, "SecondFactorEnrolment", "Administrator").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
@@ -313,8 +313,8 @@ on_both_engines! {
 
     /// Without a usable factor nobody is admitted, rather than everybody.
     async fn without_a_usable_factor_nobody_is_admitted(world: World) {
-        let home = Home::new(&world).await;
-        let factor = ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "totp").await;
         change(&world, &format!("/MfaInstance/{}", id(&factor)), json!({ "isActive": false })).await;
         let (_, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
@@ -324,7 +324,7 @@ on_both_engines! {
 
     /// A requested acr class steps up the existing session.
     async fn a_session_is_stepped_up(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         make_factor(&world, &home, "totp").await;
         let demanded = &[("acr_values", "mfa")];
@@ -335,7 +335,7 @@ on_both_engines! {
         let secret = between(&page.html, "class=\"secret\"><code>", "<").to_owned();
         let shown = browser.submit(&page, &[("code", &code_of(&secret, 0))]).await;
         let next = browser.submit(&shown, &[]).await;
-        let answer = browser.go_on(&next).await;
+        let answer = browser.continue_to_app(&next).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["acr"], "mfa");
         let after = browser.cookies.iter().find(|(name, _)| name.ends_with("session")).unwrap().1.clone();
@@ -351,18 +351,18 @@ on_both_engines! {
 
     /// RememberDeviceLifetime skips the factor in this browser, but not if the request demands it, and not after a new password.
     async fn a_browser_is_remembered(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         let (secret, ..) = enrol(&world, &home).await;
         tenant_option(&world, &home, "RememberDeviceLifetime", "30.00:00:00").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("Do not ask again"), "{}", page.html);
         let next = browser.submit(&page, &[("code", &code_of(&secret, 1)), ("remember", "true")]).await;
-        browser.go_on(&next).await;
+        browser.continue_to_app(&next).await;
         browser.cookies.retain(|name, _| !name.ends_with("session"));
         let page = browser.open(&home.request(&[])).await;
         let next = browser.type_password(&page, "ann", PASSWORD).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some(), "spared");
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some(), "spared");
         browser.cookies.retain(|name, _| !name.ends_with("session"));
         let page = browser.open(&home.request(&[("acr_values", "mfa")])).await;
         let page = browser.type_password(&page, "ann", PASSWORD).await;
@@ -376,8 +376,8 @@ on_both_engines! {
 
     /// Input for another step changes nothing: no URL skips a factor.
     async fn a_url_cannot_skip_a_factor(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         enrol(&world, &home).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         let flow = page.action().split_once("flow=").unwrap().1.to_owned();
@@ -397,8 +397,8 @@ on_both_engines! {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
         world.set_option("EMailSenderAddress", "noreply@example.com").await;
-        let home = Home::new(&world).await;
-        let factor = ask_for(&world, &home, "email").await;
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "email").await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
         assert!(page.html.contains("a…@example.com"), "{}", page.html);
         let mails = sink.wait_for(1).await;
@@ -413,7 +413,7 @@ on_both_engines! {
         let wrong = browser.submit(&page, &[("code", "1234567")]).await;
         assert!(wrong.html.contains("The code is not right."), "{}", wrong.html);
         let next = browser.submit(&wrong, &[("code", &right)]).await;
-        let tokens = home.redeem(&world, &parameter(&browser.go_on(&next).await, "code").unwrap(), &[]).await.is(200).json();
+        let tokens = home.redeem(&world, &parameter(&browser.continue_to_app(&next).await, "code").unwrap(), &[]).await.is(200).json();
         assert_eq!(claims(&tokens["id_token"])["amr"], json!(["mfa", "otp", "pwd"]));
         assert_eq!(sink.received().len(), 1);
         // used up; after MaxAttempts another one is required
@@ -434,8 +434,8 @@ on_both_engines! {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
         world.set_option("EMailSenderAddress", "noreply@example.com").await;
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "email").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "email").await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let now = world.admin.get(&path).await.is(200).json();
         let body = json!({ "emailAddressConfirmed": false, "concurrencyToken": now["concurrencyToken"] });

@@ -3,12 +3,12 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, claims, parameter};
+use super::{PASSWORD, SignInApp, browser::Browser, claims, parameter};
 use crate::id;
 
 on_both_engines! {
     async fn a_session_makes_another_password_unnecessary(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let again = browser.open(&home.request(&[])).await.left.unwrap();
         let code = parameter(&again, "code").unwrap();
@@ -19,7 +19,7 @@ on_both_engines! {
     }
 
     async fn prompt_login_and_max_age_force_a_new_sign_in(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for demand in [("prompt", "login"), ("max_age", "0")] {
             let page = browser.open(&home.request(&[demand])).await;
@@ -33,7 +33,7 @@ on_both_engines! {
 
     /// The cookie changes at authentication: a value that was planted before is not accepted.
     async fn session_fixation_is_prevented(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         browser.cookies.insert("chancery-session".to_owned(), "planted".to_owned());
         let page = browser.open(&home.request(&[])).await;
@@ -47,7 +47,7 @@ on_both_engines! {
 
     /// Neither the session nor its tokens are accepted after a sign-out.
     async fn signing_out_ends_session_and_tokens(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
@@ -70,7 +70,7 @@ on_both_engines! {
 
     /// A sign-out redirects only to URIs of the app.
     async fn a_sign_out_redirects_only_to_registered_uris(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let address = format!(
             "/connect/endsession?client_id={}&post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F", id(&home.app)
@@ -83,7 +83,7 @@ on_both_engines! {
 
     /// Without an app the page stays here, with or without a state.
     async fn a_sign_out_works_without_an_app(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for query in ["", "?state=x"] {
             let (mut browser, _) = home.sign_in(&world).await;
             let page = browser.open(&format!("/connect/endsession{query}")).await;
@@ -96,7 +96,7 @@ on_both_engines! {
 
     /// A form of another site signs nobody out.
     async fn cross_site_sign_outs_are_ignored(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         browser.open("/connect/endsession").await;
         browser.post("/connect/endsession", &[("decision", "allow")], &[]).await;
@@ -110,7 +110,7 @@ on_both_engines! {
 
     /// Nothing of an erased person is accepted.
     async fn erasing_a_person_ends_sessions_and_tokens(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let code = parameter(&answer, "code").unwrap();
         let tokens = home.redeem(&world, &code, &[]).await.is(200).json();
@@ -125,7 +125,7 @@ on_both_engines! {
 
     /// OpenID Connect RP-Initiated Logout 1.0: the app's ID token identifies person and app; no page is needed.
     async fn an_id_token_hint_skips_the_sign_out_page(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let hint = tokens["id_token"].as_str().unwrap();
@@ -146,7 +146,7 @@ on_both_engines! {
 
     /// If the session is of another person than the hint names, that person has to sign in.
     async fn an_id_token_hint_of_another_person_requires_a_sign_in(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let bob = world.user("bob").await;
@@ -158,7 +158,7 @@ on_both_engines! {
         let next = browser.type_password(&page, "bob", PASSWORD).await;
         let left = match next.left {
             Some(left) => left,
-            None => browser.go_on(&next).await,
+            None => browser.continue_to_app(&next).await,
         };
         assert_eq!(parameter(&left, "error").as_deref(), Some("login_required"));
         let wrong = browser.open(&home.request(&[("id_token_hint", "x.y.z")])).await.left.unwrap();
@@ -167,7 +167,7 @@ on_both_engines! {
 
     /// Section 13: a temporary lock ends no session, otherwise attackers could sign people out; a permanent one does.
     async fn temporary_locks_do_not_end_sessions(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (name, value) in [("LoginThrottlingEnabled", "false"), ("AttemptsBeforeTemporaryLock", "1")] {
             world.set_option(name, value).await;
         }

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, encode, first, parameter, relate,
     second_factor::{make_factor, typed},
@@ -17,13 +17,13 @@ use crate::{
 };
 
 /// Parameters of the response to the app after a right password in a new browser; `None` if a page stops the person.
-async fn answer(world: &World, home: &Home) -> Option<String> {
+async fn answer(world: &World, home: &SignInApp) -> Option<String> {
     let (mut browser, next) = typed(world, home, &[]).await;
     next.answer.header("refresh")?;
-    Some(browser.go_on(&next).await)
+    Some(browser.continue_to_app(&next).await)
 }
 
-async fn can_sign_in(world: &World, home: &Home) -> bool {
+async fn can_sign_in(world: &World, home: &SignInApp) -> bool {
     let page = Browser::new(world).open(&home.request(&[])).await;
     page.status == 200 && answer(world, home).await.is_some_and(|answer| parameter(&answer, "code").is_some())
 }
@@ -35,7 +35,7 @@ async fn person(world: &World) -> Value {
     first(world, &format!("/ApplicationUser?filter={filter}")).await
 }
 
-async fn consent_page(world: &World, home: &Home) -> Page {
+async fn consent_page(world: &World, home: &SignInApp) -> Page {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", "openid ledger.read")])).await;
     browser.type_password(&page, "ann", PASSWORD).await
@@ -44,7 +44,7 @@ async fn consent_page(world: &World, home: &Home) -> Page {
 on_both_engines! {
     /// The claims of the scopes `profile` and `phone` (OpenID Connect Core 1.0, section 5.4).
     async fn claims_contain_the_fields_of_a_user(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let fields = [
             ("firstName", "given_name", json!("Anna")),
             ("lastName", "family_name", json!("Abel")),
@@ -81,7 +81,7 @@ on_both_engines! {
 
     /// IdpInstance.isHidden
     async fn a_hidden_instance_is_not_offered(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         assert!(can_sign_in(&world, &home).await);
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
         for (is_hidden, gets) in [(true, false), (false, true)] {
@@ -92,7 +92,7 @@ on_both_engines! {
 
     /// IdpInstance.isActive
     async fn an_inactive_instance_refuses_sign_ins(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
         for (is_active, gets) in [(false, false), (true, true)] {
             change(&world, &path, json!({ "isActive": is_active })).await;
@@ -102,7 +102,7 @@ on_both_engines! {
 
     /// IdpInstance.position: stores are searched in its order, and the first that knows the name decides.
     async fn stores_are_searched_in_order_of_position(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let kind = first(&world, "/IdpInstance").await["idpTypeId"].clone();
         let store = world.make("IdpInstance", json!({ "name": "annexe", "idpTypeId": kind, "position": 1 })).await;
         let filter = encode(&format!("applyToIdpInstanceId eq \"{}\" and name eq \"PasskeyEnrolment\"", id(&store)));
@@ -127,7 +127,7 @@ on_both_engines! {
 
     /// User.isUserActive, userValidFrom and userValidTo
     async fn a_user_signs_in_while_active_and_valid(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         for (members, gets) in [
             (json!({ "isUserActive": false }), false),
@@ -146,7 +146,7 @@ on_both_engines! {
 
     /// IdpType.isActive
     async fn instances_of_an_inactive_type_are_not_offered(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let kind = world.make("IdpType", json!({
             "name": "Own store", "providerType": "IdentityProvider", "factoryType": "UserStore",
         })).await;
@@ -167,7 +167,7 @@ on_both_engines! {
 
     /// IdpInstance.autoCreatePlatformUser
     async fn without_automatic_creation_only_known_people_sign_in(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
         change(&world, &path, json!({ "autoCreatePlatformUser": false })).await;
         assert!(!can_sign_in(&world, &home).await);
@@ -177,7 +177,7 @@ on_both_engines! {
 
     /// The requirement can be changed on either resource, and applies immediately.
     async fn an_instance_requires_its_second_factors(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let instance = first(&world, "/IdpInstance").await;
         let factor = make_factor(&world, &home, "totp").await;
         assert!(can_sign_in(&world, &home).await);
@@ -196,7 +196,7 @@ on_both_engines! {
 
     /// A second factor that is linked to an app, disabled or removed affects sign-ins that begin afterwards.
     async fn a_change_of_a_second_factor_applies_immediately(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let factor = make_factor(&world, &home, "totp").await;
         assert!(can_sign_in(&world, &home).await);
         let path = format!("/MfaInstance/{}", id(&factor));
@@ -212,7 +212,7 @@ on_both_engines! {
 
     /// ClientApp.name, clientUri and logoUri; ClientAppScope.name and description.
     async fn the_consent_page_shows_the_app(world: World) {
-        let home = Home::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
+        let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
         let scope = json!({
             "clientAppId": home.app["id"], "key": "ledger.read", "name": "Read your bookings",
             "description": "Amounts and dates of the last year",
@@ -232,7 +232,7 @@ on_both_engines! {
 
     /// RFC 8252, section 7.3: a native app chooses the port of the loopback address.
     async fn native_apps_may_use_any_loopback_port(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true, "isNativeApplication": true })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true, "isNativeApplication": true })).await;
         let uri = json!({ "clientAppId": home.app["id"], "uri": "http://127.0.0.1:4000/back", "redirectUriType": "Login" });
         world.make("ClientAppRedirectUri", uri).await;
         let request = home.request(&[("redirect_uri", "http://127.0.0.1:51234/back")]);
@@ -243,7 +243,7 @@ on_both_engines! {
 
     /// ClientApp.allowedResponseTypes
     async fn response_types_that_are_not_allowed_are_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (allowed, error) in [("id_token", Some("unauthorized_client")), ("code, id_token", None)] {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "allowedResponseTypes": allowed })).await;
             let left = Browser::new(&world).open(&home.request(&[("prompt", "none")])).await.left.unwrap();
@@ -253,7 +253,7 @@ on_both_engines! {
 
     /// Each response type that an app can be allowed: a code, or the result of the sign-in only, else a refusal.
     async fn each_response_type_is_answered_or_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for (kind, error) in [
             ("code", None),
@@ -274,7 +274,7 @@ on_both_engines! {
 
     /// ClientAppAuthenticationConfiguration.requireDpopNonce (RFC 9449, section 9)
     async fn userinfo_can_require_a_dpop_nonce(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let configuration = json!({
             "clientAppId": home.app["id"], "tokenEndpointAuthMethod": "client_secret_post", "dpopBoundAccessTokens": true,
         });
@@ -310,7 +310,7 @@ on_both_engines! {
 
     /// ClientApp.authorizedPlatformUsers
     async fn a_restricted_app_admits_authorized_people_only(world: World) {
-        let home = Home::with(&world, json!({ "isRestricted": true })).await;
+        let home = SignInApp::with(&world, json!({ "isRestricted": true })).await;
         let path = format!("/ClientApp/{}/authorizedusers", id(&home.app));
         assert!(!can_sign_in(&world, &home).await);
         let ann = person(&world).await;

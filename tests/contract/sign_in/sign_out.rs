@@ -11,7 +11,7 @@ use chancery_record::Timestamp;
 use chancery_testkit::{PATIENCE, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, parameter};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, change, claims, parameter};
 use crate::{id, mail::calling_this_machine};
 
 /// A client app's back channel: answers each request with a status, and forwards its body.
@@ -39,7 +39,7 @@ pub fn receiver(statuses: Vec<u16>) -> (String, Receiver<String>) {
 }
 
 /// Signs in, and redeems the code.
-async fn tokens(world: &World, home: &Home) -> (Browser, Value) {
+async fn tokens(world: &World, home: &SignInApp) -> (Browser, Value) {
     let (browser, answer) = home.sign_in(world).await;
     let tokens = home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
     (browser, tokens)
@@ -58,7 +58,7 @@ pub async fn notify_apps(world: &World, minutes: i64) -> (usize, usize) {
     let now = chancery_web::now();
     let permission = world.app.context.outbound.permission().unwrap();
     let report =
-        world.app.tell_sign_outs(permission, &policy, Timestamp(now.0 + minutes * 60_000)).await.unwrap();
+        world.app.deliver_sign_outs(permission, &policy, Timestamp(now.0 + minutes * 60_000)).await.unwrap();
     (report.delivered, report.failed)
 }
 
@@ -77,7 +77,7 @@ on_both_engines! {
     /// The server's own job sends http requests to localhost, if the operator permits it.
     async fn back_channel_calls_to_localhost_require_configuration(world: World) {
         let (address, heard) = receiver(vec![200]);
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
         let (mut browser, _) = tokens(&world, &home).await;
         sign_out(&mut browser, "").await;
         let notification = tokio::task::spawn_blocking(move || heard.recv_timeout(PATIENCE)).await.unwrap();
@@ -88,7 +88,7 @@ on_both_engines! {
 on_both_engines! {
     /// Section 2: a request may be posted because of a long hint, which browsers and proxies need not accept in a URL.
     async fn a_long_id_token_hint_makes_no_long_url(world: World) {
-        let home = Home::with(&world, json!({ "logoutConsent": "Implicit" })).await;
+        let home = SignInApp::with(&world, json!({ "logoutConsent": "Implicit" })).await;
         let (mut browser, tokens) = tokens(&world, &home).await;
         let form = [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
         let post_hint = async |hint: &str, more: &str| {
@@ -117,7 +117,7 @@ on_both_engines! {
     /// OpenID Connect Back-Channel Logout 1.0: a new token for each attempt, until the app accepts it.
     async fn apps_are_notified_by_back_channel_logout(world: World) {
         let (address, heard) = receiver(vec![500, 200]);
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
         let (mut browser, tokens) = tokens(&world, &home).await;
         assert_eq!(notify_apps(&world, 0).await, (0, 0));
         sign_out(&mut browser, "").await;
@@ -144,7 +144,7 @@ on_both_engines! {
 
     /// Attempts end after an hour, and are counted.
     async fn notifications_of_a_hanging_app_are_abandoned(world: World) {
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": "http://127.0.0.1:9/" })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": "http://127.0.0.1:9/" })).await;
         let (mut browser, _) = tokens(&world, &home).await;
         sign_out(&mut browser, "").await;
         for minutes in [0, 30, 60] {
@@ -157,7 +157,7 @@ on_both_engines! {
     /// Apps are notified whatever ends a session: here a lock by an administrator.
     async fn apps_are_notified_however_a_session_ends(world: World) {
         let (address, heard) = receiver(vec![204, 204]);
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
         let locked = world.path(&format!("/User/{}/state", id(&home.user)));
         tokens(&world, &home).await;
         world.admin.post(&locked, json!({ "isUserLocked": true })).await.expect(200);
@@ -173,7 +173,7 @@ on_both_engines! {
     async fn apps_are_notified_by_front_channel_logout(world: World) {
         let uri = "https://ledger.example/logout?x=1";
         let members = json!({ "frontchannelLogoutUri": uri, "frontchannelLogoutSessionRequired": true });
-        let home = Home::with(&world, members).await;
+        let home = SignInApp::with(&world, members).await;
         let (mut browser, tokens) = tokens(&world, &home).await;
         let back = "post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye";
         let done = sign_out(&mut browser, &format!("?client_id={}&{back}", id(&home.app))).await;
@@ -189,7 +189,7 @@ on_both_engines! {
 
     /// ClientApp.frontchannelLogoutSessionRequired (OpenID Connect Front-Channel Logout 1.0, section 2).
     async fn front_channel_logout_contains_sid_if_required(world: World) {
-        let home = Home::with(&world, json!({ "frontchannelLogoutUri": "https://ledger.example/logout" })).await;
+        let home = SignInApp::with(&world, json!({ "frontchannelLogoutUri": "https://ledger.example/logout" })).await;
         for required in [false, true] {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "frontchannelLogoutSessionRequired": required })).await;
             let (mut browser, tokens) = tokens(&world, &home).await;
@@ -204,7 +204,7 @@ on_both_engines! {
     /// (OpenID Connect Back-Channel Logout 1.0, section 2.4).
     async fn logout_tokens_always_contain_sid(world: World) {
         let (address, heard) = receiver(vec![200, 200]);
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": address })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
         for required in [false, true] {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "backchannelLogoutSessionRequired": required })).await;
             let (mut browser, tokens) = tokens(&world, &home).await;
@@ -218,7 +218,7 @@ on_both_engines! {
 
     /// ClientApp.logoutConsent
     async fn logout_consent_requires_a_confirmation(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         for (consent, is_asked) in [("Explicit", true), ("Implicit", false)] {
             change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "logoutConsent": consent })).await;
             let (mut browser, tokens) = tokens(&world, &home).await;
@@ -232,7 +232,7 @@ on_both_engines! {
 
     /// Of several accounts only the given one is signed out.
     async fn signing_out_of_one_account_leaves_the_others(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, tokens) = tokens(&world, &home).await;
         let bob = world.user("bob").await;
         let reset = world.path(&format!("/User/{}/password/reset", id(&bob)));
@@ -257,7 +257,7 @@ on_both_engines! {
 
     /// A second tab signs out after the first: there is no question.
     async fn a_sign_out_without_a_session_asks_nothing(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, tokens) = tokens(&world, &home).await;
         let hint = tokens["id_token"].as_str().unwrap();
         let back = "post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye&state=s-2";
@@ -276,7 +276,7 @@ on_both_engines! {
 
     /// The answer to stay signed in shows a page, and ends nothing.
     async fn staying_signed_in_ends_nothing(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = tokens(&world, &home).await;
         let page = browser.open("/connect/endsession").await;
         let csrf = page.field("csrf");

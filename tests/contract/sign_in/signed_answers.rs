@@ -4,7 +4,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Home, PASSWORD, browser::Browser, change, claims, form, parameter};
+use super::{PASSWORD, SignInApp, browser::Browser, change, claims, form, parameter};
 use crate::id;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
@@ -28,7 +28,7 @@ async fn is_of_a_known_key(world: &World, token: &Value) -> bool {
     keys["keys"].as_array().unwrap().iter().any(|key| key["kid"] == header(token)["kid"])
 }
 
-async fn introspect(world: &World, home: &Home, token: &str, more: &[(&str, &str)]) -> Answer {
+async fn introspect(world: &World, home: &SignInApp, token: &str, more: &[(&str, &str)]) -> Answer {
     let body = form(
         [("client_id", id(&home.app)), ("client_secret", home.secret.as_str()), ("token", token)].into_iter(),
     );
@@ -36,7 +36,7 @@ async fn introspect(world: &World, home: &Home, token: &str, more: &[(&str, &str
     world.anonymous.send(Method::POST, "/connect/introspect", &headers, body.into_bytes()).await
 }
 
-async fn tokens(world: &World, home: &Home) -> Value {
+async fn tokens(world: &World, home: &SignInApp) -> Value {
     let (_, answer) = home.sign_in(world).await;
     home.redeem(world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json()
 }
@@ -44,7 +44,7 @@ async fn tokens(world: &World, home: &Home) -> Value {
 on_both_engines! {
     /// OpenID Connect Core 1.0, section 5.3.2: for the client app, signed with the key of ID tokens.
     async fn userinfo_is_signed_for_a_client_app_that_accepts_a_jwt(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let tokens = tokens(&world, &home).await;
         let bearer = format!("Bearer {}", tokens["access_token"].as_str().unwrap());
         let userinfo_as = async |accept: &str| {
@@ -67,7 +67,7 @@ on_both_engines! {
 
     /// RFC 9701: for active and for inactive tokens, signed with the key of ID tokens.
     async fn introspection_is_signed_for_a_client_app_that_accepts_a_jwt(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let issued = tokens(&world, &home).await;
         let access = issued["access_token"].as_str().unwrap();
         for (shown, is_active) in [(access, true), ("nothing", false)] {
@@ -87,7 +87,7 @@ on_both_engines! {
 
     /// FAPI 2.0 Message Signing, section 5.5: independent of the Accept header.
     async fn introspection_is_always_signed_for_message_signing(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let issued = tokens(&world, &home).await;
         // the other requirements of the profile do not affect introspection
         let profile = "UPDATE client_app SET security_profile = 'Fapi2MessageSigning' WHERE name = 'Harbour Ledger'";
@@ -100,7 +100,7 @@ on_both_engines! {
 
     /// A response that cannot be encrypted as the client app requires is not sent for a refresh token either.
     async fn a_refresh_token_is_not_introspected_in_clear_where_encryption_is_set(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("scope", "openid offline_access")])).await;
         let answer = browser.sign_in(&page, "ann", PASSWORD).await;

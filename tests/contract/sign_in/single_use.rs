@@ -10,11 +10,11 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::{Browser, Page},
-    fleet::{Dice, Fleet},
+    fleet::{Fleet, RandomNumbers},
     parameter,
-    second_factor::{ask_for, between, code_of, enrol},
+    second_factor::{between, code_of, enrol, require_factor},
     tenant_option,
 };
 
@@ -24,8 +24,8 @@ const FORGERS: usize = 4;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
 
 /// A public app, whose refresh tokens are replaced at each use, with a browser that is signed in.
-async fn public(world: &World) -> (Home, Browser) {
-    let home = Home::with(world, json!({ "isPublic": true })).await;
+async fn public(world: &World) -> (SignInApp, Browser) {
+    let home = SignInApp::with(world, json!({ "isPublic": true })).await;
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[OFFLINE])).await;
     browser.sign_in(&page, "ann", PASSWORD).await;
@@ -33,7 +33,7 @@ async fn public(world: &World) -> (Home, Browser) {
 }
 
 /// This many codes, each for a grant of its own.
-async fn codes(home: &Home, browser: &mut Browser, count: usize) -> Vec<String> {
+async fn codes(home: &SignInApp, browser: &mut Browser, count: usize) -> Vec<String> {
     let mut codes = Vec::new();
     for _ in 0..count {
         let left = browser.open(&home.request(&[OFFLINE])).await.left.unwrap();
@@ -42,7 +42,7 @@ async fn codes(home: &Home, browser: &mut Browser, count: usize) -> Vec<String> 
     codes
 }
 
-async fn grants(world: &World, home: &Home, browser: &mut Browser, count: usize) -> Vec<Value> {
+async fn grants(world: &World, home: &SignInApp, browser: &mut Browser, count: usize) -> Vec<Value> {
     let mut grants = Vec::new();
     for code in codes(home, browser, count).await {
         grants.push(home.redeem(world, &code, &[]).await.is(200).json());
@@ -114,7 +114,7 @@ impl History {
 }
 
 /// Browsers after Ann's password, round robin at the processes, at the page for a code.
-async fn code_pages(home: &Home, fleet: &Fleet) -> Vec<(Browser, Page)> {
+async fn code_pages(home: &SignInApp, fleet: &Fleet) -> Vec<(Browser, Page)> {
     let pages = (0..FORGERS).map(|number| async move {
         let mut browser = fleet.browser(number);
         let page = browser.open(&home.request(&[])).await;
@@ -138,8 +138,8 @@ on_both_engines! {
     /// Sections 13 and 22: of concurrent submissions of an authenticator code, or a recovery code, at all processes,
     /// one is accepted.
     async fn a_second_factor_code_is_accepted_once(world: World) {
-        let home = Home::new(&world).await;
-        ask_for(&world, &home, "totp").await;
+        let home = SignInApp::new(&world).await;
+        require_factor(&world, &home, "totp").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
         world.set_option("TemporaryLockEnabled", "false").await;
         let (secret, recovery, _) = enrol(&world, &home).await;
@@ -166,7 +166,7 @@ on_both_engines! {
         let clients = (0..CLIENTS).map(|client| {
             let (home, fleet, codes) = (&home, &fleet, &codes);
             async move {
-                let mut dice = Dice(client as u64);
+                let mut dice = RandomNumbers(client as u64);
                 let mut got = Vec::new();
                 for _ in 0..4 {
                     let code = dice.below(CONTESTED);
@@ -238,7 +238,7 @@ on_both_engines! {
         let clients = (0..CLIENTS).map(|client| {
             let (home, fleet, histories, tick) = (&home, &fleet, &histories, &tick);
             async move {
-                let mut dice = Dice(1_000 + client as u64);
+                let mut dice = RandomNumbers(1_000 + client as u64);
                 for _ in 0..6 {
                     let history = &histories[dice.below(histories.len())];
                     let (generation, token) = {

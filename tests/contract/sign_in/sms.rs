@@ -15,7 +15,7 @@ use tokio_rustls::{
 };
 
 use super::{
-    Home, PASSWORD,
+    PASSWORD, SignInApp,
     browser::Browser,
     claims,
     code_options::{age_codes, digits_in},
@@ -65,7 +65,7 @@ async fn gateway(certificate: &Path, statuses: Vec<u16>) -> (String, UnboundedRe
 }
 
 /// Creates an MFA instance of SMS with this gateway, and makes the home's app require it.
-async fn ask_for_sms(admin: &Client, home: &Home, address: &str) {
+async fn ask_for_sms(admin: &Client, home: &SignInApp, address: &str) {
     let types = admin.get(&format!("{BASE}/IdpType")).await.is(200).json();
     let sms = types.as_array().unwrap().iter().find(|one| one["name"] == "sms").unwrap().clone();
     let body = json!({ "name": "Texts", "idpTypeId": sms["id"] });
@@ -105,7 +105,7 @@ on_both_engines! {
     /// A telephone number is verified by a code, which is sent to the gateway of a tenant of the store.
     async fn a_telephone_number_is_verified_by_a_code(world: World) {
         let mut gateway = Receiver::start().await;
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let contacts = world.path(&format!("/User/{}/security-contact", id(&home.user)));
         let phone = json!({ "kind": "Phone", "value": "+4940123456" });
         world.admin.post(&contacts, phone.clone()).await.problem(409, "conflict");
@@ -135,7 +135,7 @@ on_both_engines! {
     /// A gateway on this machine is called by http, if the operator permits it.
     async fn a_gateway_on_localhost_is_called_by_http(world: World) {
         let mut gateway = Receiver::start().await;
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         ask_for_sms(&world.admin, &home, &gateway.url).await;
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
@@ -149,7 +149,7 @@ on_both_engines! {
     async fn sms_codes_follow_the_length_lifetime_and_attempts_options(world: World) {
         let mut gateway = Receiver::start().await;
         world.set_option("LoginThrottlingEnabled", "false").await;
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         ask_for_sms(&world.admin, &home, &gateway.url).await;
         let factor = first(&world, "/MfaInstance").await;
         for (name, value) in [("CodeLength", "8"), ("CodeLifetime", "00:02:00"), ("MaxAttempts", "1")] {
@@ -173,7 +173,7 @@ on_both_engines! {
         let last = code(&gateway.until(|got| got.len() > 3).await[3].body);
         age_codes(&world, 60_000).await;
         let next = browser.submit(&over, &[("code", &last)]).await;
-        assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+        assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
     }
 }
 
@@ -195,7 +195,7 @@ async fn a_code_is_sent_by_sms(engine: Engine) {
     let settings =
         [("SSL_CERT_FILE", certificate.to_str().unwrap()), ("CHANCERY_PRIVATE_DESTINATIONS", "127.0.0.0/8")];
     let server = Process::start(&database, &settings).await;
-    let home = Home::created_by(&server.admin, json!({})).await;
+    let home = SignInApp::created_by(&server.admin, json!({})).await;
     ask_for_sms(&server.admin, &home, &address).await;
     let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
     let page = browser.open(&home.request(&[])).await;
@@ -212,7 +212,7 @@ async fn a_code_is_sent_by_sms(engine: Engine) {
     assert_eq!((&body["to"], &body["locale"]), (&json!("+4940123456"), &json!("de-DE")));
     let code = body["text"].as_str().unwrap().strip_prefix("Ihr Anmeldecode: ").unwrap().to_owned();
     let next = browser.submit(&page, &[("code", &code)]).await;
-    let answer = browser.go_on(&next).await;
+    let answer = browser.continue_to_app(&next).await;
     let shown =
         home.redeem_at(&Client::anonymous(&server.base), &parameter(&answer, "code").unwrap(), &[]).await;
     assert_eq!(claims(&shown.is(200).json()["id_token"])["amr"], json!(["mfa", "pwd", "sms"]));

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    BASE, CALLBACK, Home, PASSWORD, VERIFIER,
+    BASE, CALLBACK, PASSWORD, SignInApp, VERIFIER,
     browser::{Browser, Page},
     first, form, parameter, relate,
 };
@@ -15,7 +15,7 @@ use crate::{id, management::instance::set_option};
 /// Two tenants with a store each, with the users ann and bob; an app at both, and one at the first only.
 struct TwoTenants {
     /// The app at both tenants; its user is ann.
-    both: Home,
+    both: SignInApp,
     /// The app at the first tenant only.
     own: Value,
     /// The path prefix of each tenant's issuer.
@@ -25,7 +25,7 @@ struct TwoTenants {
 
 impl TwoTenants {
     async fn new(world: &World) -> Self {
-        let both = Home::new(world).await;
+        let both = SignInApp::new(world).await;
         let (subscription, near) = (first(world, "/Subscription").await, first(world, "/IdpInstance").await);
         let tenant = json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] });
         let tenant = world.make("Tenant", tenant).await;

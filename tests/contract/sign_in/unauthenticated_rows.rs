@@ -6,7 +6,7 @@ use chancery_store::{Error, Mode, StateTable};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::{Home, PASSWORD, browser::Browser, form, refusal_list::record};
+use super::{PASSWORD, SignInApp, browser::Browser, form, refusal_list::record};
 use crate::{id, signing::set_mail_server};
 
 /// The documented tables.
@@ -59,7 +59,7 @@ async fn post(world: &World, path: &str, fields: &[(&str, &str)], headers: &[(&s
 }
 
 /// Requests links for password resets. They are created after the responses.
-async fn request_links(world: &World, home: &Home) {
+async fn request_links(world: &World, home: &SignInApp) {
     for name in ["ann", "nobody"] {
         let mut browser = Browser::new(world);
         let page = browser.open(&format!("/t/{}/password/reset", home.tenant)).await;
@@ -69,7 +69,7 @@ async fn request_links(world: &World, home: &Home) {
 }
 
 /// Requests of anonymous people at pages.
-async fn at_pages(world: &World, home: &Home) {
+async fn at_pages(world: &World, home: &SignInApp) {
     for (name, password) in [("ann", "wrong"), ("nobody", "wrong")] {
         let mut browser = Browser::new(world);
         let page = browser.open(&home.request(&[])).await;
@@ -93,7 +93,7 @@ async fn at_pages(world: &World, home: &Home) {
 }
 
 /// Requests of anonymous programs at endpoints.
-async fn at_endpoints(world: &World, home: &Home) {
+async fn at_endpoints(world: &World, home: &SignInApp) {
     let app = id(&home.app);
     post(world, "/connect/deviceauthorization", &[("client_id", app), ("scope", "openid")], &[]).await;
     let grants = [
@@ -149,7 +149,7 @@ on_both_engines! {
     /// Unauthenticated requests add rows only to the documented tables, and to each of these.
     async fn unauthenticated_requests_add_rows_to_documented_tables_only(world: World) {
         set_mail_server(&world.admin).await;
-        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true })).await;
         // the first sign-in of a person creates the platform user
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;

@@ -4,15 +4,15 @@ use chancery_record::Value as Bound;
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Home, PASSWORD, browser::Browser, change, claims, first, form, parameter, relate};
+use super::{BASE, PASSWORD, SignInApp, browser::Browser, change, claims, first, form, parameter, relate};
 use crate::{check_upgrade::refused, id, management::instance::set_option, pointers};
 
-fn id_path(home: &Home) -> String {
+fn id_path(home: &SignInApp) -> String {
     format!("/ClientApp/{}", id(&home.app))
 }
 
 /// Empties a member of the client app, with the matching algorithm of content encryption.
-async fn clear(world: &World, home: &Home, member: &str) {
+async fn clear(world: &World, home: &SignInApp, member: &str) {
     let path = format!("{BASE}{}", id_path(home));
     let now = world.admin.get(&path).await.is(200).json();
     let mut body = json!({ member: null, "concurrencyToken": now["concurrencyToken"] });
@@ -24,7 +24,7 @@ async fn clear(world: &World, home: &Home, member: &str) {
 }
 
 /// The tokens of a person who signed in with `offline_access`.
-async fn tokens(world: &World, home: &Home) -> Value {
+async fn tokens(world: &World, home: &SignInApp) -> Value {
     let mut browser = Browser::new(world);
     let page = browser.open(&home.request(&[("scope", "openid profile offline_access")])).await;
     let answer = browser.sign_in(&page, "ann", PASSWORD).await;
@@ -36,7 +36,7 @@ async fn userinfo(world: &World, tokens: &Value) -> Answer {
     bearer.get("/connect/userinfo").await
 }
 
-async fn introspect(world: &World, home: &Home, token: &Value) -> Answer {
+async fn introspect(world: &World, home: &SignInApp, token: &Value) -> Answer {
     let fields = [
         ("token", token.as_str().unwrap()),
         ("client_id", id(&home.app)),
@@ -56,7 +56,7 @@ fn assert_refused(answer: Answer, member: &str) {
 }
 
 /// The error of an authorization request, and its description; `None` if it succeeded.
-async fn refusal(browser: &mut Browser, home: &Home) -> Option<(String, String)> {
+async fn refusal(browser: &mut Browser, home: &SignInApp) -> Option<(String, String)> {
     let left = browser.open(&home.request(&[])).await.left.unwrap();
     Some((parameter(&left, "error")?, parameter(&left, "error_description").unwrap()))
 }
@@ -64,7 +64,7 @@ async fn refusal(browser: &mut Browser, home: &Home) -> Option<(String, String)>
 on_both_engines! {
     /// Encryption, pairwise subjects and pushed requests: a response with less privacy than configured would not be noticed.
     async fn unsupported_settings_refuse_tokens_for_people(world: World) {
-        let home = Home::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
         let before = tokens(&world, &home).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for (member, set, unset, used_for_refresh) in [
@@ -104,7 +104,7 @@ on_both_engines! {
     }
 
     async fn encrypted_responses_are_refused_at_userinfo_and_introspection(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let tokens = tokens(&world, &home).await;
         change(&world, &id_path(&home), json!({ "userinfoEncryptedResponseAlg": "ECDH-ES" })).await;
         let response = userinfo(&world, &tokens).await.problem(409, "conflict");
@@ -120,7 +120,7 @@ on_both_engines! {
 
     /// Encrypted responses are refused for each algorithm. Content encryption also requires an algorithm for its key.
     async fn every_encryption_algorithm_is_refused_when_used(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let before = tokens(&world, &home).await;
         let path = format!("{BASE}{}", id_path(&home));
         let keys = ["RSA-OAEP-256", "RSA-OAEP", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"];
@@ -148,7 +148,7 @@ on_both_engines! {
 
     /// Requests of FAPI are not supported. Such an app gets tokens of its own.
     async fn sign_ins_to_an_app_with_a_fapi_profile_are_refused(world: World) {
-        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         for profile in ["Fapi1Advanced", "Fapi2SecurityProfile", "Fapi2MessageSigning"] {
             let set = "UPDATE client_app SET security_profile = ?1 WHERE allow_client_credential_login AND name = 'Harbour Ledger'";
@@ -164,7 +164,7 @@ on_both_engines! {
     /// A sector identifier defines the scope of pairwise subjects: with public subjects it has no effect; pairwise ones are
     /// not supported, so nobody signs in.
     async fn a_sector_identifier_applies_to_pairwise_subjects_only(world: World) {
-        let home = Home::with(&world, json!({ "sectorIdentifierUri": "https://app.example/sector.json" })).await;
+        let home = SignInApp::with(&world, json!({ "sectorIdentifierUri": "https://app.example/sector.json" })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         assert_eq!(refusal(&mut browser, &home).await, None);
         let other = json!({ "clientAppId": home.app["id"], "uri": "https://ledger.example/back", "redirectUriType": "Login" });
@@ -183,7 +183,7 @@ on_both_engines! {
 
     /// Request objects, by value and by reference, are refused whatever the app's settings.
     async fn request_objects_are_always_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let uri = "https://app.example/request.jwt";
         world.make("ClientAppRequestUri", json!({ "clientAppId": home.app["id"], "uri": uri })).await;
@@ -206,7 +206,7 @@ on_both_engines! {
     }
 
     async fn encrypted_access_tokens_are_refused_for_the_app_itself(world: World) {
-        let home = Home::with(&world, json!({ "allowClientCredentialLogin": true })).await;
+        let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let fields = [
             ("grant_type", "client_credentials"),
             ("client_id", id(&home.app)),
@@ -222,7 +222,7 @@ on_both_engines! {
 
     /// An external instance without a mandatory option is not available.
     async fn sign_ins_by_incomplete_external_instances_are_refused(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let subscription = first(&world, "/Subscription").await;
         for kind in ["OpenIdConnect", "AdfsOAuth", "Microsoft", "Google", "Facebook", "Twitter"] {
@@ -250,7 +250,7 @@ on_both_engines! {
 
     /// An address range selects one of the client app's tenants, and admits nobody.
     async fn the_address_range_chooses_the_tenant(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let subscription = first(&world, "/Subscription").await;
         let other = world.make("Tenant", json!({ "name": "Lighthouse", "subscriptionId": subscription["id"] })).await;
         relate(&world, &format!("/ClientApp/{}/tenants", id(&home.app)), &[&home.tenant, id(&other)]).await;

@@ -11,15 +11,15 @@ use http::Method;
 use serde_json::json;
 
 use super::{
-    BASE, Home, PASSWORD,
+    BASE, PASSWORD, SignInApp,
     browser::Browser,
     claims, external, form, link, parameter,
     passkey::{use_passkey, with_passkey},
-    second_factor::{ask_for, between, enrol, typed},
+    second_factor::{between, enrol, require_factor, typed},
 };
 use crate::{
     id,
-    provider_trial::{of_this_machine, stand_in::Behaviour},
+    provider_trial::{allow_loopback, stub_provider::Behaviour},
 };
 
 /// Repetitions of a step. The cheapest one counts, since jobs of the server commit, too.
@@ -76,7 +76,7 @@ const NOTHING: (u64, Vec<(&str, i64)>) = (0, Vec::new());
 on_both_engines! {
     /// Unauthenticated requests write nothing: neither pages nor `prompt=none` without a session.
     async fn showing_a_page_writes_nothing(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let open = async |request: String| {
             let mut browser = Browser::new(&world);
             browser.open(&request).await.answer
@@ -92,7 +92,7 @@ on_both_engines! {
     /// A failure costs the same statements and round trips for people who have signed in before, for those who never have, and for
     /// unknown names, so that timing reveals no name: by password and by access pass, with and without e-mail addresses as names.
     async fn failed_sign_ins_cost_the_same_for_every_name(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         world.user("bob").await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -136,7 +136,7 @@ on_both_engines! {
 
     /// A password sign-in takes two commits: the attempt is counted before the password is verified.
     async fn a_password_sign_in_takes_two_commits(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         home.sign_in(&world).await;
         let page = async || {
             let mut browser = Browser::new(&world);
@@ -165,11 +165,11 @@ on_both_engines! {
         };
         let shown = cost(&world, page, async |(mut browser, page)| {
             let next = use_passkey(&mut browser, &page, &authenticator, &home.user).await;
-            assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+            assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         });
         assert_eq!(shown.await, (1, rows.clone()));
         world.set_option("PasskeyEnabled", "false").await;
-        ask_for(&world, &home, "totp").await;
+        require_factor(&world, &home, "totp").await;
         let (_, codes, _) = enrol(&world, &home).await;
         let code = AtomicUsize::new(0);
         let recovery_page = async || {
@@ -180,14 +180,14 @@ on_both_engines! {
         };
         let proven = cost(&world, recovery_page, async |(mut browser, page)| {
             let next = browser.submit(&page, &[("code", &codes[code.fetch_add(1, Ordering::Relaxed)])]).await;
-            assert!(parameter(&browser.go_on(&next).await, "code").is_some());
+            assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         });
         assert_eq!(proven.await, (1, rows));
     }
 
     /// A session takes one commit until the code, a redemption one, and a refresh one.
     async fn each_later_step_takes_one_commit(world: World) {
-        let home = Home::with(&world, json!({ "isPublic": true })).await;
+        let home = SignInApp::with(&world, json!({ "isPublic": true })).await;
         let (browser, _) = home.sign_in(&world).await;
         let request = home.request(&[("scope", "openid profile offline_access")]);
         let code = async || {
@@ -215,7 +215,7 @@ on_both_engines! {
 
     /// Reading requests write nothing: UserInfo and introspection.
     async fn userinfo_and_introspection_write_nothing(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
         let token = tokens["access_token"].as_str().unwrap();
@@ -232,7 +232,7 @@ on_both_engines! {
 
     /// A sign-out takes one commit, with a row for each app that is notified.
     async fn a_sign_out_takes_one_commit(world: World) {
-        let home = Home::with(&world, json!({ "backchannelLogoutUri": "http://127.0.0.1:9/" })).await;
+        let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": "http://127.0.0.1:9/" })).await;
         let page = async || {
             let (mut browser, answer) = home.sign_in(&world).await;
             home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
@@ -248,7 +248,7 @@ on_both_engines! {
 
     /// Rules are read once, and the person once more, independent of the number of rules and groups.
     async fn claim_rules_cost_few_statements(world: World) {
-        let home = Home::new(&world).await;
+        let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let request = home.request(&[("scope", "openid profile offline_access")]);
         let code = parameter(&browser.open(&request).await.left.unwrap(), "code").unwrap();
@@ -287,7 +287,7 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    [of_this_machine]
+    [allow_loopback]
     /// A sign-in at a provider takes one commit, for a known person and for a new platform user.
     async fn an_external_sign_in_takes_one_commit(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;

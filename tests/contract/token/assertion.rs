@@ -5,7 +5,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    app, ask, configure, now, post, refused, secret,
+    app, assert_oauth_error, configure, now, post, request_token, secret,
     signer::{Signer, assert_with_secret, encode, fresh},
 };
 use crate::id;
@@ -48,20 +48,20 @@ on_both_engines! {
         let free = app(&world, "free", json!({})).await;
         let value = secret(&world, &free).await;
         basic(&world, &free, &value).await.expect(200);
-        ask(&world, &free, &value, &[]).await.expect(200);
+        request_token(&world, &free, &value, &[]).await.expect(200);
         let strict = app(&world, "strict", json!({})).await;
         let value = secret(&world, &strict).await;
         configure(&world, &strict, "client_secret_basic", json!({})).await;
         basic(&world, &strict, &value).await.expect(200);
-        refused(ask(&world, &strict, &value, &[]).await, 401, "invalid_client");
+        assert_oauth_error(request_token(&world, &strict, &value, &[]).await, 401, "invalid_client");
         let posting = app(&world, "posting", json!({})).await;
         let value = secret(&world, &posting).await;
         configure(&world, &posting, "client_secret_post", json!({})).await;
-        ask(&world, &posting, &value, &[]).await.expect(200);
-        refused(basic(&world, &posting, &value).await, 401, "invalid_client");
+        request_token(&world, &posting, &value, &[]).await.expect(200);
+        assert_oauth_error(basic(&world, &posting, &value).await, 401, "invalid_client");
         let header = format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{value}", id(&posting))));
         let both = [("grant_type", "client_credentials"), ("client_secret", value.as_str())];
-        refused(post(&world, "/connect/token", &[("authorization", &header)], &both).await, 400, "invalid_request");
+        assert_oauth_error(post(&world, "/connect/token", &[("authorization", &header)], &both).await, 400, "invalid_request");
     }
 
     /// ClientAppFederatedIdentity: a token of its issuer does not authenticate the app, whatever key signed it.
@@ -84,16 +84,16 @@ on_both_engines! {
             ("client_assertion_type", TYPE),
             ("client_assertion", token.as_str()),
         ];
-        refused(post(&world, "/connect/token", &[], &form).await, 401, "invalid_client");
+        assert_oauth_error(post(&world, "/connect/token", &[], &form).await, 401, "invalid_client");
     }
 
     async fn public_client_apps_get_no_tokens_of_their_own(world: World) {
         let public = app(&world, "public", json!({ "isPublic": true, "allowClientCredentialLogin": false })).await;
         let form = [("grant_type", "client_credentials"), ("client_id", id(&public))];
-        refused(post(&world, "/connect/token", &[], &form).await, 400, "unauthorized_client");
+        assert_oauth_error(post(&world, "/connect/token", &[], &form).await, 400, "unauthorized_client");
         let confidential = app(&world, "confidential", json!({})).await;
         let form = [("grant_type", "client_credentials"), ("client_id", id(&confidential))];
-        refused(post(&world, "/connect/token", &[], &form).await, 401, "invalid_client");
+        assert_oauth_error(post(&world, "/connect/token", &[], &form).await, 401, "invalid_client");
         post(&world, "/connect/introspect", &[], &[("client_id", id(&public)), ("token", "x")]).await.expect(401);
     }
 
@@ -103,9 +103,9 @@ on_both_engines! {
         let value = secret(&world, &signing).await;
         let good = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
         present(&world, &good).await.expect(200);
-        refused(present(&world, &good).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &good).await, 401, "invalid_client");
         // the secret itself is no longer accepted, nor another's
-        refused(ask(&world, &signing, &value, &[]).await, 401, "invalid_client");
+        assert_oauth_error(request_token(&world, &signing, &value, &[]).await, 401, "invalid_client");
         for (key, more) in [
             (&b"another secret that is as long as it has to be"[..], json!({})),
             (value.as_bytes(), json!({ "exp": now() - 120, "iat": now() - 300 })),
@@ -114,7 +114,7 @@ on_both_engines! {
             (value.as_bytes(), json!({ "jti": null })),
         ] {
             let assertion = assert_with_secret(key, &claims(&world, &signing, more));
-            refused(present(&world, &assertion).await, 401, "invalid_client");
+            assert_oauth_error(present(&world, &assertion).await, 401, "invalid_client");
         }
         let expiry = json!({ "expiry": "2020-01-01T00:00:00Z" });
         let secrets_of_app = world.all(&format!("ClientAppSecret/clientapp/{}", id(&signing))).await;
@@ -122,7 +122,7 @@ on_both_engines! {
         patch["concurrencyToken"] = secrets_of_app[0]["concurrencyToken"].clone();
         world.admin.patch(&format!("/api/management/v2/ClientAppSecret/{}", id(&secrets_of_app[0])), patch).await.expect(202);
         let expired = assert_with_secret(value.as_bytes(), &claims(&world, &signing, json!({})));
-        refused(present(&world, &expired).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &expired).await, 401, "invalid_client");
     }
 
     /// `aud` is the issuer, its token endpoint, or the endpoint that the assertion is sent to (RFC 7523, section 3; RFC 9126,
@@ -164,24 +164,24 @@ on_both_engines! {
         let set = key_set(&world, &signing, "own", json!({ "jwks": own.jwks() })).await;
         let good = own.assert(&claims(&world, &signing, json!({})));
         present(&world, &good).await.expect(200);
-        refused(present(&world, &good).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &good).await, 401, "invalid_client");
         // the issuer is an audience, but names are no client ids
         let to_the_issuer = json!({ "aud": [world.base] });
         present(&world, &own.assert(&claims(&world, &signing, to_the_issuer))).await.expect(200);
         let by_name = json!({ "iss": "signing", "sub": "signing" });
-        refused(present(&world, &own.assert(&claims(&world, &signing, by_name))).await, 401, "invalid_client");
-        refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &own.assert(&claims(&world, &signing, by_name))).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
         // the public key is no HMAC secret, and an unsigned assertion is rejected
         let public = own.jwks();
         let confused = assert_with_secret(public.as_bytes(), &claims(&world, &signing, json!({})));
-        refused(present(&world, &confused).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &confused).await, 401, "invalid_client");
         let body = encode(claims(&world, &signing, json!({})).to_string().as_bytes());
         let none = format!("{}.{body}.", encode(br#"{"alg":"none"}"#));
-        refused(present(&world, &none).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &none).await, 401, "invalid_client");
         let unknown = own.assert(&claims(&world, &json!({ "id": fresh() }), json!({})));
-        refused(present(&world, &unknown).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &unknown).await, 401, "invalid_client");
         let foreign = own.sign(&json!({ "alg": "ES256", "typ": "at+jwt" }), &claims(&world, &signing, json!({})));
-        refused(present(&world, &foreign).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &foreign).await, 401, "invalid_client");
         // Active, Retiring, no more
         let path = format!("/api/management/v2/ClientAppKeySet/{}", id(&set));
         let mut current = set;
@@ -192,7 +192,7 @@ on_both_engines! {
         }
         world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'signing'", vec![])]).await;
         key_set(&world, &signing, "next", json!({ "jwks": own.jwks() })).await;
-        refused(present(&world, &own.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &own.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
         world.sql(vec![("UPDATE client_app SET enabled = TRUE WHERE name = 'signing'", vec![])]).await;
         present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
     }
@@ -226,7 +226,7 @@ on_both_engines! {
         let far = app(&world, "far", json!({})).await;
         configure(&world, &far, "private_key_jwt", json!({})).await;
         key_set(&world, &far, "far", json!({ "jwksUri": "https://127.0.0.1:9/jwks" })).await;
-        refused(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
     }
 
     async fn an_assertion_may_be_signed_with_the_key_of_a_certificate(world: World) {
@@ -239,7 +239,7 @@ on_both_engines! {
         let own = Signer::from_pkcs8(&key.serialize_der());
         present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
         let other = Signer::new("other");
-        refused(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &other.assert(&claims(&world, &signing, json!({})))).await, 401, "invalid_client");
     }
 }
 
@@ -284,7 +284,7 @@ on_both_engines! {
         let profile = "UPDATE client_app SET security_profile = 'Fapi2SecurityProfile' WHERE name = 'signing'";
         world.sql(vec![(profile, vec![])]).await;
         for audience in [token_endpoint, json!([world.base])] {
-            refused(present_for(audience).await, 401, "invalid_client");
+            assert_oauth_error(present_for(audience).await, 401, "invalid_client");
         }
         present_for(json!(world.base)).await.expect(200);
     }
@@ -303,12 +303,12 @@ on_both_engines! {
             json!({ "iss": "somebody" }),
             json!({ "iat": now() + 120, "exp": now() + 180 }),
         ] {
-            refused(present(&world, &own.assert(&claims(&world, &far, wrong))).await, 401, "invalid_client");
+            assert_oauth_error(present(&world, &own.assert(&claims(&world, &far, wrong))).await, 401, "invalid_client");
         }
         let no_wait = std::time::Duration::ZERO;
         assert!(tokio::time::timeout(no_wait, listener.accept()).await.is_err(), "nobody asked for keys");
         let accepted = tokio::spawn(async move { listener.accept().await.map(drop) });
-        refused(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
+        assert_oauth_error(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
         tokio::time::timeout(chancery_testkit::PATIENCE, accepted).await.unwrap().unwrap().unwrap();
     }
 }

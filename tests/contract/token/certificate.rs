@@ -7,7 +7,7 @@ use rcgen::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{USERS, app, ask, crown, post, read, secret, signer::Signer, token};
+use super::{USERS, app, make_system_admin, post, read, request_token, secret, signer::Signer, token};
 use crate::id;
 
 pub struct UploadedCertificate {
@@ -68,7 +68,7 @@ on_both_engines! {
     async fn the_most_specific_and_longest_valid_certificate_signs(world: World) {
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
-        crown(&world, &own).await;
+        make_system_admin(&world, &own).await;
         let tenants = world.all("Tenant").await;
         let path = format!("/t/{}", id(&tenants[0]));
         let request_token = async || {
@@ -114,7 +114,7 @@ on_both_engines! {
         let other_subscription = world.other_subscription("elsewhere").await;
         let far = app(&world, "far", json!({ "subscriptionId": other_subscription })).await;
         let far_key = secret(&world, &far).await;
-        let far_token = token(&super::ask(&world, &far, &far_key, &[]).await.is(200));
+        let far_token = token(&super::request_token(&world, &far, &far_key, &[]).await.is(200));
         assert_eq!(header(&far_token)["kid"], header(&before[1].1)["kid"]);
         // deleting a certificate invalidates its tokens at once
         drop_store(&world, &before[5].0).await;
@@ -132,14 +132,14 @@ on_both_engines! {
     async fn a_certificate_that_never_expires_signs(world: World) {
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
-        crown(&world, &own).await;
+        make_system_admin(&world, &own).await;
         let uploaded = upload(&world, &PKCS_ECDSA_P256_SHA256, 9999, json!({ "certType": "Default" })).await;
         assert_eq!(uploaded.store["validTo"], "9999-12-31T23:59:59.000Z");
         let path = format!("/api/management/v2/CertStore/{}", id(&uploaded.store));
         assert_eq!(world.admin.get(&path).await.is(200).json(), uploaded.store);
         let filter = crate::list::encode("validTo eq \"9999-12-31T23:59:59Z\"");
         assert_eq!(world.all(&format!("CertStore?filter={filter}")).await[0]["id"], uploaded.store["id"]);
-        let signed = token(&ask(&world, &own, &key, &[]).await.is(200));
+        let signed = token(&request_token(&world, &own, &key, &[]).await.is(200));
         assert!(header(&signed)["x5t#S256"].is_string());
         assert!(published(&world, "", &signed).await.is_some());
         caller(&world, &signed).get(USERS).await.expect(200);
@@ -148,15 +148,15 @@ on_both_engines! {
     /// However many certificates one tenant has, those of others sign.
     async fn many_certificates_of_one_tenant_do_not_displace_others(world: World) {
         let own = app(&world, "own", json!({})).await;
-        crown(&world, &own).await;
+        make_system_admin(&world, &own).await;
         let key = secret(&world, &own).await;
         upload(&world, &PKCS_ECDSA_P256_SHA256, 2030, json!({ "certType": "Default" })).await;
-        let signed = token(&ask(&world, &own, &key, &[]).await.is(200));
+        let signed = token(&request_token(&world, &own, &key, &[]).await.is(200));
         let tenant = world.all("Tenant").await[0]["id"].clone();
         let target = json!({ "certType": "OidcTokenSigning", "applyToTenantId": tenant });
         let many: Vec<Value> = (0..1001).map(|_| body(&PKCS_ECDSA_P256_SHA256, 2090, &target).0).collect();
         world.admin.post("/api/management/v2/CertStore/batch", json!(many)).await.expect(200);
-        let again = token(&ask(&world, &own, &key, &[]).await.is(200));
+        let again = token(&request_token(&world, &own, &key, &[]).await.is(200));
         assert_eq!(header(&again)["kid"], header(&signed)["kid"]);
         caller(&world, &signed).get(USERS).await.expect(200);
         assert!(keys(&world, "").await.len() <= 3);
@@ -168,7 +168,7 @@ on_both_engines! {
         let uploaded = upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;
-        let real = token(&ask(&world, &own, &key, &[]).await.is(200));
+        let real = token(&request_token(&world, &own, &key, &[]).await.is(200));
         let (header, mut claims) = read(&real);
         let forger = Signer::from_pkcs8(&uploaded.key.serialize_der());
         let forge = |claims: &Map<String, Value>| forger.sign(&header.clone().into(), &claims.clone().into());

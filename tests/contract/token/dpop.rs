@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    USERS, app, configure, crown, post, read, refused, secret,
+    USERS, app, assert_oauth_error, configure, make_system_admin, post, read, secret,
     signer::{Signer, fresh},
     token,
 };
@@ -38,19 +38,19 @@ on_both_engines! {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;
         configure(&world, &bound, "client_secret_post", json!({ "dpopBoundAccessTokens": true })).await;
-        crown(&world, &bound).await;
+        make_system_admin(&world, &bound).await;
         let (own, thief) = (Signer::new(""), Signer::new(""));
         let endpoint = format!("{}/connect/token", world.base);
-        refused(request_token(&world, &bound, &value, &[]).await, 400, "invalid_dpop_proof");
+        assert_oauth_error(request_token(&world, &bound, &value, &[]).await, 400, "invalid_dpop_proof");
         let proof = own.prove("POST", &endpoint, json!({}));
         let answer = request_token(&world, &bound, &value, &[&proof]).await.is(200);
         assert_eq!(answer.json()["token_type"], "DPoP");
         let token = token(&answer);
         assert_eq!(read(&token).1["cnf"]["jkt"], own.thumbprint());
         // invalid proofs at the token endpoint
-        refused(request_token(&world, &bound, &value, &[&proof]).await, 400, "invalid_dpop_proof");
+        assert_oauth_error(request_token(&world, &bound, &value, &[&proof]).await, 400, "invalid_dpop_proof");
         let valid = || own.prove("POST", &endpoint, json!({}));
-        refused(request_token(&world, &bound, &value, &[&valid(), &valid()]).await, 400, "invalid_dpop_proof");
+        assert_oauth_error(request_token(&world, &bound, &value, &[&valid(), &valid()]).await, 400, "invalid_dpop_proof");
         for wrong in [
             own.prove("GET", &endpoint, json!({})),
             own.prove("POST", &world.base, json!({})),
@@ -59,7 +59,7 @@ on_both_engines! {
                 &json!({ "jti": fresh(), "htm": "POST", "htu": endpoint, "iat": crate::token::now() })),
             "x".to_owned(),
         ] {
-            refused(request_token(&world, &bound, &value, &[&wrong]).await, 400, "invalid_dpop_proof");
+            assert_oauth_error(request_token(&world, &bound, &value, &[&wrong]).await, 400, "invalid_dpop_proof");
         }
         // and at the services
         let url = format!("{}{USERS}", world.base);
@@ -85,7 +85,7 @@ on_both_engines! {
     async fn an_optional_proof_binds_and_unbound_tokens_are_bearer_tokens(world: World) {
         let free = app(&world, "free", json!({})).await;
         let value = secret(&world, &free).await;
-        crown(&world, &free).await;
+        make_system_admin(&world, &free).await;
         let own = Signer::new("");
         let proof = own.prove("POST", &format!("{}/connect/token", world.base), json!({}));
         assert_eq!(request_token(&world, &free, &value, &[&proof]).await.is(200).json()["token_type"], "DPoP");
@@ -100,7 +100,7 @@ on_both_engines! {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;
         configure(&world, &bound, "client_secret_post", json!({ "dpopBoundAccessTokens": true })).await;
-        crown(&world, &bound).await;
+        make_system_admin(&world, &bound).await;
         let own = Signer::new("");
         let endpoint = format!("{}/connect/token", world.base);
         let token = token(&request_token(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(200));
@@ -121,14 +121,14 @@ on_both_engines! {
         let value = secret(&world, &bound).await;
         let members = json!({ "dpopBoundAccessTokens": true, "requireDpopNonce": true });
         configure(&world, &bound, "client_secret_post", members).await;
-        crown(&world, &bound).await;
+        make_system_admin(&world, &bound).await;
         let own = Signer::new("");
         let endpoint = format!("{}/connect/token", world.base);
         let answer = request_token(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({}))]).await.is(400);
         assert_eq!(answer.json()["error"], "use_dpop_nonce");
         let nonce = answer.header("dpop-nonce").unwrap().to_owned();
         let wrong = own.prove("POST", &endpoint, json!({ "nonce": "made up" }));
-        refused(request_token(&world, &bound, &value, &[&wrong]).await, 400, "use_dpop_nonce");
+        assert_oauth_error(request_token(&world, &bound, &value, &[&wrong]).await, 400, "use_dpop_nonce");
         let answer = request_token(&world, &bound, &value, &[&own.prove("POST", &endpoint, json!({ "nonce": nonce }))]).await.is(200);
         assert_eq!(answer.header("dpop-nonce"), Some(nonce.as_str()));
         let token = token(&answer);

@@ -4,7 +4,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    USERS, app, ask, crown, post, read, refused, secret,
+    USERS, app, assert_oauth_error, make_system_admin, post, read, request_token, secret,
     signer::{Signer, fresh},
     token,
 };
@@ -33,16 +33,16 @@ on_both_engines! {
     async fn tokens_are_exchanged_by_allowed_client_apps(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
-        crown(&world, &front).await;
+        make_system_admin(&world, &front).await;
         for key in ["read", "write"] {
             world.make("ClientAppScope", json!({ "clientAppId": front["id"], "key": key })).await;
         }
         let more = [("scope", "read write"), ("resource", "PlatformUserStoreService")];
-        let subject = token(&ask(&world, &front, &front_key, &more).await.is(200));
-        refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "unauthorized_client");
+        let subject = token(&request_token(&world, &front, &front_key, &more).await.is(200));
+        assert_oauth_error(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "unauthorized_client");
         // not in the other direction
         allow(&world, &back, &front).await;
-        refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "unauthorized_client");
+        assert_oauth_error(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "unauthorized_client");
         allow(&world, &front, &back).await;
         let answer = exchange(&world, &back, &back_key, &subject, &[("scope", "read")]).await.is(200);
         let body = answer.json();
@@ -64,10 +64,10 @@ on_both_engines! {
             ([("requested_token_type", "urn:ietf:params:oauth:token-type:id_token")], "invalid_request"),
             ([("actor_token", "x")], "invalid_request"),
         ] {
-            refused(exchange(&world, &back, &back_key, &subject, &more).await, 400, error);
+            assert_oauth_error(exchange(&world, &back, &back_key, &subject, &more).await, 400, error);
         }
-        refused(exchange(&world, &back, &back_key, "nonsense", &[]).await, 400, "invalid_request");
-        refused(exchange(&world, &back, "wrong", &subject, &[]).await, 401, "invalid_client");
+        assert_oauth_error(exchange(&world, &back, &back_key, "nonsense", &[]).await, 400, "invalid_request");
+        assert_oauth_error(exchange(&world, &back, "wrong", &subject, &[]).await, 401, "invalid_client");
         // a second exchange: the chain of actors is kept
         allow(&world, &back, &front).await;
         let again = token(&exchange(&world, &front, &front_key, &exchanged, &[]).await.is(200));
@@ -75,9 +75,9 @@ on_both_engines! {
         // a revoked token cannot be exchanged; nor is an exchanged token valid once its holder is disabled
         let form = [("client_id", id(&front)), ("client_secret", front_key.as_str()), ("token", subject.as_str())];
         post(&world, "/connect/revoke", &[], &form).await.expect(200);
-        refused(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "invalid_request");
+        assert_oauth_error(exchange(&world, &back, &back_key, &subject, &[]).await, 400, "invalid_request");
         caller.get(USERS).await.expect(401);
-        let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+        let subject = token(&request_token(&world, &front, &front_key, &[]).await.is(200));
         let caller = world.anonymous.with_token(&token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200)));
         caller.get(USERS).await.expect(200);
         world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'back'", vec![])]).await;
@@ -88,7 +88,7 @@ on_both_engines! {
     async fn an_exchanged_token_inherits_the_binding(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
-        crown(&world, &front).await;
+        make_system_admin(&world, &front).await;
         allow(&world, &front, &back).await;
         let (holder, other) = (Signer::new("holder"), Signer::new("other"));
         let url = format!("{}/connect/token", world.base);
@@ -116,7 +116,7 @@ on_both_engines! {
             }
         }
         // an unbound one stays unbound without a proof
-        let free = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+        let free = token(&request_token(&world, &front, &front_key, &[]).await.is(200));
         assert!(read(&token(&exchange(&world, &back, &back_key, &free, &[]).await.is(200))).1.get("cnf").is_none());
     }
 
@@ -127,10 +127,10 @@ on_both_engines! {
             let front = app(&world, &named("front"), json!({ "accessTokenType": kind })).await;
             let back = app(&world, &named("back"), json!({ "accessTokenType": kind })).await;
             let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
-            crown(&world, &front).await;
+            make_system_admin(&world, &front).await;
             allow(&world, &front, &back).await;
             allow(&world, &back, &front).await;
-            let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+            let subject = token(&request_token(&world, &front, &front_key, &[]).await.is(200));
             let sibling = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
             let child = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
             let grandchild = token(&exchange(&world, &front, &front_key, &child, &[]).await.is(200));
@@ -150,7 +150,7 @@ on_both_engines! {
             assert_eq!(statuses().await, [200, 200, 401, 401], "{kind}");
             revoke(&front, &front_key, &subject).await;
             assert_eq!(statuses().await, [401; 4], "{kind}");
-            refused(exchange(&world, &back, &back_key, &sibling, &[]).await, 400, "invalid_request");
+            assert_oauth_error(exchange(&world, &back, &back_key, &sibling, &[]).await, 400, "invalid_request");
         }
     }
 
@@ -158,9 +158,9 @@ on_both_engines! {
     async fn the_audit_trail_names_subject_and_actor(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);
-        crown(&world, &front).await;
+        make_system_admin(&world, &front).await;
         allow(&world, &front, &back).await;
-        let subject = token(&ask(&world, &front, &front_key, &[]).await.is(200));
+        let subject = token(&request_token(&world, &front, &front_key, &[]).await.is(200));
         let exchanged = token(&exchange(&world, &back, &back_key, &subject, &[]).await.is(200));
         for (token, user) in [(&subject, id(&front).to_owned()), (&exchanged, format!("{}|{}", id(&front), id(&back)))] {
             let body = json!({ "loginName": fresh() });
@@ -183,13 +183,13 @@ on_both_engines! {
         let subject = async |resources: &[&str]| {
             let resources = resources.iter().map(|resource| ("resource", *resource));
             let more: Vec<_> = [("scope", "read write")].into_iter().chain(resources).collect();
-            token(&ask(&world, &front, &front_key, &more).await.is(200))
+            token(&request_token(&world, &front, &front_key, &more).await.is(200))
         };
         let orders = subject(&["urn:orders"]).await;
-        refused(exchange(&world, &back, &back_key, &orders, &[]).await, 400, "invalid_target");
+        assert_oauth_error(exchange(&world, &back, &back_key, &orders, &[]).await, 400, "invalid_target");
         let all = subject(&["urn:orders", "urn:stock", "PlatformUserStoreService"]).await;
-        refused(exchange(&world, &back, &back_key, &all, &[("resource", "urn:orders")]).await, 400, "invalid_target");
-        refused(exchange(&world, &back, &back_key, &all, &[("scope", "write")]).await, 400, "invalid_scope");
+        assert_oauth_error(exchange(&world, &back, &back_key, &all, &[("resource", "urn:orders")]).await, 400, "invalid_target");
+        assert_oauth_error(exchange(&world, &back, &back_key, &all, &[("scope", "write")]).await, 400, "invalid_scope");
         let exchanged = read(&token(&exchange(&world, &back, &back_key, &all, &[]).await.is(200))).1;
         assert_eq!(exchanged["aud"], json!(["PlatformUserStoreService", "urn:stock"]));
         assert_eq!(exchanged["scope"], "read");

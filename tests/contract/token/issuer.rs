@@ -7,9 +7,9 @@ use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 use serde_json::{Map, Value, json};
 
 use super::{
-    USERS, app, ask,
+    USERS, app, assert_oauth_error,
     certificate::{body, upload},
-    configure, crown, now, post, read, refused, secret,
+    configure, make_system_admin, now, post, read, request_token, secret,
     signer::{Signer, fresh},
     token,
 };
@@ -153,7 +153,7 @@ on_both_engines! {
         let issued = token(&one.request_token(&world, &[]).await.is(200));
         let claims = read(&issued).1;
         assert_eq!((&claims["iss"], &claims["tid"]), (&json!(url), &one.tenant["id"]));
-        let at_installation = token(&ask(&world, &one.app, &one.secret, &[]).await.is(200));
+        let at_installation = token(&request_token(&world, &one.app, &one.secret, &[]).await.is(200));
         assert_eq!((&read(&at_installation).1["iss"], read(&at_installation).1.get("tid")), (&json!(world.base), None));
         // only client apps assigned to the tenant get tokens there
         let foreign_app = TenantClient {
@@ -162,7 +162,7 @@ on_both_engines! {
             secret: one.secret.clone(),
             tenant: two.tenant.clone(),
         };
-        refused(foreign_app.request_token(&world, &[]).await, 401, "invalid_client");
+        assert_oauth_error(foreign_app.request_token(&world, &[]).await, 401, "invalid_client");
         // other ids, and other spellings of the same, are no issuers
         for path in ["/t/nobody".to_owned(), format!("/t/{}", uuid::Uuid::nil()), one.path.to_uppercase().replace("/T/", "/t/")] {
             world.anonymous.get(&format!("{path}/.well-known/openid-configuration")).await.problem(404, "not-found");
@@ -180,7 +180,7 @@ on_both_engines! {
         let far = tenant_client_in(&world, &far, "far").await;
         let kid = |token: &str| read(token).0["kid"].clone();
         let signing_kid = async |client: &TenantClient| kid(&token(&client.request_token(&world, &[]).await.is(200)));
-        let at_installation = async || kid(&token(&ask(&world, &one.app, &one.secret, &[]).await.is(200)));
+        let at_installation = async || kid(&token(&request_token(&world, &one.app, &one.secret, &[]).await.is(200)));
         let installation_kid = at_installation().await;
         assert_eq!(signing_kid(&one).await, installation_kid);
         upload(&world, &PKCS_ECDSA_P256_SHA256, 2080, json!({ "certType": "Default" })).await;
@@ -209,7 +209,7 @@ on_both_engines! {
     async fn a_token_is_introspected_and_exchanged_only_at_its_issuer(world: World) {
         let default = default_subscription(&world).await;
         let client = tenant_client_in(&world, &default, "home").await;
-        crown(&world, &client.app).await;
+        make_system_admin(&world, &client.app).await;
         let issued = token(&client.request_token(&world, &[]).await.is(200));
         world.anonymous.with_token(&issued).get(USERS).await.expect(200);
         let introspection = client.post(&world, "/connect/introspect", &[("token", &issued)]).await.is(200).json();
@@ -222,7 +222,7 @@ on_both_engines! {
         let exchanged = read(&token(&client.post(&world, "/connect/token", &exchange).await.is(200))).1;
         assert_eq!(exchanged["tid"], client.tenant["id"]);
         let all: Vec<_> = own[..2].iter().copied().chain(exchange).collect();
-        refused(post(&world, "/connect/token", &[], &all).await, 400, "invalid_request");
+        assert_oauth_error(post(&world, "/connect/token", &[], &all).await, 400, "invalid_request");
         // it can be revoked at any issuer
         post(&world, "/connect/revoke", &[], &own).await.expect(200);
         world.anonymous.with_token(&issued).get(USERS).await.expect(401);
@@ -265,7 +265,7 @@ on_both_engines! {
         let above_secret = secret(&world, &above).await;
         world.make("ClientAppRole", json!({ "clientAppId": client.app["id"], "roleType": "TenantAdmin", "applyToTenantId": client.tenant["id"] })).await;
         let at_tenant = token(&client.request_token(&world, &[]).await.is(200));
-        let at_installation = token(&ask(&world, &client.app, &client.secret, &[]).await.is(200));
+        let at_installation = token(&request_token(&world, &client.app, &client.secret, &[]).await.is(200));
         let tenants = format!("{BASE}/Tenant");
         let read = async |token: &str| world.anonymous.with_token(token).get(&tenants).await.status.as_u16();
         assert_eq!((read(&at_tenant).await, read(&at_installation).await), (200, 200));
@@ -273,8 +273,8 @@ on_both_engines! {
         assert_eq!((read(&at_tenant).await, read(&at_installation).await), (401, 401));
         client.request_token(&world, &[]).await.problem(404, "not-found");
         world.anonymous.get(&format!("{}/.well-known/jwks.json", client.path)).await.problem(404, "not-found");
-        refused(ask(&world, &client.app, &client.secret, &[]).await, 401, "invalid_client");
-        let caller = token(&ask(&world, &above, &above_secret, &[]).await.is(200));
+        assert_oauth_error(request_token(&world, &client.app, &client.secret, &[]).await, 401, "invalid_client");
+        let caller = token(&request_token(&world, &above, &above_secret, &[]).await.is(200));
         assert_eq!(read(&caller).await, 200, "who administers the subscription goes on");
         patch(&world, "Tenant", &client.tenant, json!({ "isActive": true })).await.expect(202);
         assert_eq!((read(&at_tenant).await, read(&at_installation).await), (200, 200));
@@ -282,7 +282,7 @@ on_both_engines! {
         patch(&world, "Subscription", &subscription, json!({ "status": "Inactive" })).await.expect(202);
         assert_eq!((read(&at_tenant).await, read(&caller).await), (401, 401));
         client.request_token(&world, &[]).await.problem(404, "not-found");
-        refused(ask(&world, &above, &above_secret, &[]).await, 401, "invalid_client");
+        assert_oauth_error(request_token(&world, &above, &above_secret, &[]).await, 401, "invalid_client");
         world.admin.get(&format!("{tenants}/{}", id(&client.tenant))).await.expect(200);
         // the last SystemAdmin's subscription stays
         let default = json!({ "id": default_subscription(&world).await });
@@ -299,13 +299,13 @@ on_both_engines! {
         world.make("ClientAppRole", json!({ "clientAppId": guest["id"], "roleType": "SystemAdmin" })).await;
         let guest = TenantClient { secret: secret(&world, &guest).await, app: guest, ..client };
         let at_tenant = token(&guest.request_token(&world, &[]).await.is(200));
-        let at_installation = token(&ask(&world, &guest.app, &guest.secret, &[]).await.is(200));
+        let at_installation = token(&request_token(&world, &guest.app, &guest.secret, &[]).await.is(200));
         let read = async |token: &str| world.anonymous.with_token(token).get(&format!("{BASE}/Tenant")).await.status.as_u16();
         assert_eq!((read(&at_tenant).await, read(&at_installation).await), (200, 200));
         let disallow = "UPDATE client_app SET allow_cross_subscription = FALSE WHERE name = 'guest'";
         world.sql(vec![(disallow, Vec::new())]).await;
         assert_eq!((read(&at_tenant).await, read(&at_installation).await), (401, 200));
-        refused(guest.request_token(&world, &[]).await, 401, "invalid_client");
+        assert_oauth_error(guest.request_token(&world, &[]).await, 401, "invalid_client");
     }
 
     /// A4, proof: a verifier that trusts one tenant's issuer accepts no token that the administrator of another tenant

@@ -4,9 +4,9 @@ use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
 
 use super::{
-    app, ask,
+    app,
     assertion::{claims, key_set, present},
-    configure,
+    configure, request_token,
     signer::Signer,
 };
 use crate::each;
@@ -38,7 +38,7 @@ on_both_engines! {
             assert_eq!(each(&problem["errors"], "pointer"), ["/clientAppId"]);
             assert!(detail.contains(&format!("has {most} of these")), "{detail}");
         }
-        let granted = ask(&world, &own, &value(999), &[("scope", "scope:00999")]).await.is(200).json();
+        let granted = request_token(&world, &own, &value(999), &[("scope", "scope:00999")]).await.is(200).json();
         assert_eq!(granted["scope"], "scope:00999");
         configure(&world, &own, "private_key_jwt", json!({})).await;
         present(&world, &last.assert(&claims(&world, &own, json!({})))).await.expect(200);

@@ -4,7 +4,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::{USERS, app, ask, crown, post, refused, secret, token};
+use super::{USERS, app, assert_oauth_error, make_system_admin, post, request_token, secret, token};
 use crate::id;
 
 async fn endpoint(world: &World, path: &str, app: &Value, secret: &str, token: &str) -> Answer {
@@ -19,8 +19,8 @@ on_both_engines! {
     async fn a_reference_token_is_opaque_and_usable(world: World) {
         let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
         let value = secret(&world, &referring).await;
-        crown(&world, &referring).await;
-        let token = token(&ask(&world, &referring, &value, &[]).await.is(200));
+        make_system_admin(&world, &referring).await;
+        let token = token(&request_token(&world, &referring, &value, &[]).await.is(200));
         assert!(!token.contains('.') && token.len() == 43, "{token}");
         let caller = world.anonymous.with_token(&token);
         caller.get(USERS).await.expect(200);
@@ -50,21 +50,21 @@ on_both_engines! {
     async fn a_revoked_token_is_rejected_at_once(world: World) {
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
-        crown(&world, &own).await;
-        let one = token(&ask(&world, &own, &value, &[]).await.is(200));
-        let other = token(&ask(&world, &own, &value, &[]).await.is(200));
+        make_system_admin(&world, &own).await;
+        let one = token(&request_token(&world, &own, &value, &[]).await.is(200));
+        let other = token(&request_token(&world, &own, &value, &[]).await.is(200));
         let caller = world.anonymous.with_token(&one);
         caller.get(USERS).await.expect(200);
         let foreign = app(&world, "foreign", json!({})).await;
         let key = secret(&world, &foreign).await;
-        refused(endpoint(&world, "/connect/revoke", &foreign, &key, &one).await, 400, "invalid_grant");
-        refused(endpoint(&world, "/connect/revoke", &own, "wrong", &one).await, 401, "invalid_client");
+        assert_oauth_error(endpoint(&world, "/connect/revoke", &foreign, &key, &one).await, 400, "invalid_grant");
+        assert_oauth_error(endpoint(&world, "/connect/revoke", &own, "wrong", &one).await, 401, "invalid_client");
         caller.get(USERS).await.expect(200);
         endpoint(&world, "/connect/revoke", &own, &value, &one).await.expect(200);
         endpoint(&world, "/connect/revoke", &own, &value, &one).await.expect(200);
         endpoint(&world, "/connect/revoke", &own, &value, "nonsense").await.expect(200);
         let answer = endpoint(&world, "/connect/revoke", &own, &value, "").await;
-        refused(answer, 400, "invalid_request");
+        assert_oauth_error(answer, 400, "invalid_request");
         caller.get(USERS).await.problem(401, "unauthorized");
         assert_eq!(introspect(&world, &own, &value, &one).await, json!({ "active": false }));
         world.anonymous.with_token(&other).get(USERS).await.expect(200);
@@ -76,7 +76,7 @@ on_both_engines! {
         let value = secret(&world, &own).await;
         let mut tokens = Vec::new();
         for _ in 0..24 {
-            tokens.push(token(&ask(&world, &own, &value, &[]).await.is(200)));
+            tokens.push(token(&request_token(&world, &own, &value, &[]).await.is(200)));
         }
         let revoking = tokens.iter().map(|token| endpoint(&world, "/connect/revoke", &own, &value, token));
         let writing = (0..48).map(|number| world.admin.post(USERS, json!({ "loginName": format!("user{number}") })));
@@ -93,7 +93,7 @@ on_both_engines! {
         world.make("ClientAppResource", json!({ "clientAppId": resource["id"], "key": "https://api.example.com" })).await;
         world.make("ClientAppScope", json!({ "clientAppId": own["id"], "key": "read" })).await;
         let more = [("resource", "https://api.example.com"), ("scope", "read")];
-        let token = token(&ask(&world, &own, &value, &more).await.is(200));
+        let token = token(&request_token(&world, &own, &value, &more).await.is(200));
         world.anonymous.with_token(&token).get(USERS).await.expect(401);
         for (app, secret) in [(&own, &value), (&resource, &key)] {
             let introspection = introspect(&world, app, secret, &token).await;
@@ -109,9 +109,9 @@ on_both_engines! {
         let far = app(&world, "far", json!({ "subscriptionId": other_subscription })).await;
         let far_key = secret(&world, &far).await;
         assert_eq!(introspect(&world, &far, &far_key, &token).await, json!({ "active": false }));
-        crown(&world, &far).await;
+        make_system_admin(&world, &far).await;
         assert_eq!(introspect(&world, &far, &far_key, &token).await["active"], true);
-        refused(endpoint(&world, "/connect/introspect", &own, "wrong", &token).await, 401, "invalid_client");
+        assert_oauth_error(endpoint(&world, "/connect/introspect", &own, "wrong", &token).await, 401, "invalid_client");
         post(&world, "/connect/introspect", &[], &[("token", token.as_str())]).await.expect(401);
         world.sql(vec![("UPDATE client_app SET enabled = FALSE WHERE name = 'own'", vec![])]).await;
         assert_eq!(introspect(&world, &resource, &key, &token).await, json!({ "active": false }));

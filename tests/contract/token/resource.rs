@@ -7,7 +7,7 @@ use chancery_testkit::{World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{app, ask, read, secret, token};
+use super::{app, read, request_token, secret, token};
 use crate::id;
 
 const PATH: &str = "/api/management/v2/ClientAppResource";
@@ -43,14 +43,14 @@ on_both_engines! {
         let problem = world.admin.post(&format!("{PATH}/batch"), batch).await.problem(409, "conflict");
         assert_eq!(problem["errors"][0]["pointer"], "/1/key");
         let key = secret(&world, &far).await;
-        assert_eq!(ask(&world, &far, &key, &[("resource", ORDERS)]).await.status, 400);
+        assert_eq!(request_token(&world, &far, &key, &[("resource", ORDERS)]).await.status, 400);
         // one of two remains, then none
         world.admin.delete(&format!("{PATH}/{}", id(&first))).await.expect(204);
         world.admin.post(PATH, body(&far, ORDERS)).await.problem(409, "conflict");
         let move_on = json!({ "key": "urn:moved", "concurrencyToken": second["concurrencyToken"] });
         world.admin.patch(&format!("{PATH}/{}", id(&second)), move_on).await.expect(202);
         world.make("ClientAppResource", body(&far, ORDERS)).await;
-        ask(&world, &far, &key, &[("resource", ORDERS)]).await.expect(200);
+        request_token(&world, &far, &key, &[("resource", ORDERS)]).await.expect(200);
         world.admin.post(PATH, body(&one, ORDERS)).await.problem(409, "conflict");
         // a resource is deleted with its client app
         world.admin.delete(&format!("/api/management/v2/ClientApp/{}", id(&far))).await.expect(204);
@@ -66,7 +66,7 @@ on_both_engines! {
         world.make("ClientAppResource", body(&two, "urn:orders")).await;
         let (key, far_key) = (secret(&world, &one).await, secret(&world, &far).await);
         let aud = async |resource: &str| {
-            let answer = ask(&world, &one, &key, &[("resource", resource)]).await;
+            let answer = request_token(&world, &one, &key, &[("resource", resource)]).await;
             (answer.status == 200).then(|| read(&token(&answer)).1["aud"].clone())
         };
         for spelled in ["https://mcp.example.com/", "HTTPS://MCP.example.com:443", "https://mcp.example.com/a/.."] {
@@ -85,7 +85,7 @@ on_both_engines! {
         }
         // the same resource twice is one
         let both = [("resource", registered), ("resource", "https://mcp.example.com/")];
-        let answer = ask(&world, &one, &key, &both).await.is(200);
+        let answer = request_token(&world, &one, &key, &both).await.is(200);
         assert_eq!(read(&token(&answer)).1["aud"], json!([registered]));
         // other spellings of it cannot be registered, by its subscription or another
         for app in [&one, &two, &far] {
@@ -96,7 +96,7 @@ on_both_engines! {
         let problem = world.admin.post(&format!("{PATH}/batch"), batch).await.problem(409, "conflict");
         assert_eq!(problem["errors"][0]["pointer"], "/1/key");
         world.make("ClientAppResource", body(&two, registered)).await;
-        assert_eq!(ask(&world, &far, &far_key, &[("resource", "https://mcp.example.com/")]).await.status, 400);
+        assert_eq!(request_token(&world, &far, &far_key, &[("resource", "https://mcp.example.com/")]).await.status, 400);
         // keys stored earlier in two spellings remain, and each is found by its spelling
         world.sql(vec![
             (
@@ -106,7 +106,7 @@ on_both_engines! {
             ("UPDATE resource_owner SET normal_key = NULL", vec![]),
         ]).await;
         assert_eq!(aud("https://mcp.example.com:443").await, None, "a release before notes no normal form");
-        world.app.store.run("Adopt", Mode::Write, None, resource_key::adopt).await.unwrap();
+        world.app.store.run("Adopt", Mode::Write, None, resource_key::claim_unowned).await.unwrap();
         assert_eq!(aud("https://mcp.example.com/").await, Some(json!(["https://mcp.example.com/"])));
         assert_eq!(aud(registered).await, Some(json!([registered])));
         assert!(aud("https://mcp.example.com:443").await.is_some());
@@ -139,8 +139,8 @@ on_both_engines! {
         world.make("ClientAppResource", body(&far, "urn:far")).await;
         world.sql(vec![("UPDATE client_app_resource SET key = 'https://orders.example.com'", vec![])]).await;
         let keys = [secret(&world, &one).await, secret(&world, &far).await];
-        ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
-        assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
+        request_token(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
+        assert_eq!(request_token(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
     }
 
     /// A process of the previous release creates resources without owners: the next start assigns them.
@@ -153,12 +153,12 @@ on_both_engines! {
             ("DELETE FROM resource_owner", vec![]),
         ]).await;
         let keys = [secret(&world, &one).await, secret(&world, &far).await];
-        assert_eq!(ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.status, 400);
+        assert_eq!(request_token(&world, &one, &keys[0], &[("resource", ORDERS)]).await.status, 400);
         for _ in 0..2 {
-            world.app.store.run("Adopt", Mode::Write, None, resource_key::adopt).await.unwrap();
+            world.app.store.run("Adopt", Mode::Write, None, resource_key::claim_unowned).await.unwrap();
         }
-        ask(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
-        assert_eq!(ask(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
+        request_token(&world, &one, &keys[0], &[("resource", ORDERS)]).await.expect(200);
+        assert_eq!(request_token(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
     }
 
     /// Section 15, by `5-sign-in.md`, section 5: only SystemAdmin may register the two resources of the platform, in any
@@ -206,7 +206,7 @@ on_both_engines! {
         }
         let value = secret(&world, &other).await;
         world.anonymous.ask_for_token(&form("root", &value)).await.expect(401);
-        ask(&world, &other, &value, &[]).await.expect(200);
+        request_token(&world, &other, &value, &[]).await.expect(200);
         let named = app(&world, "named", json!({})).await;
         let value = secret(&world, &named).await;
         world.anonymous.ask_for_token(&form("named", &value)).await.expect(401);

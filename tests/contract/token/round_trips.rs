@@ -12,9 +12,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    app, ask,
+    app,
     assertion::{claims, key_set, present},
-    configure, form, secret,
+    configure, form, request_token, secret,
     signer::Signer,
 };
 use crate::{id, until};
@@ -78,14 +78,14 @@ on_both_engines! {
         }
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
-        let request = || async { ask(&world, &own, &value, &[]).await.expect(200) };
+        let request = || async { request_token(&world, &own, &value, &[]).await.expect(200) };
         assert_eq!(cost(&world, nothing, request).await, (1, 1), "the epoch");
         world.make("ClientAppScope", json!({ "clientAppId": own["id"], "key": "read" })).await;
-        let request = || async { ask(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
+        let request = || async { request_token(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
         assert_eq!(cost(&world, nothing, request).await, (2, 1), "scopes and resources");
-        let wrong = || async { ask(&world, &own, "wrong", &[]).await.expect(401) };
+        let wrong = || async { request_token(&world, &own, "wrong", &[]).await.expect(401) };
         let unknown_app = json!({ "id": uuid::Uuid::from_u128(7) });
-        let unknown = || async { ask(&world, &unknown_app, "wrong", &[]).await.expect(401) };
+        let unknown = || async { request_token(&world, &unknown_app, "wrong", &[]).await.expect(401) };
         let rejection_cost = cost(&world, nothing, wrong).await;
         assert_eq!(rejection_cost, (7, 1), "the epoch and the client app whole");
         assert_eq!(cost(&world, nothing, unknown).await, rejection_cost, "it is read as if it was there");
@@ -98,7 +98,7 @@ on_both_engines! {
         assert_eq!(cost(&world, nothing, request).await, (11, 2), "and the assertion, with its transaction");
         let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
         let value = secret(&world, &referring).await;
-        let request = || async { ask(&world, &referring, &value, &[]).await.expect(200) };
+        let request = || async { request_token(&world, &referring, &value, &[]).await.expect(200) };
         assert_eq!(cost(&world, nothing, request).await, (5, 2), "the epoch, and the token");
     }
 
@@ -108,7 +108,7 @@ on_both_engines! {
         }
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
-        let token = ask(&world, &own, &value, &[]).await.is(200).json()["access_token"].as_str().unwrap().to_owned();
+        let token = request_token(&world, &own, &value, &[]).await.is(200).json()["access_token"].as_str().unwrap().to_owned();
         let introspect = async |app: &Value, secret: &str, token: &str| {
             let body = form(&[("token", token), ("client_id", id(app)), ("client_secret", secret)]);
             let headers = [("content-type", "application/x-www-form-urlencoded")];

@@ -3,13 +3,13 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{app, ask, read, refused, secret, token};
+use super::{app, assert_oauth_error, read, request_token, secret, token};
 
 on_both_engines! {
     async fn scopes_are_limited_to_the_client_apps_own(world: World) {
         let owner = app(&world, "owner", json!({})).await;
         world.make("ClientAppScope", json!({ "clientAppId": owner["id"], "key": "other" })).await;
-        let answer = ask(&world, &owner, &secret(&world, &owner).await, &[("scope", "other")]).await.is(200);
+        let answer = request_token(&world, &owner, &secret(&world, &owner).await, &[("scope", "other")]).await.is(200);
         assert_eq!(answer.json()["scope"], "other");
         for (filtered, requested, granted) in [
             (false, "read write", Some("read write")),
@@ -24,15 +24,15 @@ on_both_engines! {
             for key in ["read", "write"] {
                 world.make("ClientAppScope", json!({ "clientAppId": app["id"], "key": key })).await;
             }
-            let answer = ask(&world, &app, &secret, &[("scope", requested)]).await;
+            let answer = request_token(&world, &app, &secret, &[("scope", requested)]).await;
             let Some(granted) = granted else {
-                refused(answer, 400, "invalid_scope");
+                assert_oauth_error(answer, 400, "invalid_scope");
                 continue;
             };
             let answer = answer.is(200);
             assert_eq!(answer.json()["scope"], granted);
             assert_eq!(read(&token(&answer)).1["scope"], granted);
-            assert!(ask(&world, &app, &secret, &[]).await.is(200).json().get("scope").is_none());
+            assert!(request_token(&world, &app, &secret, &[]).await.is(200).json().get("scope").is_none());
         }
     }
 
@@ -50,19 +50,19 @@ on_both_engines! {
             ("urn:nobody", 400, 400),
             ("PlatformUserStoreService", 200, 200),
         ] {
-            let ask_for = [("resource", resource)];
-            let answer = ask(&world, &open, &open_secret, &ask_for).await;
+            let resource_parameter = [("resource", resource)];
+            let answer = request_token(&world, &open, &open_secret, &resource_parameter).await;
             assert_eq!(answer.status.as_u16(), of_open, "{resource}");
-            let answer = ask(&world, &filtered, &filtered_secret, &ask_for).await;
+            let answer = request_token(&world, &filtered, &filtered_secret, &resource_parameter).await;
             assert_eq!(answer.status.as_u16(), of_filtered, "{resource}");
             if of_filtered == 200 {
                 assert_eq!(read(&token(&answer)).1["aud"], json!([resource]));
             } else {
-                refused(answer, 400, "invalid_target");
+                assert_oauth_error(answer, 400, "invalid_target");
             }
         }
         let both = [("resource", "urn:open"), ("resource", "PlatformManagementService"), ("resource", "urn:open")];
-        let answer = ask(&world, &open, &open_secret, &both).await.is(200);
+        let answer = request_token(&world, &open, &open_secret, &both).await.is(200);
         assert_eq!(read(&token(&answer)).1["aud"], json!(["PlatformManagementService", "urn:open"]));
     }
 
@@ -75,17 +75,17 @@ on_both_engines! {
         let option = world.all(&format!("Option?filter={filter}")).await[0].clone();
         let body = json!({ "value": "00:10:00", "concurrencyToken": option["concurrencyToken"] });
         world.admin.patch(&format!("/api/management/v2/Option/{}", crate::id(&option)), body).await.expect(202);
-        assert_eq!(ask(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);
+        assert_eq!(request_token(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);
         let relate = |tenant: &serde_json::Value| json!({ "relatedIds": [tenant["id"]] });
         let path = format!("/api/management/v2/ClientApp/{}/tenants", crate::id(&own));
         world.admin.post(&path, relate(tenant)).await.expect(202);
-        let answer = ask(&world, &own, &secret, &[]).await.is(200);
+        let answer = request_token(&world, &own, &secret, &[]).await.is(200);
         assert_eq!(answer.json()["expires_in"], 600);
         let claims = read(&token(&answer)).1;
         assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 600);
         // with two tenants, neither decides
         let second = world.make("Tenant", json!({ "name": "second", "subscriptionId": own["subscriptionId"] })).await;
         world.admin.post(&path, relate(&second)).await.expect(202);
-        assert_eq!(ask(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);
+        assert_eq!(request_token(&world, &own, &secret, &[]).await.is(200).json()["expires_in"], 3600);
     }
 }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    app, ask,
+    app, assert_oauth_error,
     assertion::{claims, key_set, present},
-    configure, refused, secret,
+    configure, request_token, secret,
     signer::{Signer, assert_with_secret},
 };
 use crate::{id, until};
@@ -53,9 +53,9 @@ on_both_engines! {
     async fn the_credential_of_each_authentication_is_recorded(world: World) {
         let plain = app(&world, "plain", json!({})).await;
         let value = secret(&world, &plain).await;
-        refused(ask(&world, &plain, "not the secret of this app", &[]).await, 401, "invalid_client");
+        assert_oauth_error(request_token(&world, &plain, "not the secret of this app", &[]).await, 401, "invalid_client");
         assert!(used(&world, &plain).await.is_empty(), "a guess is no use");
-        ask(&world, &plain, &value, &[]).await.expect(200);
+        request_token(&world, &plain, &value, &[]).await.expect(200);
         let first = only(&world, &plain).await;
         until("the secret is told", async || used(&world, &plain).await == [first]).await;
 

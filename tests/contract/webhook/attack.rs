@@ -28,7 +28,7 @@ on_both_engines! {
             let problem = tested["problem"].as_str().unwrap();
             assert!(problem.contains("public internet") || problem.contains("no address"), "{host}: {problem}");
         }
-        assert!(receiver.got().is_empty());
+        assert!(receiver.received().is_empty());
     }
 }
 
@@ -43,7 +43,7 @@ on_both_engines! {
         outer.until(|got| got.len() == 2).await;
         let row = until(&world, &path, |row| row["waiting"] == 1).await;
         assert_eq!(row["lastFailure"], "the receiver answered 302");
-        assert!(inner.got().is_empty());
+        assert!(inner.received().is_empty());
     }
 
     /// A hanging receiver does not delay others.
@@ -58,7 +58,7 @@ on_both_engines! {
         }
         quick.until(|got| got.len() == 21).await;
         // an unresponsive receiver gets one request at a time: its waiting deliveries occupy no slots
-        assert!(silent.got().len() <= 1 + 1, "{}", silent.got().len());
+        assert!(silent.received().len() <= 1 + 1, "{}", silent.received().len());
     }
 
     /// After ten failures in a row a receiver is called once a minute, and its status says so.
@@ -77,7 +77,7 @@ on_both_engines! {
         });
         let paused: Result<Option<i64>, chancery_store::Error> = paused.await;
         assert!(paused.unwrap().unwrap() > 0);
-        assert!(receiver.got().len() <= 1 + 10 + 8, "{}", receiver.got().len());
+        assert!(receiver.received().len() <= 1 + 10 + 8, "{}", receiver.received().len());
     }
 
     /// `Retry-After` delays the next attempt, but does not bring it forward: the attempts would be used up before the

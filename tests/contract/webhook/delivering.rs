@@ -58,7 +58,7 @@ on_both_engines! {
         let mut receiver = Receiver::start().await;
         let more = json!({ "types": ["platform.userstore.user.*"], "ordering": "None" });
         let (path, _) = subscribed(&world, &receiver, more).await;
-        receiver.judge(|received| received.kind().ends_with("user.created").then(|| "500 No".to_owned()));
+        receiver.respond_with(|received| received.kind().ends_with("user.created").then(|| "500 No".to_owned()));
         let ada = world.user("ada").await;
         until(&world, &path, |row| row["waiting"] == 1 && !row["lastFailure"].is_null()).await;
         let body = json!({ "firstName": "Ada", "concurrencyToken": ada["concurrencyToken"] });
@@ -140,7 +140,7 @@ on_both_engines! {
         let third = world.admin.post(&format!("{path}/secret"), json!({})).await.is(200).json();
         world.admin.post(&format!("{path}/secret"), json!({})).await.expect(200);
         world.admin.post(&format!("{path}/secret"), json!({})).await.problem(409, "conflict");
-        let before = receiver.got().len();
+        let before = receiver.received().len();
         world.user("cy").await;
         let got = receiver.until(|got| got.iter().skip(before).any(|received| received.kind().ends_with("user.created"))).await;
         let last = got.iter().rev().find(|received| received.kind().ends_with("user.created")).unwrap();
@@ -157,7 +157,7 @@ on_both_engines! {
         receiver.until(|got| events(got).len() == 1).await;
         let is_receiver_broken = Arc::new(AtomicBool::new(true));
         let (is_failing, subject) = (Arc::clone(&is_receiver_broken), id(&ada).to_owned());
-        receiver.judge(move |received| (is_failing.load(Ordering::Relaxed) && received.subject() == subject).then(|| "500 No".to_owned()));
+        receiver.respond_with(move |received| (is_failing.load(Ordering::Relaxed) && received.subject() == subject).then(|| "500 No".to_owned()));
         let rename = async |name: &str| {
             let row = world.admin.get(&world.path(&format!("/User/{}", id(&ada)))).await.is(200).json();
             let body = json!({ "firstName": name, "concurrencyToken": row["concurrencyToken"] });
@@ -171,7 +171,7 @@ on_both_engines! {
         receiver.until(|got| got.iter().any(|received| received.subject() == id(&ben))).await;
         let row = until(&world, &path, |row| row["waiting"] == 3 && row["status"] == "Active").await;
         assert_eq!(row["lastFailure"], "the receiver answered 500");
-        let failed = events(&receiver.got()).iter().filter(|received| received.subject() == id(&ada)).count();
+        let failed = events(&receiver.received()).iter().filter(|received| received.subject() == id(&ada)).count();
         assert_eq!(failed, 2, "what waits behind is not tried");
         is_receiver_broken.store(false, Ordering::Relaxed);
         let got = receiver.until(|got| events(got).len() == 6).await;

@@ -29,7 +29,7 @@ on_both_engines! {
         let changed = world.admin.patch(&path, changed).await.is(202).json();
         assert_eq!(changed["headers"], json!({ "X-Api-Key": null }));
         world.admin.post(&format!("{path}/test"), json!({})).await.expect(200);
-        let got = receiver.got();
+        let got = receiver.received();
         assert_eq!((got[0].header("x-api-key"), got[0].header("x-other")), ("hunter2", ""));
         let unknown = json!({ "headers": { "X-New": null }, "concurrencyToken": changed["concurrencyToken"] });
         world.admin.patch(&path, unknown).await.problem(400, "invalid-request");
@@ -84,7 +84,7 @@ on_both_engines! {
         world.admin.patch(&path, body(&active, json!({ "url": other.url }))).await.problem(409, "conflict");
         let moved = world.admin.patch(&path, body(&active, json!({ "url": other.url, "isActive": false }))).await.is(202).json();
         world.admin.patch(&path, body(&moved, json!({ "isActive": true }))).await.problem(409, "conflict");
-        let got = one.got();
+        let got = one.received();
         assert_eq!((got[0].kind(), got[0].header("content-type")), ("platform.event.test", "application/cloudevents+json"));
         // the results of tests are listed
         let listed = world.admin.get(&format!("{path}/Delivery")).await.is(200).json();

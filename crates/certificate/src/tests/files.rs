@@ -5,7 +5,7 @@ use proptest::prelude::{Strategy as _, any};
 use super::{der, file, read_p12, read_pem};
 use chancery_record::Secret;
 
-use crate::{Format, Iterations, KeyKind, PublicKey, Refusal, facts_of, read, read_within};
+use crate::{Format, Iterations, KeyKind, PublicKey, UploadRefusal, facts_of, read, read_within};
 
 const KINDS: [(&str, KeyKind); 5] = [
     ("rsa", KeyKind::Rsa { bits: 2048 }),
@@ -89,7 +89,7 @@ fn without_a_key_the_certificate_that_issued_no_other_is_chosen() {
     let middle = read_pem(&["root-and-middle.pem"], None).unwrap();
     assert_eq!((middle.facts.subject.as_str(), middle.chain.len()), ("CN=Middle,O=Example,C=DE", 1));
     let two = read_pem(&["p384.certificate.pem", "p256.certificate.pem", "root-and-middle.pem"], None);
-    assert_eq!(two.err(), Some(Refusal::AmbiguousCertificate));
+    assert_eq!(two.err(), Some(UploadRefusal::AmbiguousCertificate));
 }
 
 /// Three that issued each other, the last one first; and one that has nothing to do with them.
@@ -132,7 +132,7 @@ proptest::proptest! {
         // without the one between them, the two others have nothing to do with each other
         let is_broken = order.contains(&0) && order.contains(&2) && !order.contains(&1);
         if adds_other || is_broken {
-            proptest::prop_assert_eq!(read.err(), Some(Refusal::AmbiguousCertificate));
+            proptest::prop_assert_eq!(read.err(), Some(UploadRefusal::AmbiguousCertificate));
         } else {
             let read = read.unwrap();
             let name = ["Leaf", "Middle", "Root"][*order.iter().min().unwrap()];
@@ -211,6 +211,6 @@ fn files_share_the_budget_of_iterations() {
             Err(refusal) => break refusal,
         }
     };
-    assert_eq!(refused, Refusal::TooMuchWork);
+    assert_eq!(refused, UploadRefusal::TooMuchWork);
     assert!((10..2_000).contains(&opened), "{opened}");
 }

@@ -10,7 +10,7 @@ use chancery_record::Secret;
 
 use super::{der as certificate, file};
 use crate::{
-    CertificateBundle, Format, Part, Refusal,
+    CertificateBundle, Format, Part, UploadRefusal,
     der::{DerReader, EXPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{Iterations, Password, Purpose, pkcs12},
     read,
@@ -88,11 +88,11 @@ pub fn safes_of_a_file() -> Vec<u8> {
     content.enter(EXPLICIT_0).unwrap().take(OCTET_STRING).unwrap().to_vec()
 }
 
-fn opened(file: &[u8]) -> Result<CertificateBundle, Refusal> {
+fn opened(file: &[u8]) -> Result<CertificateBundle, UploadRefusal> {
     read(Format::Pkcs12, file, None, Some(&Secret::new("secret")))
 }
 
-fn refused(file: &[u8]) -> Option<Refusal> {
+fn refused(file: &[u8]) -> Option<UploadRefusal> {
     opened(file).err()
 }
 
@@ -110,15 +110,15 @@ fn a_valid_forged_file_is_read() {
 
 #[test]
 fn iterations_are_counted_and_zero_is_refused() {
-    assert_eq!(refused(&p12(&[shrouded_bag(1000)], 1000)), Some(Refusal::WrongPassword));
+    assert_eq!(refused(&p12(&[shrouded_bag(1000)], 1000)), Some(UploadRefusal::WrongPassword));
     for costly in
         [p12(&[shrouded_bag(2_000_000)], 1000), p12(&[shrouded_bag(u32::MAX)], 1000), p12(&[], u32::MAX)]
     {
-        assert_eq!(refused(&costly), Some(Refusal::TooMuchWork));
+        assert_eq!(refused(&costly), Some(UploadRefusal::TooMuchWork));
     }
-    let broken = Some(Refusal::Broken(Part::File));
+    let broken = Some(UploadRefusal::Broken(Part::File));
     assert_eq!(refused(&p12(&[], 0)), broken);
-    assert_eq!(refused(&p12(&[shrouded_bag(0)], 1000)), Some(Refusal::Broken(Part::PrivateKey)));
+    assert_eq!(refused(&p12(&[shrouded_bag(0)], 1000)), Some(UploadRefusal::Broken(Part::PrivateKey)));
 }
 
 #[test]
@@ -126,17 +126,17 @@ fn the_contents_are_bounded_and_checked() {
     let der = certificate("p256.certificate.pem");
     let key = bag(1, &key());
     let many = vec![certificate_bag(&der); 17];
-    assert_eq!(refused(&p12(&many, 1)), Some(Refusal::TooManyCertificates));
-    assert_eq!(refused(&p12(&[key.clone(), key.clone()], 1)), Some(Refusal::SeveralPrivateKeys));
-    assert_eq!(refused(&p12(&[key], 1)), Some(Refusal::NoCertificate));
-    assert_eq!(refused(&p12(&[], 1)), Some(Refusal::NoCertificate));
-    assert_eq!(refused(&p12(&[certificate_bag(b"no")], 1)), Some(Refusal::Broken(Part::Certificate)));
-    assert_eq!(refused(&p12(&[bag(1, b"no")], 1)), Some(Refusal::Broken(Part::PrivateKey)));
-    assert_eq!(refused(&p12(&[bag(3, b"no")], 1)), Some(Refusal::Broken(Part::File)));
-    assert_eq!(refused(&p12(&[b"no".to_vec()], 1)), Some(Refusal::Broken(Part::File)));
-    assert_eq!(refused(&safes(b"no", 1)), Some(Refusal::Broken(Part::File)));
+    assert_eq!(refused(&p12(&many, 1)), Some(UploadRefusal::TooManyCertificates));
+    assert_eq!(refused(&p12(&[key.clone(), key.clone()], 1)), Some(UploadRefusal::SeveralPrivateKeys));
+    assert_eq!(refused(&p12(&[key], 1)), Some(UploadRefusal::NoCertificate));
+    assert_eq!(refused(&p12(&[], 1)), Some(UploadRefusal::NoCertificate));
+    assert_eq!(refused(&p12(&[certificate_bag(b"no")], 1)), Some(UploadRefusal::Broken(Part::Certificate)));
+    assert_eq!(refused(&p12(&[bag(1, b"no")], 1)), Some(UploadRefusal::Broken(Part::PrivateKey)));
+    assert_eq!(refused(&p12(&[bag(3, b"no")], 1)), Some(UploadRefusal::Broken(Part::File)));
+    assert_eq!(refused(&p12(&[b"no".to_vec()], 1)), Some(UploadRefusal::Broken(Part::File)));
+    assert_eq!(refused(&safes(b"no", 1)), Some(UploadRefusal::Broken(Part::File)));
     let enveloped = sequence(&[b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x03", &explicit(b"")]);
-    assert_eq!(refused(&safes(&sequence(&[&enveloped]), 1)), Some(Refusal::UnsupportedProtection));
+    assert_eq!(refused(&safes(&sequence(&[&enveloped]), 1)), Some(UploadRefusal::UnsupportedProtection));
 }
 
 /// Two certificates that issued each other, by their names.

@@ -8,7 +8,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
 
 use super::{file, read_p12};
-use crate::{Algorithm, KeyKind, PrivateKey, PublicKey, Refusal};
+use crate::{Algorithm, KeyKind, PrivateKey, PublicKey, UploadRefusal};
 
 const KEYS: [&str; 5] = ["rsa", "p256", "p384", "p521", "ed25519"];
 
@@ -57,8 +57,11 @@ fn a_key_signs_only_by_its_own_algorithms() {
         let key = key(name);
         for (algorithm, own, _) in ALGORITHMS {
             let signature = key.sign(algorithm, b"");
-            let right =
-                if own == name { signature.is_ok() } else { signature == Err(Refusal::UnsuitedAlgorithm) };
+            let right = if own == name {
+                signature.is_ok()
+            } else {
+                signature == Err(UploadRefusal::UnsuitedAlgorithm)
+            };
             assert!(right, "{name} and {algorithm:?}");
         }
     }

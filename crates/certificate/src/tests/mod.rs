@@ -9,7 +9,7 @@ mod refusals;
 
 use chancery_record::Secret;
 
-use crate::{CertificateBundle, Format, Refusal, read};
+use crate::{CertificateBundle, Format, UploadRefusal, read};
 
 /// A file of `testdata`.
 fn file(name: &str) -> Vec<u8> {
@@ -18,12 +18,12 @@ fn file(name: &str) -> Vec<u8> {
 }
 
 /// Reads a PKCS#12 file of `testdata`.
-fn read_p12(name: &str, password: &str) -> Result<CertificateBundle, Refusal> {
+fn read_p12(name: &str, password: &str) -> Result<CertificateBundle, UploadRefusal> {
     read(Format::Pkcs12, &file(name), None, Some(&Secret::new(password)))
 }
 
 /// Reads the PEM files of `testdata`, joined.
-fn read_pem(names: &[&str], password: Option<&str>) -> Result<CertificateBundle, Refusal> {
+fn read_pem(names: &[&str], password: Option<&str>) -> Result<CertificateBundle, UploadRefusal> {
     let text: Vec<u8> = names.iter().flat_map(|name| file(name)).collect();
     read(Format::Pem, &text, None, password.map(Secret::new).as_ref())
 }

@@ -14,12 +14,12 @@ use super::{
 };
 use crate::shell::{
     call::call,
+    components::FormPage,
     directory::{Resource, encoded, title_of},
     fields::{filled, plain},
-    parts::FormPage,
     reauthentication::is_required,
     undo::Undo,
-    visit::{Visit, done, one},
+    visit::{Visit, one, redirect_with_notice},
 };
 
 /// The operations on one row that the user may call and that have a standard page.
@@ -72,7 +72,7 @@ fn all_page(
     name: &str,
     (values, problem): (&Value, Option<&Problem>),
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(with_page(resource).find(|op| op.name == name))?;
+    let op = visit.require(with_page(resource).find(|op| op.name == name))?;
     if is_required(op) {
         visit.fresh()?;
     }
@@ -89,7 +89,7 @@ pub async fn run_all(
     resource: &Resource,
     name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(with_page(resource).find(|op| op.name == name))?;
+    let op = visit.require(with_page(resource).find(|op| op.name == name))?;
     let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, Vec::new());
     input.body = op.takes_body().then(|| body.clone());
@@ -98,7 +98,7 @@ pub async fn run_all(
     match visit.perform(input).await {
         Ok(output) => match answer_facts(op, &output.json()) {
             Some(facts) => answer_page(visit, op, (&here, facts)),
-            None => Ok(done(&here, "done")),
+            None => Ok(redirect_with_notice(&here, "done")),
         },
         Err(problem) if is_of_form(&problem) => all_page(visit, resource, name, (&body, Some(&problem))),
         Err(problem) => Err(problem),
@@ -114,7 +114,7 @@ pub fn label(visit: &Visit<'_>, op: &Op) -> String {
 }
 
 fn find(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<&'static Op, Problem> {
-    visit.need(of_one(resource).find(|op| op.name == name))
+    visit.require(of_one(resource).find(|op| op.name == name))
 }
 
 /// The fields of an operation's body.
@@ -255,7 +255,9 @@ pub async fn run(
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
-        Ok(_) if resource.presentation.is_irreversible(op) => Ok(done(&visit.address(resource), "done")),
+        Ok(_) if resource.presentation.is_irreversible(op) => {
+            Ok(redirect_with_notice(&visit.address(resource), "done"))
+        }
         Ok(output) => {
             let here = format!("{}/{}", visit.address(resource), encoded(key));
             let answer = output.json();
@@ -265,8 +267,8 @@ pub async fn run(
             }
             match (answer_facts(op, &answer), undo) {
                 (Some(facts), _) => answer_page(visit, op, (&here, facts)),
-                (None, Some(undo)) => Ok(visit.done(&here, "done", &undo)),
-                (None, None) => Ok(done(&here, "done")),
+                (None, Some(undo)) => Ok(visit.redirect_with_undo(&here, "done", &undo)),
+                (None, None) => Ok(redirect_with_notice(&here, "done")),
             }
         }
         Err(problem) if is_of_form(&problem) => {

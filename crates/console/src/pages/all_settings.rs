@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{choices::rows, settings};
 use crate::shell::{
+    components::{Card, FormPage, Line},
     directory::{self, Resource, encoded},
-    parts::{Card, FormPage, Line},
     settings_access::store_settings,
-    visit::{Visit, nothing_here},
+    visit::{Visit, not_found},
 };
 
 /// Path of this page.
@@ -23,8 +23,8 @@ pub const PATH: &str = "/console/settings";
 /// # Errors
 /// The user may not see settings.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let options = directory::of_shape(&OPTION).ok_or_else(nothing_here)?;
-    visit.need(options.list)?;
+    let options = directory::of_shape(&OPTION).ok_or_else(not_found)?;
+    visit.require(options.list)?;
     let words = visit.words;
     let mut middle: Vec<Card> = of_store(visit).into_iter().collect();
     for owner in settings::owners() {

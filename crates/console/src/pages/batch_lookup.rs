@@ -23,7 +23,7 @@ impl ReadOptions {
     /// The input of a list with this page size.
     pub fn input(self, op: &'static Op, count: usize) -> Input {
         let mut input = Input::of(op, Vec::new());
-        input.is_brief = !self.is_whole;
+        input.is_minimal = !self.is_whole;
         input.query.push(("count".to_owned(), count.to_string()));
         if self.is_of_deleted {
             input.query.push(("quarantined".to_owned(), "true".to_owned()));

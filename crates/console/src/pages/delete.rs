@@ -15,13 +15,13 @@ use super::{
 };
 use crate::shell::{
     call::call,
+    components::{Card, Line},
     directory::{self, Resource, encoded, key_of, title_of},
     fields::{cell, readable, rfc3339},
     navigation::position,
-    parts::{Card, Line},
     reauthentication::is_required,
     undo::Undo,
-    visit::{Visit, done, one},
+    visit::{Visit, one, redirect_with_notice},
 };
 
 /// Shows the confirmation, after a dry run.
@@ -43,7 +43,7 @@ async fn confirmation(
     key: &str,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.delete)?;
+    let op = visit.require(resource.delete)?;
     let is_irreversible = is_irreversible(visit, resource);
     if is_required(op) || is_irreversible {
         visit.fresh()?;
@@ -110,7 +110,7 @@ async fn dependent_counts(
         let field = child.shape.parents.iter().find(|parent| std::ptr::eq(parent.shape, resource.shape));
         let Some((field, op)) = field.map(|parent| parent.field).zip(visit.may(child.list)) else { continue };
         let mut input = Input::of(op, Vec::new());
-        input.is_brief = true;
+        input.is_minimal = true;
         input.query = vec![
             ("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))),
             ("count".to_owned(), (MOST_COUNTED + 1).to_string()),
@@ -213,7 +213,7 @@ pub async fn run(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.delete)?;
+    let op = visit.require(resource.delete)?;
     if is_irreversible(visit, resource) {
         visit.fresh()?;
         let title = name_of(visit, resource, &read(visit, resource, key).await?).await?;
@@ -225,10 +225,10 @@ pub async fn run(
     visit.perform(Input::of(op, vec![key.to_owned()])).await?;
     let address = visit.address(resource);
     let Some(back) = restore_operation(visit, resource, key).await else {
-        return Ok(done(&address, resource.presentation.deleting.note));
+        return Ok(redirect_with_notice(&address, resource.presentation.deleting.note));
     };
     let action = format!("{address}/{}/{}", encoded(key), back.name);
-    Ok(visit.done(&address, "deleted", &Undo::of(visit, action, Vec::new())))
+    Ok(visit.redirect_with_undo(&address, "deleted", &Undo::of(visit, action, Vec::new())))
 }
 
 /// The operation that restores the row, if it is in quarantine.

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{act, form::sections_shown};
 use crate::shell::{
+    components::FormPage,
     directory::{Resource, encoded, title_of},
     navigation::label,
-    parts::FormPage,
     presentation::Item,
     role_protection::is_protected,
     visit::Visit,
@@ -44,8 +44,8 @@ pub async fn show(
     let address = visit.address(resource);
     let here = format!("{address}/{}", encoded(key));
     let title = title_of(resource, row);
-    let barrier = visit.barrier(resource, (key, row)).await?;
-    let is_free = |op: &Op| barrier.is_none() || !is_protected(op);
+    let protecting_role = visit.protecting_role(resource, (key, row)).await?;
+    let is_free = |op: &Op| protecting_role.is_none() || !is_protected(op);
     let presentation = resource.presentation;
     let is_offered =
         |op: &&Op| (presentation.is_restoring(op) || presentation.is_irreversible(op)) && is_free(op);
@@ -58,7 +58,7 @@ pub async fn show(
             })
         })
         .collect();
-    let item = Item { resource, key, here: &here, row, barrier };
+    let item = Item { resource, key, here: &here, row, protecting_role };
     let cards = (resource.presentation.cards_deleted)(visit, item).await?;
     let page = FormPage {
         back: json!({ "href": format!("{address}?view={VIEW}"), "label": label(visit, resource) }),
@@ -68,9 +68,9 @@ pub async fn show(
         badge: json!({ "text": words.page("status_deleted"), "tone": "off" }),
         acts,
         sections: sections_shown(visit, resource, row),
-        aside: cards,
+        sidebar: cards,
         after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
-        read_only_note: barrier
+        read_only_note: protecting_role
             .map_or_else(|| words.page("deleted_note").to_owned(), |role| visit.carries(role)),
         ..FormPage::default()
     };

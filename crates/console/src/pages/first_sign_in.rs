@@ -4,7 +4,7 @@ use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_userstore::passkey::sign_in::relying_party;
 use serde_json::{Map, Value, json};
 
-use crate::shell::{fields::asked, words::Words};
+use crate::shell::{fields::control_field, words::Words};
 
 /// The field that selects the way of the first sign-in.
 pub const WAY: &str = "way";
@@ -18,7 +18,7 @@ pub fn can_make_passkeys(options: &Options<UserStoreOption>, url: &str) -> bool 
 
 /// The form control for the way of the first sign-in; the keys of its choices start with `way_`.
 pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
-    let mut field = asked(WAY, words.page("way"), "choice");
+    let mut field = control_field(WAY, words.page("way"), "choice");
     let choices = ["password", BY_PASSKEY].map(|way| {
         json!({ "value": way, "label": words.page(&format!("way_{way}")), "is_current": chosen == Some(way) })
     });

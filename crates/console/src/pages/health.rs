@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::cells::SOON_MS;
 use crate::shell::{
+    components::{Card, Line},
     fields::rfc3339,
-    parts::{Card, Line},
     visit::Visit,
 };
 
@@ -119,7 +119,7 @@ fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {
     let is_late = |last: Timestamp| now - last.0 > patience;
     let (tone, sub, iso) = match (&job.failed, job.succeeded_on) {
         (Some((when, why)), _) => ("bad", why.clone(), rfc3339(*when)),
-        (None, _) if job.is_elsewhere => ("", words.page("job_elsewhere").to_owned(), String::new()),
+        (None, _) if job.runs_on_other_process => ("", words.page("job_elsewhere").to_owned(), String::new()),
         (None, None) => ("", words.page("job_not_yet").to_owned(), String::new()),
         (None, Some(last)) if is_late(last) => ("warn", words.page("job_late").to_owned(), rfc3339(last)),
         (None, Some(last)) => ("good", words.page("job_done").to_owned(), rfc3339(last)),

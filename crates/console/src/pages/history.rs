@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use super::{item::read_any, reference};
 use crate::shell::{
+    components::{Card, FormPage, Line},
     directory::{self, Resource, encoded, key_of, title_of},
     fields::plain,
-    parts::{Card, FormPage, Line},
     presentation::Names,
-    visit::{Visit, nothing_here},
+    visit::{Visit, not_found},
     words::raised,
 };
 
@@ -72,8 +72,8 @@ pub async fn show(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let trail = trail(resource.is_of_store).ok_or_else(nothing_here)?;
-    visit.need(trail.list)?;
+    let trail = trail(resource.is_of_store).ok_or_else(not_found)?;
+    visit.require(trail.list)?;
     let row = read_any(visit, resource, key).await?;
     let filter = filter_of(resource, &audited_key(resource, &row));
     let more = all_of(visit, trail, resource, &row);

@@ -15,14 +15,14 @@ use super::{
 };
 use crate::shell::{
     boxed::boxed,
+    components::FormPage,
     directory::{Resource, encoded, title_of},
     fields::{changes, is_secret, is_write_only, plain, typed},
     navigation::label,
-    parts::FormPage,
     presentation::Item,
     role_protection::{is_open, is_protected},
     undo::Undo,
-    visit::{Visit, done, nothing_here, one},
+    visit::{Visit, not_found, one, redirect_with_notice},
 };
 
 /// Shows a row.
@@ -49,7 +49,7 @@ pub async fn read(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> 
         return Ok(visit.perform(Input::of(op, vec![key.to_owned()])).await?.json());
     };
     let mut input = Input::of(list, Vec::new());
-    input.is_brief = true;
+    input.is_minimal = true;
     input.query.push(("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))));
     let rows = visit.perform(input).await?.json();
     let row = rows.as_array().and_then(|rows| rows.first()).cloned();
@@ -73,13 +73,13 @@ impl Visit<'_> {
         if !is_protected(op) {
             return Ok(());
         }
-        let carrier = resource.shape.carrier().ok_or_else(nothing_here)?;
+        let carrier = resource.shape.carrier().ok_or_else(not_found)?;
         let row = if std::ptr::eq(carrier, resource.shape) {
             Value::Null
         } else {
             read_any(self, resource, key).await?
         };
-        match self.barrier(resource, (key, &row)).await? {
+        match self.protecting_role(resource, (key, &row)).await? {
             Some(role) => Err(self.barred_by(role)),
             None => Ok(()),
         }
@@ -95,7 +95,7 @@ pub async fn save(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.patch)?;
+    let op = visit.require(resource.patch)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
     let fields: Vec<&'static Field> = editable_fields(resource).collect();
     let changed = match one(&visit.form, "merge") {
@@ -104,7 +104,7 @@ pub async fn save(
     };
     let address = format!("{}/{}", visit.address(resource), encoded(key));
     if changed.is_empty() {
-        return Ok(done(&address, "unchanged"));
+        return Ok(redirect_with_notice(&address, "unchanged"));
     }
     let is_review = one(&visit.form, "review") == Some("true");
     let mut body = changed.clone();
@@ -125,7 +125,7 @@ pub async fn save(
     if is_stale(&done_now) {
         let now = read(visit, resource, key).await?;
         if is_applied(&fields, &changed, &now) {
-            return Ok(done(&address, "saved"));
+            return Ok(redirect_with_notice(&address, "saved"));
         }
         if is_unmodified(&fields, &changed, (&base, &now)) {
             // the concurrent change affects no field of this form
@@ -179,7 +179,7 @@ fn saved(
 ) -> Response<AnswerBody> {
     let fields = || editable_fields(resource).filter(|field| changed.contains_key(field.wire()));
     if fields().any(|field| is_write_only(field, base)) {
-        return done(address, "saved");
+        return redirect_with_notice(address, "saved");
     }
     let were =
         fields().map(|field| (field.wire().to_owned(), plain(&typed(field, base, at(base, field.wire())))));
@@ -188,7 +188,7 @@ fn saved(
         ("concurrencyToken".to_owned(), plain(at(now, "concurrencyToken"))),
     ];
     let undo = Undo::of(visit, address.to_owned(), were.chain(hidden).collect());
-    visit.done(address, "saved", &undo)
+    visit.redirect_with_undo(address, "saved", &undo)
 }
 
 /// Whether the user may change a row that is visible. Most resources have the same reach for both; for the others a dry
@@ -230,8 +230,8 @@ async fn item_page(
     let title = title.unwrap_or_else(|| title_of(resource, row));
     let title = if title.is_empty() { key.to_owned() } else { title };
     let is_writable = is_writable(visit, resource, key).await?;
-    let barrier = visit.barrier(resource, (key, row)).await?;
-    let is_changed = |field: &Field| barrier.is_none() || is_open(resource.shape, field);
+    let protecting_role = visit.protecting_role(resource, (key, row)).await?;
+    let is_changed = |field: &Field| protecting_role.is_none() || is_open(resource.shape, field);
     let can_change =
         is_writable && visit.may(resource.patch).is_some() && editable_fields(resource).any(is_changed);
     let fields = shown(resource);
@@ -241,9 +241,9 @@ async fn item_page(
         let also = also.map(|(label, page)| json!({ "label": label, "href": format!("{page}?of={}", encoded(key)) }));
         json!({ "save": words.page("save"), "cancel": { "href": here, "label": words.page("discard") }, "review": true, "also": also })
     });
-    let item = Item { resource, key, here: &here, row, barrier };
+    let item = Item { resource, key, here: &here, row, protecting_role };
     let mut cards = boxed(|| own_cards(visit, item)).await?;
-    cards.extend(boxed(|| related_cards(visit, resource, (key, row), barrier)).await?);
+    cards.extend(boxed(|| related_cards(visit, resource, (key, row), protecting_role)).await?);
     cards.extend(boxed(|| super::rights::card(visit, resource, (key, row))).await?);
     cards.extend((resource.presentation.cards_after)(visit, item).await?);
     let own = (resource.presentation.acts)(visit, &item);
@@ -252,12 +252,12 @@ async fn item_page(
         all_acts.extend(acts(visit, item, (own.before_settings, own.after_settings)));
     }
     all_acts.extend(own.last);
-    let used = match barrier {
+    let used = match protecting_role {
         _ if !is_writable => FormMode::Shown,
         Some(_) => FormMode::Open,
         None => FormMode::Changed,
     };
-    let note = match barrier {
+    let note = match protecting_role {
         Some(role) => visit.carries(role),
         None if can_change => String::new(),
         None => words.page("read_only").to_owned(),
@@ -275,7 +275,7 @@ async fn item_page(
         errors: errors(visit, problem),
         sections: named(sections(visit, resource, (&fields, values), problem, used), &names),
         hidden: hidden(editable_fields(resource), row),
-        aside: cards,
+        sidebar: cards,
         after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
         bar,
         read_only_note: note,

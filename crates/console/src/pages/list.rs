@@ -191,7 +191,7 @@ async fn filter_description(visit: &Visit<'_>, resource: &Resource) -> String {
 /// The input of the list operation for these query parameters.
 fn list_input(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input {
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = !resource.presentation.shows_sets;
+    input.is_minimal = !resource.presentation.shows_sets;
     let count = if visit.parameter(PART).is_some() { APPENDED_PAGE_SIZE } else { PAGE_SIZE };
     input.query.push(("count".to_owned(), count.to_owned()));
     if is_of_deleted(visit, resource) {

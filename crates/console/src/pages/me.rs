@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use super::user_agent::origin;
 use crate::shell::{
+    components::{Card, FormPage, Line},
     directory::{encoded, operation},
-    fields::{asked, plain, rfc3339},
-    parts::{Card, FormPage, Line},
+    fields::{control_field, plain, rfc3339},
     render::see_other,
-    visit::{Visit, done, hue, initials, one},
+    visit::{Visit, hue, initials, one, redirect_with_notice},
 };
 
 /// Path of this page.
@@ -92,7 +92,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         avatar: json!({ "initials": initials(&visitor.name), "hue": hue(&visitor.name) }),
         sections: vec![preferences(visit)],
         hidden: vec![json!({ "name": "back", "value": PATH })],
-        aside: sidebar,
+        sidebar,
         bar: Some(json!({
             "cancel": { "href": PATH, "label": words.page("discard") }, "save": words.page("save"), "review": false,
         })),
@@ -118,7 +118,7 @@ fn preferences(visit: &Visit<'_>) -> Value {
         ("single_keys", "single_keys", &chosen.single_keys, named(&KEYS), "single_keys_hint"),
     ];
     let fields = fields.map(|(name, label, current, choices, hint)| {
-        let mut field = asked(name, words.page(label), "choice");
+        let mut field = control_field(name, words.page(label), "choice");
         let choices = choices
             .into_iter()
             .map(|(value, label)| json!({ "is_current": value == current, "value": value, "label": label }));
@@ -151,7 +151,7 @@ pub async fn save(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     visit.app.store.run("KeepPreference", Mode::Write, None, update).await?;
     let back = one(&visit.form, "back").unwrap_or_default();
     if back == PATH {
-        return Ok(done(PATH, "saved"));
+        return Ok(redirect_with_notice(PATH, "saved"));
     }
     // redirect within the console only
     let is_ours = back.starts_with("/console") && !back.contains(['\\', '\r', '\n']);
@@ -173,7 +173,7 @@ pub async fn end(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (context, now) = (Arc::clone(&visit.app.context), visit.now);
     let ending = move |tx: &mut Tx<'_>| end_own_sessions(&context, tx, (person, which), now);
     let count = visit.app.store.run("EndOwnSessions", Mode::Write, None, ending).await?;
-    Ok(done(PATH, if count == 0 { "unchanged" } else { "ended" }))
+    Ok(redirect_with_notice(PATH, if count == 0 { "unchanged" } else { "ended" }))
 }
 
 /// The sessions of the user, each with a button that ends it.

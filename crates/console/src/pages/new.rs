@@ -13,13 +13,13 @@ use super::{
 };
 use crate::shell::{
     call::call,
+    components::FormPage,
     directory::{Resource, encoded, key_of},
     fields::{filled, is_shown_once, is_write_only},
     navigation::label,
-    parts::FormPage,
     reauthentication::is_required,
     role_protection::is_protected,
-    visit::{Visit, done, one},
+    visit::{Visit, one, redirect_with_notice},
 };
 
 /// Shows the empty form.
@@ -27,7 +27,7 @@ use crate::shell::{
 /// # Errors
 /// The user may not create one.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.create)?;
+    let op = visit.require(resource.create)?;
     if is_required(op) {
         visit.fresh()?;
     }
@@ -35,7 +35,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     if let Personal::Of(_, field) = resource.shape.personal
         && let Some(id) = visit.parameter(field.wire())
         && is_protected(op)
-        && let Some(role) = visit.barrier(resource, ("", &json!({ field.wire(): id }))).await?
+        && let Some(role) = visit.protecting_role(resource, ("", &json!({ field.wire(): id }))).await?
     {
         return Err(visit.barred_by(role));
     }
@@ -60,7 +60,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.create)?;
+    let op = visit.require(resource.create)?;
     let body = filled(creation_fields(resource), &visit.form);
     let mut input = Input::of(op, Vec::new());
     input.body = Some(Value::Object(body.clone()));
@@ -77,11 +77,11 @@ pub async fn create(visit: &Visit<'_>, resource: &'static Resource) -> Result<Re
             }
             let address = visit.address(resource);
             if one(&visit.form, "another") == Some("true") {
-                return Ok(done(&format!("{address}/new"), "created"));
+                return Ok(redirect_with_notice(&format!("{address}/new"), "created"));
             }
             let address =
                 if resource.read.is_some() { format!("{address}/{}", encoded(&key)) } else { address };
-            Ok(done(&address, "created"))
+            Ok(redirect_with_notice(&address, "created"))
         }
         Err(problem) if is_of_form(&problem) => {
             new_page(visit, resource, &Value::Object(body), Some(&problem)).await

@@ -56,7 +56,7 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
         let Some(resource) = directory::of_shape(shape) else { continue };
         let Some(op) = visit.may(resource.list) else { continue };
         let mut input = Input::of(op, Vec::new());
-        input.is_brief = true;
+        input.is_minimal = true;
         input.query = vec![("count".to_owned(), MOST.to_string())];
         if !filter.is_empty() {
             input.query.push(("filter".to_owned(), filter));

@@ -14,12 +14,12 @@ use super::{
     review::{Merged, chosen, is_applied, merge_page},
 };
 use crate::shell::{
+    components::FormPage,
     directory::{Owned, Resource, encoded, title_of},
     fields::{cell, changes, filled, is_secret, plain},
-    parts::FormPage,
     reauthentication::is_required,
     role_protection::is_protected,
-    visit::{Visit, done, one},
+    visit::{Visit, one, redirect_with_notice},
     words::raised,
 };
 
@@ -83,7 +83,7 @@ async fn page(
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (resource, key, owned) = owned_path;
-    let op = visit.need(owned.list)?;
+    let op = visit.require(owned.list)?;
     let parent = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.query = vec![("count".to_owned(), MOST.to_owned())];
@@ -93,7 +93,7 @@ async fn page(
     let output = visit.perform(input).await?;
     let listed = output.rows();
     let words = visit.words;
-    let held = barrier(visit, owned_path, &parent).await?;
+    let held = protecting_role(visit, owned_path, &parent).await?;
     let here = address(visit, owned_path);
     let rows: Vec<Value> = listed.iter().map(|row| line(visit, owned, row, &here)).collect();
     let add = visit.may(owned.create).filter(|_| held.is_none()).map(|_| {
@@ -128,18 +128,18 @@ async fn page(
 }
 
 /// The highest role of the owner that prevents the user from changing entries.
-async fn barrier(
+async fn protecting_role(
     visit: &Visit<'_>,
     (resource, key, owned): OwnedPath<'_>,
     parent: &Value,
 ) -> Result<Option<RoleType>, Problem> {
     let mut ops = [owned.create, owned.change, owned.delete].into_iter().flatten();
-    if ops.any(is_protected) { visit.barrier(resource, (key, parent)).await } else { Ok(None) }
+    if ops.any(is_protected) { visit.protecting_role(resource, (key, parent)).await } else { Ok(None) }
 }
 
 /// Succeeds unless a role of the owner prevents the user from changing entries.
 async fn unbarred(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<(), Problem> {
-    match barrier(visit, owned_path, &Value::Null).await? {
+    match protecting_role(visit, owned_path, &Value::Null).await? {
         Some(role) => Err(visit.barred_by(role)),
         None => Ok(()),
     }
@@ -166,13 +166,13 @@ fn line(visit: &Visit<'_>, owned: &Owned, row: &Value, here: &str) -> Value {
 /// Any problem that the form cannot display.
 pub async fn add(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
-    let op = visit.need(owned.create)?;
+    let op = visit.require(owned.create)?;
     unbarred(visit, owned_path).await?;
     let body = Value::Object(filled(owned.created().into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body.clone());
     match visit.perform(input).await {
-        Ok(_) => Ok(done(&address(visit, owned_path), "created")),
+        Ok(_) => Ok(redirect_with_notice(&address(visit, owned_path), "created")),
         Err(problem) if is_of_form(&problem) => page(visit, owned_path, &body, Some(&problem)).await,
         Err(problem) => Err(problem),
     }
@@ -181,7 +181,7 @@ pub async fn add(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Respons
 /// Deletes the selected entries in one transaction.
 pub async fn remove(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
-    let op = visit.need(owned.delete)?;
+    let op = visit.require(owned.delete)?;
     unbarred(visit, owned_path).await?;
     let chosen: Vec<&str> =
         visit.form.iter().filter(|(name, _)| name == "selected").map(|(_, id)| id.as_str()).collect();
@@ -193,8 +193,8 @@ pub async fn remove(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Resp
         }
     }
     let inputs = chosen.iter().map(|id| Input::of(op, vec![key.to_owned(), (*id).to_owned()]));
-    visit.perform_together(inputs.collect()).await.map_err(|(_, problem)| problem)?;
-    Ok(done(&address(visit, owned_path), "deleted"))
+    visit.perform_all(inputs.collect()).await.map_err(|(_, problem)| problem)?;
+    Ok(redirect_with_notice(&address(visit, owned_path), "deleted"))
 }
 
 /// Asks for confirmation before the selected entries are deleted.
@@ -204,7 +204,7 @@ async fn confirm(
     chosen: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
-    let mut input = Input::of(visit.need(owned.list)?, vec![key.to_owned()]);
+    let mut input = Input::of(visit.require(owned.list)?, vec![key.to_owned()]);
     input.query.push(("count".to_owned(), MOST.to_owned()));
     let rows = visit.perform(input).await?.rows();
     let is_chosen =
@@ -262,7 +262,7 @@ async fn one_page(
     let words = visit.words;
     let here = address(visit, owned_path);
     let fields: Vec<&Field> = owned.changed().collect();
-    let held = barrier(visit, owned_path, &Value::Null).await?;
+    let held = protecting_role(visit, owned_path, &Value::Null).await?;
     let can_change = visit.may(owned.change).is_some() && !fields.is_empty() && held.is_none();
     let sections: Vec<Value> = if can_change || owned.read.is_some() {
         let mut rendered = plain_fields(visit, &fields, typed, problem);
@@ -320,7 +320,7 @@ pub async fn save(
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
-    let op = visit.need(owned.change)?;
+    let op = visit.require(owned.change)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
     let fields: Vec<&'static Field> = owned.changed().collect();
     let changed = match one(&visit.form, "merge") {
@@ -329,7 +329,7 @@ pub async fn save(
     };
     let here = address(visit, owned_path);
     if changed.is_empty() {
-        return Ok(done(&here, "unchanged"));
+        return Ok(redirect_with_notice(&here, "unchanged"));
     }
     // PUT needs the unchanged members, too
     let mut body =
@@ -345,7 +345,7 @@ pub async fn save(
     if is_stale(&answer) && owned.read.is_some() {
         let now = read_one(visit, owned_path, id).await?;
         if is_applied(&fields, &changed, &now) {
-            return Ok(done(&here, "saved"));
+            return Ok(redirect_with_notice(&here, "saved"));
         }
         let one = format!("{here}/{}", encoded(id));
         return merge_page(
@@ -356,7 +356,7 @@ pub async fn save(
         );
     }
     match answer {
-        Ok(_) => Ok(done(&here, "saved")),
+        Ok(_) => Ok(redirect_with_notice(&here, "saved")),
         Err(problem) if is_of_form(&problem) => {
             let row = read_one(visit, owned_path, id).await?;
             let mut typed = row.clone();
@@ -376,7 +376,7 @@ pub async fn show_act(
     owned_path: OwnedPath<'_>,
     (id, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(of_one(owned_path.2).find(|op| op.name == name))?;
+    let op = visit.require(of_one(owned_path.2).find(|op| op.name == name))?;
     if is_required(op) {
         visit.fresh()?;
     }
@@ -391,7 +391,7 @@ fn act_page(
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(of_one(owned_path.2).find(|op| op.name == name))?;
+    let op = visit.require(of_one(owned_path.2).find(|op| op.name == name))?;
     let here = address(visit, owned_path);
     let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
     act::form_page(visit, (op, &[owned_path.1, id]), (back, typed), problem)
@@ -407,14 +407,14 @@ pub async fn run(
     (id, name): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
-    let op = visit.need(of_one(owned).find(|op| op.name == name))?;
+    let op = visit.require(of_one(owned).find(|op| op.name == name))?;
     unbarred(visit, owned_path).await?;
     let body = Value::Object(filled(act::fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
     input.body = op.takes_body().then(|| body.clone());
     input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
-        Ok(_) => Ok(done(&address(visit, owned_path), "done")),
+        Ok(_) => Ok(redirect_with_notice(&address(visit, owned_path), "done")),
         Err(problem) if is_of_form(&problem) => {
             act_page(visit, owned_path, (id, name), &body, Some(&problem))
         }

@@ -21,7 +21,7 @@ const READY: &str = "Ready";
 const NO_PASSWORD: &str = "PasswordNotSet";
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
-    visit.need(operation!("PasskeyReadiness"))
+    visit.require(operation!("PasskeyReadiness"))
 }
 
 /// Shows the numbers, or the users of one reason.

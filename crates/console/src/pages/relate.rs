@@ -17,7 +17,7 @@ use super::{
 use crate::shell::{
     call::call,
     directory::{self, Resource, encoded, key_of, title_of},
-    fields::asked,
+    fields::control_field,
     undo::Undo,
     visit::{Visit, one},
 };
@@ -161,7 +161,7 @@ pub async fn linked(
     let list = directory::of_shape(relation.target).and_then(|other| visit.may(other.list));
     let Some((op, back)) = list.zip(reverse(resource, relation)) else { return Ok(None) };
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = true;
+    input.is_minimal = true;
     let filter = format!("{}.id eq {}", back.name, json!(key));
     input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), count.to_string())];
     input.query.extend(cursor.map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
@@ -176,7 +176,7 @@ pub fn search_field(visit: &Visit<'_>, name: &str, other: Option<&Resource>) -> 
     let search = other.map(|other| format!("/console/find?in={}", other.name));
     let label =
         other.map_or_else(|| visit.words.page("add").to_owned(), |other| visit.words.resource(other.name));
-    let mut field = asked(name, &crate::shell::words::raised(&label), "reference");
+    let mut field = control_field(name, &crate::shell::words::raised(&label), "reference");
     field.extend([("required".to_owned(), json!(true)), ("search".to_owned(), json!(search))]);
     Value::Object(field)
 }
@@ -206,10 +206,10 @@ pub async fn change(
         if act == "add" { (RelationChange::Add, "id") } else { (RelationChange::Remove, "selected") };
     let ids: Vec<&str> =
         visit.form.iter().filter(|(name, _)| name == field).map(|(_, id)| id.trim()).collect();
-    let op = visit.need(operation(resource, name, what))?;
+    let op = visit.require(operation(resource, name, what))?;
     visit.unbarred(resource, key, op).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
-    (input.body, input.is_brief) = (Some(json!({ "relatedIds": ids })), true);
+    (input.body, input.is_minimal) = (Some(json!({ "relatedIds": ids })), true);
     if let Err(problem) = visit.perform(input).await {
         let around = group_cycle::find(visit, (resource, key, name), (&ids, &problem)).await?;
         return match around {
@@ -221,5 +221,5 @@ pub async fn change(
     let here = format!("{}/{}/relation/{name}", visit.address(resource), encoded(key));
     let (back, field) = if act == "add" { ("remove", "selected") } else { ("add", "id") };
     let fields = ids.iter().map(|id| (field.to_owned(), (*id).to_owned())).collect();
-    Ok(visit.done(&here, "saved", &Undo::of(visit, format!("{here}/{back}"), fields)))
+    Ok(visit.redirect_with_undo(&here, "saved", &Undo::of(visit, format!("{here}/{back}"), fields)))
 }

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{item::read, reference};
 use crate::shell::{
+    components::{Card, Line},
     directory::{self, Resource, encoded, operation, title_of},
     navigation,
-    parts::{Card, Line},
     presentation::Names,
     visit::Visit,
     words::{Words, raised},

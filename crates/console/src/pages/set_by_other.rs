@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::{readiness::list_page, reference, rights::SCOPES};
 use crate::shell::{
     call::call,
+    components::{Card, Line},
     directory::{encoded, of_shape, operation},
     fields::{Cell, plain},
-    parts::{Card, Line},
     presentation::Names,
     visit::Visit,
 };
@@ -66,7 +66,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let of = [PERSON, GROUP, ROLE, TARGET].into_iter();
     let of: Vec<(&str, &str)> = of.filter_map(|name| Some((name, visit.parameter(name)?))).collect();
-    visit.need(operation!("GetCredentialsSetByOthers"))?;
+    visit.require(operation!("GetCredentialsSetByOthers"))?;
     let (report, call) = request(visit, &of).await?.unwrap_or_default();
     let names = names(visit, items(&report)).await?;
     let rows: Vec<Value> = items(&report)

@@ -14,15 +14,15 @@ use serde_json::{Map, Value, json};
 
 use super::{form::is_of_form, item::read};
 use crate::shell::{
+    components::{Card, FormPage, Line},
     directory::{self, Resource, encoded, operation, title_of},
     fields::plain,
-    parts::{Card, FormPage, Line},
     presentation::{OwnerOf, Settings},
     render::with_frames,
     setting::{controls, in_words, sent},
     settings_access::{field_of, options},
     undo::Undo,
-    visit::{Visit, done, nothing_here, one},
+    visit::{Visit, not_found, one, redirect_with_notice},
 };
 
 pub use self::stored::value_of;
@@ -99,7 +99,7 @@ impl Setting {
     }
 
     /// The error of the stored value.
-    pub fn wrong(&self, visit: &Visit<'_>) -> String {
+    pub fn error(&self, visit: &Visit<'_>) -> String {
         let is_wrong =
             self.row.as_ref().is_some_and(|row| row.get("hasConfigurationError") == Some(&json!(true)));
         let is_wrong = is_wrong || (self.row.is_none() && self.entry.is_some_and(|entry| entry.is_wrong("")));
@@ -133,7 +133,7 @@ pub async fn settings(
     row: &Value,
 ) -> Result<Vec<Setting>, Problem> {
     let field = field_of(resource).ok_or_else(|| Problem::not_found("page of settings here"))?;
-    let op = visit.need(options().and_then(|options| options.list))?;
+    let op = visit.require(options().and_then(|options| options.list))?;
     let mut input = Input::of(op, Vec::new());
     let filter = format!("{field} eq {}", json!(key));
     input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_owned())];
@@ -196,16 +196,16 @@ fn tokens(all: &[Setting]) -> Map<String, Value> {
 }
 
 /// The error of a setting.
-pub struct Wrong {
+pub struct SettingError {
     name: String,
     detail: String,
     /// The HTTP status of the error page.
     pub status: u16,
 }
 
-impl Wrong {
+impl SettingError {
     /// The error as an entry of the form's summary.
-    pub fn told(&self, visit: &Visit<'_>) -> Value {
+    pub fn summary_entry(&self, visit: &Visit<'_>) -> Value {
         json!({ "text": format!("{}: {}", visit.words.option(&self.name), self.detail), "href": format!("#f-{}", self.name) })
     }
 }
@@ -226,7 +226,7 @@ fn page(
     resource: &Resource,
     (key, row): (&str, &Value),
     all: &[Setting],
-    wrong: Option<&Wrong>,
+    wrong: Option<&SettingError>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
@@ -244,7 +244,7 @@ fn page(
         .filter_map(|(title, begins)| {
             let own = all.iter().filter(|setting| section_of(setting) == begins.map(|_| title));
             let fields: Vec<Map<String, Value>> =
-                own.flat_map(|setting| told(visit, setting, wrong, can_change)).collect();
+                own.flat_map(|setting| form_fields(visit, setting, wrong, can_change)).collect();
             let preview = (title == "settings_brand").then_some(()).and(preview.as_ref());
             (!fields.is_empty()).then(
                 || json!({ "title": words.page(title), "about": "", "fields": fields, "is_readonly": false, "preview": preview }),
@@ -261,7 +261,7 @@ fn page(
         heading,
         sub: words.page("settings_about").into(),
         icon: Some("sliders-horizontal"),
-        errors: wrong.iter().map(|wrong| wrong.told(visit)).collect(),
+        errors: wrong.iter().map(|wrong| wrong.summary_entry(visit)).collect(),
         sections: all_sections,
         hidden: hidden(all),
         bar,
@@ -288,10 +288,10 @@ pub fn hidden(all: &[Setting]) -> Vec<Value> {
 }
 
 /// The controls of a setting: with the submitted value after an error, else with the effective one.
-pub fn told(
+pub fn form_fields(
     visit: &Visit<'_>,
     setting: &Setting,
-    wrong: Option<&Wrong>,
+    wrong: Option<&SettingError>,
     can_change: bool,
 ) -> Vec<Map<String, Value>> {
     let typed = wrong.and_then(|_| changed(visit, setting)).filter(|_| !setting.is_secret());
@@ -300,7 +300,7 @@ pub fn told(
     let own = wrong.filter(|wrong| wrong.name == setting.name).map(|wrong| wrong.detail.clone());
     if let Some(first) = fields.first_mut() {
         first.insert("hint".to_owned(), json!(setting.hint(visit)));
-        first.insert("error".to_owned(), json!(own.unwrap_or_else(|| setting.wrong(visit))));
+        first.insert("error".to_owned(), json!(own.unwrap_or_else(|| setting.error(visit))));
     }
     for field in fields.iter_mut().filter(|_| !can_change) {
         let shown = match setting.entry.filter(|entry| !entry.secret) {
@@ -338,38 +338,38 @@ pub async fn save(
     let row = read(visit, resource, key).await?;
     let all = settings(visit, resource, key, &row).await?;
     let here = format!("{}/{}/settings", visit.address(resource), encoded(key));
-    match keep(visit, resource, key, &all).await? {
-        Kept::Nothing => Ok(done(&here, "unchanged")),
-        Kept::All(changed, outputs) => Ok(saved(visit, &here, &changed, &outputs)),
-        Kept::Wrong(wrong) => page(visit, resource, (key, &row), &all, Some(&wrong)),
+    match save_changed(visit, resource, key, &all).await? {
+        SaveResult::Unchanged => Ok(redirect_with_notice(&here, "unchanged")),
+        SaveResult::Saved(changed, outputs) => Ok(saved(visit, &here, &changed, &outputs)),
+        SaveResult::Invalid(wrong) => page(visit, resource, (key, &row), &all, Some(&wrong)),
     }
 }
 
 /// The result of saving a settings form.
-pub enum Kept<'a> {
+pub enum SaveResult<'a> {
     /// Nothing has changed.
-    Nothing,
+    Unchanged,
     /// All changes were saved.
-    All(Vec<(&'a Setting, String)>, Vec<Output>),
+    Saved(Vec<(&'a Setting, String)>, Vec<Output>),
     /// One change was refused, and nothing was saved.
-    Wrong(Wrong),
+    Invalid(SettingError),
 }
 
 /// Saves the changed ones of these settings in one transaction.
 ///
 /// # Errors
 /// Any problem that the form cannot display.
-pub async fn keep<'a>(
+pub async fn save_changed<'a>(
     visit: &Visit<'_>,
     resource: &Resource,
     key: &str,
     all: &'a [Setting],
-) -> Result<Kept<'a>, Problem> {
+) -> Result<SaveResult<'a>, Problem> {
     let tokens = submitted_json(visit, "tokens");
     let changed: Vec<(&Setting, String)> =
         all.iter().filter_map(|setting| Some((setting, changed(visit, setting)?))).collect();
     if changed.is_empty() {
-        return Ok(Kept::Nothing);
+        return Ok(SaveResult::Unchanged);
     }
     if changed.iter().any(|(setting, _)| setting.is_secret()) {
         visit.fresh()?;
@@ -378,14 +378,14 @@ pub async fn keep<'a>(
         .iter()
         .map(|(setting, text)| input(visit, resource, (key, &tokens), (setting, text)))
         .collect();
-    match visit.perform_together(inputs?).await {
-        Ok(outputs) => Ok(Kept::All(changed, outputs)),
+    match visit.perform_all(inputs?).await {
+        Ok(outputs) => Ok(SaveResult::Saved(changed, outputs)),
         // the error of a protected setting is shown at its control, like that of others
         Err((at, problem)) if is_of_form(&problem) || problem.kind == ProblemKind::Forbidden => {
             let Some((setting, _)) = changed.get(at) else { return Err(problem) };
             let status = if problem.kind == ProblemKind::Forbidden { 403 } else { 400 };
             let detail = detail(visit, setting, &problem);
-            Ok(Kept::Wrong(Wrong { name: setting.name.clone(), detail, status }))
+            Ok(SaveResult::Invalid(SettingError { name: setting.name.clone(), detail, status }))
         }
         Err((_, problem)) => Err(problem),
     }
@@ -413,7 +413,7 @@ pub async fn set_new(
     if inputs.is_empty() {
         return Ok(());
     }
-    visit.perform_together(inputs).await.map(drop).map_err(|(_, problem)| problem)
+    visit.perform_all(inputs).await.map(drop).map_err(|(_, problem)| problem)
 }
 
 /// The operation that sets an option: it creates the row if there is none.
@@ -423,15 +423,15 @@ fn input(
     (key, tokens): (&str, &Map<String, Value>),
     (setting, text): (&Setting, &str),
 ) -> Result<Input, Problem> {
-    let options = options().ok_or_else(nothing_here)?;
+    let options = options().ok_or_else(not_found)?;
     let Some(row) = &setting.row else {
-        let mut input = Input::of(visit.need(options.create)?, Vec::new());
+        let mut input = Input::of(visit.require(options.create)?, Vec::new());
         input.body =
             Some(json!({ "name": setting.name, "value": text, field_of(resource).unwrap_or_default(): key }));
         return Ok(input);
     };
     let id = plain(row.get("id").unwrap_or(&Value::Null));
-    let mut input = Input::of(visit.need(options.patch)?, vec![id]);
+    let mut input = Input::of(visit.require(options.patch)?, vec![id]);
     input.body = Some(json!({ "value": text, "concurrencyToken": tokens.get(&setting.name) }));
     Ok(input)
 }
@@ -458,7 +458,7 @@ fn saved(
     outputs: &[Output],
 ) -> Response<AnswerBody> {
     if changed.iter().any(|(setting, _)| setting.is_secret() || setting.row.is_none()) {
-        return done(here, "saved");
+        return redirect_with_notice(here, "saved");
     }
     let now: Map<String, Value> =
         changed.iter().map(|(setting, text)| (setting.name.clone(), json!(text))).collect();
@@ -468,5 +468,5 @@ fn saved(
     let tokens = Value::Object(tokens.collect()).to_string();
     let hidden = [("base".to_owned(), Value::Object(now).to_string()), ("tokens".to_owned(), tokens)];
     let were = changed.iter().map(|(setting, _)| (setting.name.clone(), setting.effective()));
-    visit.done(here, "saved", &Undo::of(visit, here.to_owned(), were.chain(hidden).collect()))
+    visit.redirect_with_undo(here, "saved", &Undo::of(visit, here.to_owned(), were.chain(hidden).collect()))
 }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::shell::{
     directory::operation,
-    fields::{self, asked},
+    fields::{self, control_field},
     forgery,
     render::{page, see_other},
     visit::{one, plain},
@@ -131,7 +131,7 @@ fn show(
             let error: Vec<&str> =
                 wrong.iter().filter(|(wire, _)| wire == name).map(|(_, text)| text.as_str()).collect();
             let value = one(form, name).filter(|_| *control != "secret").unwrap_or_default();
-            let mut field = asked(name, &words.field(name), control);
+            let mut field = control_field(name, &words.field(name), control);
             field.extend([
                 ("value".to_owned(), json!(value)),
                 ("required".to_owned(), json!(is_required)),

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{owned, relate, settings};
 use crate::shell::{
+    components::{Card, Line},
     directory::{self, Resource, encoded, key_of, title_of},
     fields::plain,
-    parts::{Card, Line},
     presentation::{CreationLink, FormAct, Item},
     role_protection::is_protected,
     visit::Visit,
@@ -42,10 +42,10 @@ pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, 
 /// The actions on a row besides changing it, each with a page of its own. Actions that a role of the row prevents are
 /// omitted.
 pub fn acts(visit: &Visit<'_>, item: Item<'_>, own: (Vec<Value>, Vec<Value>)) -> Vec<Value> {
-    let Item { resource, here, row, barrier, .. } = item;
+    let Item { resource, here, row, protecting_role, .. } = item;
     let presentation = resource.presentation;
     let first = presentation.first_acts;
-    let is_free = |op: &&Op| barrier.is_none() || !is_protected(op);
+    let is_free = |op: &&Op| protecting_role.is_none() || !is_protected(op);
     // the row is not in quarantine
     let is_needed =
         |op: &&Op| !presentation.is_restoring(op) && (presentation.has_effect)(op, row) && is_free(op);
@@ -95,11 +95,11 @@ pub async fn related_cards(
     visit: &Visit<'_>,
     resource: &'static Resource,
     (key, row): (&str, &Value),
-    barrier: Option<RoleType>,
+    protecting_role: Option<RoleType>,
 ) -> Result<Vec<Card>, Problem> {
     let is_linked = |relation: &Relation| {
         let protection = resource.shape.writes.protection;
-        barrier.is_none() || !protection.is_some_and(|protection| protection.links.protect(relation))
+        protecting_role.is_none() || !protection.is_some_and(|protection| protection.links.protect(relation))
     };
     let mut cards = Vec::new();
     for relation in resource.shape.relations {

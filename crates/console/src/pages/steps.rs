@@ -95,7 +95,7 @@ async fn some(
 ) -> Result<Vec<Value>, Problem> {
     let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = true;
+    input.is_minimal = true;
     input.query.push(("count".to_owned(), FEW.to_string()));
     input.query.extend(filter.map(|filter| ("filter".to_owned(), filter.to_owned())));
     Ok(visit.perform(input).await?.rows())

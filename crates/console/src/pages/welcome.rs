@@ -16,10 +16,10 @@ use super::{
     steps::{SetupStep, steps},
 };
 use crate::shell::{
+    components::{Card, FormPage, Line},
     directory::{self, OperationName, operation, operation_name},
-    fields::{asked, plain},
-    parts::{Card, FormPage, Line},
-    visit::{Visit, done, nothing_here, one},
+    fields::{control_field, plain},
+    visit::{Visit, not_found, one, redirect_with_notice},
 };
 
 /// Path of this page.
@@ -52,10 +52,10 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     match one(&visit.form, "step") {
         Some("mail") => {
             try_mail(visit).await?;
-            Ok(done(&format!("{PATH}?step=mail"), "mailed"))
+            Ok(redirect_with_notice(&format!("{PATH}?step=mail"), "mailed"))
         }
         _ => match create_second_administrator(visit).await {
-            Ok(None) => Ok(done(&format!("{PATH}?step=app"), "created")),
+            Ok(None) => Ok(redirect_with_notice(&format!("{PATH}?step=app"), "created")),
             Ok(Some(pass)) => {
                 let words = visit.words;
                 let login = one(&visit.form, "loginName").unwrap_or_default().trim();
@@ -108,7 +108,7 @@ async fn page(visit: &Visit<'_>, problem: Option<&Problem>) -> Result<Response<A
         errors: errors(visit, problem),
         sections: if has_form { vec![form_section(visit, problem)] } else { Vec::new() },
         hidden: vec![json!({ "name": "step", "value": step.name })],
-        aside: vec![progress(visit, &all, step.name)],
+        sidebar: vec![progress(visit, &all, step.name)],
         middle: about(visit, step).await?.into_iter().collect(),
         bar: has_form.then(|| {
             json!({ "save": words.page("create"), "cancel": { "href": next, "label": skip }, "review": false })
@@ -220,7 +220,7 @@ async fn own_id(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
 
 /// Sends a test mail to the user: a password reset link, which need not be followed.
 async fn try_mail(visit: &Visit<'_>) -> Result<(), Problem> {
-    let op = visit.need(operation!("SendPasswordResetEmail"))?;
+    let op = visit.require(operation!("SendPasswordResetEmail"))?;
     let id = own_id(visit).await?.ok_or_else(|| Problem::not_found("user of yours in this store"))?;
     visit.perform(Input::of(op, vec![id])).await.map(|_| ())
 }
@@ -234,7 +234,7 @@ fn form_section(visit: &Visit<'_>, problem: Option<&Problem>) -> Value {
             if *name == WAY {
                 return way_field(words, one(&visit.form, WAY));
             }
-            let mut field = asked(name, &words.field(name), control);
+            let mut field = control_field(name, &words.field(name), control);
             let typed = one(&visit.form, name).filter(|_| *control != "secret").unwrap_or_default();
             field.insert("value".to_owned(), json!(typed));
             field.insert("required".to_owned(), json!(is_required));
@@ -259,7 +259,7 @@ fn can_choose(visit: &Visit<'_>) -> bool {
 /// Creates the second administrator: a user with an initial password or an access pass, which is returned, and the role
 /// assignment. If a later step fails, the user exists, and the role can be assigned on the page of administrators.
 async fn create_second_administrator(visit: &Visit<'_>) -> Result<Option<String>, Problem> {
-    let op = |name: OperationName| visit.need(directory::of_name(name));
+    let op = |name: OperationName| visit.require(directory::of_name(name));
     let assign = directory::of_shape(&ROLE_ASSIGNMENT).and_then(|resource| resource.create);
     let by_passkey = can_choose(visit) && one(&visit.form, WAY) == Some(BY_PASSKEY);
     let begin = op(if by_passkey {
@@ -268,7 +268,7 @@ async fn create_second_administrator(visit: &Visit<'_>) -> Result<Option<String>
         operation_name!("SetInitialPassword")
     })?;
     let create = op(operation_name!("CreateUser"))?;
-    let (synchronize, assign) = (op(operation_name!("SynchronizeAllUsers"))?, visit.need(assign)?);
+    let (synchronize, assign) = (op(operation_name!("SynchronizeAllUsers"))?, visit.require(assign)?);
     visit.fresh()?;
     let typed = |name: &str| one(&visit.form, name).map(str::trim).filter(|text| !text.is_empty());
     let body: Map<String, Value> = SECOND
@@ -298,7 +298,7 @@ async fn create_second_administrator(visit: &Visit<'_>) -> Result<Option<String>
     };
     visit.perform(Input::of(synchronize, Vec::new())).await?;
     let (store, id) = (visit.visitor.store.as_ref().map(|store| store.scope.id), Uuid::try_parse(&user));
-    let (Some(store), Ok(id)) = (store, id) else { return Err(nothing_here()) };
+    let (Some(store), Ok(id)) = (store, id) else { return Err(not_found()) };
     let query = move |tx: &mut Tx<'_>| platform_user(tx, store, id);
     let person = visit.app.store.run("PlatformUser", Mode::Quick, None, query).await?;
     let person = person.ok_or_else(|| Problem::not_found("platform user of this user"))?;

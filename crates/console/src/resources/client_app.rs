@@ -12,8 +12,8 @@ use crate::{
     pages::new,
     shell::{
         boxed::boxed,
+        components::Card,
         directory::{Resource, operation_name},
-        parts::Card,
         presentation::{ANY, Acts, Item, Page, PageResult, Presentation, Rights},
         visit::Visit,
     },

@@ -9,8 +9,8 @@ use chancery_resource::{Problem, settings::ProviderOption};
 
 use crate::shell::{
     boxed::boxed,
+    components::Card,
     directory::operation_name,
-    parts::Card,
     presentation::{ANY, Acts, Item, OwnerOf, Page, Presentation, Settings},
     visit::Visit,
 };
@@ -18,12 +18,13 @@ use crate::shell::{
 /// Presentation of identity providers.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "log-in",
-    create: provider_connect::way,
+    create: provider_connect::gallery_link,
     excluded: &[operation_name!("StartIdpInstanceTrial"), operation_name!("CompleteIdpInstanceTrial")],
     stores_secret: Some((operation_name!("CreateIdpInstanceScimToken"), ProviderOption::SCIM_TOKEN)),
     acts: |visit, item| {
         let at = (item.row, item.here);
-        let connect = provider_connect::act(visit, item.resource, at).filter(|_| item.barrier.is_none());
+        let connect =
+            provider_connect::act(visit, item.resource, at).filter(|_| item.protecting_role.is_none());
         Acts {
             before_settings: connect.into_iter().collect(),
             after_settings: provider_trial::act(visit, at).into_iter().collect(),

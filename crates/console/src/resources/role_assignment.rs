@@ -16,8 +16,8 @@ use crate::{
     },
     shell::{
         boxed::boxed,
+        components::Card,
         fields::Cell,
-        parts::Card,
         presentation::{CellContext, Item, Page, Presentation},
         visit::Visit,
     },

@@ -16,9 +16,9 @@ use crate::{
     },
     shell::{
         boxed::boxed,
+        components::Card,
         directory::operation_name,
         fields::{Cell, Tag},
-        parts::Card,
         presentation::{CellContext, CreationLink, Item, Page, Presentation, View},
         settings_access::store_settings,
         visit::Visit,
@@ -87,16 +87,16 @@ pub static PRESENTATION: Presentation = Presentation {
 };
 
 async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
-    let Item { resource, key, here, barrier, .. } = item;
-    let sign_in = sign_in::sign_in(visit, resource, (key, here), barrier).await?;
+    let Item { resource, key, here, protecting_role, .. } = item;
+    let sign_in = sign_in::sign_in(visit, resource, (key, here), protecting_role).await?;
     let passkeys = passkeys::card(visit, (key, here)).await?;
-    let recovery = recovery::card(visit, key, barrier).await?;
+    let recovery = recovery::card(visit, key, protecting_role).await?;
     let in_applications = sign_in::in_applications(visit, key).await?;
     Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(in_applications).collect())
 }
 
 async fn cards_deleted(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
-    let card = sign_in::sign_in(visit, item.resource, (item.key, item.here), item.barrier).await?;
+    let card = sign_in::sign_in(visit, item.resource, (item.key, item.here), item.protecting_role).await?;
     Ok(card.into_iter().collect())
 }
 

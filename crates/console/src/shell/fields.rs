@@ -283,7 +283,7 @@ impl FormField<'_> {
 }
 
 /// A form control that is no field of a resource, in the form that templates expect.
-pub fn asked(name: &str, label: &str, control: &str) -> Map<String, Value> {
+pub fn control_field(name: &str, label: &str, control: &str) -> Map<String, Value> {
     let field = json!({
         "name": name, "id": format!("f-{}", name.replace(':', "-")), "label": label, "hint": "", "control": control,
         "value": "", "shown": "", "choices": [], "required": false, "disabled": false, "error": "", "max_length": null,

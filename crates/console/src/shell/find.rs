@@ -135,7 +135,7 @@ async fn matching_rows(
     let searching = visit.may(resource.search).filter(|_| !text.is_empty());
     let Some(op) = searching.or_else(|| visit.may(resource.list)) else { return Ok(Vec::new()) };
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = true;
+    input.is_minimal = true;
     input.query.push(("count".to_owned(), COUNT.to_owned()));
     if searching.is_some() {
         input.query.push(("q".to_owned(), text.to_owned()));

@@ -4,6 +4,7 @@
 pub mod assets;
 pub mod boxed;
 pub mod call;
+pub mod components;
 pub mod configuration_kinds;
 pub mod directory;
 pub mod error_translation;
@@ -12,7 +13,6 @@ pub mod fields;
 pub mod find;
 pub mod forgery;
 pub mod navigation;
-pub mod parts;
 pub mod permission;
 pub mod presentation;
 pub mod reauthentication;

@@ -2,15 +2,15 @@
 
 use chancery_resource::{Op, Permit, Problem, ProblemKind, ROLES};
 
-use super::visit::{Visit, nothing_here};
+use super::visit::{Visit, not_found};
 
 impl Visit<'_> {
     /// An operation that the user may call.
     ///
     /// # Errors
     /// The operation does not exist, or the user lacks a role for it.
-    pub fn need(&self, op: Option<&'static Op>) -> Result<&'static Op, Problem> {
-        let op = op.ok_or_else(nothing_here)?;
+    pub fn require(&self, op: Option<&'static Op>) -> Result<&'static Op, Problem> {
+        let op = op.ok_or_else(not_found)?;
         if self.lacks_role(op.permit) { Err(self.missing_role(op.permit)) } else { Ok(op) }
     }
 

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::{
     boxed::{Boxed, boxed},
+    components::Card,
     directory::{OperationName, Resource},
     fields::{Cell, rfc3339},
-    parts::Card,
     visit::{Visit, hue, initials},
     words::Words,
 };
@@ -43,7 +43,7 @@ pub struct Item<'a> {
     /// The row, as the API returns it.
     pub row: &'a Value,
     /// The highest role that prevents the user from changing protected members.
-    pub barrier: Option<RoleType>,
+    pub protecting_role: Option<RoleType>,
 }
 
 /// The response of a page.

@@ -57,7 +57,7 @@ pub fn is_required(op: &Op) -> bool {
         Action::ReplaceMembers(fields) => fields.iter().any(|field| reaches(op, field.wire())),
         _ => false,
     };
-    op.writes() && (op.is_grave() || makes_secret || takes_password)
+    op.writes() && (op.is_sensitive() || makes_secret || takes_password)
 }
 
 fn is_password(field: &Field) -> bool {
@@ -67,7 +67,7 @@ fn is_password(field: &Field) -> bool {
 /// Whether messages to a person are sent to this member of a row: whoever sets it receives them.
 fn reaches(op: &Op, wire: &str) -> bool {
     let protection = op.shape.writes.protection;
-    protection.is_some_and(|protection| protection.reached_by.iter().any(|field| field.wire() == wire))
+    protection.is_some_and(|protection| protection.contact_fields.iter().any(|field| field.wire() == wire))
 }
 
 /// Whether an operation requires reauthentication with this input: as [`is_required`], or it changes a contact address.

@@ -71,7 +71,7 @@ impl Visit<'_> {
     }
 
     /// The highest role that prevents the user from changing protected members of a row.
-    pub async fn barrier(
+    pub async fn protecting_role(
         &self,
         resource: &Resource,
         (key, row): (&str, &Value),

@@ -4,7 +4,7 @@ use chancery_resource::settings::{Entry, Form, clock, flag, span};
 use serde_json::{Map, Value, json};
 
 use super::{
-    fields::asked,
+    fields::control_field,
     visit::{Parameters, one},
     words::Words,
 };
@@ -52,7 +52,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
     let is_secret = entry.is_some_and(|entry| entry.secret);
     let label = words.option(name);
     let with = |control: &str, members: Vec<(&str, Value)>| {
-        let mut field = asked(name, &label, control);
+        let mut field = control_field(name, &label, control);
         field.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
         vec![field]
     };
@@ -117,7 +117,7 @@ pub fn controls(name: &str, entry: Option<&Entry>, value: &str, words: &Words) -
 fn mail(name: &str, words: &Words) -> Vec<Map<String, Value>> {
     let fields = MAIL.iter().enumerate().map(|(index, (member, control))| {
         let wire = if index == 0 { name.to_owned() } else { format!("{name}.{member}") };
-        let mut field = asked(&wire, &words.option(&format!("Mail{member}")), control);
+        let mut field = control_field(&wire, &words.option(&format!("Mail{member}")), control);
         field.extend([
             ("id".to_owned(), json!(format!("f-{}", wire.replace('.', "-")))),
             ("is_wide".to_owned(), json!(false)),

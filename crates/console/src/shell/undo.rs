@@ -36,7 +36,7 @@ impl Undo {
 
 impl Visit<'_> {
     /// Redirects to another page with a notification and an undo button.
-    pub fn done(&self, address: &str, note: &str, undo: &Undo) -> Response<AnswerBody> {
+    pub fn redirect_with_undo(&self, address: &str, note: &str, undo: &Undo) -> Response<AnswerBody> {
         let text = serde_json::to_vec(undo).unwrap_or_default();
         let sealed = BASE64_URL_SAFE_NO_PAD.encode(self.app.context.master.seal(UNDO, &text));
         let undo = if sealed.len() <= LONGEST { format!("&undo={sealed}") } else { String::new() };

@@ -37,7 +37,7 @@ pub struct Visit<'a> {
 }
 
 /// The problem of an unknown path.
-pub fn nothing_here() -> Problem {
+pub fn not_found() -> Problem {
     Problem::new(ProblemKind::NoSuchRoute, "There is no such page in the console.")
 }
 
@@ -76,9 +76,9 @@ impl Visit<'_> {
     ///
     /// # Errors
     /// The index of the first operation that failed, with its problem.
-    pub async fn perform_together(&self, inputs: Vec<Input>) -> Result<Vec<Output>, (usize, Problem)> {
+    pub async fn perform_all(&self, inputs: Vec<Input>) -> Result<Vec<Output>, (usize, Problem)> {
         self.prove(&inputs).await.map_err(|problem| (0, problem))?;
-        let done = self.app.perform_together(&self.visitor, inputs, self.now).await;
+        let done = self.app.perform_all(&self.visitor, inputs, self.now).await;
         done.map_err(|(number, problem)| (number, self.words.problem(problem)))
     }
 
@@ -200,7 +200,7 @@ impl Visit<'_> {
 }
 
 /// Redirects to another page with a notification.
-pub fn done(address: &str, note: &str) -> Response<AnswerBody> {
+pub fn redirect_with_notice(address: &str, note: &str) -> Response<AnswerBody> {
     see_other(&noted(address, note))
 }
 

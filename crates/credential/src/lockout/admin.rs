@@ -27,7 +27,7 @@ pub const fn set_locked_until(state: State, until: Option<Timestamp>) -> State {
 
 /// A valid reset token was used: it ends a temporary lock and clears like a right password. Pending attempts
 /// are cleared, too, as they are at a password that has been replaced. Callers refuse the token during a
-/// permanent lock ([`State::is_shut`]); if they do not, nothing changes.
+/// permanent lock ([`State::is_locked_permanently`]); if they do not, nothing changes.
 pub const fn token_used(state: State) -> State {
-    if state.is_shut() { state } else { state.cleared() }
+    if state.is_locked_permanently() { state } else { state.cleared() }
 }

@@ -20,8 +20,8 @@ pub fn reasons(
     let closing = state.closing.filter(|_| state.is_lock_enabled);
     let throttled = state.throttled_until.filter(|until| limits.throttling_enabled && *until > now);
     [
-        state.is_shut().then_some((Reason::Locked, None)),
-        state.is_shut_until(now).then_some((Reason::LockedTemporarily, state.locked_until)),
+        state.is_locked_permanently().then_some((Reason::Locked, None)),
+        state.is_locked_temporarily(now).then_some((Reason::LockedTemporarily, state.locked_until)),
         closing.map(|closing| (Reason::Undecided, Some(closing.since.plus(CLOSING_TIME)))),
         throttled.map(|until| (Reason::Throttled, Some(until))),
     ]
@@ -108,7 +108,7 @@ pub fn fail(state: State, limits: &Limits, now: Timestamp, attempt: Uuid) -> Fai
 /// fails, and a success would undo the lock that an administrator just set.
 pub fn succeed(state: State, now: Timestamp, attempt: Uuid) -> SucceededAttempt {
     let closing = state.closing.filter(|closing| closing.attempt != attempt);
-    let refused = state.is_shut() || state.is_shut_until(now);
+    let refused = state.is_locked_permanently() || state.is_locked_temporarily(now);
     let state = if refused { state } else { state.cleared() };
     SucceededAttempt { state: State { closing, ..state }, refused }
 }

@@ -96,12 +96,12 @@ impl Default for State {
 
 impl State {
     /// Whether the user is locked permanently and the lock applies.
-    pub const fn is_shut(&self) -> bool {
+    pub const fn is_locked_permanently(&self) -> bool {
         self.is_lock_enabled && self.is_locked
     }
 
     /// Whether the user is locked temporarily at this time and the lock applies.
-    pub fn is_shut_until(&self, now: Timestamp) -> bool {
+    pub fn is_locked_temporarily(&self, now: Timestamp) -> bool {
         self.is_lock_enabled && self.locked_until.is_some_and(|until| until > now)
     }
 

@@ -179,7 +179,7 @@ fn act(state: &mut State, limits: &mut Limits, now: &mut Timestamp, action: Acti
         }
         Action::Reset => *state = reset(*state),
         Action::UseToken => {
-            let refused = state.is_shut();
+            let refused = state.is_locked_permanently();
             *state = token_used(*state);
             return !refused;
         }

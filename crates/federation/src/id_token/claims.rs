@@ -46,7 +46,7 @@ pub fn check(claims: &Json, algorithm: &str, expected: &Expected<'_>) -> Vec<Che
 fn issuer(claims: &Json, expected: &Expected<'_>) -> Check {
     let received = text(claims, "iss").unwrap_or_default();
     match expected.client.kind.issuer_of_token(expected.issuer, text(claims, "tid")) {
-        Some(issuer) => Check::same("tokenIssuer", "iss", received, &issuer).with_option("Authority"),
+        Some(issuer) => Check::equal("tokenIssuer", "iss", received, &issuer).with_option("Authority"),
         None => Check::failed("tokenIssuer", "tid is missing or no id: it names no organisation."),
     }
 }
@@ -80,7 +80,7 @@ fn authorized_party(claims: &Json, id: &str) -> Check {
     let check = match claims.get("azp") {
         None if has_several => Check::failed("authorizedParty", "aud names several, and azp is missing."),
         None => Check::new("authorizedParty", true, "azp is absent, and aud names one."),
-        Some(Json::Text(party)) => Check::same("authorizedParty", "azp", party, id),
+        Some(Json::Text(party)) => Check::equal("authorizedParty", "azp", party, id),
         Some(_) => Check::failed("authorizedParty", "azp is no text."),
     };
     check.with_option("ClientId")

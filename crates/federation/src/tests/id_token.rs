@@ -9,7 +9,7 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_certificate::{Algorithm, PrivateKey};
-use chancery_jwe::OpeningKey;
+use chancery_jwe::DecryptionKey;
 use chancery_oauth::half_hash;
 use chancery_record::{Secret, Timestamp};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn validate_with_keys(
     token: &str,
     provider: (&Client, &str),
     keys: &Value,
-    decryption_keys: &[OpeningKey],
+    decryption_keys: &[DecryptionKey],
 ) -> (Vec<Check>, bool) {
     validate_with_demands(token, provider, (keys, decryption_keys), &Demands::default())
 }
@@ -67,7 +67,7 @@ fn validate_with_keys(
 fn validate_with_demands(
     token: &str,
     (client, issuer): (&Client, &str),
-    (keys, decryption_keys): (&Value, &[OpeningKey]),
+    (keys, decryption_keys): (&Value, &[DecryptionKey]),
     demands: &Demands,
 ) -> (Vec<Check>, bool) {
     let (_, keys) = check_keys(json!({ "keys": keys }).to_string().as_bytes());
@@ -250,10 +250,10 @@ fn a_token_is_decrypted_with_the_key_of_a_linked_certificate() {
     let [own, other] = [(); 2].map(|()| PrivateDecryptingKey::generate(KeySize::Rsa2048).unwrap());
     let decryption_key = |key: &PrivateDecryptingKey| {
         let der: Pkcs8V1Der<'_> = key.as_der().unwrap();
-        OpeningKey::read(&Secret::new(der.as_ref())).unwrap()
+        DecryptionKey::read(&Secret::new(der.as_ref())).unwrap()
     };
     let token = encrypt(&sign(&key, &header(), &claims()), &own);
-    let validate = |decryption_keys: &[OpeningKey]| {
+    let validate = |decryption_keys: &[DecryptionKey]| {
         validate_with_keys(&token, (&client, ISSUER), &json!([jwk(&key, "sig")]), decryption_keys)
     };
     let (checks, has_claims) = validate(&[decryption_key(&other), decryption_key(&own)]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{ISSUER, client, discovery, document, failing};
 use crate::{
-    ClientAuthMethod, Evidence, ProviderKind, check_callback, check_discovery, check_keys,
+    ClientAuthMethod, IdentitySource, ProviderKind, check_callback, check_discovery, check_keys,
     check_token_response, check_user_info, discovery_url,
 };
 
@@ -85,13 +85,16 @@ fn each_fault_of_an_authorization_response_is_reported() {
 #[test]
 fn each_fault_of_a_token_response_is_reported() {
     let valid = json!({ "id_token": "i", "access_token": "a", "token_type": "bearer" });
-    let evidence = Evidence::IdToken { keys: String::new() };
+    let identity_source = IdentitySource::IdToken { keys: String::new() };
     let (check, tokens) =
-        check_token_response(200, valid.to_string().as_bytes(), (ClientAuthMethod::Basic, &evidence));
+        check_token_response(200, valid.to_string().as_bytes(), (ClientAuthMethod::Basic, &identity_source));
     assert!(check.passed && tokens.unwrap().id_token.as_deref() == Some("i"));
     let without = json!({ "access_token": "a", "token_type": "bearer" }).to_string();
-    let (check, tokens) =
-        check_token_response(200, without.as_bytes(), (ClientAuthMethod::Basic, &Evidence::AccessToken));
+    let (check, tokens) = check_token_response(
+        200,
+        without.as_bytes(),
+        (ClientAuthMethod::Basic, &IdentitySource::AccessToken),
+    );
     assert!(check.passed && tokens.unwrap().id_token.is_none());
     for (status, body, method, option) in [
         (200, json!([]), ClientAuthMethod::Basic, Some("Authority")),
@@ -110,7 +113,8 @@ fn each_fault_of_a_token_response_is_reported() {
         (400, json!({ "error": "invalid_target" }), ClientAuthMethod::Post, Some("RequestResources")),
         (500, json!({ "error": "server_error", "error_description": "later" }), ClientAuthMethod::Post, None),
     ] {
-        let (check, tokens) = check_token_response(status, body.to_string().as_bytes(), (method, &evidence));
+        let (check, tokens) =
+            check_token_response(status, body.to_string().as_bytes(), (method, &identity_source));
         assert!(!check.passed && tokens.is_none(), "{body}");
         assert_eq!((check.name, check.option), ("tokens", option), "{body}");
     }

@@ -1,7 +1,7 @@
 //! Requests to a provider.
 
 use chancery_certificate::PrivateKey;
-use chancery_oauth::{Challenge, Expected, Jwk, Keys, PublicKey, verify_assertion};
+use chancery_oauth::{AssertionKeys, Challenge, Expected, Jwk, PublicKey, verify_assertion};
 use chancery_record::{Secret, Timestamp};
 
 use super::{client, discovery, failing};
@@ -119,7 +119,7 @@ fn an_assertion_is_signed_with_the_key_of_a_certificate() {
             leeway: 0,
         };
         let keys = [public.clone()];
-        let verified = verify_assertion(&assertion, Keys::Public(&keys), &expected).unwrap();
+        let verified = verify_assertion(&assertion, AssertionKeys::Public(&keys), &expected).unwrap();
         let algorithm = if algorithms == ["PS256"] { "PS256" } else { "RS256" };
         assert_eq!((verified.jti.as_str(), verified.algorithm.name()), ("one", algorithm));
     }

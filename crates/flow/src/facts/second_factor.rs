@@ -10,7 +10,7 @@ use crate::Method;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondFactors {
     /// Whether the app or the instance has an MfaInstance, usable or not.
-    pub are_asked_for: bool,
+    pub are_required: bool,
     /// The usable MfaInstances, by position: those of app and instance; where these have none, the tenant's. A
     /// proof by another one does not count.
     pub usable: Vec<UsableFactor>,

@@ -125,9 +125,9 @@ fn any_second_factors() -> impl Strategy<Value = SecondFactors> {
     let enrolment =
         prop::sample::select(&[Enrolment::Closed, Enrolment::AtSignIn, Enrolment::AfterAccessPass][..]);
     (any::<bool>(), usable, any::<bool>(), enrolment, rarely(), any::<bool>()).prop_map(
-        |(are_asked_for, usable, has_recovery_code, enrolment, is_remembered, does_passkey_satisfy)| {
+        |(are_required, usable, has_recovery_code, enrolment, is_remembered, does_passkey_satisfy)| {
             SecondFactors {
-                are_asked_for,
+                are_required,
                 usable,
                 has_recovery_code,
                 enrolment,
@@ -212,7 +212,7 @@ pub fn any_request() -> impl Strategy<Value = Request> {
                 demanded,
                 tenant,
                 instance,
-                asked: vec!["openid".to_owned(), "email".to_owned()],
+                requested: vec!["openid".to_owned(), "email".to_owned()],
                 is_native,
                 after_sign_out,
             },
@@ -257,15 +257,15 @@ fn any_event() -> impl Strategy<Value = Event> {
         any_proven().prop_map(Event::FactorEnrolled),
         Just(Event::OtherFactor(Choice::Passkey)),
         action().prop_map(Event::ActionDone),
-        any_proven().prop_map(Event::PasswordMade),
-        action().prop_map(Event::PutOff),
+        any_proven().prop_map(Event::PasswordSet),
+        action().prop_map(Event::Deferred),
         subsequence(vec!["openid", "email", "profile"], 0..=3).prop_map(|words| granted(&words)),
     ]
 }
 
 fn granted(words: &[&str]) -> Event {
     let words = words.iter().map(|word| (*word).to_owned()).collect();
-    Event::ConsentGiven(Granted { words, is_kept: true })
+    Event::ConsentGiven(Granted { words, is_remembered: true })
 }
 
 pub fn any_moves() -> impl Strategy<Value = Vec<Move>> {
@@ -324,7 +324,7 @@ fn fitting(step: &Step, person: Uuid, seed: usize) -> Event {
         Step::EnrolFactor(choices) => {
             at(&choices.all, seed).map(|choice| Event::FactorEnrolled(by_choice(choice, person, seed)))
         }
-        Step::Action(due) if due.urgency == Urgency::Offered => Some(Event::PutOff(due.action)),
+        Step::Action(due) if due.urgency == Urgency::Offered => Some(Event::Deferred(due.action)),
         Step::Action(due) => Some(Event::ActionDone(due.action)),
         Step::Consent if seed.is_multiple_of(8) => Some(Event::ConsentDenied),
         Step::Consent => Some(granted(&["openid"])),

@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use crate::{
-    Action, Choice, Consent, DueAction, Event, Flow, Method, NotAdmitted, Refusal, Request, Step, Urgency,
+    Action, Choice, Consent, DueAction, Event, EventRefusal, Flow, Method, NotAdmitted, Request, Step,
+    Urgency,
     tests::{
         ALICE, BOB, EMAIL, NOON, OTHER_SESSION, OTHER_TENANT, PROVIDER, SESSION, STORE, TENANT, TOTP, World,
         by_password, by_totp, flow, proven, request, store, table::granting, tenant, world,
@@ -60,8 +61,8 @@ fn events() -> Vec<Event> {
         Event::FactorEnrolled(proven(ALICE, TOTP, Method::Totp)),
         Event::OtherFactor(Choice::Code { instance: TOTP, kind: crate::CodeKind::Totp }),
         Event::ActionDone(Action::Terms),
-        Event::PasswordMade(proven(ALICE, STORE, Method::Password)),
-        Event::PutOff(Action::Terms),
+        Event::PasswordSet(proven(ALICE, STORE, Method::Password)),
+        Event::Deferred(Action::Terms),
         granting(&[]),
         Event::ConsentDenied,
         Event::Continued,
@@ -91,17 +92,17 @@ fn choices_that_were_not_offered_are_refused() {
     let refused = |world: &World, flow: &Flow, event: Event| world.due(flow, NOON).apply(event).unwrap_err();
     let mut several = world();
     several.tenants.push(tenant(OTHER_TENANT, &[store()]));
-    assert_eq!(refused(&several, &flow(), Event::TenantChosen(Uuid::nil())), Refusal::NotOffered);
+    assert_eq!(refused(&several, &flow(), Event::TenantChosen(Uuid::nil())), EventRefusal::NotOffered);
 
     let mut sessions = world().with_alice().with_bob();
-    assert_eq!(refused(&sessions, &flow(), Event::SessionChosen(Uuid::nil())), Refusal::NotOffered);
+    assert_eq!(refused(&sessions, &flow(), Event::SessionChosen(Uuid::nil())), EventRefusal::NotOffered);
     sessions.sessions[1].tenant = OTHER_TENANT;
     let choosing = Flow::new(Request {
         prompt: crate::Prompt::Pages { login: false, consent: false, select_account: true },
         ..request()
     });
     let of_other_tenant = Event::SessionChosen(OTHER_SESSION);
-    assert_eq!(refused(&sessions, &choosing, of_other_tenant), Refusal::NotOffered);
+    assert_eq!(refused(&sessions, &choosing, of_other_tenant), EventRefusal::NotOffered);
 
     for (instance, method) in [
         (PROVIDER, Method::Password),
@@ -109,7 +110,7 @@ fn choices_that_were_not_offered_are_refused() {
         (STORE, Method::Totp),
     ] {
         let event = Event::FirstFactorProven(proven(ALICE, instance, method));
-        assert_eq!(refused(&world(), &flow(), event), Refusal::NotOffered, "{method:?}");
+        assert_eq!(refused(&world(), &flow(), event), EventRefusal::NotOffered, "{method:?}");
     }
 
     let totp = world().with_alice().requiring_totp(true);
@@ -121,25 +122,25 @@ fn choices_that_were_not_offered_are_refused() {
         (STORE, crate::tests::PASSKEY),
     ] {
         let event = Event::FactorProven(proven(ALICE, instance, method));
-        assert_eq!(refused(&totp, &flow(), event), Refusal::NotOffered, "{method:?}");
+        assert_eq!(refused(&totp, &flow(), event), EventRefusal::NotOffered, "{method:?}");
     }
-    assert_eq!(refused(&totp, &flow(), by_totp(BOB)), Refusal::OtherPerson);
-    assert_eq!(refused(&totp, &flow(), Event::OtherFactor(Choice::Passkey)), Refusal::NotOffered);
+    assert_eq!(refused(&totp, &flow(), by_totp(BOB)), EventRefusal::OtherPerson);
+    assert_eq!(refused(&totp, &flow(), Event::OtherFactor(Choice::Passkey)), EventRefusal::NotOffered);
 }
 
 #[test]
 fn a_step_up_accepts_a_factor_that_reaches_the_class() {
     let mut world = world().with_alice().requiring_totp(true);
-    world.person.second_factors.are_asked_for = false;
+    world.person.second_factors.are_required = false;
     world.person.passkey = Some(crate::PasskeyFacts { verifies_user: true, is_hardware: false });
     let due = world.due(&Flow::new(Request { demanded: vec![crate::Acr::Phr], ..request() }), NOON);
     assert_eq!(name(due.step()), "StepUp");
     let passkey = |person| proven(person, STORE, crate::tests::PASSKEY);
     assert!(due.apply(Event::FactorProven(passkey(ALICE))).is_ok());
-    assert_eq!(due.apply(Event::FactorProven(passkey(BOB))), Err(Refusal::OtherPerson));
-    assert_eq!(due.apply(Event::FactorEnrolled(passkey(ALICE))), Err(Refusal::NotDue));
-    assert_eq!(due.apply(by_totp(ALICE)), Err(Refusal::NotOffered));
-    assert_eq!(due.apply(by_password(ALICE)), Err(Refusal::NotDue));
+    assert_eq!(due.apply(Event::FactorProven(passkey(BOB))), Err(EventRefusal::OtherPerson));
+    assert_eq!(due.apply(Event::FactorEnrolled(passkey(ALICE))), Err(EventRefusal::NotDue));
+    assert_eq!(due.apply(by_totp(ALICE)), Err(EventRefusal::NotOffered));
+    assert_eq!(due.apply(by_password(ALICE)), Err(EventRefusal::NotDue));
 }
 
 #[test]
@@ -147,8 +148,8 @@ fn a_required_action_cannot_be_deferred() {
     let mut world = world().with_alice();
     world.person.due = vec![DueAction { action: Action::Terms, urgency: Urgency::Required }];
     let due = world.due(&flow(), NOON);
-    assert_eq!(due.apply(Event::PutOff(Action::Terms)), Err(Refusal::NotOffered));
-    assert_eq!(due.apply(Event::ActionDone(Action::Email)), Err(Refusal::NotDue));
+    assert_eq!(due.apply(Event::Deferred(Action::Terms)), Err(EventRefusal::NotOffered));
+    assert_eq!(due.apply(Event::ActionDone(Action::Email)), Err(EventRefusal::NotDue));
 }
 
 /// A password is set where one is due, by the person who is signing in, and is proven thereby.
@@ -158,10 +159,10 @@ fn a_due_password_is_set_and_proven() {
     world.person.due = vec![DueAction { action: Action::Password, urgency: Urgency::Required }];
     let due = world.due(&flow(), NOON);
     let with_password =
-        |person, instance, method| due.apply(Event::PasswordMade(proven(person, instance, method)));
-    assert_eq!(with_password(BOB, STORE, Method::Password), Err(Refusal::OtherPerson));
-    assert_eq!(with_password(ALICE, PROVIDER, Method::Password), Err(Refusal::NotOffered));
-    assert_eq!(with_password(ALICE, STORE, Method::AccessPass), Err(Refusal::NotOffered));
+        |person, instance, method| due.apply(Event::PasswordSet(proven(person, instance, method)));
+    assert_eq!(with_password(BOB, STORE, Method::Password), Err(EventRefusal::OtherPerson));
+    assert_eq!(with_password(ALICE, PROVIDER, Method::Password), Err(EventRefusal::NotOffered));
+    assert_eq!(with_password(ALICE, STORE, Method::AccessPass), Err(EventRefusal::NotOffered));
     let flow = with_password(ALICE, STORE, Method::Password).unwrap();
     assert_eq!(flow.proofs().last().map(|proof| (proof.method, proof.at)), Some((Method::Password, NOON)));
 }
@@ -170,14 +171,14 @@ fn a_due_password_is_set_and_proven() {
 fn only_requested_scopes_are_granted_and_openid_always() {
     let mut world = world().with_alice();
     world.person.consent = Consent::Systematic;
-    let asked = ["openid", "email"].map(str::to_owned).to_vec();
-    let flow = Flow::new(Request { asked, ..request() });
+    let requested = ["openid", "email"].map(str::to_owned).to_vec();
+    let flow = Flow::new(Request { requested, ..request() });
     let due = world.due(&flow, NOON);
     assert_eq!(due.step(), &Step::Consent);
     assert!(due.apply(granting(&["openid"])).is_ok());
     assert!(due.apply(granting(&["openid", "email"])).is_ok());
-    assert_eq!(due.apply(granting(&["openid", "profile"])), Err(Refusal::NotOffered));
-    assert_eq!(due.apply(granting(&["email"])), Err(Refusal::NotOffered));
+    assert_eq!(due.apply(granting(&["openid", "profile"])), Err(EventRefusal::NotOffered));
+    assert_eq!(due.apply(granting(&["email"])), Err(EventRefusal::NotOffered));
 }
 
 /// A session that starts in another tab does not take over a flow in which the person has acted.

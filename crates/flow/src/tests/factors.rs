@@ -155,7 +155,7 @@ fn any_demanded_class_suffices() {
 #[test]
 fn acr_alone_can_demand_a_second_factor() {
     let mut world = world().with_alice().requiring_totp(true);
-    world.person.second_factors.are_asked_for = false;
+    world.person.second_factors.are_required = false;
     assert_eq!(second_factor_choices(&world.step(&demanding(&[Acr::Mfa]), NOON)), [BY_TOTP]);
     let flow = world.after(&demanding(&[Acr::Mfa]), by_totp(ALICE));
     assert_eq!(done(&world.step(&flow, NOON)).acr, Acr::Mfa);

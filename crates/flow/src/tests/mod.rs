@@ -53,7 +53,7 @@ pub fn world() -> World {
         person: PersonFacts {
             refused: None,
             second_factors: SecondFactors {
-                are_asked_for: false,
+                are_required: false,
                 usable: Vec::new(),
                 has_recovery_code: false,
                 enrolment: Enrolment::Closed,
@@ -103,7 +103,7 @@ impl World {
 
     /// App or instance has an MfaInstance for authenticators.
     pub fn requiring_totp(mut self, is_enrolled: bool) -> Self {
-        self.person.second_factors.are_asked_for = true;
+        self.person.second_factors.are_required = true;
         self.person.second_factors.usable = vec![usable(TOTP, CodeKind::Totp, is_enrolled)];
         self
     }

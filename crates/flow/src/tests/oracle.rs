@@ -131,7 +131,7 @@ impl<'a> Case<'a> {
         };
         let demanded = &self.flow.request.demanded;
         let is_demanded = !demanded.is_empty() && !demanded.contains(&Acr::Sfa);
-        !factors.are_asked_for
+        !factors.are_required
             || self.all().iter().any(is_second)
             || (factors.is_remembered && !factors.usable.is_empty() && !is_demanded)
     }
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
         let is_proven_here = self.current_proofs().iter().any(|proof| proof.person == self.signed_in.person);
         self.world.person.due.iter().all(|due| {
             due.urgency == Urgency::Offered
-                && (!is_proven_here || self.flow.put_off.contains(&(self.signed_in.person, due.action)))
+                && (!is_proven_here || self.flow.deferred.contains(&(self.signed_in.person, due.action)))
         })
     }
 
@@ -194,9 +194,9 @@ impl<'a> Case<'a> {
     }
 
     fn was_requested(&self) -> bool {
-        let asked = &self.flow.request.asked;
+        let requested = &self.flow.request.requested;
         let fits = |granted: &Granted| {
-            granted.words.contains("openid") && granted.words.iter().all(|word| asked.contains(word))
+            granted.words.contains("openid") && granted.words.iter().all(|word| requested.contains(word))
         };
         self.signed_in.granted.as_ref().is_none_or(fits)
     }

@@ -294,7 +294,7 @@ fn an_offer_can_be_deferred_and_needs_a_proof_in_this_flow() {
         assert!(matches!(world.step(&flow(), NOON), Step::Done(_)), "{action:?}");
         let flow = world.after(&prompting(true, false, false), by_password(ALICE));
         assert!(matches!(world.step(&flow, NOON), Step::Action(_)), "{action:?}");
-        let flow = world.after(&flow, Event::PutOff(action));
+        let flow = world.after(&flow, Event::Deferred(action));
         assert!(matches!(world.step(&flow, NOON), Step::Done(_)), "{action:?}");
         // it became required meanwhile
         world.person.due = vec![due(action, Urgency::Required)];
@@ -342,15 +342,15 @@ fn consent_is_requested_by_mode_and_prompt() {
 
 pub fn granting(words: &[&str]) -> Event {
     let words = words.iter().map(|word| (*word).to_owned()).collect();
-    Event::ConsentGiven(Granted { words, is_kept: false })
+    Event::ConsentGiven(Granted { words, is_remembered: false })
 }
 
 #[test]
 fn consent_is_given_once_by_one_person() {
     let mut world = world().with_alice();
     world.person.consent = Consent::Systematic;
-    let asked = ["openid", "email"].map(str::to_owned).to_vec();
-    let flow = flow_of(Request { asked, ..request() });
+    let requested = ["openid", "email"].map(str::to_owned).to_vec();
+    let flow = flow_of(Request { requested, ..request() });
     let given = world.after(&flow, granting(&["openid"]));
     let step = world.step(&given, NOON);
     let granted = done(&step).granted.as_ref().unwrap();
@@ -401,8 +401,8 @@ fn a_sign_in_in_another_tab_is_used() {
 fn a_flow_survives_serialization() {
     let world = world().requiring_totp(true);
     let mut flow = world.after(&flow(), by_password(ALICE));
-    flow.consent = Some((ALICE, Granted { words: ["a".to_owned()].into(), is_kept: true }));
-    flow.put_off.insert((ALICE, Action::Passkey));
+    flow.consent = Some((ALICE, Granted { words: ["a".to_owned()].into(), is_remembered: true }));
+    flow.deferred.insert((ALICE, Action::Passkey));
     let text = serde_json::to_string(&flow).unwrap();
     assert_eq!(serde_json::from_str::<Flow>(&text).unwrap(), flow);
     assert_eq!(flow.request().started, Timestamp(NOON.0));

@@ -107,7 +107,7 @@ pub fn worsen(world: &mut World, loss: Loss) {
             }
         }
         Loss::Admission => person.refused = Some(NotAdmitted::Restricted),
-        Loss::OneFactor => factors.are_asked_for = true,
+        Loss::OneFactor => factors.are_required = true,
         Loss::Usable(which) => remove(&mut factors.usable, which),
         Loss::Enrolled(which) => {
             if let Some(factor) = at(&mut factors.usable, which) {

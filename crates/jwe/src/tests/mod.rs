@@ -5,15 +5,15 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::Secret;
 use serde_json::Value;
 
-use crate::{OpeningKey, is_encrypted, open};
+use crate::{DecryptionKey, decrypt, is_encrypted};
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("joserfc.json")).unwrap()
 }
 
-fn key(vectors: &Value, name: &str) -> OpeningKey {
+fn key(vectors: &Value, name: &str) -> DecryptionKey {
     let der = BASE64_STANDARD.decode(vectors["keys"][name].as_str().unwrap()).unwrap();
-    OpeningKey::read(&Secret::new(der)).unwrap()
+    DecryptionKey::read(&Secret::new(der)).unwrap()
 }
 
 fn tokens(vectors: &Value) -> impl Iterator<Item = (&str, &str)> {
@@ -26,7 +26,7 @@ fn tokens_of_every_algorithm_are_decrypted() {
     let vectors = vectors();
     for (name, token) in tokens(&vectors) {
         assert!(is_encrypted(token));
-        let decrypted = open(token, &key(&vectors, name)).unwrap();
+        let decrypted = decrypt(token, &key(&vectors, name)).unwrap();
         assert_eq!(decrypted.expose(), br#"{"sub":"ada"}"#);
     }
 }
@@ -36,7 +36,7 @@ fn a_token_for_another_key_is_not_decrypted() {
     let vectors = vectors();
     for (name, token) in tokens(&vectors) {
         for other in ["RSA", "P-256", "P-384", "P-521"].into_iter().filter(|other| *other != name) {
-            assert!(open(token, &key(&vectors, other)).is_none(), "{name} {other}");
+            assert!(decrypt(token, &key(&vectors, other)).is_none(), "{name} {other}");
         }
     }
 }
@@ -55,18 +55,18 @@ fn a_damaged_token_is_not_decrypted() {
                 let mut damaged = parts.clone();
                 damaged[at] = other;
                 let damaged = damaged.join(".");
-                assert!(damaged == token || open(&damaged, &key).is_none(), "{name} part {at}: {other}");
+                assert!(damaged == token || decrypt(&damaged, &key).is_none(), "{name} part {at}: {other}");
             }
         }
         for more in [format!("{token}."), parts[..4].join("."), String::new(), ".".repeat(4)] {
-            assert!(open(&more, &key).is_none());
+            assert!(decrypt(&more, &key).is_none());
         }
     }
 }
 
 #[test]
 fn only_a_decryption_key_is_read() {
-    assert!(OpeningKey::read(&Secret::new(*b"no key")).is_none());
+    assert!(DecryptionKey::read(&Secret::new(*b"no key")).is_none());
     let hidden = format!("{:?}", key(&vectors(), "RSA"));
-    assert_eq!(hidden, "OpeningKey(hidden)");
+    assert_eq!(hidden, "DecryptionKey(hidden)");
 }

@@ -209,7 +209,7 @@ pub static CERT_STORE: Shape = Shape::of::<CertStore>(
     "cert_store",
     Reach::Tenant(CertStore::SUBSCRIPTION_ID.field(), CertStore::APPLY_TO_TENANT_ID.field()),
 )
-.grave()
+.sensitive()
 .belonging(&[
     Parent::new(CertStore::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),
     // its signatures admit nobody here: the platform verifies its own proof of a token

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{
     CLAIM_RULE,
     draft::{self, RuleDraft},
-    in_force::{InForce, Place, Unusable, run},
+    in_force::{InForce, RuleScope, Unusable, run},
     outcome::{self, Evaluation},
     weigh,
 };
@@ -193,8 +193,8 @@ fn named(
 }
 
 /// The scope that the body names.
-fn scope(call: &Call, tx: &mut Tx<'_>) -> Result<Place, Problem> {
-    Ok(Place {
+fn scope(call: &Call, tx: &mut Tx<'_>) -> Result<RuleScope, Problem> {
+    Ok(RuleScope {
         app: named(call, tx, "clientAppId", &CLIENT_APP)?,
         instance: named(call, tx, "idpInstanceId", &IDP_INSTANCE)?.map(|(id, _)| id),
         tenant: named(call, tx, "tenantId", &TENANT)?.map(|(id, _)| id),

@@ -22,7 +22,7 @@ static COMPILED: RuleSetCache = RuleSetCache::new();
 
 /// The scope of rules: any of a client app, an instance and a tenant.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct RuleScope {
     /// The client app that tokens are for, with its row number.
     pub app: Option<(Uuid, i64)>,
     /// The instance that the person comes from.
@@ -47,7 +47,7 @@ impl InForce {
     ///
     /// # Errors
     /// A stored rule is unknown to this release.
-    pub fn read(tx: &mut Tx<'_>, scope: Place) -> Result<Self, Problem> {
+    pub fn read(tx: &mut Tx<'_>, scope: RuleScope) -> Result<Self, Problem> {
         let sql = statement(scope);
         let kinds: Vec<_> = CLAIM_RULE.fields.iter().map(|field| field.kind).collect();
         let mut rules = Vec::new();
@@ -149,7 +149,7 @@ fn describe(faults: &[Fault]) -> String {
     format!("A rule in force cannot be used: {}.", faults.join("; "))
 }
 
-fn statement(scope: Place) -> Sql {
+fn statement(scope: RuleScope) -> Sql {
     let columns = CLAIM_RULE.fields.iter().map(|field| format!("t.{}", field.column));
     let columns = columns.collect::<Vec<_>>().join(", ");
     let mut sql = Sql::new("SELECT ").push(&columns).push(" FROM claim_rule t WHERE t.is_active AND (FALSE");

@@ -31,7 +31,7 @@ use crate::{
 };
 
 pub use evaluate::OPERATIONS as EVALUATE;
-pub use in_force::{InForce, Place, Unusable, compiled, run};
+pub use in_force::{InForce, RuleScope, Unusable, compiled, run};
 pub use outcome::Evaluation;
 
 id_types! {

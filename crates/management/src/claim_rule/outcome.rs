@@ -1,6 +1,6 @@
 //! The response of an evaluation of claim rules.
 
-use chancery_claims::{Claim, Effect, OutClaim, Outcome, Step};
+use chancery_claims::{Claim, Effect, OutClaim, Outcome, TraceStep};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ pub struct Evaluation {
     /// The resulting claims.
     pub outcome: Outcome,
     /// The steps, if a trace was requested.
-    pub steps: Option<Vec<Step>>,
+    pub steps: Option<Vec<TraceStep>>,
     /// The rules in force, in the order of running.
     pub in_force: Vec<Uuid>,
 }
@@ -44,7 +44,7 @@ fn plain_claim(claim: &Claim) -> Value {
     json!({ "type": claim.claim_type, "value": claim.value, "source": claim.source.name() })
 }
 
-fn step(step: &Step) -> Value {
+fn step(step: &TraceStep) -> Value {
     let (effect, became) = match &step.effect {
         Effect::Passed => ("Passed", Value::Null),
         Effect::Changed(claim) => ("Changed", plain_claim(claim)),

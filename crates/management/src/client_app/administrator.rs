@@ -102,7 +102,7 @@ pub fn require_system_admin_until(
 }
 
 fn check_system_admin(context: &Context, tx: &mut Tx<'_>, at: Timestamp) -> Result<(), Problem> {
-    let parameters = [Value::Int(at.0), Value::Bool(context.app.asks_for_certificates)];
+    let parameters = [Value::Int(at.0), Value::Bool(context.app.requests_client_certificates)];
     if tx.one(SYSTEM_ADMIN_WITH_CREDENTIAL, &parameters, |_| Ok(()))?.is_some() {
         return Ok(());
     }

@@ -38,7 +38,7 @@ pub static CLIENT_APP_FEDERATED_IDENTITY: Shape = Shape::of::<ClientAppFederated
     "client_app_federated_identity",
     Reach::Of(ClientAppFederatedIdentity::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.grave()
+.sensitive()
 .belonging(&[Parent::new(ClientAppFederatedIdentity::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
     Unique::new("client_app_federated_identity__id", &[ClientAppFederatedIdentity::ID.field()]),

@@ -1,7 +1,7 @@
 //! Key sets of a client app: the public keys that it signs with, or that content is encrypted to.
 
 use chancery_certificate::facts_of;
-use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION, Status};
+use chancery_oauth::{Algorithm, JwkSet, KEY_ENCRYPTION};
 use chancery_record::{
     Bytes, DefaultValue, FIXED, Identifier, JwksText, KEY, Name, OPEN, SHOWN, Timestamp, Token, Url, Value,
     choice_types, id_types, record,
@@ -115,7 +115,7 @@ pub static CLIENT_APP_KEY_SET: Shape = Shape::of::<ClientAppKeySet>(
     "client_app_key_set",
     Reach::Of(ClientAppKeySet::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.grave()
+.sensitive()
 .belonging(&[Parent::new(ClientAppKeySet::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MAX_KEY_SETS)])
 .unique(&[
     Unique::new("client_app_key_set__id", &[ClientAppKeySet::ID.field()]),
@@ -142,12 +142,13 @@ const MAX_KEY_SETS: usize = 100;
 /// that an old key set that would not pass today can still be retired.
 #[expect(clippy::unnecessary_wraps, reason = "the engine calls it by this form")]
 fn check(_: Writer<'_>, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
-    let status = |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(Status::named);
+    let status =
+        |values: &[Value]| ClientAppKeySet::STATUS.text(values).and_then(chancery_oauth::KeySetStatus::named);
     let mut violations = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let before = row.was.and_then(|was| status(&was.values));
         if let (Some(before), Some(next)) = (before, status(row.values))
-            && !before.may_become(next)
+            && !before.can_transition_to(next)
         {
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
             violations.push(conflict(index, ClientAppKeySet::STATUS, detail));

@@ -14,7 +14,7 @@ use super::ClientApp;
 /// and its links from either side. Disabling it grants nothing.
 pub static PROTECTION: Protection = Protection::new(find, CarriedBy::WhoLendsThem, &[], Links::AllBut(&[]))
     .may_be_switched_off(&[ClientApp::ENABLED.field()])
-    .sets_are_acts();
+    .refuses_unchanged_sets();
 
 fn find(_: &Context, tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
     let mut found: Vec<Uuid> = apps.iter().copied().filter(|app| *app == CONSOLE).collect();

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_oauth::{
-    Authentication, ClientFacts, Encryption, Method, SecurityProfile, Use, findings, unsupported_settings,
+    Authentication, ClientSettings, Encryption, Method, SecurityProfile, Use, findings, unsupported_settings,
 };
 use chancery_record::{CertificateName, Field, FieldOf, Mismatch, Record, Url, Value};
 use chancery_resource::{FieldFault, LIST, Problem, ProposedRow, Shape, Sql, Tx, Violation};
@@ -175,7 +175,7 @@ fn report(
     shape: &'static Shape,
     other: &'static Field,
     index: usize,
-    facts: &ClientFacts<'_>,
+    facts: &ClientSettings<'_>,
     violations: &mut Vec<Violation>,
 ) {
     for finding in findings(facts) {
@@ -192,13 +192,13 @@ fn facts<'a>(
     app: &'a ClientApp,
     configuration: Option<&'a Configuration>,
     uris: &'a [&'a str],
-) -> ClientFacts<'a> {
+) -> ClientSettings<'a> {
     let encryption =
         |alg: Option<super::EncryptionAlgorithm>, enc: Option<super::ContentEncryption>| Encryption {
             alg: alg.map(super::EncryptionAlgorithm::name),
             enc: enc.map(super::ContentEncryption::name),
         };
-    ClientFacts {
+    ClientSettings {
         is_public: app.is_public,
         is_native_application: app.is_native_application,
         allow_client_credential_login: app.allow_client_credential_login,

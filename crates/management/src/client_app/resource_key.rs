@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use chancery_oauth::normal_resource;
+use chancery_oauth::normalize_resource;
 use chancery_record::Value;
 use chancery_resource::{
     LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx, Violation,
@@ -51,7 +51,7 @@ pub fn claim(
     // within a batch the first spelling counts
     let mut first: HashMap<String, &str> = HashMap::new();
     for (_, key, _) in &named {
-        let spelled = *first.entry(normal_resource(key)).or_insert(*key);
+        let spelled = *first.entry(normalize_resource(key)).or_insert(*key);
         if spelled != *key {
             others.insert((*key).to_owned(), spelled.to_owned());
         }
@@ -75,7 +75,7 @@ pub fn claim(
 
 /// Claims resources without an owner for the first subscription that named them, and stores missing normal forms: an
 /// older release, running in parallel, creates them without.
-pub fn adopt(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+pub fn claim_unowned(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let text = StateTable::ResourceOwner.insert("(key, subscription_id) \
         SELECT r.key, a.subscription_id FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
         WHERE NOT EXISTS (SELECT 1 FROM resource_owner o WHERE o.key = r.key) \
@@ -103,14 +103,14 @@ fn other_spellings(
             sql.add_list(changed.iter().map(|rid| Value::from(*rid)));
         }
         sql.add(") AND o.normal_key IN ");
-        sql.add_list(chunk.iter().map(|(_, name, _)| Value::from(normal_resource(name))));
+        sql.add_list(chunk.iter().map(|(_, name, _)| Value::from(normalize_resource(name))));
         let mut known: HashMap<String, Vec<String>> = HashMap::new();
         tx.query(&sql.text, &sql.parameters, |row| {
             known.entry(row.text(1)?.to_owned()).or_default().push(row.text(0)?.to_owned());
             Ok(())
         })?;
         for (_, name, _) in chunk {
-            let spellings = known.get(&normal_resource(name)).map(Vec::as_slice).unwrap_or_default();
+            let spellings = known.get(&normalize_resource(name)).map(Vec::as_slice).unwrap_or_default();
             // existing double spellings stay
             if let Some(other) = spellings.first().filter(|_| !spellings.iter().any(|known| known == name)) {
                 spellings_by_key.insert((*name).to_owned(), other.clone());
@@ -132,7 +132,7 @@ fn store_normal_forms(tx: &mut Tx<'_>) -> Result<(), StoreError> {
         })?;
         for key in &keys {
             let text = StateTable::ResourceOwner.update("SET normal_key = ?2 WHERE key = ?1");
-            tx.execute(&text, &[key.as_str().into(), normal_resource(key).into()])?;
+            tx.execute(&text, &[key.as_str().into(), normalize_resource(key).into()])?;
         }
         if keys.len() < LIST {
             return Ok(());
@@ -151,7 +151,7 @@ fn claim_free(tx: &mut Tx<'_>, requested: &BTreeMap<&str, Uuid>) -> Result<HashM
             sql.add(", ");
             sql.add_bound(**subscription);
             sql.add(", ");
-            sql.add_bound(normal_resource(key));
+            sql.add_bound(normalize_resource(key));
             sql.add(")");
         }
         sql.add(

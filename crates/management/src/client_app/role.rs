@@ -82,7 +82,7 @@ pub static CLIENT_APP_ROLE: Shape = Shape::of::<ClientAppRole>(
     "client_app_role",
     Reach::Of(ClientAppRole::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.grave()
+.sensitive()
 .belonging(&[
     Parent::new(ClientAppRole::CLIENT_APP_ID, &CLIENT_APP),
     Parent::new(ClientAppRole::APPLY_TO_TENANT_ID, &TENANT).open(),

@@ -100,7 +100,7 @@ pub static CLIENT_APP_RESOURCE: Shape = Shape::of::<ClientAppResource>(
     "client_app_resource",
     Reach::Of(ClientAppResource::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.grave()
+.sensitive()
 .belonging(&[Parent::new(ClientAppResource::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
     Unique::new("client_app_resource__id", &[ClientAppResource::ID.field()]),

@@ -49,7 +49,7 @@ pub static CLIENT_APP_SECRET: Shape = Shape::of::<ClientAppSecret>(
     "client_app_secret",
     Reach::Of(ClientAppSecret::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.grave()
+.sensitive()
 .belonging(&[Parent::new(ClientAppSecret::CLIENT_APP_ID, &CLIENT_APP).of_at_most(MAX_SECRETS)])
 .unique(&[
     Unique::new("client_app_secret__id", &[ClientAppSecret::ID.field()]),

@@ -139,7 +139,7 @@ pub static CLIENT_APP_REDIRECT_URI: Shape = Shape::of::<ClientAppRedirectUri>(
     "client_app_redirect_uri",
     Reach::Of(ClientAppRedirectUri::CLIENT_APP_ID.field(), &CLIENT_APP),
 )
-.grave()
+.sensitive()
 .belonging(&[Parent::new(ClientAppRedirectUri::CLIENT_APP_ID, &CLIENT_APP)])
 .unique(&[
     Unique::new("client_app_redirect_uri__id", &[ClientAppRedirectUri::ID.field()]),

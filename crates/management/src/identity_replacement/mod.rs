@@ -16,7 +16,9 @@ use chancery_resource::{
 use chancery_resource::{Figure, FigureSource, FigureUnit};
 
 pub use record::{IdentityReplacement, IdentityReplacementId, ReplacementStatus};
-pub use revocation::{ReplacedIdentity, STEPS, Step, complete, due, expire_due, fail, is_overdue, lease};
+pub use revocation::{
+    REVOCATION_STEPS, ReplacedIdentity, RevocationStep, complete, due, expire_due, fail, is_overdue, lease,
+};
 pub use sign_in::{prove_replaced, prove_replacing};
 
 use record::{NewIdentityReplacement, Proof};
@@ -80,7 +82,7 @@ pub static IDENTITY_REPLACEMENT: Shape = Shape::of::<IdentityReplacement>(
     "identity_replacement",
     Reach::Of(IdentityReplacement::PLATFORM_USER_ID.field(), &APPLICATION_USER),
 )
-.grave()
+.sensitive()
 .read_from(
     "(SELECT r.rid, r.id, r.platform_user_id, r.current_identity_id, r.replacement_identity_id, \
      CASE WHEN r.status IN ('PendingApproval', 'Approved') AND r.expires_on <= ?1 THEN 'Expired' ELSE r.status END \

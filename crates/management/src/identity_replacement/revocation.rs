@@ -1,7 +1,7 @@
 //! Revocations: once an identity was replaced, a background job ends its sessions
 //! and tokens, and retries until that succeeds.
 
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
 use chancery_resource::{
     AuditAction, Context, Problem, StateTable, StoreError, Tx, advance, load_rows, update_unversioned,
@@ -30,11 +30,11 @@ pub struct ReplacedIdentity {
 }
 
 /// Ends one kind of access of a replaced identity. It must be idempotent: it can run again.
-pub type Step = fn(&Context, &mut Tx<'_>, ReplacedIdentity) -> Result<(), Problem>;
+pub type RevocationStep = fn(&Context, &mut Tx<'_>, ReplacedIdentity) -> Result<(), Problem>;
 
 /// The steps of a revocation, all in one transaction: the person is signed out.
-pub static STEPS: &[Step] =
-    &[|context, tx, replaced| sign_out(context, tx, EndOf::People(&[replaced.platform_user]))];
+pub static REVOCATION_STEPS: &[RevocationStep] =
+    &[|context, tx, replaced| sign_out(context, tx, SignOutScope::People(&[replaced.platform_user]))];
 
 /// Queues the revocation for the job.
 pub(super) fn begin(tx: &mut Tx<'_>, rid: i64, now: Timestamp) -> Result<(), StoreError> {
@@ -88,7 +88,7 @@ pub fn complete(
     tx: &mut Tx<'_>,
     rid: i64,
     lease: Uuid,
-    steps: &[Step],
+    steps: &[RevocationStep],
 ) -> Result<bool, Problem> {
     let Some(attempts) = attempts(tx, rid, lease)? else { return Ok(false) };
     let Some(was) = load_rows(context, tx, &IDENTITY_REPLACEMENT, &[rid])?.pop() else {

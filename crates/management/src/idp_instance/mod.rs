@@ -82,7 +82,7 @@ record! {
         store_name_key: Option<Name> = HIDDEN,
         /// The picture on its button: the location of an image among the custom assets. Without one, or where there is no image, the
         /// button has a picture of the server's own.
-        icon: Option<Description> = OPEN.kept().like("/assets/global/partner.svg"),
+        icon: Option<Description> = OPEN.retained().like("/assets/global/partner.svg"),
         /// Whether an option of it is mandatory and empty, or cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Changes with every write to the instance.
@@ -248,7 +248,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
 .protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(create_options)
-.making(|| option::max_created(|owner| owner != Owner::Tenant && !owner.is_second_factor()))
+.created_rows(|| option::max_created(|owner| owner != Owner::Tenant && !owner.is_second_factor()))
 .bumps_epoch();
 
 const fn children_of_instance() -> Relation {

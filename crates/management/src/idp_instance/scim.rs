@@ -5,7 +5,7 @@ use chancery_resource::settings::{ProviderOption, Setting, flag};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{SubscriptionAdmin, TenantMember},
-    Problem, Reply, StateTable, Tx, answer_form, check_act, note, random,
+    Problem, Reply, StateTable, Tx, answer_form, audit_state, check_act, random,
 };
 use chancery_scim::{digest_of, token_of};
 use uuid::Uuid;
@@ -50,7 +50,7 @@ pub static OPERATIONS: &[Op] = &[
     "Makes a new SCIM token: it replaces the one before and is readable in the options ScimToken and ScimTokenId.",
     )
     .answering(204, Reply::Empty)
-    .grave(),
+    .sensitive(),
     Op::new(
         "ResumeIdpInstanceScim",
         M::Post,
@@ -137,7 +137,7 @@ fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     )?;
     tx.advance_epoch()?;
     let (was, change) = (&instance, ("Modified", "scim-resumed"));
-    note(&call.context, tx, &IDP_INSTANCE, (was, &was.values), change)?;
+    audit_state(&call.context, tx, &IDP_INSTANCE, (was, &was.values), change)?;
     Ok(Answer::new(call.request.op.status))
 }
 

@@ -118,7 +118,7 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
 .protected_by(&PROTECTION)
 .validate_rows(check)
 .after_insert(create_options)
-.making(|| option::max_created(Owner::is_second_factor))
+.created_rows(|| option::max_created(Owner::is_second_factor))
 .bumps_epoch();
 
 fn check(

@@ -36,7 +36,7 @@ pub fn mark_contradictions(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Res
         .collect();
     for row in rows {
         let (Some(entry), Some(of)) = (entry_of(row.values), target(row.values)) else { continue };
-        for dependency in entry.beside() {
+        for dependency in entry.constraints() {
             let other = match proposed.get(&(of.1, dependency.other().to_owned())) {
                 Some(other) => other.clone(),
                 None => stored(tx, of, dependency.other())?,
@@ -65,7 +65,7 @@ fn contradiction(
     of: (Target, Uuid),
     (entry, own): (&Entry, &str),
 ) -> Result<Option<&'static str>, Problem> {
-    for dependency in entry.beside() {
+    for dependency in entry.constraints() {
         let other = stored(tx, of, dependency.other())?;
         if dependency.contradicts(entry, own, &other) {
             return Ok(Some(dependency.other()));

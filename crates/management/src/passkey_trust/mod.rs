@@ -13,9 +13,9 @@ use chancery_resource::{
     FigureUnit, MetadataSource, Method as M, Op, Permit::SystemAdmin, Problem, Purpose, Reach, Reply, Shape,
     Tx, Work, answer_form, load, read_form,
 };
-use chancery_trust::{Anchors, Refusal, Snapshot, verify};
+use chancery_trust::{Anchors, MetadataRefusal, Snapshot, verify};
 
-pub use refresh::{RefreshOutcome, finish};
+pub use refresh::{RefreshResult, finish};
 
 /// The source of the metadata: its name in paths, and the key of the one row.
 const SOURCE: &str = "mds";
@@ -146,7 +146,7 @@ impl VerifiedSnapshot {
     ///
     /// # Errors
     /// The text cannot be verified, or the configured root is not a certificate.
-    pub fn read(jwt: &str, source: &MetadataSource, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn read(jwt: &str, source: &MetadataSource, now: Timestamp) -> Result<Self, MetadataRefusal> {
         let anchors = match source.root.as_deref() {
             Some((root, name)) => Anchors::of(root, name)?,
             None => Anchors::pinned(),
@@ -187,7 +187,7 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return finish(&call.context, tx, &failure).map(|finished| answer_form(call, finished.status));
     };
     let Some(fetched) = call.result::<FetchResult>() else {
-        return Ok(Answer::after(Work::waiting(Purpose::Elsewhere, async move { fetch().await })));
+        return Ok(Answer::after(Work::waiting(Purpose::Outbound, async move { fetch().await })));
     };
     let Some(read) = call.result::<Result<VerifiedSnapshot, String>>() else {
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);
@@ -199,7 +199,7 @@ fn refresh(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 fn import(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let Some(read) = call.result::<Result<VerifiedSnapshot, Refusal>>() else {
+    let Some(read) = call.result::<Result<VerifiedSnapshot, MetadataRefusal>>() else {
         let form: SignedBlob = read_form(call)?;
         let (context, now) = (Arc::clone(&call.context.app), call.context.now);
         let work = move || VerifiedSnapshot::read(form.signed_blob_jwt.as_str(), &context.metadata, now);

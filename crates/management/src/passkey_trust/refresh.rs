@@ -12,7 +12,7 @@ use super::{PasskeyTrustStatus, SOURCE, TRUST_SNAPSHOT, TrustSnapshot, VerifiedS
 const REASON: usize = 1000;
 
 /// The result of a refresh.
-pub struct RefreshOutcome {
+pub struct RefreshResult {
     /// The status after it.
     pub status: PasskeyTrustStatus,
     /// Why it failed, if it did.
@@ -45,7 +45,7 @@ pub fn finish(
     context: &Context,
     tx: &mut Tx<'_>,
     result: &Result<VerifiedSnapshot, String>,
-) -> Result<RefreshOutcome, Problem> {
+) -> Result<RefreshResult, Problem> {
     let was = row(context, tx)?;
     let mut record = TrustSnapshot::from_values(was.values.clone())?;
     let failure = match result {
@@ -53,7 +53,7 @@ pub fn finish(
         Ok(verified) => match accepts(record.snapshot_number, &verified.snapshot) {
             SnapshotOrder::Newer => {
                 return activate(context, tx, &was, verified)
-                    .map(|status| RefreshOutcome { status, failure: None });
+                    .map(|status| RefreshResult { status, failure: None });
             }
             SnapshotOrder::Same => None,
             SnapshotOrder::Older => Some(older(record.snapshot_number, verified)),
@@ -63,7 +63,7 @@ pub fn finish(
     record.last_refresh_error = reason.map(ShortText::new).transpose().map_err(fault)?;
     let values = record.into_values();
     update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
-    Ok(RefreshOutcome { status: status_of(values)?, failure })
+    Ok(RefreshResult { status: status_of(values)?, failure })
 }
 
 /// Ends an import.

@@ -118,7 +118,7 @@ static OF_INSTANCE: Reach = Reach::Of(RoleAssignment::APPLY_TO_IDP_INSTANCE_ID.f
 /// The shape of role assignments.
 pub static ROLE_ASSIGNMENT: Shape =
     Shape::of::<RoleAssignment>("RoleAssignment", "role_assignment", Reach::Any(&REACH))
-        .grave()
+        .sensitive()
         .belonging(&[
             Parent::new(RoleAssignment::APPLY_TO_CUSTOMER_ID, &CUSTOMER),
             Parent::new(RoleAssignment::APPLY_TO_SUBSCRIPTION_ID, &SUBSCRIPTION),

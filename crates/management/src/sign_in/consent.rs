@@ -1,6 +1,6 @@
 //! Consents: the access that a person, or an administrator for the person, grants to a client app.
 
-use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out};
+use chancery_application::{APPLICATION_USER, ApplicationUserId, SignOutScope, sign_out};
 use chancery_record::{
     DefaultValue, FIXED, KEY, SHOWN, ShortText, Timestamp, Token, choice_types, id_types, record,
 };
@@ -117,7 +117,7 @@ pub static OPERATIONS: &[Op] = &[
 fn withdraw(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = SIGN_IN_CONSENT.read_key(call.request.parameter(0))?;
     let was = load(&call.context, tx, &SIGN_IN_CONSENT, None, key)?;
-    let access = EndOf::Access {
+    let access = SignOutScope::Access {
         client_app: SignInConsent::CLIENT_APP_ID.get(&was.values)?.0,
         person: SignInConsent::PLATFORM_USER_ID.get(&was.values)?.0,
     };

@@ -4,7 +4,7 @@ use chancery_application::{APPLICATION_USER, ApplicationUserId, sign_out_by};
 use chancery_record::{KEY, SHOWN, Timestamp, choice_types, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::Administrator, Problem, Reach,
-    Reply, Shape, StateTable, StoredRow, Tx, load, load_found, note, select_where,
+    Reply, Shape, StateTable, StoredRow, Tx, audit_state, load, load_statements, select_where,
 };
 use uuid::Uuid;
 
@@ -58,7 +58,7 @@ pub static SIGN_IN_FACTOR: Shape = Shape::of::<SignInFactor>(
     Reach::Any(&REACH),
 )
 .of_person(&APPLICATION_USER, SignInFactor::PLATFORM_USER_ID)
-.grave()
+.sensitive()
 .sign_in_events(&[("removed", "factor.removed")]);
 
 /// The operations on second factors.
@@ -96,7 +96,7 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Removes all second factors of a person, within the scope.
 pub fn remove_of(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<(), Problem> {
     let of_person = select_where(context, &SIGN_IN_FACTOR, SignInFactor::PLATFORM_USER_ID, person.into());
-    for (_, was) in load_found(context, tx, &SIGN_IN_FACTOR, &[of_person])? {
+    for (_, was) in load_statements(context, tx, &SIGN_IN_FACTOR, &[of_person])? {
         remove_one(context, tx, &was)?;
     }
     Ok(())
@@ -107,5 +107,5 @@ fn remove_one(context: &Context, tx: &mut Tx<'_>, was: &StoredRow) -> Result<(),
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
     sign_out_by(context, tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id))?;
-    note(context, tx, &SIGN_IN_FACTOR, (was, &was.values), ("Deleted", "removed"))
+    audit_state(context, tx, &SIGN_IN_FACTOR, (was, &was.values), ("Deleted", "removed"))
 }

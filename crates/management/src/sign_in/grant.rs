@@ -1,10 +1,10 @@
 //! Grants: the access of client apps to people who signed in.
 
-use chancery_application::{APPLICATION_USER, ApplicationUserId, EndOf, sign_out_audited};
+use chancery_application::{APPLICATION_USER, ApplicationUserId, SignOutScope, sign_out_audited};
 use chancery_record::{KEY, SHOWN, ShortText, Timestamp, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
-    Tx, load, note,
+    Tx, audit_state, load,
 };
 
 use super::session::SignInSessionId;
@@ -107,8 +107,8 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if SignInGrant::ENDED_ON.get(&was.values)?.is_none() {
         let mut values = was.values.clone();
         SignInGrant::ENDED_ON.set(&mut values, Some(call.context.now))?;
-        sign_out_audited(&call.context, tx, EndOf::Grant(SignInGrant::ID.get(&was.values)?.0))?;
-        note(&call.context, tx, &SIGN_IN_GRANT, (&was, &values), ("Modified", "revoked"))?;
+        sign_out_audited(&call.context, tx, SignOutScope::Grant(SignInGrant::ID.get(&was.values)?.0))?;
+        audit_state(&call.context, tx, &SIGN_IN_GRANT, (&was, &values), ("Modified", "revoked"))?;
     }
     Ok(Answer::new(call.request.op.status))
 }

@@ -1,12 +1,12 @@
 //! Sessions of people who are signed in.
 
 use chancery_application::{
-    APPLICATION_USER, ApplicationUser, ApplicationUserId, EndOf, sign_out, sign_out_audited,
+    APPLICATION_USER, ApplicationUser, ApplicationUserId, SignOutScope, sign_out, sign_out_audited,
 };
 use chancery_record::{KEY, SHOWN, Timestamp, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
-    Tx, load, note,
+    Tx, audit_state, load,
 };
 
 use crate::{
@@ -58,7 +58,7 @@ pub static SIGN_IN_SESSION: Shape = Shape::of::<SignInSession>(
 )
 .of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID)
 .open()
-.grave()
+.sensitive()
 .sign_in_events(&[("ended", "session.ended")]);
 
 /// The operations on sessions.
@@ -105,7 +105,7 @@ pub static OPERATIONS: &[Op] = &[
         "Ends all sessions of a person, and all that client apps were granted.",
     )
     .answering(204, Reply::Empty)
-    .grave()
+    .sensitive()
     .added(),
 ];
 
@@ -115,8 +115,8 @@ fn end(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if SignInSession::ENDED_ON.get(&was.values)?.is_none() {
         let mut values = was.values.clone();
         SignInSession::ENDED_ON.set(&mut values, Some(call.context.now))?;
-        sign_out_audited(&call.context, tx, EndOf::Session(SignInSession::ID.get(&was.values)?.0))?;
-        note(&call.context, tx, &SIGN_IN_SESSION, (&was, &values), ("Modified", "ended"))?;
+        sign_out_audited(&call.context, tx, SignOutScope::Session(SignInSession::ID.get(&was.values)?.0))?;
+        audit_state(&call.context, tx, &SIGN_IN_SESSION, (&was, &values), ("Modified", "ended"))?;
     }
     Ok(Answer::new(call.request.op.status))
 }
@@ -125,8 +125,8 @@ fn sign_out_person(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     let key = APPLICATION_USER.read_key(call.request.parameter(0))?;
     let person = load(&call.context, tx, &APPLICATION_USER, None, key)?;
     let id = ApplicationUser::ID.get(&person.values)?.0;
-    sign_out(&call.context, tx, EndOf::People(&[id]))?;
+    sign_out(&call.context, tx, SignOutScope::People(&[id]))?;
     let same = (&person, person.values.as_slice());
-    note(&call.context, tx, &APPLICATION_USER, same, ("Modified", "signed-out"))?;
+    audit_state(&call.context, tx, &APPLICATION_USER, same, ("Modified", "signed-out"))?;
     Ok(Answer::new(call.request.op.status))
 }

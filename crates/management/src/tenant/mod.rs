@@ -133,7 +133,7 @@ pub static TENANT: Shape = Shape::of::<Tenant>(
 .relations(const { &[Tenant::IDP_INSTANCES, Tenant::MFA_INSTANCES, Tenant::CLIENT_APPS] })
 .protected_by(&PROTECTION)
 .after_insert(create_options)
-.making(|| option::max_created(|owner| owner == Owner::Tenant))
+.created_rows(|| option::max_created(|owner| owner == Owner::Tenant))
 .bumps_epoch();
 
 fn create_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {

@@ -20,7 +20,7 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFault {
     /// The submission does not have the item exactly once, or the questionnaire has no such item.
-    NotAsked,
+    UnknownItem,
     /// The item is required, and the answer is blank.
     Blank,
     /// It is no text that can be stored.
@@ -58,7 +58,7 @@ pub fn check_submission(
     for item in items {
         let checked = match given.get(&item.id).map(Vec::as_slice) {
             Some([answer]) => check_answer(item, answer),
-            _ => Err(AnswerFault::NotAsked),
+            _ => Err(AnswerFault::UnknownItem),
         };
         match checked {
             Ok(answer) => accepted.push((item.id, answer)),
@@ -67,7 +67,7 @@ pub fn check_submission(
     }
     let known: BTreeSet<_> = items.iter().map(|item| item.id).collect();
     let unknown = given.keys().filter(|id| !known.contains(id));
-    findings.extend(unknown.map(|id| Finding { item: *id, fault: AnswerFault::NotAsked }));
+    findings.extend(unknown.map(|id| Finding { item: *id, fault: AnswerFault::UnknownItem }));
     if findings.is_empty() { Ok(accepted) } else { Err(findings) }
 }
 
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(fault(item, answer), Some(expected), "{expected:?}");
         }
         let of_another = check_submission(&[item(1)], &answers(&[(1, "a"), (2, "b")]));
-        assert_eq!(of_another, Err(vec![Finding { item: id(2), fault: AnswerFault::NotAsked }]));
+        assert_eq!(of_another, Err(vec![Finding { item: id(2), fault: AnswerFault::UnknownItem }]));
     }
 
     proptest! {

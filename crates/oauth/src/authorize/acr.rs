@@ -1,7 +1,7 @@
 //! `acr_values`: the demanded authentication context classes, and two instructions for the sign-in (OpenID Connect Core
 //! 1.0, section 3.1.2.1).
 
-use crate::{Code, Refusal};
+use crate::{ErrorCode, ProtocolError};
 
 /// The prefix of the instruction that names the tenant.
 const TENANT: &str = "tenant:";
@@ -24,7 +24,7 @@ impl AcrValues {
     ///
     /// # Errors
     /// `invalid_request`: there are two tenants or instances, or a name is empty.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, ProtocolError> {
         let mut values = Self::default();
         for word in text.split(' ').filter(|word| !word.is_empty()) {
             if let Some(id) = word.strip_prefix(TENANT) {
@@ -40,10 +40,10 @@ impl AcrValues {
 }
 
 /// Sets an instruction. It may be repeated with the same name.
-fn set(field: &mut Option<String>, name: &str) -> Result<(), Refusal> {
+fn set(field: &mut Option<String>, name: &str) -> Result<(), ProtocolError> {
     if name.is_empty() || field.as_ref().is_some_and(|before| before != name) {
         let detail = "acr_values names two tenants or instances, or one without its name.";
-        return Err(Refusal::new(Code::InvalidRequest, detail));
+        return Err(ProtocolError::new(ErrorCode::InvalidRequest, detail));
     }
     *field = Some(name.to_owned());
     Ok(())
@@ -52,7 +52,7 @@ fn set(field: &mut Option<String>, name: &str) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::AcrValues;
-    use crate::Code;
+    use crate::ErrorCode;
 
     #[test]
     fn instructions_are_split_off() {
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(AcrValues::parse("").unwrap(), AcrValues::default());
         assert_eq!(AcrValues::parse("tenant:7 tenant:7").unwrap().tenant.as_deref(), Some("7"));
         for wrong in ["tenant:7 tenant:8", "idp:a idp:b", "tenant:", "phr idp:"] {
-            assert_eq!(AcrValues::parse(wrong).unwrap_err().code, Code::InvalidRequest, "{wrong}");
+            assert_eq!(AcrValues::parse(wrong).unwrap_err().code, ErrorCode::InvalidRequest, "{wrong}");
         }
     }
 }

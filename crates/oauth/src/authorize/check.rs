@@ -2,7 +2,7 @@
 
 use super::request::AuthorizationRequest;
 use crate::{
-    ClientFacts, Code, Refusal, Scope, SecurityProfile,
+    ClientSettings, ErrorCode, ProtocolError, Scope, SecurityProfile,
     profile::response_types,
     scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES},
 };
@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignInFacts<'a> {
     /// The settings and the authentication configuration; keys and encryption are ignored.
-    pub client: ClientFacts<'a>,
+    pub client: ClientSettings<'a>,
     /// `allowUserLogin`
     pub allow_user_login: bool,
     /// `scopeFilterEnabled`
@@ -60,7 +60,7 @@ pub fn check_request(
     request: AuthorizationRequest,
     facts: &SignInFacts<'_>,
     security: RequestSecurity,
-) -> Result<CheckedRequest, Refusal> {
+) -> Result<CheckedRequest, ProtocolError> {
     check_response_type(&request, facts)?;
     check_profile(&request, &facts.client, security)?;
     check_openid(&request)?;
@@ -78,7 +78,7 @@ pub fn check_request(
 ///
 /// # Errors
 /// `invalid_scope`: no word can be granted, or the client app has the scope filter and a word cannot be granted.
-pub fn grantable_scope(requested: Option<&Scope>, facts: &SignInFacts<'_>) -> Result<Scope, Refusal> {
+pub fn grantable_scope(requested: Option<&Scope>, facts: &SignInFacts<'_>) -> Result<Scope, ProtocolError> {
     let Some(requested) = requested else { return Ok(Scope::default()) };
     let is_standard = |word: &str| {
         word == OPENID
@@ -88,7 +88,7 @@ pub fn grantable_scope(requested: Option<&Scope>, facts: &SignInFacts<'_>) -> Re
     };
     let granted = requested.filter(|word| is_standard(word) || facts.scopes.contains(&word));
     if granted.is_empty() || (facts.scope_filter_enabled && granted != *requested) {
-        Err(Refusal::new(Code::InvalidScope, "The client app does not have this scope."))
+        Err(ProtocolError::new(ErrorCode::InvalidScope, "The client app does not have this scope."))
     } else {
         Ok(granted)
     }
@@ -106,7 +106,7 @@ pub fn maximum_scope(facts: &SignInFacts<'_>) -> Scope {
     Scope::of_first(all.filter(|word| is_grantable(word, facts)))
 }
 
-fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) -> Result<(), Refusal> {
+fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) -> Result<(), ProtocolError> {
     let response_type = request.response_type;
     if !facts.allow_user_login {
         return Err(unauthorized("Nobody signs in to this client app."));
@@ -128,9 +128,9 @@ fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) 
 /// 5.3.1; RFC 9126, section 5.
 fn check_profile(
     request: &AuthorizationRequest,
-    client: &ClientFacts<'_>,
+    client: &ClientSettings<'_>,
     security: RequestSecurity,
-) -> Result<(), Refusal> {
+) -> Result<(), ProtocolError> {
     use SecurityProfile::{Fapi1Advanced, Fapi2MessageSigning, Fapi2SecurityProfile};
     let profile = client.security_profile;
     let is_fapi_2 = matches!(profile, Fapi2SecurityProfile | Fapi2MessageSigning);
@@ -155,7 +155,7 @@ fn check_profile(
 }
 
 /// OpenID Connect Core 1.0, sections 3.2.2.1 and 3.3.2.11.
-fn check_openid(request: &AuthorizationRequest) -> Result<(), Refusal> {
+fn check_openid(request: &AuthorizationRequest) -> Result<(), ProtocolError> {
     if !request.response_type.id_token {
         return Ok(());
     }
@@ -169,9 +169,9 @@ fn check_openid(request: &AuthorizationRequest) -> Result<(), Refusal> {
 /// RFC 9700, section 2.1.1; FAPI 1.0 Advanced, section 5.2.2, item 18; FAPI 2.0 Security Profile, section 5.3.2.2.
 fn check_challenge(
     request: &AuthorizationRequest,
-    client: &ClientFacts<'_>,
+    client: &ClientSettings<'_>,
     security: RequestSecurity,
-) -> Result<(), Refusal> {
+) -> Result<(), ProtocolError> {
     use SecurityProfile::{Fapi1Advanced, Fapi2MessageSigning, Fapi2SecurityProfile};
     let is_required_by_profile = match client.security_profile {
         SecurityProfile::None => false,
@@ -189,10 +189,10 @@ fn check_challenge(
     }
 }
 
-const fn unauthorized(detail: &'static str) -> Refusal {
-    Refusal::new(Code::UnauthorizedClient, detail)
+const fn unauthorized(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::UnauthorizedClient, detail)
 }
 
-const fn invalid(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn invalid(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }

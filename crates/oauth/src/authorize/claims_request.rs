@@ -2,7 +2,7 @@
 
 use chancery_record::{Json, read_json};
 
-use crate::{Code, Refusal};
+use crate::{ErrorCode, ProtocolError};
 
 /// The maximum length of the parameter, in bytes.
 const MAX_LENGTH: usize = 8 * 1024;
@@ -41,7 +41,7 @@ impl ClaimsRequest {
     ///
     /// # Errors
     /// `invalid_request`: it is too long or no JSON object, or a member is malformed.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, ProtocolError> {
         if text.len() > MAX_LENGTH {
             return Err(refuse("claims is longer than 8 KiB."));
         }
@@ -60,7 +60,7 @@ impl ClaimsRequest {
 
     /// The authentication context classes of an essential `acr`, of which one is required (section 5.5.1.1), in addition to
     /// `acr_values`.
-    pub fn demanded_classes(&self) -> Vec<&str> {
+    pub fn required_acr_values(&self) -> Vec<&str> {
         self.in_id_token("acr")
             .filter(|acr| acr.is_essential)
             .into_iter()
@@ -69,7 +69,7 @@ impl ClaimsRequest {
     }
 }
 
-fn claims(member: Option<&Json>) -> Result<Vec<RequestedClaim>, Refusal> {
+fn claims(member: Option<&Json>) -> Result<Vec<RequestedClaim>, ProtocolError> {
     match member {
         None | Some(Json::Null) => Ok(Vec::new()),
         Some(Json::Object(members)) => members.iter().map(|(name, options)| claim(name, options)).collect(),
@@ -77,7 +77,7 @@ fn claims(member: Option<&Json>) -> Result<Vec<RequestedClaim>, Refusal> {
     }
 }
 
-fn claim(name: &str, options: &Json) -> Result<RequestedClaim, Refusal> {
+fn claim(name: &str, options: &Json) -> Result<RequestedClaim, ProtocolError> {
     if !matches!(options, Json::Null | Json::Object(_)) {
         return Err(refuse("Each claim of claims has null or a JSON object."));
     }
@@ -96,8 +96,8 @@ fn claim(name: &str, options: &Json) -> Result<RequestedClaim, Refusal> {
     Ok(RequestedClaim { name: name.to_owned(), is_essential, values })
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::ClaimsRequest;
-    use crate::Code;
+    use crate::ErrorCode;
 
     // OpenID Connect Core 1.0, section 5.5
     const EXAMPLE: &str = r#"{
@@ -135,7 +135,7 @@ mod tests {
         let acr = claims.in_id_token("acr").unwrap();
         assert_eq!(acr.texts().collect::<Vec<_>>(), ["urn:mace:incommon:iap:silver"]);
         // a voluntary claim is no demand
-        assert!(claims.demanded_classes().is_empty());
+        assert!(claims.required_acr_values().is_empty());
         assert!(claims.in_id_token("email").is_none());
     }
 
@@ -143,10 +143,10 @@ mod tests {
     fn an_essential_acr_is_required() {
         let claims =
             ClaimsRequest::parse(r#"{"id_token":{"acr":{"essential":true,"values":["phr",1,"mfa"]}}}"#);
-        assert_eq!(claims.unwrap().demanded_classes(), ["phr", "mfa"]);
+        assert_eq!(claims.unwrap().required_acr_values(), ["phr", "mfa"]);
         let claims =
             ClaimsRequest::parse(r#"{"id_token":{"acr":{"essential":true,"value":"mfa"}}}"#).unwrap();
-        assert_eq!(claims.demanded_classes(), ["mfa"]);
+        assert_eq!(claims.required_acr_values(), ["mfa"]);
         assert_eq!(claims.in_id_token("acr").unwrap().values, [Json::Text("mfa".to_owned())]);
     }
 
@@ -177,7 +177,7 @@ mod tests {
             &"[".repeat(8000),
             &long,
         ] {
-            assert_eq!(ClaimsRequest::parse(wrong).unwrap_err().code, Code::InvalidRequest, "{wrong}");
+            assert_eq!(ClaimsRequest::parse(wrong).unwrap_err().code, ErrorCode::InvalidRequest, "{wrong}");
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
         fn any_text_is_parsed_or_rejected(text in "[\\[\\]{}\":,a-c0-9 ]{0,60}|\\PC{0,60}") {
             if let Ok(claims) = ClaimsRequest::parse(&text) {
                 prop_assert_eq!(text.trim_start().chars().next(), Some('{'));
-                prop_assert!(claims.demanded_classes().len() <= text.len());
+                prop_assert!(claims.required_acr_values().len() <= text.len());
             }
         }
     }

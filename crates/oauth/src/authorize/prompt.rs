@@ -1,6 +1,6 @@
 //! `prompt`: the required pages, or none (OpenID Connect Core 1.0, section 3.1.2.1).
 
-use crate::{Code, Refusal};
+use crate::{ErrorCode, ProtocolError};
 
 /// The pages that a request requires, independent of the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Prompt {
     /// # Errors
     /// `invalid_request`: `none` is combined with other words, or a word is unknown and could require a page. `create` is
     /// not supported (Initiating User Registration via OpenID Connect 1.0, section 4).
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, ProtocolError> {
         if text == "none" {
             return Ok(Self::None);
         }
@@ -53,14 +53,14 @@ impl Prompt {
     }
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Pages, Prompt};
-    use crate::Code;
+    use crate::ErrorCode;
 
     #[test]
     fn none_must_be_alone_and_other_words_combine() {
@@ -82,7 +82,7 @@ mod tests {
             "login  consent",
             " ",
         ] {
-            assert_eq!(Prompt::parse(wrong).unwrap_err().code, Code::InvalidRequest, "{wrong}");
+            assert_eq!(Prompt::parse(wrong).unwrap_err().code, ErrorCode::InvalidRequest, "{wrong}");
         }
     }
 }

@@ -7,9 +7,9 @@ use super::{
     response_target::ResponseTarget,
 };
 use crate::{
-    Challenge, Code, Refusal, ResponseMode, ResponseType, Scope,
+    Challenge, ErrorCode, ProtocolError, ResponseMode, ResponseType, Scope,
     claims::from_base64,
-    exchange::{MAX_TARGETS, targets},
+    exchange::{MAX_TARGETS, parse_targets},
     parameters::Parameters,
 };
 
@@ -91,7 +91,7 @@ impl AuthorizationRequest {
     /// # Errors
     /// To be sent by redirect, with [`ResponseTarget::options`]: `invalid_request`, `unsupported_response_type`,
     /// `invalid_scope`, `invalid_target`, `request_not_supported` or `request_uri_not_supported`.
-    pub fn read(target: &ResponseTarget, parameters: &[(String, String)]) -> Result<Self, Refusal> {
+    pub fn read(target: &ResponseTarget, parameters: &[(String, String)]) -> Result<Self, ProtocolError> {
         // first: with a request object, other parameters are ignored
         if let Some(object) = RequestObject::find(parameters)? {
             return Err(object.refusal());
@@ -125,21 +125,21 @@ impl AuthorizationRequest {
             ui_locales: parameters.ui_locales()?,
             claims: parameters.one("claims")?.map(ClaimsRequest::parse).transpose()?.unwrap_or_default(),
             acr_values: parameters.one("acr_values")?.map(AcrValues::parse).transpose()?.unwrap_or_default(),
-            resources: targets(parameters.several("resource", MAX_TARGETS)?.into_iter())?,
+            resources: parse_targets(parameters.several("resource", MAX_TARGETS)?.into_iter())?,
             dpop_jkt: parameters.one("dpop_jkt")?.map(read_thumbprint).transpose()?,
         })
     }
 }
 
-fn read_response_type(parameters: Parameters<'_>) -> Result<ResponseType, Refusal> {
+fn read_response_type(parameters: Parameters<'_>) -> Result<ResponseType, ProtocolError> {
     let name = parameters.one("response_type")?.ok_or(refuse("response_type is missing."))?;
     let detail = "response_type is code, id_token, token, words of these, or none.";
-    ResponseType::named(name).ok_or(Refusal::new(Code::UnsupportedResponseType, detail))
+    ResponseType::named(name).ok_or(ProtocolError::new(ErrorCode::UnsupportedResponseType, detail))
 }
 
 /// Reads challenge and method. Without a method it is `plain` (RFC 7636, section 4.3), which is rejected because it
 /// discloses the verifier in the request.
-fn read_challenge(parameters: Parameters<'_>) -> Result<Option<Challenge>, Refusal> {
+fn read_challenge(parameters: Parameters<'_>) -> Result<Option<Challenge>, ProtocolError> {
     match (parameters.one("code_challenge")?, parameters.one("code_challenge_method")?) {
         (None, None) => Ok(None),
         (Some(challenge), Some("S256")) => {
@@ -151,7 +151,7 @@ fn read_challenge(parameters: Parameters<'_>) -> Result<Option<Challenge>, Refus
     }
 }
 
-fn read_seconds(text: &str) -> Result<u32, Refusal> {
+fn read_seconds(text: &str) -> Result<u32, ProtocolError> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         // digits fail to parse only if there are too many
         Ok(text.parse().unwrap_or(u32::MAX))
@@ -160,13 +160,13 @@ fn read_seconds(text: &str) -> Result<u32, Refusal> {
     }
 }
 
-fn read_thumbprint(text: &str) -> Result<String, Refusal> {
+fn read_thumbprint(text: &str) -> Result<String, ProtocolError> {
     let is_hash = from_base64(text).is_some_and(|bytes| bytes.len() == 32);
     if is_hash { Ok(text.to_owned()) } else { Err(refuse("dpop_jkt is no SHA-256 thumbprint in base64url.")) }
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }
 
 impl fmt::Debug for AuthorizationRequest {

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use form_urlencoded::Serializer;
 
-use crate::{Refusal, ResponseMode, Transport};
+use crate::{ProtocolError, ResponseMode, Transport};
 
 /// The parameters of an authorization response. It always has the issuer, which prevents mix-up attacks (RFC 9207), and the
 /// state of the request.
@@ -44,7 +44,7 @@ impl AuthorizationResponse {
 
     /// Adds `error` and `error_description`.
     #[must_use]
-    pub fn with_error(self, refusal: Refusal) -> Self {
+    pub fn with_error(self, refusal: ProtocolError) -> Self {
         self.with("error", refusal.code.name()).with("error_description", refusal.detail)
     }
 

@@ -1,7 +1,7 @@
 //! Response modes (OAuth 2.0 Multiple Response Type Encoding Practices 1.0, section 2.1; OAuth 2.0 Form Post Response Mode
 //! 1.0; JWT Secured Authorization Response Mode 1.0).
 
-use crate::{Code, Refusal, ResponseType};
+use crate::{ErrorCode, ProtocolError, ResponseType};
 
 /// The part of the request to the redirect URI that has the response parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ impl ResponseMode {
     ///
     /// # Errors
     /// `invalid_request`: it is unknown, or would send a token in a query.
-    pub fn read(requested: Option<&str>, response_type: ResponseType) -> Result<Self, Refusal> {
+    pub fn read(requested: Option<&str>, response_type: ResponseType) -> Result<Self, ProtocolError> {
         let default = Self::default_of(response_type);
         let Some(requested) = requested else { return Ok(default) };
         let (name, is_signed) = match requested.strip_suffix("jwt") {
@@ -60,21 +60,21 @@ impl ResponseMode {
     }
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{ResponseMode, Transport};
-    use crate::{Code, ResponseType};
+    use crate::{ErrorCode, ResponseType};
 
     fn read(requested: &str, response_type: &str) -> Option<(Transport, bool)> {
         let response_type = ResponseType::named(response_type).unwrap();
         match ResponseMode::read(Some(requested).filter(|requested| !requested.is_empty()), response_type) {
             Ok(mode) => Some((mode.transport, mode.is_signed)),
             Err(refusal) => {
-                assert_eq!(refusal.code, Code::InvalidRequest);
+                assert_eq!(refusal.code, ErrorCode::InvalidRequest);
                 None
             }
         }

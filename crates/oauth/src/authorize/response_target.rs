@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{acr::AcrValues, response::AuthorizationResponse};
-use crate::{Code, Refusal, ResponseMode, ResponseType, parameters::Parameters};
+use crate::{ErrorCode, ProtocolError, ResponseMode, ResponseType, parameters::Parameters};
 
 /// The response mode and the state of a response, also of an error response.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl ResponseTarget {
     ///
     /// # Errors
     /// `invalid_request`, for an error page.
-    pub fn read(parameters: &[(String, String)]) -> Result<Self, Refusal> {
+    pub fn read(parameters: &[(String, String)]) -> Result<Self, ProtocolError> {
         let client_id = Self::client_id(parameters)?;
         let parameters = Parameters(parameters);
         let redirect_uri = parameters.one("redirect_uri")?.ok_or(refuse("redirect_uri is missing."))?;
@@ -63,7 +63,7 @@ impl ResponseTarget {
     ///
     /// # Errors
     /// `invalid_request`, for an error page.
-    pub fn client_id(parameters: &[(String, String)]) -> Result<String, Refusal> {
+    pub fn client_id(parameters: &[(String, String)]) -> Result<String, ProtocolError> {
         let client_id = Parameters(parameters).one("client_id")?.ok_or(refuse("client_id is missing."))?;
         Ok(client_id.to_owned())
     }
@@ -76,8 +76,8 @@ fn mode(response_type: &str, requested: Option<&str>) -> ResponseMode {
     ResponseMode::read(requested, response_type).unwrap_or(ResponseMode::default_of(response_type))
 }
 
-const fn refuse(detail: &'static str) -> Refusal {
-    Refusal::new(Code::InvalidRequest, detail)
+const fn refuse(detail: &'static str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::InvalidRequest, detail)
 }
 
 impl fmt::Debug for ResponseOptions {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::{CLIENT, ISSUER, NOW, TOKEN_ENDPOINT, claims, expected, signer, to_jwk, with};
 use crate::{
-    Algorithm, Code, Expected, Jwk, Keys, VerifiedAssertion,
+    Algorithm, AssertionKeys, ErrorCode, Expected, Jwk, VerifiedAssertion,
     claims::{from_base64, to_base64},
-    client_of, verify_assertion,
+    unverified_client_id, verify_assertion,
 };
 
 fn header() -> Value {
@@ -19,8 +19,8 @@ fn p256() -> Jwk {
 }
 
 fn verify_with(token: &str, expected: &Expected<'_>) -> Result<VerifiedAssertion, &'static str> {
-    verify_assertion(token, Keys::Public(&[p256()]), expected).map_err(|refusal| {
-        assert_eq!(refusal.code, Code::InvalidClient);
+    verify_assertion(token, AssertionKeys::Public(&[p256()]), expected).map_err(|refusal| {
+        assert_eq!(refusal.code, ErrorCode::InvalidClient);
         refusal.detail
     })
 }
@@ -33,13 +33,14 @@ fn verify(header: &Value, claims: &Value) -> Result<VerifiedAssertion, &'static 
 fn assertions_of_each_asymmetric_algorithm_verify() {
     for (algorithm, signer) in signer::asymmetric() {
         let token = signer.sign(algorithm, &header(), &claims());
-        let verified = verify_assertion(&token, Keys::Public(&[to_jwk(&signer.jwk())]), &expected()).unwrap();
+        let verified =
+            verify_assertion(&token, AssertionKeys::Public(&[to_jwk(&signer.jwk())]), &expected()).unwrap();
         let expires_on = Timestamp((NOW + 360) * 1000);
         assert_eq!(
             verified,
             VerifiedAssertion { client_id: CLIENT.into(), jti: "one".into(), expires_on, algorithm }
         );
-        assert_eq!(client_of(&token).unwrap(), CLIENT);
+        assert_eq!(unverified_client_id(&token).unwrap(), CLIENT);
     }
 }
 
@@ -49,7 +50,7 @@ fn secrets_must_be_at_least_as_long_as_the_hash() {
         let verify = |length: usize, others: &[usize]| {
             let token = signer::Signer::Secret(signer::secret(length)).sign(algorithm, &header(), &claims());
             let secrets: Vec<_> = others.iter().map(|length| Secret::new(signer::secret(*length))).collect();
-            verify_assertion(&token, Keys::Secrets(&secrets), &expected())
+            verify_assertion(&token, AssertionKeys::Secrets(&secrets), &expected())
         };
         assert_eq!(verify(size, &[size + 1, size]).unwrap().algorithm, algorithm);
         assert!(verify(size - 1, &[size - 1]).unwrap_err().detail.contains("long enough"));
@@ -67,21 +68,22 @@ fn algorithms_are_not_confused() {
     for form in forms {
         for algorithm in [Algorithm::Hs256, Algorithm::Hs384, Algorithm::Hs512] {
             let token = signer::Signer::Secret(form.clone()).sign(algorithm, &header(), &claims());
-            let refusal = verify_assertion(&token, Keys::Public(std::slice::from_ref(&jwk)), &expected());
+            let refusal =
+                verify_assertion(&token, AssertionKeys::Public(std::slice::from_ref(&jwk)), &expected());
             assert!(refusal.unwrap_err().detail.contains("private key"));
         }
     }
     for (algorithm, signer) in signer::asymmetric() {
         let token = signer.sign(algorithm, &header(), &claims());
         let secrets = [Secret::new(signer.spki())];
-        let refusal = verify_assertion(&token, Keys::Secrets(&secrets), &expected()).unwrap_err();
+        let refusal = verify_assertion(&token, AssertionKeys::Secrets(&secrets), &expected()).unwrap_err();
         assert!(refusal.detail.contains("with its secret"));
         for other in Algorithm::ALL.into_iter().filter(|other| *other != algorithm) {
             let header = with(header(), "alg", json!(other.name())).to_string();
             let token = signer.sign_text(algorithm, &header, &claims().to_string());
             let key = [to_jwk(&signer.jwk())];
             assert!(
-                verify_assertion(&token, Keys::Public(&key), &expected()).is_err(),
+                verify_assertion(&token, AssertionKeys::Public(&key), &expected()).is_err(),
                 "{algorithm:?} {other:?}"
             );
         }
@@ -207,7 +209,7 @@ fn each_violation_of_the_header_is_rejected() {
         ("a.b".to_owned(), "form"),
     ] {
         assert!(verify_with(&token, &expected()).unwrap_err().contains(detail), "{detail} {token}");
-        assert!(detail == "form" || detail == "algorithm" || client_of(&token).is_none());
+        assert!(detail == "form" || detail == "algorithm" || unverified_client_id(&token).is_none());
     }
     let token = sign(r#"{"alg":"ES256"}"#, &valid_claims);
     assert!(verify_with(&token, &expected()).is_ok());
@@ -236,7 +238,7 @@ fn the_key_is_selected_by_kid() {
     let keys = [to_jwk(&other), to_jwk(&matching_key)];
     let verify = |header: &Value, keys: &[Jwk]| {
         let token = signer::P256.sign(Algorithm::Es256, header, &claims());
-        verify_assertion(&token, Keys::Public(keys), &expected()).map_err(|refusal| refusal.detail)
+        verify_assertion(&token, AssertionKeys::Public(keys), &expected()).map_err(|refusal| refusal.detail)
     };
     let named = |kid: &str| with(header(), "kid", json!(kid));
     assert!(verify(&header(), &keys).is_ok());

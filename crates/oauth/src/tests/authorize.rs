@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::{CLIENT, ISSUER, REDIRECT_URI, parameters, request_parameters};
 use crate::{
-    AuthorizationRequest, Code, Delivery, Pages, Prompt, Refusal, RequestObject, ResponseTarget,
+    AuthorizationRequest, Delivery, ErrorCode, Pages, Prompt, ProtocolError, RequestObject, ResponseTarget,
     ResponseType, Transport, recognized_parameters,
 };
 
@@ -39,12 +39,12 @@ const NAMES: [&str; 24] = [
     "unknown",
 ];
 
-fn read(changes: &[(&str, &str)]) -> Result<AuthorizationRequest, Refusal> {
+fn read(changes: &[(&str, &str)]) -> Result<AuthorizationRequest, ProtocolError> {
     let parameters = request_parameters(changes);
     AuthorizationRequest::read(&ResponseTarget::read(&parameters).unwrap(), &parameters)
 }
 
-fn code(changes: &[(&str, &str)]) -> Code {
+fn code(changes: &[(&str, &str)]) -> ErrorCode {
     read(changes).unwrap_err().code
 }
 
@@ -97,7 +97,7 @@ fn a_request_with_all_parameters_is_parsed() {
     assert_eq!(request.prompt, Prompt::Pages(Pages { login: true, consent: true, select_account: false }));
     assert_eq!(request.max_age, Some(3600));
     assert_eq!(request.ui_locales, ["de-AT", "de", "en"]);
-    assert_eq!(request.claims.demanded_classes(), ["phr"]);
+    assert_eq!(request.claims.required_acr_values(), ["phr"]);
     assert_eq!(request.acr_values.classes, ["mfa"]);
     assert_eq!(request.acr_values.instance.as_deref(), Some("default"));
     assert_eq!(request.resources, ["https://api.example/a", "printer"]);
@@ -119,7 +119,7 @@ fn errors_of_client_and_redirect_uri_are_not_sent_by_redirect() {
     ] {
         assert_eq!(
             ResponseTarget::read(&request_parameters(wrong)).unwrap_err().code,
-            Code::InvalidRequest,
+            ErrorCode::InvalidRequest,
             "{wrong:?}"
         );
     }
@@ -137,50 +137,50 @@ fn errors_of_client_and_redirect_uri_are_not_sent_by_redirect() {
 fn other_errors_are_sent_by_redirect() {
     use Transport::{FormPost, Fragment, Query};
     for (changes, transport, state, code) in [
-        (&[("response_type", "")][..], Query, Some("a state"), Code::InvalidRequest),
-        (&[("response_type", "saml")], Query, Some("a state"), Code::UnsupportedResponseType),
-        (&[("response_type", "saml token")], Fragment, Some("a state"), Code::UnsupportedResponseType),
-        (&[("response_type", "code code")], Query, Some("a state"), Code::UnsupportedResponseType),
+        (&[("response_type", "")][..], Query, Some("a state"), ErrorCode::InvalidRequest),
+        (&[("response_type", "saml")], Query, Some("a state"), ErrorCode::UnsupportedResponseType),
+        (&[("response_type", "saml token")], Fragment, Some("a state"), ErrorCode::UnsupportedResponseType),
+        (&[("response_type", "code code")], Query, Some("a state"), ErrorCode::UnsupportedResponseType),
         (
             &[("response_type", "code"), ("response_type", "code")],
             Query,
             Some("a state"),
-            Code::InvalidRequest,
+            ErrorCode::InvalidRequest,
         ),
         (
             &[("response_type", "saml"), ("response_mode", "form_post")],
             FormPost,
             Some("a state"),
-            Code::UnsupportedResponseType,
+            ErrorCode::UnsupportedResponseType,
         ),
-        (&[("response_mode", "web_message")], Query, Some("a state"), Code::InvalidRequest),
+        (&[("response_mode", "web_message")], Query, Some("a state"), ErrorCode::InvalidRequest),
         (
             &[("response_mode", "fragment"), ("response_mode", "fragment")],
             Query,
             Some("a state"),
-            Code::InvalidRequest,
+            ErrorCode::InvalidRequest,
         ),
         (
             &[("response_type", "id_token"), ("response_mode", "query")],
             Fragment,
             Some("a state"),
-            Code::InvalidRequest,
+            ErrorCode::InvalidRequest,
         ),
         (
             &[("response_type", "id_token"), ("response_mode", "query.jwt")],
             Fragment,
             Some("a state"),
-            Code::InvalidRequest,
+            ErrorCode::InvalidRequest,
         ),
         (
             &[("response_mode", "fragment"), ("prompt", "create")],
             Fragment,
             Some("a state"),
-            Code::InvalidRequest,
+            ErrorCode::InvalidRequest,
         ),
-        (&[("state", "a"), ("state", "b")], Query, None, Code::InvalidRequest),
-        (&[("state", "a\0b")], Query, None, Code::InvalidRequest),
-        (&[("acr_values", "tenant:7 tenant:8")], Query, Some("a state"), Code::InvalidRequest),
+        (&[("state", "a"), ("state", "b")], Query, None, ErrorCode::InvalidRequest),
+        (&[("state", "a\0b")], Query, None, ErrorCode::InvalidRequest),
+        (&[("acr_values", "tenant:7 tenant:8")], Query, Some("a state"), ErrorCode::InvalidRequest),
     ] {
         let parameters = request_parameters(changes);
         let target = ResponseTarget::read(&parameters).unwrap();
@@ -223,14 +223,14 @@ fn known_parameters_must_not_be_repeated_or_contain_nul() {
             assert!(is_accepted(&[(name, "a"), (name, "b")]));
             continue;
         }
-        assert_eq!(nul.unwrap_err().code, Code::InvalidRequest, "{name}");
+        assert_eq!(nul.unwrap_err().code, ErrorCode::InvalidRequest, "{name}");
         let mut twice = request_parameters(&[(name, "")]);
         twice.extend(parameters(&[(name, ""), (name, "")]));
         let read = AuthorizationRequest::read(&ResponseTarget::read(&twice).unwrap(), &twice);
         if name == "resource" {
             assert!(read.is_ok());
         } else {
-            assert_eq!(read.unwrap_err().code, Code::InvalidRequest, "{name}");
+            assert_eq!(read.unwrap_err().code, ErrorCode::InvalidRequest, "{name}");
         }
     }
 }
@@ -242,7 +242,7 @@ fn state_and_nonce_are_unchanged_up_to_their_maximum_length() {
         let request = read(&[(name, &longest)]).unwrap();
         let value = if name == "state" { request.state } else { request.nonce };
         assert_eq!(value.as_deref(), Some(longest.as_str()));
-        assert_eq!(code(&[(name, &too_long)]), Code::InvalidRequest);
+        assert_eq!(code(&[(name, &too_long)]), ErrorCode::InvalidRequest);
         // also too long for the error response
         let options = ResponseTarget::read(&request_parameters(&[(name, &too_long)])).unwrap().options;
         assert_eq!(options.state.is_some(), name == "nonce");
@@ -253,9 +253,9 @@ fn state_and_nonce_are_unchanged_up_to_their_maximum_length() {
 fn only_resource_may_be_repeated() {
     let many = vec![("resource", "https://api.example/"); 32];
     assert_eq!(read(&many).unwrap().resources.len(), 32);
-    assert_eq!(code(&[&many[..], &many[..1]].concat()), Code::InvalidRequest);
-    assert_eq!(code(&[("resource", "https://api.example/#a")]), Code::InvalidTarget);
-    assert_eq!(code(&[("resource", "a b")]), Code::InvalidTarget);
+    assert_eq!(code(&[&many[..], &many[..1]].concat()), ErrorCode::InvalidRequest);
+    assert_eq!(code(&[("resource", "https://api.example/#a")]), ErrorCode::InvalidTarget);
+    assert_eq!(code(&[("resource", "a b")]), ErrorCode::InvalidTarget);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn only_s256_challenges_are_accepted() {
         &[("code_challenge", "a+b"), ("code_challenge_method", "S256")],
         &[("code_challenge_method", "S256")],
     ] {
-        assert_eq!(code(wrong), Code::InvalidRequest, "{wrong:?}");
+        assert_eq!(code(wrong), ErrorCode::InvalidRequest, "{wrong:?}");
     }
 }
 
@@ -282,25 +282,25 @@ fn max_age_is_a_non_negative_number_of_seconds() {
         assert_eq!(read(&[("max_age", text)]).unwrap().max_age, Some(seconds), "{text}");
     }
     for wrong in ["-1", "-0", "+1", "1.5", "1e3", "an hour", " 1", "٣"] {
-        assert_eq!(code(&[("max_age", wrong)]), Code::InvalidRequest, "{wrong}");
+        assert_eq!(code(&[("max_age", wrong)]), ErrorCode::InvalidRequest, "{wrong}");
     }
 }
 
 #[test]
 fn each_other_violation_is_rejected() {
     for (changes, refused) in [
-        (&[("prompt", "none login")][..], Code::InvalidRequest),
-        (&[("prompt", "create")], Code::InvalidRequest),
-        (&[("claims", "openid")], Code::InvalidRequest),
-        (&[("claims", "[]")], Code::InvalidRequest),
-        (&[("authorization_details", "[]")], Code::InvalidRequest),
-        (&[("scope", "openid  email")], Code::InvalidScope),
-        (&[("dpop_jkt", "abc")], Code::InvalidRequest),
-        (&[("request", "a.b.c")], Code::RequestNotSupported),
-        (&[("request_uri", "urn:ietf:params:oauth:request_uri:a")], Code::RequestUriNotSupported),
-        (&[("request", "a"), ("request_uri", "b")], Code::InvalidRequest),
+        (&[("prompt", "none login")][..], ErrorCode::InvalidRequest),
+        (&[("prompt", "create")], ErrorCode::InvalidRequest),
+        (&[("claims", "openid")], ErrorCode::InvalidRequest),
+        (&[("claims", "[]")], ErrorCode::InvalidRequest),
+        (&[("authorization_details", "[]")], ErrorCode::InvalidRequest),
+        (&[("scope", "openid  email")], ErrorCode::InvalidScope),
+        (&[("dpop_jkt", "abc")], ErrorCode::InvalidRequest),
+        (&[("request", "a.b.c")], ErrorCode::RequestNotSupported),
+        (&[("request_uri", "urn:ietf:params:oauth:request_uri:a")], ErrorCode::RequestUriNotSupported),
+        (&[("request", "a"), ("request_uri", "b")], ErrorCode::InvalidRequest),
         // with a request object, other parameters are ignored
-        (&[("request", "a.b.c"), ("response_type", "saml"), ("scope", "  ")], Code::RequestNotSupported),
+        (&[("request", "a.b.c"), ("response_type", "saml"), ("scope", "  ")], ErrorCode::RequestNotSupported),
     ] {
         assert_eq!(code(changes), refused, "{changes:?}");
     }

@@ -2,9 +2,9 @@
 
 use super::request_parameters;
 use crate::{
-    Authentication, AuthorizationRequest, CheckedRequest, ClientFacts, Code, Refusal, RequestSecurity,
-    ResponseTarget, ResponseType, STANDARD_SCOPES, Scope, SecurityProfile, SignInFacts, check_request,
-    grantable_scope,
+    Authentication, AuthorizationRequest, CheckedRequest, ClientSettings, ErrorCode, ProtocolError,
+    RequestSecurity, ResponseTarget, ResponseType, STANDARD_SCOPES, Scope, SecurityProfile, SignInFacts,
+    check_request, grantable_scope,
 };
 
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -16,12 +16,12 @@ const PUSHED: RequestSecurity = RequestSecurity { is_pushed: true, ..UNPROTECTED
 const PUSHED_AND_SIGNED: RequestSecurity = RequestSecurity { is_signed: true, ..PUSHED };
 
 fn facts() -> SignInFacts<'static> {
-    facts_of(&ClientFacts::default())
+    facts_of(&ClientSettings::default())
 }
 
-fn facts_of(client: &ClientFacts<'static>) -> SignInFacts<'static> {
+fn facts_of(client: &ClientSettings<'static>) -> SignInFacts<'static> {
     SignInFacts {
-        client: ClientFacts { allowed_response_types: ALL_TYPES, ..*client },
+        client: ClientSettings { allowed_response_types: ALL_TYPES, ..*client },
         allow_user_login: true,
         scope_filter_enabled: false,
         has_groups: true,
@@ -33,7 +33,7 @@ fn check(
     changes: &[(&str, &str)],
     facts: &SignInFacts<'_>,
     security: RequestSecurity,
-) -> Result<CheckedRequest, Refusal> {
+) -> Result<CheckedRequest, ProtocolError> {
     let parameters = request_parameters(changes);
     let target = ResponseTarget::read(&parameters).unwrap();
     check_request(AuthorizationRequest::read(&target, &parameters).unwrap(), facts, security)
@@ -44,7 +44,7 @@ fn check_type(
     response_type: ResponseType,
     facts: &SignInFacts<'_>,
     security: RequestSecurity,
-) -> Option<Code> {
+) -> Option<ErrorCode> {
     let requested = [
         ("response_type", response_type.name()),
         ("nonce", "n"),
@@ -66,29 +66,29 @@ fn a_plain_request_passes() {
 fn only_allowed_response_types_pass() {
     for allowed in ResponseType::ALL {
         let facts = SignInFacts {
-            client: ClientFacts { allowed_response_types: allowed.name(), ..ClientFacts::default() },
+            client: ClientSettings { allowed_response_types: allowed.name(), ..ClientSettings::default() },
             ..facts()
         };
         for requested in ResponseType::ALL {
-            let refused = (requested != allowed).then_some(Code::UnauthorizedClient);
+            let refused = (requested != allowed).then_some(ErrorCode::UnauthorizedClient);
             assert_eq!(check_type(requested, &facts, UNPROTECTED), refused, "{requested:?} {allowed:?}");
         }
     }
     // words in any order, also in what is allowed
     let client =
-        ClientFacts { allowed_response_types: " token id_token  code ,none", ..ClientFacts::default() };
+        ClientSettings { allowed_response_types: " token id_token  code ,none", ..ClientSettings::default() };
     let facts = SignInFacts { client, ..facts() };
     let requested = [("response_type", "id_token code token"), ("nonce", "n")];
     assert!(check(&requested, &facts, UNPROTECTED).is_ok());
     assert!(check(&[("response_type", "none")], &facts, UNPROTECTED).is_ok());
-    assert_eq!(check(&[], &facts, UNPROTECTED).unwrap_err().code, Code::UnauthorizedClient);
+    assert_eq!(check(&[], &facts, UNPROTECTED).unwrap_err().code, ErrorCode::UnauthorizedClient);
 }
 
 #[test]
 fn sign_in_requires_allow_user_login() {
     let facts = SignInFacts { allow_user_login: false, ..facts() };
     for requested in ResponseType::ALL {
-        assert_eq!(check_type(requested, &facts, UNPROTECTED), Some(Code::UnauthorizedClient));
+        assert_eq!(check_type(requested, &facts, UNPROTECTED), Some(ErrorCode::UnauthorizedClient));
     }
 }
 
@@ -102,9 +102,10 @@ fn a_token_in_the_response_is_rejected_if_bound_or_under_a_profile() {
         })
     };
     for is_by_key in [true, false] {
-        let facts = facts_of(&ClientFacts { authentication: bound(is_by_key), ..ClientFacts::default() });
+        let facts =
+            facts_of(&ClientSettings { authentication: bound(is_by_key), ..ClientSettings::default() });
         for requested in ResponseType::ALL {
-            let refused = requested.token.then_some(Code::UnauthorizedClient);
+            let refused = requested.token.then_some(ErrorCode::UnauthorizedClient);
             assert_eq!(check_type(requested, &facts, UNPROTECTED), refused, "{requested:?}");
         }
     }
@@ -113,9 +114,9 @@ fn a_token_in_the_response_is_rejected_if_bound_or_under_a_profile() {
         SecurityProfile::Fapi2SecurityProfile,
         SecurityProfile::Fapi2MessageSigning,
     ] {
-        let facts = facts_of(&ClientFacts { security_profile, ..ClientFacts::default() });
+        let facts = facts_of(&ClientSettings { security_profile, ..ClientSettings::default() });
         for requested in ResponseType::ALL.into_iter().filter(|requested| requested.token) {
-            assert_eq!(check_type(requested, &facts, PUSHED_AND_SIGNED), Some(Code::UnauthorizedClient));
+            assert_eq!(check_type(requested, &facts, PUSHED_AND_SIGNED), Some(ErrorCode::UnauthorizedClient));
         }
     }
 }
@@ -124,7 +125,10 @@ fn a_token_in_the_response_is_rejected_if_bound_or_under_a_profile() {
 fn nonce_is_required_with_an_id_token_in_the_response() {
     for requested in ResponseType::ALL {
         let refused = check(&[("response_type", requested.name())], &facts(), UNPROTECTED).err();
-        assert_eq!(refused.map(|refusal| refusal.code), requested.id_token.then_some(Code::InvalidRequest));
+        assert_eq!(
+            refused.map(|refusal| refusal.code),
+            requested.id_token.then_some(ErrorCode::InvalidRequest)
+        );
         assert_eq!(check_type(requested, &facts(), UNPROTECTED), None);
     }
 }
@@ -138,34 +142,34 @@ fn without_openid_it_is_plain_oauth() {
     for response_type in ["id_token", "code id_token", "id_token token", "code id_token token"] {
         for scope in ["", "read"] {
             let requested = [("response_type", response_type), ("nonce", "n"), ("scope", scope)];
-            assert_eq!(check(&requested, &facts(), UNPROTECTED).unwrap_err().code, Code::InvalidRequest);
+            assert_eq!(check(&requested, &facts(), UNPROTECTED).unwrap_err().code, ErrorCode::InvalidRequest);
         }
     }
 }
 
 #[test]
 fn pkce_is_required_by_settings_and_profiles() {
-    let default = ClientFacts::default();
+    let default = ClientSettings::default();
     let fapi_2 = SecurityProfile::Fapi2SecurityProfile;
     let fapi_1 = SecurityProfile::Fapi1Advanced;
     let required = RequestSecurity { is_pkce_required: true, ..UNPROTECTED };
     for (client, security, is_required) in [
         (default, UNPROTECTED, false),
         (default, required, true),
-        (ClientFacts { is_public: true, ..default }, UNPROTECTED, true),
-        (ClientFacts { is_native_application: true, ..default }, UNPROTECTED, true),
-        (ClientFacts { security_profile: fapi_2, ..default }, PUSHED, true),
+        (ClientSettings { is_public: true, ..default }, UNPROTECTED, true),
+        (ClientSettings { is_native_application: true, ..default }, UNPROTECTED, true),
+        (ClientSettings { security_profile: fapi_2, ..default }, PUSHED, true),
         (
-            ClientFacts { security_profile: SecurityProfile::Fapi2MessageSigning, ..default },
+            ClientSettings { security_profile: SecurityProfile::Fapi2MessageSigning, ..default },
             PUSHED_AND_SIGNED,
             true,
         ),
         (
-            ClientFacts { security_profile: fapi_1, ..default },
+            ClientSettings { security_profile: fapi_1, ..default },
             RequestSecurity { is_signed: true, ..UNPROTECTED },
             false,
         ),
-        (ClientFacts { security_profile: fapi_1, ..default }, PUSHED_AND_SIGNED, true),
+        (ClientSettings { security_profile: fapi_1, ..default }, PUSHED_AND_SIGNED, true),
     ] {
         let without = check(&[("response_mode", "jwt")], &facts_of(&client), security);
         assert_eq!(without.is_err(), is_required, "{client:?} {security:?}");
@@ -180,33 +184,39 @@ fn pkce_is_required_by_settings_and_profiles() {
     }
     for response_type in ["code id_token", "code token", "code id_token token"] {
         let refused = check(&[("response_type", response_type), ("nonce", "n")], &facts(), required);
-        assert_eq!(refused.unwrap_err().code, Code::InvalidRequest);
+        assert_eq!(refused.unwrap_err().code, ErrorCode::InvalidRequest);
     }
 }
 
 #[test]
 fn profiles_are_enforced_for_requests() {
-    let of = |security_profile| facts_of(&ClientFacts { security_profile, ..ClientFacts::default() });
+    let of = |security_profile| facts_of(&ClientSettings { security_profile, ..ClientSettings::default() });
     let signed = RequestSecurity { is_signed: true, ..UNPROTECTED };
     for (profile, security, mode, response_type, refused) in [
         (SecurityProfile::Fapi1Advanced, signed, "fragment", "code id_token", None),
         (SecurityProfile::Fapi1Advanced, signed, "jwt", "code", None),
-        (SecurityProfile::Fapi1Advanced, signed, "query", "code", Some(Code::InvalidRequest)),
-        (SecurityProfile::Fapi1Advanced, UNPROTECTED, "jwt", "code", Some(Code::InvalidRequest)),
-        (SecurityProfile::Fapi1Advanced, signed, "fragment", "id_token", Some(Code::UnauthorizedClient)),
-        (SecurityProfile::Fapi1Advanced, signed, "jwt", "none", Some(Code::UnauthorizedClient)),
+        (SecurityProfile::Fapi1Advanced, signed, "query", "code", Some(ErrorCode::InvalidRequest)),
+        (SecurityProfile::Fapi1Advanced, UNPROTECTED, "jwt", "code", Some(ErrorCode::InvalidRequest)),
+        (SecurityProfile::Fapi1Advanced, signed, "fragment", "id_token", Some(ErrorCode::UnauthorizedClient)),
+        (SecurityProfile::Fapi1Advanced, signed, "jwt", "none", Some(ErrorCode::UnauthorizedClient)),
         (SecurityProfile::Fapi2SecurityProfile, PUSHED, "query", "code", None),
-        (SecurityProfile::Fapi2SecurityProfile, UNPROTECTED, "query", "code", Some(Code::InvalidRequest)),
+        (
+            SecurityProfile::Fapi2SecurityProfile,
+            UNPROTECTED,
+            "query",
+            "code",
+            Some(ErrorCode::InvalidRequest),
+        ),
         (
             SecurityProfile::Fapi2SecurityProfile,
             PUSHED,
             "fragment",
             "code id_token",
-            Some(Code::UnauthorizedClient),
+            Some(ErrorCode::UnauthorizedClient),
         ),
         (SecurityProfile::Fapi2MessageSigning, PUSHED_AND_SIGNED, "query", "code", None),
-        (SecurityProfile::Fapi2MessageSigning, PUSHED, "query", "code", Some(Code::InvalidRequest)),
-        (SecurityProfile::Fapi2MessageSigning, signed, "query", "code", Some(Code::InvalidRequest)),
+        (SecurityProfile::Fapi2MessageSigning, PUSHED, "query", "code", Some(ErrorCode::InvalidRequest)),
+        (SecurityProfile::Fapi2MessageSigning, signed, "query", "code", Some(ErrorCode::InvalidRequest)),
     ] {
         let requested = [
             ("response_type", response_type),
@@ -218,8 +228,8 @@ fn profiles_are_enforced_for_requests() {
         let error = check(&requested, &of(profile), security).err().map(|refusal| refusal.code);
         assert_eq!(error, refused, "{profile:?} {security:?} {mode} {response_type}");
     }
-    let client = ClientFacts { require_pushed_authorization_requests: true, ..ClientFacts::default() };
-    assert_eq!(check(&[], &facts_of(&client), UNPROTECTED).unwrap_err().code, Code::InvalidRequest);
+    let client = ClientSettings { require_pushed_authorization_requests: true, ..ClientSettings::default() };
+    assert_eq!(check(&[], &facts_of(&client), UNPROTECTED).unwrap_err().code, ErrorCode::InvalidRequest);
     assert!(check(&[], &facts_of(&client), PUSHED).is_ok());
 }
 
@@ -249,7 +259,7 @@ fn scopes_are_standard_or_of_the_client_app() {
         let scope = grantable_scope(Some(&Scope::parse(requested).unwrap()), facts);
         match (&scope, granted) {
             (Ok(scope), Some(granted)) => assert_eq!(scope.to_string(), granted),
-            (Err(refusal), None) => assert_eq!(refusal.code, Code::InvalidScope),
+            (Err(refusal), None) => assert_eq!(refusal.code, ErrorCode::InvalidScope),
             _ => panic!("{requested}: {scope:?}"),
         }
         let checked = check(&[("scope", requested)], facts, UNPROTECTED);

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::{claims, expected, proof_claims, request, signer, to_jwk};
 use crate::{
-    Jwk, JwkSet, Keys, PublicKey,
+    AssertionKeys, Jwk, JwkSet, PublicKey,
     claims::{from_base64, to_base64},
-    client_of, verify_assertion, verify_proof,
+    unverified_client_id, verify_assertion, verify_proof,
 };
 
 /// One assertion of each algorithm, with its key.
@@ -44,8 +44,8 @@ proptest! {
     fn a_changed_assertion_never_verifies(which in 0_usize..10, at in any::<usize>(), letter in letters()) {
         let (token, jwk) = &ASSERTIONS[which];
         if let Some(token) = changed(token, at, letter) {
-            prop_assert!(verify_assertion(&token, Keys::Public(std::slice::from_ref(jwk)), &expected()).is_err());
-            client_of(&token);
+            prop_assert!(verify_assertion(&token, AssertionKeys::Public(std::slice::from_ref(jwk)), &expected()).is_err());
+            unverified_client_id(&token);
         }
     }
 
@@ -64,7 +64,7 @@ proptest! {
         let index = at % parts[part].len();
         parts[part][index] ^= 1_u8 << bit;
         let token = parts.iter().map(|part| to_base64(part)).collect::<Vec<_>>().join(".");
-        prop_assert!(verify_assertion(&token, Keys::Public(std::slice::from_ref(jwk)), &expected()).is_err());
+        prop_assert!(verify_assertion(&token, AssertionKeys::Public(std::slice::from_ref(jwk)), &expected()).is_err());
     }
 
     #[test]
@@ -75,14 +75,14 @@ proptest! {
         let token = parts.collect::<Vec<_>>().join(".");
         prop_assume!(token != first.0 && token != second.0);
         let keys = [first.1.clone(), second.1.clone()];
-        prop_assert!(verify_assertion(&token, Keys::Public(&keys), &expected()).is_err());
+        prop_assert!(verify_assertion(&token, AssertionKeys::Public(&keys), &expected()).is_err());
     }
 
     #[test]
     fn any_text_is_rejected(text in "\\PC{0,200}") {
-        prop_assert!(verify_assertion(&text, Keys::Secrets(&[Secret::new([0; 64])]), &expected()).is_err());
+        prop_assert!(verify_assertion(&text, AssertionKeys::Secrets(&[Secret::new([0; 64])]), &expected()).is_err());
         prop_assert!(verify_proof(&text, &request()).is_err());
-        prop_assert!(client_of(&text).is_none());
+        prop_assert!(unverified_client_id(&text).is_none());
     }
 
     #[test]

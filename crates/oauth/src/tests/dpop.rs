@@ -4,7 +4,9 @@ use chancery_record::Timestamp;
 use serde_json::{Value, json};
 
 use super::{NOW, now, proof_claims, request, signer, to_jwk, with};
-use crate::{Algorithm, Code, NoncePolicy, Nonces, Proof, Refusal, Request, claims::to_base64, verify_proof};
+use crate::{
+    Algorithm, ErrorCode, NoncePolicy, Nonces, Proof, ProtocolError, Request, claims::to_base64, verify_proof,
+};
 
 /// The proof of section 4.2.
 const TOKEN_REQUEST: &str = "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0\
@@ -25,13 +27,13 @@ fn header() -> Value {
     json!({ "typ": "dpop+jwt", "jwk": signer::P256.jwk() })
 }
 
-fn verify(header: &Value, claims: &Value, request: &Request<'_>) -> Result<Proof, Refusal> {
+fn verify(header: &Value, claims: &Value, request: &Request<'_>) -> Result<Proof, ProtocolError> {
     verify_proof(&signer::P256.sign(Algorithm::Es256, header, claims), request)
 }
 
 fn error_of(header: &Value, claims: &Value) -> &'static str {
     let refusal = verify(header, claims, &request()).unwrap_err();
-    assert_eq!(refusal.code, Code::InvalidDpopProof);
+    assert_eq!(refusal.code, ErrorCode::InvalidDpopProof);
     refusal.detail
 }
 
@@ -127,7 +129,7 @@ fn each_violation_of_the_header_is_rejected() {
     let token = signer.sign(Algorithm::Hs256, &header(), &proof_claims());
     assert!(verify_proof(&token, &request()).unwrap_err().detail.contains("private key"));
     let two = format!("{token}, {token}");
-    assert_eq!(verify_proof(&two, &request()).unwrap_err().code, Code::InvalidDpopProof);
+    assert_eq!(verify_proof(&two, &request()).unwrap_err().code, ErrorCode::InvalidDpopProof);
 }
 
 #[test]
@@ -152,13 +154,13 @@ fn a_nonce_is_requested_only_if_the_proof_is_otherwise_valid() {
     for policy in [required, optional] {
         assert_eq!(verify(json!(valid), policy).unwrap().nonce.as_deref(), Some(valid.as_str()));
         for wrong in [json!(old), json!(""), json!(1), json!("x".repeat(257))] {
-            assert_eq!(verify(wrong, policy).unwrap_err().code, Code::UseDpopNonce);
+            assert_eq!(verify(wrong, policy).unwrap_err().code, ErrorCode::UseDpopNonce);
         }
     }
-    assert_eq!(verify(Value::Null, required).unwrap_err().code, Code::UseDpopNonce);
+    assert_eq!(verify(Value::Null, required).unwrap_err().code, ErrorCode::UseDpopNonce);
     assert_eq!(verify(Value::Null, optional).unwrap().nonce, None);
     assert_eq!(verify(json!(old), NoncePolicy::Ignored).unwrap().nonce, None);
     let broken = with(given(json!(old)), "htm", json!("GET"));
     let at = Request { nonce: required, ..request() };
-    assert_eq!(super::dpop::verify(&header(), &broken, &at).unwrap_err().code, Code::InvalidDpopProof);
+    assert_eq!(super::dpop::verify(&header(), &broken, &at).unwrap_err().code, ErrorCode::InvalidDpopProof);
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::to_json;
 use crate::{
-    Actor, ActorTokens, Code, Exchange, GRANT_TYPE, Refusal, TokenType, actors_of, parse_exchange,
-    write_actors,
+    Actor, ActorTokens, ErrorCode, GRANT_TYPE, ProtocolError, TokenExchangeRequest, TokenType, act_claim,
+    actors_of, parse_exchange,
 };
 
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -17,7 +17,7 @@ fn form(more: &[(&str, &str)]) -> Vec<(String, String)> {
     minimal.iter().chain(more).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-fn parse(more: &[(&str, &str)]) -> Result<Exchange, Refusal> {
+fn parse(more: &[(&str, &str)]) -> Result<TokenExchangeRequest, ProtocolError> {
     parse_exchange(&form(more), ActorTokens::Accepted)
 }
 
@@ -54,20 +54,20 @@ fn each_violation_of_the_request_is_rejected() {
     let long = "x".repeat(17_000);
     let many = [("resource", "a"); 33];
     for (more, code) in [
-        (&[("subject_token", "abc")][..], Code::InvalidRequest),
-        (&[("scope", ""), ("scope", "")], Code::InvalidRequest),
-        (&[("grant_type", GRANT_TYPE)], Code::InvalidRequest),
-        (&[("requested_token_type", jwt)], Code::InvalidRequest),
-        (&[("requested_token_type", "access_token")], Code::InvalidRequest),
-        (&[("actor_token", "def")], Code::InvalidRequest),
-        (&[("actor_token_type", jwt)], Code::InvalidRequest),
-        (&[("actor_token", "def"), ("actor_token_type", "jwt")], Code::InvalidRequest),
-        (&[("actor_token", &long), ("actor_token_type", jwt)], Code::InvalidRequest),
-        (&[("resource", "https://api.example/#a")], Code::InvalidTarget),
-        (&[("resource", "a b")], Code::InvalidTarget),
-        (&[("audience", &long)], Code::InvalidTarget),
-        (&many, Code::InvalidTarget),
-        (&[("scope", "a  b")], Code::InvalidScope),
+        (&[("subject_token", "abc")][..], ErrorCode::InvalidRequest),
+        (&[("scope", ""), ("scope", "")], ErrorCode::InvalidRequest),
+        (&[("grant_type", GRANT_TYPE)], ErrorCode::InvalidRequest),
+        (&[("requested_token_type", jwt)], ErrorCode::InvalidRequest),
+        (&[("requested_token_type", "access_token")], ErrorCode::InvalidRequest),
+        (&[("actor_token", "def")], ErrorCode::InvalidRequest),
+        (&[("actor_token_type", jwt)], ErrorCode::InvalidRequest),
+        (&[("actor_token", "def"), ("actor_token_type", "jwt")], ErrorCode::InvalidRequest),
+        (&[("actor_token", &long), ("actor_token_type", jwt)], ErrorCode::InvalidRequest),
+        (&[("resource", "https://api.example/#a")], ErrorCode::InvalidTarget),
+        (&[("resource", "a b")], ErrorCode::InvalidTarget),
+        (&[("audience", &long)], ErrorCode::InvalidTarget),
+        (&many, ErrorCode::InvalidTarget),
+        (&[("scope", "a  b")], ErrorCode::InvalidScope),
     ] {
         assert_eq!(parse(more).unwrap_err().code, code, "{more:?}");
     }
@@ -76,21 +76,21 @@ fn each_violation_of_the_request_is_rejected() {
         parse_exchange(&form, ActorTokens::Accepted).unwrap_err().code
     };
     for name in ["grant_type", "subject_token", "subject_token_type"] {
-        assert_eq!(without(name), Code::InvalidRequest);
+        assert_eq!(without(name), ErrorCode::InvalidRequest);
     }
     for kind in ["refresh_token", "saml1", "saml2", "other", ""] {
         let kind = format!("urn:ietf:params:oauth:token-type:{kind}");
         let form = [("grant_type", GRANT_TYPE), ("subject_token", "abc"), ("subject_token_type", &kind)]
             .map(|(key, value)| (key.to_owned(), value.to_owned()));
-        assert_eq!(parse_exchange(&form, ActorTokens::Accepted).unwrap_err().code, Code::InvalidRequest);
+        assert_eq!(parse_exchange(&form, ActorTokens::Accepted).unwrap_err().code, ErrorCode::InvalidRequest);
     }
     let other = [("grant_type".to_owned(), "client_credentials".to_owned())];
     let refusal = parse_exchange(&other, ActorTokens::Accepted).unwrap_err();
-    assert_eq!(refusal.code, Code::UnsupportedGrantType);
+    assert_eq!(refusal.code, ErrorCode::UnsupportedGrantType);
     let actor = form(&[("actor_token", "def"), ("actor_token_type", jwt)]);
     assert!(parse_exchange(&actor, ActorTokens::Accepted).is_ok());
     let refusal = parse_exchange(&actor, ActorTokens::Refused).unwrap_err();
-    assert_eq!((refusal.code, refusal.code.status()), (Code::InvalidRequest, 400));
+    assert_eq!((refusal.code, refusal.code.status()), (ErrorCode::InvalidRequest, 400));
 }
 
 #[test]
@@ -102,18 +102,18 @@ fn actors_are_nested_and_bounded() {
     });
     let actors = actors_of(&to_json(&claims)).unwrap();
     assert_eq!(actors, [actor("https://service16.example.com", None), actor("77", Some("x"))]);
-    assert_eq!(write_actors(&actors).unwrap().unwrap(), claims["act"]);
+    assert_eq!(act_claim(&actors).unwrap().unwrap(), claims["act"]);
     assert!(actors_of(&to_json(&json!({ "sub": "user" }))).unwrap().is_empty());
-    assert_eq!(write_actors(&[]), Ok(None));
+    assert_eq!(act_claim(&[]), Ok(None));
     for wrong in [json!({}), json!("a"), json!({ "sub": 1 }), json!({ "sub": "a", "iss": 1 }), json!(null)] {
         assert!(actors_of(&to_json(&json!({ "act": wrong }))).is_err(), "{wrong}");
     }
     let chain = vec![actor("a", None); 5];
-    let five = json!({ "act": write_actors(&chain).unwrap() });
+    let five = json!({ "act": act_claim(&chain).unwrap() });
     assert_eq!(actors_of(&to_json(&five)).unwrap(), chain);
     let six = json!({ "act": { "sub": "b", "act": five["act"] } });
     assert!(actors_of(&to_json(&six)).is_err());
-    assert!(write_actors(&[&chain[..], &chain[..1]].concat()).is_err());
+    assert!(act_claim(&[&chain[..], &chain[..1]].concat()).is_err());
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use chancery_record::{Secret, Timestamp};
 use serde_json::Value;
 
 use super::{expected, request, to_jwk};
-use crate::{Algorithm, Expected, Keys, Request, verify_assertion, verify_proof};
+use crate::{Algorithm, AssertionKeys, Expected, Request, verify_assertion, verify_proof};
 
 fn vectors() -> Value {
     serde_json::from_str(include_str!("../../testdata/jose.json")).unwrap()
@@ -26,11 +26,11 @@ fn assertions_of_another_implementation_verify() {
         let name = vector["alg"].as_str().unwrap();
         let token = vector["jwt"].as_str().unwrap();
         let verified = if let Some(secret) = vector["secret"].as_str() {
-            verify_assertion(token, Keys::Secrets(&[Secret::new(secret)]), &expected)
+            verify_assertion(token, AssertionKeys::Secrets(&[Secret::new(secret)]), &expected)
         } else {
             let jwk = to_jwk(&vector["jwk"]);
             assert_eq!(jwk.kid, Some(jwk.key.thumbprint()));
-            verify_assertion(token, Keys::Public(&[jwk]), &expected)
+            verify_assertion(token, AssertionKeys::Public(&[jwk]), &expected)
         };
         let verified = verified.unwrap();
         assert_eq!(Some(verified.algorithm), Algorithm::named(name));

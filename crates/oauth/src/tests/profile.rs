@@ -1,11 +1,11 @@
 //! The rules between the settings of a client app.
 
 use crate::{
-    Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings,
+    Authentication, ClientSettings, Encryption, Method, SecurityProfile, findings,
     profile::{has_scheme, host_of},
 };
 
-fn members(facts: &ClientFacts<'_>) -> Vec<&'static str> {
+fn members(facts: &ClientSettings<'_>) -> Vec<&'static str> {
     findings(facts).iter().map(|finding| finding.member).collect()
 }
 
@@ -13,15 +13,15 @@ fn authentication(method: Method) -> Authentication<'static> {
     Authentication { method, ..Authentication::default() }
 }
 
-fn with(authentication: Authentication<'static>) -> ClientFacts<'static> {
-    ClientFacts { authentication: Some(authentication), ..ClientFacts::default() }
+fn with(authentication: Authentication<'static>) -> ClientSettings<'static> {
+    ClientSettings { authentication: Some(authentication), ..ClientSettings::default() }
 }
 
 #[test]
 fn a_new_client_app_violates_no_rule() {
-    assert_eq!(findings(&ClientFacts::default()), []);
+    assert_eq!(findings(&ClientSettings::default()), []);
     assert_eq!(findings(&with(Authentication::default())), []);
-    assert_eq!(findings(&ClientFacts { is_public: true, ..ClientFacts::default() }), []);
+    assert_eq!(findings(&ClientSettings { is_public: true, ..ClientSettings::default() }), []);
     for method in Method::ALL {
         assert_eq!(Method::named(method.name()), Some(method));
     }
@@ -29,7 +29,7 @@ fn a_new_client_app_violates_no_rule() {
 
 #[test]
 fn rules_of_encryption() {
-    type Set = for<'a> fn(&mut ClientFacts<'a>, Encryption<'a>);
+    type Set = for<'a> fn(&mut ClientSettings<'a>, Encryption<'a>);
     let fields: [(&str, &str, Set); 4] = [
         ("idTokenEncryptedResponseAlg", "idTokenEncryptedResponseEnc", |facts, pair| {
             facts.id_token_encryption = pair;
@@ -54,7 +54,7 @@ fn rules_of_encryption() {
             (Some("A128KW"), Some("A128GCM"), &[alg_member]),
             (Some("ECDH-ES"), Some("A192GCM"), &[enc_member]),
         ] {
-            let mut facts = ClientFacts::default();
+            let mut facts = ClientSettings::default();
             set(&mut facts, Encryption { alg, enc });
             assert_eq!(members(&facts), violated, "{alg:?} {enc:?}");
         }
@@ -66,7 +66,7 @@ fn rules_of_requests() {
     for (signing, is_valid) in
         [("ES512", true), ("EdDSA", true), ("none", false), ("HS256", false), ("", false)]
     {
-        let facts = ClientFacts { request_object_signing_alg: Some(signing), ..ClientFacts::default() };
+        let facts = ClientSettings { request_object_signing_alg: Some(signing), ..ClientSettings::default() };
         assert_eq!(members(&facts).is_empty(), is_valid, "{signing}");
     }
     for (types, is_valid) in [
@@ -79,7 +79,7 @@ fn rules_of_requests() {
         ("code,code code", false),
         ("none code", false),
     ] {
-        let facts = ClientFacts { allowed_response_types: types, ..ClientFacts::default() };
+        let facts = ClientSettings { allowed_response_types: types, ..ClientSettings::default() };
         assert_eq!(members(&facts).is_empty(), is_valid, "{types}");
     }
 }
@@ -98,11 +98,11 @@ fn rules_of_subjects() {
         (false, &one, Some("sector"), false),
         (false, &one, Some("https:///"), false),
     ] {
-        let facts = ClientFacts {
+        let facts = ClientSettings {
             is_pairwise,
             redirect_uris: uris,
             sector_identifier_uri: sector,
-            ..ClientFacts::default()
+            ..ClientSettings::default()
         };
         assert_eq!(
             members(&facts),
@@ -124,11 +124,11 @@ fn only_public_clients_use_the_method_none() {
         (true, Some(Method::None), true, &["allowClientCredentialLogin"]),
         (true, None, true, &["allowClientCredentialLogin"]),
     ] {
-        let facts = ClientFacts {
+        let facts = ClientSettings {
             is_public,
             allow_client_credential_login: credentials,
             authentication: method.map(authentication),
-            ..ClientFacts::default()
+            ..ClientSettings::default()
         };
         assert_eq!(members(&facts), violated, "{is_public} {method:?} {credentials}");
     }
@@ -163,14 +163,14 @@ fn rules_of_authentication() {
 }
 
 /// A client app that conforms to a profile.
-fn conforming(profile: SecurityProfile) -> ClientFacts<'static> {
+fn conforming(profile: SecurityProfile) -> ClientSettings<'static> {
     let is_fapi_1 = profile == SecurityProfile::Fapi1Advanced;
     let bound = Authentication {
         require_certificate_bound_access_tokens: is_fapi_1,
         dpop_bound_access_tokens: !is_fapi_1,
         ..authentication(Method::PrivateKeyJwt)
     };
-    ClientFacts {
+    ClientSettings {
         security_profile: profile,
         require_pushed_authorization_requests: !is_fapi_1,
         request_object_signing_alg: Some("PS256"),
@@ -179,9 +179,9 @@ fn conforming(profile: SecurityProfile) -> ClientFacts<'static> {
     }
 }
 
-type Change = fn(&mut ClientFacts<'_>);
+type Change = fn(&mut ClientSettings<'_>);
 
-fn change_method(facts: &mut ClientFacts<'_>, method: Method) {
+fn change_method(facts: &mut ClientSettings<'_>, method: Method) {
     facts.authentication = facts.authentication.map(|before| Authentication { method, ..before });
 }
 

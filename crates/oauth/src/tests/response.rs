@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::{ISSUER, REDIRECT_URI, parameters};
-use crate::{AuthorizationResponse, Code, Delivery, Refusal, ResponseMode, Transport};
+use crate::{AuthorizationResponse, Delivery, ErrorCode, ProtocolError, ResponseMode, Transport};
 
 fn plain(transport: Transport) -> ResponseMode {
     ResponseMode { transport, is_signed: false }
@@ -68,7 +68,7 @@ fn response_type_none_has_only_issuer_and_state() {
 
 #[test]
 fn an_error_response_has_error_description_state_and_issuer() {
-    let refusal = Refusal::new(Code::LoginRequired, "Sign in first.");
+    let refusal = ProtocolError::new(ErrorCode::LoginRequired, "Sign in first.");
     let address = address(
         AuthorizationResponse::new(ISSUER, Some("s")).with_error(refusal),
         REDIRECT_URI,
@@ -111,37 +111,37 @@ fn debug_output_hides_the_response() {
 #[test]
 fn error_codes_are_distinct() {
     let all = [
-        Code::InvalidRequest,
-        Code::InvalidClient,
-        Code::InvalidGrant,
-        Code::UnauthorizedClient,
-        Code::UnsupportedGrantType,
-        Code::InvalidScope,
-        Code::InvalidTarget,
-        Code::InvalidDpopProof,
-        Code::UseDpopNonce,
-        Code::UnsupportedResponseType,
-        Code::AccessDenied,
-        Code::ServerError,
-        Code::TemporarilyUnavailable,
-        Code::InteractionRequired,
-        Code::LoginRequired,
-        Code::AccountSelectionRequired,
-        Code::ConsentRequired,
-        Code::InvalidRequestUri,
-        Code::InvalidRequestObject,
-        Code::RequestNotSupported,
-        Code::RequestUriNotSupported,
-        Code::UnmetAuthenticationRequirements,
-        Code::InsufficientUserAuthentication,
+        ErrorCode::InvalidRequest,
+        ErrorCode::InvalidClient,
+        ErrorCode::InvalidGrant,
+        ErrorCode::UnauthorizedClient,
+        ErrorCode::UnsupportedGrantType,
+        ErrorCode::InvalidScope,
+        ErrorCode::InvalidTarget,
+        ErrorCode::InvalidDpopProof,
+        ErrorCode::UseDpopNonce,
+        ErrorCode::UnsupportedResponseType,
+        ErrorCode::AccessDenied,
+        ErrorCode::ServerError,
+        ErrorCode::TemporarilyUnavailable,
+        ErrorCode::InteractionRequired,
+        ErrorCode::LoginRequired,
+        ErrorCode::AccountSelectionRequired,
+        ErrorCode::ConsentRequired,
+        ErrorCode::InvalidRequestUri,
+        ErrorCode::InvalidRequestObject,
+        ErrorCode::RequestNotSupported,
+        ErrorCode::RequestUriNotSupported,
+        ErrorCode::UnmetAuthenticationRequirements,
+        ErrorCode::InsufficientUserAuthentication,
     ];
     let mut names: Vec<&str> = all.iter().map(|code| code.name()).collect();
     assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')));
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all.len());
-    assert_eq!([Code::ServerError.status(), Code::TemporarilyUnavailable.status()], [500, 503]);
-    assert_eq!([Code::InvalidClient.status(), Code::InvalidGrant.status()], [401, 400]);
+    assert_eq!([ErrorCode::ServerError.status(), ErrorCode::TemporarilyUnavailable.status()], [500, 503]);
+    assert_eq!([ErrorCode::InvalidClient.status(), ErrorCode::InvalidGrant.status()], [401, 400]);
 }
 
 fn read(text: &str) -> Vec<(String, String)> {

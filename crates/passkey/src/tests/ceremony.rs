@@ -6,7 +6,7 @@ use super::{
     Authenticator, authenticate, finish_authentication, finish_registration, policy, register, user,
 };
 use crate::{
-    Attestation, Credential, Kind, User, UserVerification, credential_id_of, start_authentication,
+    Attestation, Credential, RefusalKind, User, UserVerification, credential_id_of, start_authentication,
     start_registration,
     tests::authenticator::{BACKED_UP, ELIGIBLE, PRESENT, VERIFIED},
     user_handle_of,
@@ -108,7 +108,7 @@ fn without_a_login_name_the_authenticator_names_the_user() {
     finish_authentication(&policy(), &state, &answer, &credential).unwrap();
     device.user_handle = None;
     let refused = finish_authentication(&policy(), &state, &device.get(&options), &credential).unwrap_err();
-    assert_eq!(refused.kind, Kind::UserHandle);
+    assert_eq!(refused.kind, RefusalKind::UserHandle);
     // a login name was given: the handle may be missing, as U2F devices leave it out
     authenticate(&policy(), &device, &credential).unwrap();
 }
@@ -120,7 +120,7 @@ fn an_unknown_login_name_admits_no_answer() {
     device.sign_count = 2;
     let (options, state) = start_authentication(&policy(), Some(&[])).unwrap();
     let refused = finish_authentication(&policy(), &state, &device.get(&options), &credential).unwrap_err();
-    assert_eq!(refused.kind, Kind::UnknownCredential);
+    assert_eq!(refused.kind, RefusalKind::UnknownCredential);
 }
 
 #[test]
@@ -136,15 +136,15 @@ fn user_verification_is_checked_against_the_policies_of_start_and_finish() {
         assert!(!authenticate(&lax, &unverified, &credential).unwrap().user_verified);
         assert_eq!(
             authenticate(&policy(), &unverified, &credential).unwrap_err().kind,
-            Kind::UserVerification
+            RefusalKind::UserVerification
         );
     }
     let (options, state) = start_registration(&lax, &user(), &[]).unwrap();
     let refused = finish_registration(&policy(), &state, &unverified.create(&options)).unwrap_err();
-    assert_eq!(refused.kind, Kind::UserVerification);
+    assert_eq!(refused.kind, RefusalKind::UserVerification);
     let (options, state) = start_registration(&policy(), &user(), &[]).unwrap();
     let refused = finish_registration(&lax, &state, &unverified.create(&options)).unwrap_err();
-    assert_eq!(refused.kind, Kind::UserVerification);
+    assert_eq!(refused.kind, RefusalKind::UserVerification);
     // a credential that was registered with verification may do without where the policy allows
     let mut device = Authenticator::new();
     let credential = register(&policy(), &device).unwrap();
@@ -161,11 +161,11 @@ fn models_are_admitted_and_blocked_by_policy() {
     device.sign_count = 2;
     let mut blocking = policy();
     blocking.blocked_aaguids.push(nine.clone());
-    assert_eq!(register(&blocking, &device).unwrap_err().kind, Kind::Authenticator);
-    assert_eq!(authenticate(&blocking, &device, &credential).unwrap_err().kind, Kind::Authenticator);
+    assert_eq!(register(&blocking, &device).unwrap_err().kind, RefusalKind::Authenticator);
+    assert_eq!(authenticate(&blocking, &device, &credential).unwrap_err().kind, RefusalKind::Authenticator);
     let mut others = policy();
     others.allowed_aaguids.push("0a".repeat(16));
-    assert_eq!(register(&others, &device).unwrap_err().kind, Kind::Authenticator);
+    assert_eq!(register(&others, &device).unwrap_err().kind, RefusalKind::Authenticator);
     let mut listed = policy();
     listed.allowed_aaguids.push(nine);
     // a mere claim is not accepted, nor is self attestation
@@ -173,11 +173,11 @@ fn models_are_admitted_and_blocked_by_policy() {
         listed.attestation = attestation;
         for attests in [false, true] {
             device.attests = attests;
-            assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);
+            assert_eq!(register(&listed, &device).unwrap_err().kind, RefusalKind::Attestation);
         }
     }
     device = Authenticator { boast: Some(vec![1]), ..Authenticator::new() };
-    assert_eq!(register(&listed, &device).unwrap_err().kind, Kind::Attestation);
+    assert_eq!(register(&listed, &device).unwrap_err().kind, RefusalKind::Attestation);
     assert!(register(&policy(), &device).unwrap().attestation_chain.is_empty());
 }
 
@@ -188,8 +188,8 @@ fn disabled_passkeys_refuse_every_ceremony() {
     let (options, state) = start_authentication(&policy(), None).unwrap();
     let mut off = policy();
     off.enabled = false;
-    assert_eq!(start_registration(&off, &user(), &[]).unwrap_err().kind, Kind::Disabled);
-    assert_eq!(start_authentication(&off, None).unwrap_err().kind, Kind::Disabled);
+    assert_eq!(start_registration(&off, &user(), &[]).unwrap_err().kind, RefusalKind::Disabled);
+    assert_eq!(start_authentication(&off, None).unwrap_err().kind, RefusalKind::Disabled);
     let refused = finish_authentication(&off, &state, &device.get(&options), &credential).unwrap_err();
-    assert_eq!(refused.kind, Kind::Disabled);
+    assert_eq!(refused.kind, RefusalKind::Disabled);
 }

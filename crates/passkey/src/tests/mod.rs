@@ -12,7 +12,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    Attestation, AuthenticationResult, AuthenticatorModels, Credential, Policy, Refusal, User,
+    Attestation, AuthenticationResult, AuthenticatorModels, CeremonyRefusal, Credential, Policy, User,
     UserVerification, start_authentication, start_registration,
 };
 use authenticator::Authenticator;
@@ -42,7 +42,11 @@ pub fn user() -> User {
 /// Without metadata, no model is known.
 const UNKNOWN: AuthenticatorModels<'static> = AuthenticatorModels::new(None, Timestamp(0));
 
-pub fn finish_registration(policy: &Policy, state: &[u8], answer: &Value) -> Result<Credential, Refusal> {
+pub fn finish_registration(
+    policy: &Policy,
+    state: &[u8],
+    answer: &Value,
+) -> Result<Credential, CeremonyRefusal> {
     crate::finish_registration(policy, UNKNOWN, state, answer)
 }
 
@@ -51,11 +55,11 @@ pub fn finish_authentication(
     state: &[u8],
     answer: &Value,
     credential: &Credential,
-) -> Result<AuthenticationResult, Refusal> {
+) -> Result<AuthenticationResult, CeremonyRefusal> {
     crate::finish_authentication(policy, UNKNOWN, state, answer, credential)
 }
 
-pub fn register(policy: &Policy, device: &Authenticator) -> Result<Credential, Refusal> {
+pub fn register(policy: &Policy, device: &Authenticator) -> Result<Credential, CeremonyRefusal> {
     let (options, state) = start_registration(policy, &user(), &[])?;
     finish_registration(policy, &state, &device.create(&options))
 }
@@ -64,7 +68,7 @@ pub fn authenticate(
     policy: &Policy,
     device: &Authenticator,
     credential: &Credential,
-) -> Result<AuthenticationResult, Refusal> {
+) -> Result<AuthenticationResult, CeremonyRefusal> {
     let (options, state) = start_authentication(policy, Some(std::slice::from_ref(credential)))?;
     finish_authentication(policy, &state, &device.get(&options), credential)
 }

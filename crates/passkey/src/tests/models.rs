@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::{Authenticator, policy, user};
 use crate::{
-    Attestation, AuthenticatorModels, Credential, Kind, Policy, Refusal, finish_authentication,
-    finish_registration, start_authentication, start_registration,
+    Attestation, AuthenticatorModels, CeremonyRefusal, Credential, Policy, RefusalKind,
+    finish_authentication, finish_registration, start_authentication, start_registration,
 };
 
 /// The model of the tests' authenticator.
@@ -87,7 +87,7 @@ fn register(
     policy: &Policy,
     models: AuthenticatorModels<'_>,
     device: &Authenticator,
-) -> Result<Credential, Refusal> {
+) -> Result<Credential, CeremonyRefusal> {
     let (options, state) = start_registration(policy, &user(), &[])?;
     finish_registration(policy, models, &state, &device.create(&options))
 }
@@ -106,10 +106,10 @@ fn a_model_that_is_compromised_is_refused_from_then_on() {
     assert_eq!((then.name(MODEL), then.is_undesired(MODEL)), (Some("A key"), false));
     let now = AuthenticatorModels::new(Some(&snapshot), after);
     assert!(now.is_undesired(MODEL) && !now.is_undesired([1; 16]));
-    assert_eq!(register(&policy(), now, &device).unwrap_err().kind, Kind::Authenticator);
+    assert_eq!(register(&policy(), now, &device).unwrap_err().kind, RefusalKind::Authenticator);
     // a credential registered before is refused, too
     device.sign_count = 2;
-    for (models, refused) in [(then, None), (now, Some(Kind::Authenticator))] {
+    for (models, refused) in [(then, None), (now, Some(RefusalKind::Authenticator))] {
         let (options, state) =
             start_authentication(&policy(), Some(std::slice::from_ref(&credential))).unwrap();
         let used = finish_authentication(&policy(), models, &state, &device.get(&options), &credential);
@@ -133,17 +133,17 @@ fn a_list_requires_certificates_of_the_model_with_every_attestation() {
         assert_eq!(credential.attestation_chain.len(), 2);
         for models in [Some(&wrong), Some(&none), None] {
             let refusal = register(&policy, AuthenticatorModels::new(models, now), &device).unwrap_err();
-            assert_eq!(refusal.kind, Kind::Attestation, "{}", refusal.detail);
+            assert_eq!(refusal.kind, RefusalKind::Attestation, "{}", refusal.detail);
         }
         // its certificate is valid in 2026 only
         for moment in ["2025-06-01", "2027-06-01"] {
             let refusal =
                 register(&policy, AuthenticatorModels::new(Some(&known), at(moment)), &device).unwrap_err();
-            assert_eq!(refusal.kind, Kind::Attestation);
+            assert_eq!(refusal.kind, RefusalKind::Attestation);
         }
         let silent = Authenticator::new();
         let refusal = register(&policy, AuthenticatorModels::new(Some(&known), now), &silent).unwrap_err();
-        assert_eq!(refusal.kind, Kind::Attestation);
+        assert_eq!(refusal.kind, RefusalKind::Attestation);
     }
 }
 
@@ -171,7 +171,7 @@ fn without_a_list_a_known_model_cannot_be_claimed_falsely() {
     let models = AuthenticatorModels::new(Some(&known), at("2026-06-01"));
     let direct = Policy { attestation: Attestation::Direct, ..policy() };
     register(&direct, models, &own.authenticator()).unwrap();
-    assert_eq!(register(&direct, models, &other.authenticator()).unwrap_err().kind, Kind::Attestation);
+    assert_eq!(register(&direct, models, &other.authenticator()).unwrap_err().kind, RefusalKind::Attestation);
     register(&direct, models, &Authenticator::new()).unwrap();
     // an unknown model
     let unknown = Authenticator { aaguid: [1; 16], ..other.authenticator() };

@@ -6,13 +6,13 @@ use super::{
     Authenticator, authenticate, finish_authentication, finish_registration, policy, register, user,
 };
 use crate::{
-    Credential, Kind,
+    Credential, RefusalKind,
     answer::to_base64,
     start_authentication, start_registration,
     tests::authenticator::{BACKED_UP, ELIGIBLE, PRESENT, VERIFIED},
 };
 
-type Lie = (&'static str, Kind, fn(&mut Authenticator));
+type Lie = (&'static str, RefusalKind, fn(&mut Authenticator));
 
 /// The faults that both ceremonies refuse.
 fn lies() -> Vec<Lie> {
@@ -20,35 +20,45 @@ fn lies() -> Vec<Lie> {
         device.client.insert(name.to_owned(), value);
     }
     vec![
-        ("challenge", Kind::Challenge, |device| {
+        ("challenge", RefusalKind::Challenge, |device| {
             set_client_member(device, "challenge", json!(to_base64(&[5; 32])));
         }),
-        ("no challenge", Kind::Malformed, |device| set_client_member(device, "challenge", Value::Null)),
-        ("origin", Kind::Origin, |device| set_client_member(device, "origin", json!("https://evil.example"))),
-        ("sub-domain", Kind::Origin, |device| {
+        ("no challenge", RefusalKind::Malformed, |device| {
+            set_client_member(device, "challenge", Value::Null);
+        }),
+        ("origin", RefusalKind::Origin, |device| {
+            set_client_member(device, "origin", json!("https://evil.example"));
+        }),
+        ("sub-domain", RefusalKind::Origin, |device| {
             set_client_member(device, "origin", json!("https://a.example.org"));
         }),
-        ("port", Kind::Origin, |device| {
+        ("port", RefusalKind::Origin, |device| {
             set_client_member(device, "origin", json!("https://example.org:444"));
         }),
-        ("scheme", Kind::Origin, |device| set_client_member(device, "origin", json!("http://example.org"))),
-        ("path", Kind::Origin, |device| {
+        ("scheme", RefusalKind::Origin, |device| {
+            set_client_member(device, "origin", json!("http://example.org"));
+        }),
+        ("path", RefusalKind::Origin, |device| {
             set_client_member(device, "origin", json!("https://example.org/path"));
         }),
-        ("user", Kind::Origin, |device| set_client_member(device, "origin", json!("https://me@example.org"))),
-        ("cross origin", Kind::Origin, |device| set_client_member(device, "crossOrigin", json!(true))),
-        ("top origin", Kind::Origin, |device| {
+        ("user", RefusalKind::Origin, |device| {
+            set_client_member(device, "origin", json!("https://me@example.org"));
+        }),
+        ("cross origin", RefusalKind::Origin, |device| set_client_member(device, "crossOrigin", json!(true))),
+        ("top origin", RefusalKind::Origin, |device| {
             set_client_member(device, "topOrigin", json!("https://example.org"));
         }),
-        ("type", Kind::Type, |device| set_client_member(device, "type", json!("payment.get"))),
-        ("relying party", Kind::RelyingParty, |device| device.relying_party = "evil.example".to_owned()),
-        ("sub-domain as relying party", Kind::RelyingParty, |device| {
+        ("type", RefusalKind::Type, |device| set_client_member(device, "type", json!("payment.get"))),
+        ("relying party", RefusalKind::RelyingParty, |device| {
+            device.relying_party = "evil.example".to_owned();
+        }),
+        ("sub-domain as relying party", RefusalKind::RelyingParty, |device| {
             device.relying_party = "a.example.org".to_owned();
         }),
-        ("presence", Kind::UserPresence, |device| device.flags &= !PRESENT),
-        ("verification", Kind::UserVerification, |device| device.flags &= !VERIFIED),
-        ("backed up without being eligible", Kind::Backup, |device| device.flags |= BACKED_UP),
-        ("credential id", Kind::UnknownCredential, |device| device.id.push(0)),
+        ("presence", RefusalKind::UserPresence, |device| device.flags &= !PRESENT),
+        ("verification", RefusalKind::UserVerification, |device| device.flags &= !VERIFIED),
+        ("backed up without being eligible", RefusalKind::Backup, |device| device.flags |= BACKED_UP),
+        ("credential id", RefusalKind::UnknownCredential, |device| device.id.push(0)),
     ]
 }
 
@@ -83,16 +93,16 @@ fn authentications_with_a_fault_are_refused() {
     }
     honest(&mut device);
     device.flags |= ELIGIBLE;
-    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::Backup);
+    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, RefusalKind::Backup);
     honest(&mut device);
     for (stored, reported) in [(2, 2), (3, 2), (1, 0), (u32::MAX, u32::MAX)] {
         device.sign_count = reported;
         let credential = Credential { sign_count: stored, ..credential.clone() };
-        assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::SignCount);
+        assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, RefusalKind::SignCount);
     }
     device.sign_count = 2;
     device.user_handle = Some(vec![8; 16]);
-    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::UserHandle);
+    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, RefusalKind::UserHandle);
 }
 
 #[test]
@@ -101,7 +111,7 @@ fn a_credential_that_was_eligible_stays_so() {
     device.flags |= ELIGIBLE;
     let credential = register(&policy(), &device).unwrap();
     (device.flags, device.sign_count) = (PRESENT | VERIFIED, 2);
-    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, Kind::Backup);
+    assert_eq!(authenticate(&policy(), &device, &credential).unwrap_err().kind, RefusalKind::Backup);
 }
 
 #[test]
@@ -112,11 +122,11 @@ fn any_flipped_bit_of_signed_data_breaks_the_signature() {
     let (options, state) = start_authentication(&policy(), None).unwrap();
     let answer = device.get(&options);
     for (member, at, expected) in [
-        ("signature", 10, Kind::Signature),
-        ("signature", 0, Kind::Signature),
+        ("signature", 10, RefusalKind::Signature),
+        ("signature", 0, RefusalKind::Signature),
         // the counter is signed, too
-        ("authenticatorData", 33, Kind::Signature),
-        ("authenticatorData", 0, Kind::RelyingParty),
+        ("authenticatorData", 33, RefusalKind::Signature),
+        ("authenticatorData", 0, RefusalKind::RelyingParty),
     ] {
         let mut answer = answer.clone();
         let text = answer["response"][member].as_str().unwrap();
@@ -133,7 +143,7 @@ fn any_flipped_bit_of_signed_data_breaks_the_signature() {
 fn another_credential_with_the_same_id_is_refused() {
     let credential = register(&policy(), &Authenticator::new()).unwrap();
     let other = Authenticator { sign_count: 2, ..Authenticator::new() };
-    assert_eq!(authenticate(&policy(), &other, &credential).unwrap_err().kind, Kind::Signature);
+    assert_eq!(authenticate(&policy(), &other, &credential).unwrap_err().kind, RefusalKind::Signature);
 }
 
 #[test]
@@ -152,7 +162,7 @@ fn a_self_attestation_must_be_signed_by_the_credential() {
         "origin": "https://other.example.org"});
     answer["response"]["clientDataJSON"] = to_base64(signed.to_string().as_bytes()).into();
     let refused = finish_registration(&policy(), &state, &answer).unwrap_err();
-    assert_eq!(refused.kind, Kind::Attestation, "{refused}");
+    assert_eq!(refused.kind, RefusalKind::Attestation, "{refused}");
 }
 
 #[test]
@@ -160,7 +170,7 @@ fn a_credential_is_registered_once() {
     let device = Authenticator::new();
     let (options, state) = start_registration(&policy(), &user(), std::slice::from_ref(&device.id)).unwrap();
     let refused = finish_registration(&policy(), &state, &device.create(&options)).unwrap_err();
-    assert_eq!(refused.kind, Kind::AlreadyRegistered);
+    assert_eq!(refused.kind, RefusalKind::AlreadyRegistered);
 }
 
 #[test]
@@ -169,12 +179,12 @@ fn the_answer_must_be_of_the_created_credential() {
     let (options, state) = start_registration(&policy(), &user(), &[]).unwrap();
     let honest = device.create(&options);
     for (name, value, kind) in [
-        ("rawId", json!("AAAA"), Kind::Malformed),
-        ("id", json!("AAAA"), Kind::Malformed),
-        ("id", json!("AQIDBA=="), Kind::Malformed),
-        ("type", json!("password"), Kind::Type),
-        ("type", Value::Null, Kind::Malformed),
-        ("response", json!([]), Kind::Malformed),
+        ("rawId", json!("AAAA"), RefusalKind::Malformed),
+        ("id", json!("AAAA"), RefusalKind::Malformed),
+        ("id", json!("AQIDBA=="), RefusalKind::Malformed),
+        ("type", json!("password"), RefusalKind::Type),
+        ("type", Value::Null, RefusalKind::Malformed),
+        ("response", json!([]), RefusalKind::Malformed),
     ] {
         let mut answer = honest.clone();
         answer[name] = value;
@@ -182,7 +192,7 @@ fn the_answer_must_be_of_the_created_credential() {
     }
     let mut other = honest;
     (other["id"], other["rawId"]) = (json!("AAAA"), json!("AAAA"));
-    assert_eq!(finish_registration(&policy(), &state, &other).unwrap_err().kind, Kind::Malformed);
+    assert_eq!(finish_registration(&policy(), &state, &other).unwrap_err().kind, RefusalKind::Malformed);
 }
 
 #[test]
@@ -192,11 +202,11 @@ fn a_state_ends_its_own_ceremony_only() {
     let (creation, of_registration) = start_registration(&policy(), &user(), &[]).unwrap();
     let (request, of_authentication) = start_authentication(&policy(), None).unwrap();
     let made = finish_registration(&policy(), &of_authentication, &device.create(&creation));
-    assert_eq!(made.unwrap_err().kind, Kind::Malformed);
+    assert_eq!(made.unwrap_err().kind, RefusalKind::Malformed);
     let used = finish_authentication(&policy(), &of_registration, &device.get(&request), &credential);
-    assert_eq!(used.unwrap_err().kind, Kind::Malformed);
+    assert_eq!(used.unwrap_err().kind, RefusalKind::Malformed);
     let swapped = finish_registration(&policy(), &of_registration, &device.get(&creation));
-    assert_eq!(swapped.unwrap_err().kind, Kind::Malformed);
+    assert_eq!(swapped.unwrap_err().kind, RefusalKind::Malformed);
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl Views {
     /// The view that fails, with the position and the reason.
     pub fn render(&self, name: &str, context: &Value) -> Result<Reduced, Failure> {
         let html = self.filled(name, context)?;
-        let Some(addresses) = &self.addresses else { return Ok(Reduced { html, lost: BTreeSet::new() }) };
+        let Some(addresses) = &self.addresses else { return Ok(Reduced { html, removed: BTreeSet::new() }) };
         let scripts = shipped_in(self.language).filled("Scripts", context)?;
         let own = Own { context, addresses, scripts: scripts.trim_end() };
         let reduced = reduce(&html, &own);

@@ -3,11 +3,12 @@
 
 use chancery_application::{
     APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity, ApplicationIdentityId, ApplicationUser,
-    EndOf, LifecycleStatus, sign_out,
+    LifecycleStatus, SignOutScope, sign_out,
 };
 use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Call, Problem, StoreError, StoredRow, Tx, insert, load_found, select_of, update_unversioned,
+    AuditAction, Call, Problem, StoreError, StoredRow, Tx, insert, load_statements, select_of,
+    update_unversioned,
 };
 use chancery_scim::{Fields, ScimError, ScimType};
 use serde_json::Value as Serde;
@@ -127,7 +128,7 @@ pub fn update_identity(call: &mut Call, tx: &mut Tx<'_>, form: Form, row: &Store
     // identities are reached through their owner, which the directory reaches
     let own = call.context.on_configuration(|context| {
         let own = select_of(context, &APPLICATION_IDENTITY, &owner);
-        load_found(context, tx, &APPLICATION_IDENTITY, &[own])
+        load_statements(context, tx, &APPLICATION_IDENTITY, &[own])
     });
     for (_, was) in own? {
         let was = StoredRow { owner: Some(owner.clone()), ..was };
@@ -143,6 +144,6 @@ pub fn update_identity(call: &mut Call, tx: &mut Tx<'_>, form: Form, row: &Store
     if row.get(ApplicationUser::IS_ACTIVE)? {
         Ok(())
     } else {
-        sign_out(&call.context, tx, EndOf::People(&[owner.id]))
+        sign_out(&call.context, tx, SignOutScope::People(&[owner.id]))
     }
 }

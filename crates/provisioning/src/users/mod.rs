@@ -6,7 +6,7 @@ mod password;
 mod removal;
 mod restore;
 
-pub use removal::{prune_refusals, stopped};
+pub use removal::{prune_removal_refusals, stopped};
 
 use chancery_record::Value;
 use chancery_resource::{Answer, Call, Problem, ProblemKind, StoredRow, Tx, delete_one, load};

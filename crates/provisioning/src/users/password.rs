@@ -6,7 +6,7 @@ use chancery_record::{Form as BodyForm, Json, Others, Provided, Record as _, Sec
 use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, StoredRow, Tx, Work};
 use chancery_scim::Fields;
 use chancery_userstore::{
-    password::{HashOutcome, making, put_new},
+    password::{HashOutcome, hashing_work, put_new},
     user::{User, UserForUpdate},
 };
 use serde_json::Value as Serde;
@@ -48,7 +48,7 @@ pub fn hash_step(
     let password = Secret::new(password.as_bytes().to_vec());
     Ok(HashStep::NeedsHash(Answer::after(Work::new(
         Purpose::Password,
-        making(&call.context, tx, &user, password)?,
+        hashing_work(&call.context, tx, &user, password)?,
     ))))
 }
 

@@ -4,8 +4,8 @@ use chancery_application::APPLICATION_USER;
 use chancery_management::role_assignment::{ROLE_ASSIGNMENT, RoleAssignment};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
-    Answer, AuditAction, Call, Problem, StateTable, StoreError, StoredRow, Tx, delete, load, load_found,
-    note, select_where, update_unversioned,
+    Answer, AuditAction, Call, Problem, StateTable, StoreError, StoredRow, Tx, audit_state, delete, load,
+    load_statements, select_where, update_unversioned,
 };
 use chancery_scim::Target;
 use chancery_userstore::{
@@ -72,7 +72,7 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     tx.advance_epoch()?;
     let shape = &chancery_management::idp_instance::IDP_INSTANCE;
     let was = load(&call.context, tx, shape, None, Value::Id(instance))?;
-    note(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
+    audit_state(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
 }
 
 /// After how much time a refused removal is reported again, in ms.
@@ -105,13 +105,13 @@ pub fn refuse_administrator(
     let new_id = call.context.new_id();
     let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into(), new_id.into()];
     if tx.execute(&upsert, &parameters)? == 1 {
-        note(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
+        audit_state(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
     }
     Ok(Some(Answer::refusing(refusal)))
 }
 
 /// Deletes at most `chunk` of the reports that are no longer listed.
-pub fn prune_refusals(tx: &mut Tx<'_>, now: Timestamp, chunk: u64) -> Result<u64, StoreError> {
+pub fn prune_removal_refusals(tx: &mut Tx<'_>, now: Timestamp, chunk: u64) -> Result<u64, StoreError> {
     let old = StateTable::DirectoryRefusal.delete(format_args!(
         "WHERE (idp_instance_id, subject_id) IN (SELECT idp_instance_id, subject_id FROM directory_refusal \
          WHERE told_on <= ?1 LIMIT {chunk})"
@@ -146,7 +146,7 @@ pub fn check_references(call: &Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Pr
 pub fn remove_roles(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<(), Problem> {
     call.context.on_configuration(|context| {
         let of_person = select_where(context, &ROLE_ASSIGNMENT, RoleAssignment::PRINCIPAL_ID, id.into());
-        for (_, was) in load_found(context, tx, &ROLE_ASSIGNMENT, &[of_person])? {
+        for (_, was) in load_statements(context, tx, &ROLE_ASSIGNMENT, &[of_person])? {
             delete(context, tx, &ROLE_ASSIGNMENT, &was)?;
             tx.advance_epoch()?;
         }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::{
-    feed::{self, AFTER, COUNT, EventPage, WAIT, Wanted},
+    feed::{self, AFTER, COUNT, EventPage, EventQuery, WAIT},
     read::read_entries,
 };
 use crate::{
@@ -31,7 +31,7 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>, audit: &Shape) -> Result<Answer, P
     let own = format!("{}*", types_of(shape));
     let sides = other_sides(shape);
     let types = std::iter::once(own).chain(sides.keys().cloned()).collect();
-    let query = Wanted::of_types(&call.request, types)?;
+    let query = EventQuery::of_types(&call.request, types)?;
     let trail = call.context.scope.store();
     feed::follow(call, tx, (trail, &query), |page, call, tx| {
         let affected = affected(call, tx, (&page, &sides), audit)?;

@@ -84,7 +84,7 @@ fn traceparent(trace: u128, number: i64) -> String {
 /// An event of sign-in activity, which is not audited: sessions, grants, attempts.
 pub struct SignInEvent {
     /// The event, e.g. `session.created`.
-    pub what: &'static str,
+    pub name: &'static str,
     /// The id of the session, grant or record.
     pub id: Uuid,
     /// The subscription of the tenant.
@@ -118,7 +118,7 @@ impl SignInEvent {
             number: context.app.audit_signer.number(context.now, 0),
             trail: SIGN_INS,
             tree: None,
-            kind: format!("signin.{}", self.what),
+            kind: format!("signin.{}", self.name),
             subject: &id,
             placement: Placement::of_sign_in(self.subscription, self.tenant, self.instance),
             data,

@@ -21,7 +21,7 @@ pub struct EventCursor {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrailState {
     /// The highest position.
-    pub placed: i64,
+    pub last_position: i64,
     /// The number of the event there; 0 where there is none.
     pub last: i64,
     /// The highest position whose event is past its retention; 0 for none.
@@ -37,14 +37,14 @@ impl TrailState {
         let text = "SELECT t.placed, coalesce(p.event, 0), t.pruned FROM event_trail t \
             LEFT JOIN event_place p ON p.trail = t.trail AND p.position = t.placed WHERE t.trail = ?1";
         let state = tx.one(text, &[Value::Int(trail)], |row| {
-            Ok(Self { placed: row.int(0)?, last: row.int(1)?, pruned: row.int(2)? })
+            Ok(Self { last_position: row.int(0)?, last: row.int(1)?, pruned: row.int(2)? })
         })?;
         Ok(state.unwrap_or_default())
     }
 
     /// The cursor after the last sequenced event.
     pub const fn end(&self, trail: i64) -> EventCursor {
-        EventCursor { trail, position: self.placed, event: self.last }
+        EventCursor { trail, position: self.last_position, event: self.last }
     }
 }
 

@@ -73,7 +73,7 @@ pub const MORE: &str = "x-event-more";
 /// # Errors
 /// Parameters that are malformed; a cursor whose history was changed, or whose next events were pruned.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> Result<Answer, Problem> {
-    let query = Wanted::read(&call.request)?;
+    let query = EventQuery::read(&call.request)?;
     follow(call, tx, (trail, &query), |page, call, tx| page.write(call, tx, actors))
 }
 
@@ -85,7 +85,7 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> 
 pub fn follow(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    (trail, query): (i64, &Wanted),
+    (trail, query): (i64, &EventQuery),
     write: impl FnOnce(EventPage, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
     let state = TrailState::read(tx, trail)?;
@@ -98,12 +98,12 @@ pub fn follow(
         return if is_over {
             Err(not_sequenced())
         } else {
-            Ok(wait(call, (trail, state.placed), NOW_POLL_INTERVAL, start))
+            Ok(wait(call, (trail, state.last_position), NOW_POLL_INTERVAL, start))
         };
     }
     let cursor = start.cursor.unwrap_or_else(|| state.end(trail));
     cursor.check(&call.context, tx, &state)?;
-    let page = EventPage::read(&call.context, tx, (cursor, &state), (query, &Which::All))?;
+    let page = EventPage::read(&call.context, tx, (cursor, &state), (query, &EventSelection::All))?;
     let left = start.at + query.wait * 1000 - call.context.now.0;
     if page.events.is_empty() && !page.has_more && left > 0 {
         let next = FeedStart { cursor: Some(page.next), pending_up_to: None, ..start };
@@ -179,7 +179,7 @@ fn not_sequenced() -> Problem {
 }
 
 /// The request of a reader.
-pub struct Wanted {
+pub struct EventQuery {
     count: usize,
     /// Their types, which may end in an asterisk; empty: all.
     types: Vec<String>,
@@ -188,7 +188,7 @@ pub struct Wanted {
     wait: i64,
 }
 
-impl Wanted {
+impl EventQuery {
     /// Events of these types, as many as the request asks for.
     ///
     /// # Errors
@@ -249,7 +249,7 @@ pub struct Outgoing {
 }
 
 /// The selection of events after a cursor.
-pub enum Which {
+pub enum EventSelection {
     /// All.
     All,
     /// Events with these numbers.
@@ -258,7 +258,7 @@ pub enum Which {
     Times(i64, i64),
 }
 
-impl Which {
+impl EventSelection {
     fn add(&self, sql: &mut Sql) {
         match self {
             Self::All => {}
@@ -286,11 +286,11 @@ pub fn outgoing(
     context: &Context,
     tx: &mut Tx<'_>,
     at: (EventCursor, &TrailState),
-    (types, which, count): (&[String], &Which, usize),
+    (types, selection, count): (&[String], &EventSelection, usize),
     actors: &[&Shape],
 ) -> Result<(Vec<Outgoing>, EventCursor), Problem> {
-    let query = Wanted::some(types.to_vec(), count);
-    let mut page = EventPage::read(context, tx, at, (&query, which))?;
+    let query = EventQuery::some(types.to_vec(), count);
+    let mut page = EventPage::read(context, tx, at, (&query, selection))?;
     let visible_ids = VisibleIds::read(context, tx, &page.events, actors)?;
     let outgoing = page.events.drain(..).map(|mut event| {
         visible_ids.hide(&mut event.data);
@@ -319,24 +319,25 @@ impl EventPage {
         at: (EventCursor, &TrailState),
         count: usize,
     ) -> Result<Self, Problem> {
-        Self::read(context, tx, at, (&Wanted::some(Vec::new(), count), &Which::All))
+        Self::read(context, tx, at, (&EventQuery::some(Vec::new(), count), &EventSelection::All))
     }
 
     fn read(
         context: &Context,
         tx: &mut Tx<'_>,
         (cursor, state): (EventCursor, &TrailState),
-        (query, which): (&Wanted, &Which),
+        (query, selection): (&EventQuery, &EventSelection),
     ) -> Result<Self, Problem> {
-        let scan_end = if which.is_all() { cursor.position.saturating_add(MAX_SCANNED) } else { i64::MAX };
-        let end = state.placed.min(scan_end);
+        let scan_end =
+            if selection.is_all() { cursor.position.saturating_add(MAX_SCANNED) } else { i64::MAX };
+        let end = state.last_position.min(scan_end);
         let mut sql = Sql::new(
             "SELECT p.position, p.event, o.envelope, o.traceparent, o.customer_id, o.subscription_id, o.tenant_id, \
              o.idp_instance_id FROM event_place p JOIN outbox_event o ON o.id = p.event WHERE p.trail = ",
         );
         sql.add_bound(cursor.trail);
         sql = sql.push(" AND p.position > ").bind(cursor.position).push(" AND p.position <= ").bind(end);
-        which.add(&mut sql);
+        selection.add(&mut sql);
         add_scope(&mut sql, &context.scope);
         // events that do not match are skipped here: matching ones may be far apart
         let limit = if query.types.is_empty() && query.subject.is_none() { query.count } else { usize::MAX };
@@ -364,7 +365,7 @@ impl EventPage {
             let event = tx.one(text, &[Value::Int(cursor.trail), Value::Int(end)], |row| row.int(0))?;
             next = EventCursor { trail: cursor.trail, position: end, event: event.unwrap_or(0) };
         }
-        Ok(Self { events, next, has_more: next.position < state.placed })
+        Ok(Self { events, next, has_more: next.position < state.last_position })
     }
 
     /// Ends an answer with the cursor after the events, and whether there is more.

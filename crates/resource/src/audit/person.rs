@@ -41,7 +41,7 @@ pub fn person(
     if let Some(stored) = stored {
         return open(master, id, &stored).map(Some);
     }
-    let Value::Bytes(created) = PersonKey::make(master, id) else {
+    let Value::Bytes(created) = PersonKey::generate(master, id) else {
         return Err(Error::Internal("the key of a person cannot be made".into()).into());
     };
     let (table, column) = (shape.table, key.column);

@@ -100,7 +100,7 @@ const POSITIONS: &str = "SELECT t.rid, l.position, n.position, \
 /// Stray entries: those of the next numbers after `last` that are neither in the store's tree of this size nor
 /// pending. The server writes no such entries, so a third party did, or cut the tree. Also returns the last
 /// number read; `None` where there are no more.
-pub fn read_strays(
+pub fn read_stray_entries(
     tx: &mut Tx<'_>,
     store: i64,
     size: u64,

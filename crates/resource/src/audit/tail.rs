@@ -17,7 +17,7 @@ use super::{
     entry::to_json,
     envelope::{Delivered, actor},
     event_cursor::{EventCursor, TrailState},
-    feed::{EventPage, Outgoing, Wanted, write_event},
+    feed::{EventPage, EventQuery, Outgoing, write_event},
 };
 use crate::{AppContext, Context, Problem, Scope};
 
@@ -127,7 +127,7 @@ impl Tail {
 
     /// The events after a cursor, some or all. None where there are none, or the reader is too far behind: then
     /// it reads the database itself.
-    pub async fn behind(
+    pub async fn after(
         &self,
         app: &Arc<AppContext>,
         store: &Store,
@@ -216,7 +216,11 @@ impl TailCache {
 
 /// Some events for a reader, as server-sent events, and the cursor after them: not all where they are large.
 /// None where the database must be queried for the reader's visibility.
-pub fn streamed(events: &[Arc<TailEvent>], query: &Wanted, viewer: Viewer<'_>) -> Option<(Vec<u8>, String)> {
+pub fn streamed(
+    events: &[Arc<TailEvent>],
+    query: &EventQuery,
+    viewer: Viewer<'_>,
+) -> Option<(Vec<u8>, String)> {
     let (mut bytes, mut next) = (Vec::new(), None);
     for event in events {
         if event.is_within(viewer.0) && query.fits(&event.kind, &event.subject) {
@@ -234,7 +238,7 @@ pub fn streamed(events: &[Arc<TailEvent>], query: &Wanted, viewer: Viewer<'_>) -
 /// queried for their visibility.
 pub fn outgoing_of(
     events: &[Arc<TailEvent>],
-    (query, scope): (&Wanted, &Scope),
+    (query, scope): (&EventQuery, &Scope),
 ) -> Option<(Vec<Outgoing>, EventCursor)> {
     let (mut outgoing, mut next) = (Vec::new(), None);
     for event in events {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chancery_record::Value;
 
-use crate::{Piece, Problem, Work};
+use crate::{Chunk, Problem, Work};
 
 /// The answer of an operation. The body is in [`Call::answer`](crate::Call::answer).
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Answer {
     pub work: Option<Work>,
     /// A finished chunk of an operation that has no answer yet: it is committed, and the operation is called
     /// again for the next one.
-    pub piece: Option<Piece>,
+    pub chunk: Option<Chunk>,
     /// A refusal that commits the transaction, such as the count of wrong passwords.
     pub refusal: Option<Box<Problem>>,
 }
@@ -42,7 +42,7 @@ impl Answer {
             created: None,
             content_type: None,
             work: None,
-            piece: None,
+            chunk: None,
             refusal: None,
         }
     }
@@ -60,12 +60,12 @@ impl Answer {
     /// No answer yet: a chunk is done, and the next one continues from `state`, which becomes the only result
     /// of [`Call::steps`](crate::Call::steps). `done` of `total` items are done.
     pub fn again<T: Send + Sync + 'static>(state: T, done: u64, total: u64) -> Self {
-        Self { piece: Some(Piece { state: Arc::new(state), done, total }), ..Self::new(0) }
+        Self { chunk: Some(Chunk { state: Arc::new(state), done, total }), ..Self::new(0) }
     }
 
     /// Whether this is the answer for the caller, not an intermediate step or a refusal.
     pub const fn is_final(&self) -> bool {
-        self.work.is_none() && self.piece.is_none() && self.refusal.is_none()
+        self.work.is_none() && self.chunk.is_none() && self.refusal.is_none()
     }
 
     /// The answer with one resource.

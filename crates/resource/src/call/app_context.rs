@@ -7,7 +7,7 @@ use chancery_federation::ProviderAddresses;
 use chancery_fetch::Outbound;
 
 use crate::{
-    AskElsewhere, AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, Run, SendText, SendWebhook,
+    AuditSigner, CursorKey, ItemCache, MasterKey, MetadataSource, Run, SendOutbound, SendText, SendWebhook,
     Service, Tails,
 };
 
@@ -61,7 +61,7 @@ pub struct AppContext {
     /// Whether a program of the operator's delivers reset tokens where there is no mail server.
     pub has_reset_program: bool,
     /// Whether the server requests client certificates in the TLS handshake, so that clients can present one.
-    pub asks_for_certificates: bool,
+    pub requests_client_certificates: bool,
     /// Which identities must be proven before one replaces another.
     pub proofs: Proofs,
     /// Signs audit entries.
@@ -87,7 +87,7 @@ pub struct AppContext {
     /// Sends text messages to SMS gateways.
     pub send_text: SendText,
     /// Sends requests to servers that administrators configure.
-    pub ask_elsewhere: AskElsewhere,
+    pub send_outbound: SendOutbound,
     /// The endpoints of the identity providers that have the same addresses for all tenants.
     pub provider_addresses: ProviderAddresses,
     /// Previews tokens of client apps by the code that issues them, which the services do not depend on.

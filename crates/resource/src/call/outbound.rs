@@ -4,7 +4,7 @@ use std::{pin::Pin, sync::Arc};
 
 /// A request to such a server: a GET, or a POST of a form. `Debug` does not print it.
 #[derive(Default)]
-pub struct ElsewhereRequest {
+pub struct OutboundRequest {
     /// The URL.
     pub url: String,
     /// The form that is posted.
@@ -13,16 +13,16 @@ pub struct ElsewhereRequest {
     pub authorization: Option<String>,
 }
 
-impl std::fmt::Debug for ElsewhereRequest {
+impl std::fmt::Debug for OutboundRequest {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("ElsewhereRequest(hidden)")
+        formatter.write_str("OutboundRequest(hidden)")
     }
 }
 
 /// The status and the body of the answer (a GET has a body at status 200 alone), or the reason of the failure,
 /// for people.
-pub type ElsewhereAnswer = Result<(u16, Vec<u8>), String>;
+pub type OutboundResponse = Result<(u16, Vec<u8>), String>;
 
 /// Sends a request, within the networks that the operator allows, and its own bounds of size and time.
-pub type AskElsewhere =
-    Arc<dyn Fn(ElsewhereRequest) -> Pin<Box<dyn Future<Output = ElsewhereAnswer> + Send>> + Send + Sync>;
+pub type SendOutbound =
+    Arc<dyn Fn(OutboundRequest) -> Pin<Box<dyn Future<Output = OutboundResponse> + Send>> + Send + Sync>;

@@ -46,7 +46,7 @@ impl Default for Pool {
                 Purpose::Password => processors,
                 // fewer slots than processors, so that other requests can run
                 Purpose::Claims => processors.saturating_sub(1).max(1),
-                Purpose::Elsewhere => OUTBOUND_SLOTS,
+                Purpose::Outbound => OUTBOUND_SLOTS,
                 // waiting for an event takes no processor
                 Purpose::Event => WAITING,
                 _ => 1,

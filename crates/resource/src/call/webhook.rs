@@ -2,7 +2,7 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use chancery_fetch::{Permission, Quiet};
+use chancery_fetch::{OutboundDisabled, Permission};
 use uuid::Uuid;
 
 /// A request that delivers an event: a signed POST.
@@ -30,9 +30,9 @@ pub struct WebhookOutcome {
     pub duration: i64,
 }
 
-impl From<Quiet> for WebhookOutcome {
+impl From<OutboundDisabled> for WebhookOutcome {
     /// Nothing was sent.
-    fn from(quiet: Quiet) -> Self {
+    fn from(quiet: OutboundDisabled) -> Self {
         Self { failure: Some(quiet.to_string()), ..Self::default() }
     }
 }

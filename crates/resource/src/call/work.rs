@@ -47,7 +47,7 @@ pub enum Purpose {
     /// Parsing and filling views.
     Page,
     /// Waiting for other servers.
-    Elsewhere,
+    Outbound,
     /// Waiting for an event.
     Event,
 }
@@ -62,7 +62,7 @@ impl Purpose {
         Self::Claims,
         Self::Image,
         Self::Page,
-        Self::Elsewhere,
+        Self::Outbound,
         Self::Event,
     ];
 
@@ -76,7 +76,7 @@ impl Purpose {
             Self::Claims => "claims",
             Self::Image => "image",
             Self::Page => "page",
-            Self::Elsewhere => "elsewhere",
+            Self::Outbound => "elsewhere",
             Self::Event => "event",
         }
     }
@@ -138,7 +138,7 @@ impl<T: Send + Sync + 'static> Work<T> {
 }
 
 /// The progress of an operation that does its work in chunks, each in a transaction of its own.
-pub struct Piece {
+pub struct Chunk {
     /// The state that the next call continues from. It replaces all earlier results.
     pub state: StoredResult,
     /// How many items are done.
@@ -147,9 +147,9 @@ pub struct Piece {
     pub total: u64,
 }
 
-impl fmt::Debug for Piece {
+impl fmt::Debug for Chunk {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Piece({} of {})", self.done, self.total)
+        write!(formatter, "Chunk({} of {})", self.done, self.total)
     }
 }
 

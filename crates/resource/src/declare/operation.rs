@@ -132,9 +132,9 @@ pub struct Op {
     /// The operation that replaces it, where its version is deprecated.
     pub successor: Option<&'static Op>,
     /// Whether it writes outside of the store that its path names, so that it runs even when that is read-only.
-    pub beside: bool,
+    pub outside_store: bool,
     /// Whether it is declared sensitive, whatever its resource is.
-    pub grave: bool,
+    pub sensitive: bool,
 }
 
 impl Op {
@@ -172,8 +172,8 @@ impl Op {
             query: &[],
             choices: &[],
             successor: None,
-            beside: false,
-            grave: false,
+            outside_store: false,
+            sensitive: false,
         }
     }
 
@@ -194,28 +194,28 @@ impl Op {
     /// The same operation, declared sensitive: it grants rights, revokes them permanently, or decides who gets
     /// in. A page requires a recent proof of identity before it runs.
     #[must_use]
-    pub const fn grave(mut self) -> Self {
-        self.grave = true;
+    pub const fn sensitive(mut self) -> Self {
+        self.sensitive = true;
         self
     }
 
     /// Whether it is sensitive (grants rights, or decides who or what gets in): by itself, by its resource, or
     /// by the linked resource.
-    pub fn is_grave(&self) -> bool {
-        let is_link = matches!(self.action, Action::Relate(relation, _) if relation.target.is_grave());
-        self.writes() && (self.grave || self.shape.is_grave() || is_link)
+    pub fn is_sensitive(&self) -> bool {
+        let is_link = matches!(self.action, Action::Relate(relation, _) if relation.target.is_sensitive());
+        self.writes() && (self.sensitive || self.shape.is_sensitive() || is_link)
     }
 
     /// The same operation, writing outside of the store that its path names.
     #[must_use]
-    pub const fn beside(mut self) -> Self {
-        self.beside = true;
+    pub const fn outside_store(mut self) -> Self {
+        self.outside_store = true;
         self
     }
 
     /// Whether it changes the content of a user store.
     pub const fn changes_store(&self) -> bool {
-        self.writes() && !self.beside
+        self.writes() && !self.outside_store
     }
 
     /// The same operation, with another status and answer than the pattern's.

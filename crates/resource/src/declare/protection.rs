@@ -71,10 +71,10 @@ pub struct Protection {
     /// The protected links of the row to others.
     pub links: Links,
     /// Whether an operation on a set of the row is refused even without a change.
-    pub sets_are_acts: bool,
+    pub refuses_unchanged_sets: bool,
     /// The contact fields of a person: whoever sets them receives the messages, such as links that set a
     /// password.
-    pub reached_by: &'static [&'static Field],
+    pub contact_fields: &'static [&'static Field],
 }
 
 impl Protection {
@@ -91,8 +91,8 @@ impl Protection {
             open,
             may_be_switched_off: &[],
             links,
-            sets_are_acts: false,
-            reached_by: &[],
+            refuses_unchanged_sets: false,
+            contact_fields: &[],
         }
     }
 
@@ -104,14 +104,14 @@ impl Protection {
 
     /// The same, where an operation on a set of the row is refused even without a change.
     #[must_use]
-    pub const fn sets_are_acts(self) -> Self {
-        Self { sets_are_acts: true, ..self }
+    pub const fn refuses_unchanged_sets(self) -> Self {
+        Self { refuses_unchanged_sets: true, ..self }
     }
 
     /// The same, with the contact fields of a person.
     #[must_use]
-    pub const fn reached_by(self, fields: &'static [&'static Field]) -> Self {
-        Self { reached_by: fields, ..self }
+    pub const fn contact_fields(self, fields: &'static [&'static Field]) -> Self {
+        Self { contact_fields: fields, ..self }
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Owner {
 #[derive(Clone, Copy, Debug)]
 pub struct Child {
     /// Their name for people, in the singular.
-    pub what: &'static str,
+    pub noun: &'static str,
     /// Their table.
     pub table: &'static str,
     /// The column; `store` holds the row number.
@@ -29,23 +29,23 @@ pub struct Child {
 impl Child {
     /// Rows of this resource, by the field with the id and the field with a name for people.
     pub const fn new<R: Record, T: FieldType, N: FieldType>(
-        what: &'static str,
+        noun: &'static str,
         shape: &'static Shape,
         column: FieldOf<R, T>,
         name: FieldOf<R, N>,
     ) -> Self {
         require(shape.is_of(R::TYPE_NAME), "the fields are of another resource's record");
-        Self { what, table: shape.table, column: column.column(), name: name.column() }
+        Self { noun, table: shape.table, column: column.column(), name: name.column() }
     }
 
     /// Rows of a table, or of a query in brackets, without a resource here.
     pub const fn in_table(
-        what: &'static str,
+        noun: &'static str,
         table: &'static str,
         column: &'static str,
         name: &'static str,
     ) -> Self {
-        Self { what, table, column, name }
+        Self { noun, table, column, name }
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Writes {
     /// Creates the rows that come with a new row.
     pub after_insert: Option<AfterInsert>,
     /// The most audited rows that are created with a new row.
-    pub beside: fn() -> usize,
+    pub created_rows: fn() -> usize,
     /// Records the writer of a row, or who removed it, beyond the audit trail.
     pub after_write: Option<AfterWrite>,
     /// The name of a change in its event.
@@ -87,7 +87,7 @@ pub struct Writes {
     /// The rows that anyone with access may write, whatever roles their owner carries.
     pub open: Open,
     /// Whether a write grants rights, or decides who or what gets in.
-    pub is_grave: bool,
+    pub is_sensitive: bool,
     /// Whether anyone with access may delete the rows that belong to a row that carries roles.
     pub is_removable: bool,
     /// Whether a change of a row advances the security epoch, so that every process drops its cache.
@@ -106,7 +106,7 @@ impl Writes {
             validate_rows: None,
             secret: |_| true,
             after_insert: None,
-            beside: || 0,
+            created_rows: || 0,
             after_write: None,
             name_change: None,
             postcondition: None,
@@ -114,7 +114,7 @@ impl Writes {
             setter: None,
             store_protection: None,
             open: Open::Never,
-            is_grave: false,
+            is_sensitive: false,
             is_removable: false,
             bumps_epoch: false,
             sign_in_events: &[],
@@ -173,15 +173,15 @@ impl Shape {
     /// The same, where a write grants rights, or decides who or what gets in: a page requires a recent proof of
     /// identity. The rows of a person who may carry roles are so without a declaration, unless they are open.
     #[must_use]
-    pub const fn grave(mut self) -> Self {
-        self.writes.is_grave = true;
+    pub const fn sensitive(mut self) -> Self {
+        self.writes.is_sensitive = true;
         self
     }
 
     /// Whether a write grants rights, or decides who or what gets in.
-    pub fn is_grave(&self) -> bool {
+    pub fn is_sensitive(&self) -> bool {
         let base = self.base();
-        base.writes.is_grave || base.carrier().is_some_and(|carrier| !std::ptr::eq(carrier, base))
+        base.writes.is_sensitive || base.carrier().is_some_and(|carrier| !std::ptr::eq(carrier, base))
     }
 
     /// The resource whose rows' roles count where its rows are written: itself, or its owner.
@@ -239,8 +239,8 @@ impl Shape {
 
     /// The same, with the most audited rows that are created with a new row: they count in a batch.
     #[must_use]
-    pub const fn making(mut self, beside: fn() -> usize) -> Self {
-        self.writes.beside = beside;
+    pub const fn created_rows(mut self, created_rows: fn() -> usize) -> Self {
+        self.writes.created_rows = created_rows;
         self
     }
 
@@ -254,7 +254,7 @@ impl Shape {
 
     /// The most audited rows of a new row, with those that come with it.
     pub fn rows_each(&self) -> usize {
-        1 + (self.base().writes.beside)()
+        1 + (self.base().writes.created_rows)()
     }
 
     /// The same, recording the writer of a row, or who removed it, beyond the audit trail.

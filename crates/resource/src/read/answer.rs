@@ -65,7 +65,7 @@ fn finish(
     if nested::are_many(items, MAX_IN_MEMORY) {
         let tag = version_tag(tx, shape, &call.context.scope, rid, &call.answer.bytes)?;
         if !call.request.op.writes()
-            && call.request.preconditions.judge(&tag, token_in(&call.answer.bytes))? == 304
+            && call.request.preconditions.evaluate(&tag, token_in(&call.answer.bytes))? == 304
         {
             call.answer.bytes.clear();
             let mut answer = Answer::new(304);

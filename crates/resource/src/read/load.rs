@@ -224,16 +224,16 @@ pub fn number_of(shape: &Shape, sql: &Sql) -> Sql {
 }
 
 /// Loads the row that a statement of [`Shape::select`] returns. Passes the rows of the other statements to
-/// `take`, with their statements' indexes, in one round trip.
+/// `on_row`, with their statements' indexes, in one round trip.
 ///
 /// # Errors
 /// Not found.
-pub fn load_beside(
+pub fn load_with_related(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     sql: &Sql,
-    (others, take): (&[Sql], Take<'_>),
+    (others, on_row): (&[Sql], OnRow<'_>),
 ) -> Result<StoredRow, Problem> {
     let statements: Vec<_> = std::iter::once(sql)
         .chain(others)
@@ -242,7 +242,7 @@ pub fn load_beside(
     let mut stored = None;
     tx.query_all(&statements, &mut |index, row| {
         if let Some(index) = index.checked_sub(1) {
-            return take(index, row);
+            return on_row(index, row);
         }
         stored = Some(StoredRow::read(shape, &context.scope, None, row)?);
         Ok(())
@@ -251,11 +251,11 @@ pub fn load_beside(
 }
 
 /// Receives rows of statements, each with its statement's index.
-pub type Take<'a> = &'a mut dyn FnMut(usize, &Row<'_>) -> Result<(), chancery_store::Error>;
+pub type OnRow<'a> = &'a mut dyn FnMut(usize, &Row<'_>) -> Result<(), chancery_store::Error>;
 
 /// Loads the rows of several statements of [`Shape::select`], each with its statement's index, in one round
 /// trip.
-pub fn load_found(
+pub fn load_statements(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,

@@ -35,7 +35,7 @@ impl Preconditions {
     ///
     /// # Errors
     /// `If-Match` does not hold.
-    pub fn judge(&self, tag: &str, token: Option<&str>) -> Result<u16, Problem> {
+    pub fn evaluate(&self, tag: &str, token: Option<&str>) -> Result<u16, Problem> {
         if !self.matches(tag, token) {
             return Err(precondition_failed(tag.to_owned()));
         }
@@ -170,7 +170,7 @@ mod tests {
             if_none_match: if_none_match.map(str::to_owned),
         };
         let evaluated = |conditions: Preconditions| {
-            conditions.judge("\"a\"", Some("t")).map_err(|problem| problem.status())
+            conditions.evaluate("\"a\"", Some("t")).map_err(|problem| problem.status())
         };
         for good in ["\"a.br\"", "\"a\"", "\"x\", \"a\"", "\"t\"", "*"] {
             assert_eq!(evaluated(conditions(Some(good), None)), Ok(200), "{good}");

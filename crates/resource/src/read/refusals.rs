@@ -1,7 +1,7 @@
 //! Validates stored rows as a write of the same values is validated: a release can have stricter rules, and
 //! stored rows are not changed.
 
-use chancery_record::{Column, DefaultValue, Draft, Field, Kind, Provided, Sealing, Value, refusal_of};
+use chancery_record::{Column, DefaultValue, Draft, Field, Kind, Provided, Sealing, Value, violation_of};
 use chancery_store::{Error, Row, Tx};
 
 use crate::{FieldFault, MasterKey, Problem, Shape, open_secret, seal::sealed::is_sealed};
@@ -13,7 +13,7 @@ const MAX_NAME: usize = 100;
 
 /// A stored row that a write would refuse, with the reason.
 #[derive(Debug)]
-pub struct StoredRefusal {
+pub struct StoredViolation {
     /// The name of the resource.
     pub kind: &'static str,
     /// The row's key.
@@ -27,19 +27,19 @@ pub struct StoredRefusal {
 }
 
 /// Validates a stored row beyond its fields and its record's rules: gets its values, unsealed.
-pub type FindRefusals = fn(&mut Tx<'_>, &Shape, &[Value]) -> Result<Vec<FieldFault>, Problem>;
+pub type FindViolations = fn(&mut Tx<'_>, &Shape, &[Value]) -> Result<Vec<FieldFault>, Problem>;
 
 impl Shape {
     /// Validates the next rows after a row number, and reports the violations of each. The schema may be that
     /// of an older release: columns that do not exist yet have their defaults. Returns the number of the last
     /// row; `None` if there are no more.
-    pub fn judge_stored(
+    pub fn check_stored(
         &'static self,
         tx: &mut Tx<'_>,
         master: &MasterKey,
         after: i64,
-        check_further: FindRefusals,
-        report: &mut dyn FnMut(StoredRefusal),
+        check_further: FindViolations,
+        report: &mut dyn FnMut(StoredViolation),
     ) -> Result<Option<i64>, Problem> {
         if !self.fields.iter().any(is_written) {
             return Ok(None);
@@ -109,7 +109,7 @@ impl Shape {
     /// The violations of the fields and of the record's rules by these values.
     fn violations_of(&self, values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
         let written = self.fields.iter().filter(|field| is_written(field));
-        let violations = written.filter_map(|field| Some((field, refusal_of(field, field.value(values))?)));
+        let violations = written.filter_map(|field| Some((field, violation_of(field, field.value(values))?)));
         let mut faults: Vec<FieldFault> = violations.collect();
         if let (Some(apply), true) = (self.writes.apply, faults.is_empty()) {
             let unchanged = Draft(vec![Provided::Nothing; self.fields.len()]);
@@ -119,7 +119,7 @@ impl Shape {
         Ok(faults)
     }
 
-    fn refusal(&self, values: &[Value], field: &'static Field, why: String) -> StoredRefusal {
+    fn refusal(&self, values: &[Value], field: &'static Field, why: String) -> StoredViolation {
         let key = match self.key().map(|key| key.value(values)) {
             Some(Value::Id(id)) => id.to_string(),
             Some(Value::Int(number)) => number.to_string(),
@@ -133,7 +133,7 @@ impl Shape {
             _ => None,
         });
         let name = text.unwrap_or_default();
-        StoredRefusal { kind: self.name, key, name, field: field.wire(), why }
+        StoredViolation { kind: self.name, key, name, field: field.wire(), why }
     }
 }
 

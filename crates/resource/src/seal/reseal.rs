@@ -104,7 +104,7 @@ impl SealedColumn {
 
     /// Stores re-encrypted values. A value that was changed in the meantime stays: it is under the first key
     /// already.
-    pub fn keep(&self, tx: &mut Tx<'_>, renewed: Vec<(i64, Value, Value)>) -> Result<(), Error> {
+    pub fn store(&self, tx: &mut Tx<'_>, renewed: Vec<(i64, Value, Value)>) -> Result<(), Error> {
         let Self { table, column, .. } = self;
         let update = format!("UPDATE {table} SET {column} = ?1 WHERE rid = ?2 AND {column} = ?3");
         renewed

@@ -67,7 +67,7 @@ impl Persons {
 
 impl PersonKey {
     /// Generates the key of a new person, encrypted as in the person's row.
-    pub fn make(master: &MasterKey, id: Uuid) -> Value {
+    pub fn generate(master: &MasterKey, id: Uuid) -> Value {
         Value::Bytes(master.seal(&person_associated_data(id), &random::<32>()))
     }
 

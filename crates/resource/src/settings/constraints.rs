@@ -5,7 +5,7 @@ use super::{Entry, Form, Owner, ProviderOption, TenantOption, UserStoreOption, f
 
 /// A constraint of an option by another of its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum Constraint {
     /// At least the value of this option.
     AtLeast(&'static str),
     /// Set, where this option is.
@@ -15,51 +15,51 @@ pub enum Beside {
 }
 
 /// The options that depend on others of their owner.
-const CONSTRAINTS: &[(Owner, &str, Beside)] = &[
+const CONSTRAINTS: &[(Owner, &str, Constraint)] = &[
     (
         Owner::UserStore,
         UserStoreOption::PASSWORD_MAX_LENGTH.name(),
-        Beside::AtLeast(UserStoreOption::PASSWORD_MIN_LENGTH.name()),
+        Constraint::AtLeast(UserStoreOption::PASSWORD_MIN_LENGTH.name()),
     ),
     (
         Owner::UserStore,
         UserStoreOption::LOGIN_THROTTLING_MAX_DELAY.name(),
-        Beside::AtLeast(UserStoreOption::LOGIN_THROTTLING_INITIAL_DELAY.name()),
+        Constraint::AtLeast(UserStoreOption::LOGIN_THROTTLING_INITIAL_DELAY.name()),
     ),
     (
         Owner::UserStore,
         UserStoreOption::TEMPORARY_ACCESS_PASS_MAX_LIFETIME.name(),
-        Beside::AtLeast(UserStoreOption::TEMPORARY_ACCESS_PASS_DEFAULT_LIFETIME.name()),
+        Constraint::AtLeast(UserStoreOption::TEMPORARY_ACCESS_PASS_DEFAULT_LIFETIME.name()),
     ),
     (
         Owner::UserStore,
         UserStoreOption::EMAIL_SENDER_ADDRESS.name(),
-        Beside::NeededBy(UserStoreOption::MAIL_SERVER_CONFIG.name()),
+        Constraint::NeededBy(UserStoreOption::MAIL_SERVER_CONFIG.name()),
     ),
     // a claim that an administrator of a tenant there can set must come from a trusted tenant
     (
         Owner::OpenIdConnect,
         ProviderOption::SCIM_UNIQUE_IDENTIFIER_VALUES.name(),
-        Beside::NeededUnless(ProviderOption::SCIM_SUBJECT_CLAIM.name(), "sub"),
+        Constraint::NeededUnless(ProviderOption::SCIM_SUBJECT_CLAIM.name(), "sub"),
     ),
     (
         Owner::Tenant,
         TenantOption::REFRESH_TOKEN_ABSOLUTE_LIFETIME.name(),
-        Beside::AtLeast(TenantOption::REFRESH_TOKEN_LIFETIME.name()),
+        Constraint::AtLeast(TenantOption::REFRESH_TOKEN_LIFETIME.name()),
     ),
     (
         Owner::Tenant,
         TenantOption::SESSION_ABSOLUTE_LIFETIME.name(),
-        Beside::AtLeast(TenantOption::SESSION_LIFETIME.name()),
+        Constraint::AtLeast(TenantOption::SESSION_LIFETIME.name()),
     ),
     (
         Owner::Tenant,
         TenantOption::SESSION_ABSOLUTE_LIFETIME.name(),
-        Beside::AtLeast(TenantOption::BROWSER_SESSION_LIFETIME.name()),
+        Constraint::AtLeast(TenantOption::BROWSER_SESSION_LIFETIME.name()),
     ),
 ];
 
-impl Beside {
+impl Constraint {
     /// The name of the other option.
     pub const fn other(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl Beside {
 
 impl Entry {
     /// Its constraints by other options of its owner.
-    pub fn beside(&self) -> impl Iterator<Item = Beside> {
+    pub fn constraints(&self) -> impl Iterator<Item = Constraint> {
         let own = CONSTRAINTS.iter().filter(|(owner, name, _)| *owner == self.owner && *name == self.name);
         own.map(|(.., constraint)| *constraint)
     }
@@ -122,14 +122,14 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use super::{Beside, CONSTRAINTS};
+    use super::{CONSTRAINTS, Constraint};
     use crate::settings::{CATALOGUE, Owner};
 
     #[test]
     fn constraints_name_known_options_and_hold_for_defaults() {
         for (owner, name, constraint) in CONSTRAINTS {
             let (own, other) = (owner.entry(name).unwrap(), owner.entry(constraint.other()).unwrap());
-            assert!(own.beside().any(|one| one == *constraint));
+            assert!(own.constraints().any(|one| one == *constraint));
             assert!(other.dependent().any(|entry| entry.name == *name));
             assert!(!constraint.contradicts(own, own.default, other.default), "{name}");
         }
@@ -138,18 +138,18 @@ mod tests {
     #[test]
     fn contradicting_values_are_detected() {
         let longest = Owner::UserStore.entry("PasswordMaxLength").unwrap();
-        let constraint = longest.beside().next().unwrap();
+        let constraint = longest.constraints().next().unwrap();
         for (most, least, is_wrong) in
             [("128", "200", true), ("200", "200", false), ("", "200", true), ("many", "8", false)]
         {
             assert_eq!(constraint.contradicts(longest, most, least), is_wrong, "{most} {least}");
         }
         let absolute = Owner::Tenant.entry("SessionAbsoluteLifetime").unwrap();
-        for constraint in absolute.beside() {
+        for constraint in absolute.constraints() {
             assert!(constraint.contradicts(absolute, "P7D", "14.00:00:00"), "{constraint:?}");
         }
         let sender = Owner::UserStore.entry("EMailSenderAddress").unwrap();
-        let constraint = Beside::NeededBy("MailServerConfig");
+        let constraint = Constraint::NeededBy("MailServerConfig");
         assert!(
             constraint.contradicts(sender, "", "{}")
                 && !constraint.contradicts(sender, "a@b", "{}")

@@ -11,7 +11,7 @@ mod options;
 mod setting;
 
 pub use catalogue::{CATALOGUE, Entry, Owner};
-pub use constraints::Beside;
+pub use constraints::Constraint;
 pub use declared::{FactorOption, ProviderOption, TenantOption, UserStoreOption};
 pub use form::{Form, OWN_PATHS, clock, flag, links, span, words};
 pub use options::Options;

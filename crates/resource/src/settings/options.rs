@@ -37,7 +37,7 @@ impl<F> Options<F> {
         let own = |name: &str| self.values.get(name).map_or("", String::as_str);
         let contradicting = self.owner.entries().find(|entry| {
             entry
-                .beside()
+                .constraints()
                 .any(|constraint| constraint.contradicts(entry, own(entry.name), own(constraint.other())))
         });
         contradicting.map(|entry| entry.name)

@@ -201,7 +201,7 @@ pub fn advance(
 }
 
 /// Audits a change of a row of a state table, which the caller writes.
-pub fn note(
+pub fn audit_state(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,

@@ -123,7 +123,7 @@ pub fn find_children(
 ) -> Result<Vec<(usize, String)>, Problem> {
     let key = shape.plan().key;
     let mut children: HashMap<Uuid, Vec<String>> = HashMap::new();
-    for Child { what, table, column, name } in shape.deletes.children {
+    for Child { noun, table, column, name } in shape.deletes.children {
         let by = if *column == "store" { "rid" } else { "id" };
         for chunk in rows.chunks(LIST) {
             let mut sql = Sql::new(format!(
@@ -137,7 +137,7 @@ pub fn find_children(
             sql.add(" ORDER BY p.id, c.rid");
             tx.query(&sql.text, &sql.parameters, |row| {
                 let name = if row.is_null(1)? { String::new() } else { format!(" {:?}", row.text(1)?) };
-                children.entry(row.id(0)?).or_default().push(format!("{what}{name}"));
+                children.entry(row.id(0)?).or_default().push(format!("{noun}{name}"));
                 Ok(())
             })?;
         }

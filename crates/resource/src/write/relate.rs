@@ -43,7 +43,7 @@ pub fn relate(
     let key = key_of(call, shape)?;
     let owner = load(&call.context, tx, shape, None, key)?;
     check_if_match(call, tx, shape, &owner)?;
-    let protection = shape.base().writes.protection.filter(|protection| protection.sets_are_acts);
+    let protection = shape.base().writes.protection.filter(|protection| protection.refuses_unchanged_sets);
     let own = protection.zip(shape.id_in(&owner.values)).into_iter().collect();
     check_all(&call.context, tx, std::iter::once((String::new(), own)))?;
     let requested = RequestedSet { owner: &owner, is_all: how == RelationChange::Set, listed };

@@ -59,7 +59,7 @@ pub fn new_values(
         *token = context.new_token();
     }
     if let (Personal::Is(key), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned()) {
-        key.set(&mut values, PersonKey::make(&context.app.master, id));
+        key.set(&mut values, PersonKey::generate(&context.app.master, id));
     }
     shape.apply_rules(values, None, draft, (base, false))
 }

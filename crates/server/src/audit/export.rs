@@ -9,7 +9,7 @@ use chancery_auth::{ensure_keys, load_store_context};
 use chancery_ledger::{TILE, write_end, write_entry, write_head, write_tile};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    EntryPosition, MasterKey, Scope, Tree, next_leaf, origin, read_entries, read_leaves, read_strays,
+    EntryPosition, MasterKey, Scope, Tree, next_leaf, origin, read_entries, read_leaves, read_stray_entries,
 };
 use chancery_store::{Error, Mode, Store, Tx};
 use chancery_userstore::audit_trail::AUDIT_TRAIL;
@@ -203,7 +203,7 @@ fn write_strays<W: Write>(
     file: &mut File<W>,
 ) -> Result<(), Error> {
     let (mut last, mut position) = (i64::MIN, size);
-    while let Some((strays, seen)) = read_strays(tx, scope.store(), size, last)? {
+    while let Some((strays, seen)) = read_stray_entries(tx, scope.store(), size, last)? {
         let placed: Vec<EntryPosition> = (position..).zip(strays).collect();
         position += placed.len() as u64;
         let each = &mut |position, json: &[u8]| file.entry(position, json);

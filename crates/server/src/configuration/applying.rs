@@ -5,7 +5,7 @@ use std::{
     io::{Write as _, stderr, stdin},
 };
 
-use chancery_configuration::{Call, Kind, Memory, What, adopt, batches, deletions, links};
+use chancery_configuration::{Call, ChangeKind, Kind, Memory, adopt, batches, deletions, links};
 
 use super::{Applying, CommandResult, Planned, configured, server::ManagedServer, show};
 
@@ -72,7 +72,7 @@ impl Planned {
         for call in batches(kind, self.of_kind(index), &self.folder.secrets) {
             self.send(server, (index, kind), &call).await?;
         }
-        let new = self.of_kind(index).iter().filter(|change| change.what == What::Create);
+        let new = self.of_kind(index).iter().filter(|change| change.kind == ChangeKind::Create);
         created.extend(new.map(|change| change.key.clone()));
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use chancery_configuration::{Call, Change, Kind, Problem, State};
-use chancery_fetch::{Limits, Networks, Policy, PostBody, ask};
+use chancery_fetch::{Limits, Networks, Policy, PostBody, send_request};
 use chancery_management::SERVICE;
 use chancery_record::Secret;
 use http::Method;
@@ -96,9 +96,9 @@ impl ManagedServer {
 
     async fn request(&self, path: &str, body: PostBody) -> Result<Value, RequestError> {
         let url = format!("{}{}{path}", self.url, SERVICE.base);
-        let body = PostBody { bearer: Some(self.token.clone()), reads_refusals: true, ..body };
+        let body = PostBody { bearer: Some(self.token.clone()), reads_error_body: true, ..body };
         let failed = |why: String| RequestError { status: 0, detail: why, errors: Vec::new() };
-        let answer = ask(&url, body, LIMITS, &self.policy).await;
+        let answer = send_request(&url, body, LIMITS, &self.policy).await;
         let (status, bytes) = answer.map_err(|why| failed(format!("{url}: {why}")))?;
         let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if (200..300).contains(&status) {

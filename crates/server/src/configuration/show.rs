@@ -5,7 +5,7 @@ use std::{
     io::{Write as _, stdout},
 };
 
-use chancery_configuration::{Change, Kind, Plan, What};
+use chancery_configuration::{Change, ChangeKind, Kind, Plan};
 use serde_json::Value;
 
 use crate::login::plain;
@@ -32,17 +32,17 @@ pub fn plan(plan: &Plan, kinds: &[Kind]) {
 }
 
 fn lines(kind: &Kind, change: &Change) -> String {
-    let (sign, word) = match change.what {
-        What::Create => ('+', "create"),
-        What::Change => ('~', "change"),
-        What::Delete => ('-', "delete"),
+    let (sign, word) = match change.kind {
+        ChangeKind::Create => ('+', "create"),
+        ChangeKind::Change => ('~', "change"),
+        ChangeKind::Delete => ('-', "delete"),
     };
     let mut text = format!("{sign} {word} {} {}\n", kind.name, plain(&change.name));
     for difference in &change.differences {
         let before = if difference.is_secret { "(secret)".to_owned() } else { value(&difference.before) };
         let after = value(&difference.after);
-        let shown = match change.what {
-            What::Create => after,
+        let shown = match change.kind {
+            ChangeKind::Create => after,
             _ => format!("{before} -> {after}"),
         };
         let _ = writeln!(text, "    {}: {shown}", plain(&difference.member));

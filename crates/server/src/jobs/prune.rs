@@ -45,7 +45,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
 async fn prune(app: Arc<App>, now: Timestamp) -> Result<(), String> {
     let store = app.store.with(Class::Background);
     let moment = bounded(&store, now);
-    repeat(&store, move |tx| prune_piece(tx, moment)).await?;
+    repeat(&store, move |tx| prune_batch(tx, moment)).await?;
     // a reader that is behind could continue if the clock is wrong: a doubtful clock prunes no events
     let is_doubted = store.clock_offset(now.0).unsigned_abs() > DOUBT;
     app.note_figure(&FIGURES[0], i64::from(is_doubted));
@@ -66,7 +66,7 @@ async fn repeat(
 }
 
 /// Deletes a batch of expired rows that are no events; returns the number of rows of the largest kind.
-pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
+pub fn prune_batch(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let keys = tx.execute(
         &StateTable::IdempotentAnswer.delete(format_args!(
             "WHERE started_on <= (SELECT max(started_on) FROM (SELECT started_on \
@@ -122,7 +122,7 @@ pub fn prune_piece(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         )),
         &[Value::Int(now.0 - FAILED_SIGN_OUT_RETENTION)],
     )?;
-    let refusals = chancery_provisioning::prune_refusals(tx, now, BATCH)?;
+    let refusals = chancery_provisioning::prune_removal_refusals(tx, now, BATCH)?;
     let unsent = StateTable::LogoutDelivery.update(format_args!(
         "SET dead_on = ?2 WHERE id IN (SELECT id FROM logout_delivery WHERE due_on < ?1 AND leased_until < ?1 \
          AND dead_on IS NULL ORDER BY due_on LIMIT {BATCH})"

@@ -109,7 +109,7 @@ pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, batch: u64) -> Result<u64, 
         let advance = StateTable::EventTrail.update("SET pruned = ?1 WHERE trail = ?2 AND pruned = ?3");
         tx.queue_one(&advance, vec![Value::Int(last), Value::Int(trail), Value::Int(pruned)])?;
         // the last row stays: cursors at its position are checked by it
-        let old_rows = StateTable::EventPlace.delete("WHERE trail = ?1 AND position < ?2");
+        let old_rows = StateTable::EventPosition.delete("WHERE trail = ?1 AND position < ?2");
         tx.queue(&old_rows, vec![Value::Int(trail), Value::Int(last)])?;
         for chunk in events.chunks(LIST) {
             let mut sql = Sql::new("WHERE id IN ");

@@ -95,7 +95,7 @@ pub async fn reseal(store: &Store, master: &MasterKey, progress: Progress<'_>) -
             if !batch.renewed.is_empty() {
                 renewed += batch.renewed.len() as u64;
                 let (sealed_column, values) = (column.clone(), batch.renewed);
-                let store_values = move |tx: &mut Tx<'_>| sealed_column.keep(tx, values.clone());
+                let store_values = move |tx: &mut Tx<'_>| sealed_column.store(tx, values.clone());
                 store.run("Reseal", Mode::Write, None, store_values).await?;
             }
             let Some(last) = batch.last else { break };

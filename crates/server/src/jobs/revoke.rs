@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chancery_management::identity_replacement::{
-    STEPS, Step, complete, due, expire_due, fail, is_overdue, lease,
+    REVOCATION_STEPS, RevocationStep, complete, due, expire_due, fail, is_overdue, lease,
 };
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Problem, Scope, random};
@@ -26,7 +26,7 @@ pub fn job(store: &Store, context: &Arc<AppContext>, now: fn() -> Timestamp) -> 
     let (store, context) = (store.with(Class::Background), Arc::clone(context));
     let work = move || {
         let (store, context) = (store.clone(), Arc::clone(&context));
-        async move { revoke_due(&store, &context, now(), STEPS).await.map(drop).map_err(cause_of) }
+        async move { revoke_due(&store, &context, now(), REVOCATION_STEPS).await.map(drop).map_err(cause_of) }
     };
     Job::new("revoke", INTERVAL, work).idle(IDLE_INTERVAL)
 }
@@ -40,7 +40,7 @@ pub async fn revoke_due(
     store: &Store,
     context: &Arc<AppContext>,
     now: Timestamp,
-    steps: &'static [Step],
+    steps: &'static [RevocationStep],
 ) -> Result<usize, Problem> {
     // a clock that jumped ahead closes no request, and one that was corrected delays no revocation
     let over = bounded(store, now);
@@ -71,7 +71,7 @@ async fn revoke_one(
     store: &Store,
     own: &impl Fn() -> Context,
     rid: i64,
-    steps: &'static [Step],
+    steps: &'static [RevocationStep],
 ) -> Result<bool, Problem> {
     let (mark, acting) = (Uuid::from_bytes(random::<16>()), own());
     let taken = store.run("LeaseRevocation", Mode::Write, None, move |tx| lease(tx, rid, mark, acting.now));

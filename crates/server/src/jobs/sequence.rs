@@ -219,7 +219,7 @@ impl Waiting {
         tx.queue_one(&advance, vec![Value::Int(count), Value::Int(trail), Value::Int(self.placed)])?;
         let rows = (self.placed + 1..).zip(&self.events);
         let rows = rows.map(|(at, (event, _))| vec![Value::Int(trail), Value::Int(at), Value::Int(*event)]);
-        insert(tx, (StateTable::EventPlace, "(trail, position, event)"), &rows.collect::<Vec<_>>())?;
+        insert(tx, (StateTable::EventPosition, "(trail, position, event)"), &rows.collect::<Vec<_>>())?;
         self.add_leaves(tx, tree_of(trail), &leaves)?;
         let numbers: Vec<i64> = self.events.iter().map(|(event, _)| *event).collect();
         forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), (trail, &numbers))?;

@@ -21,7 +21,7 @@ pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Jo
         async move {
             let destinations = app.token_service.destinations().clone();
             // until nothing is due any more: failed ones are due later
-            let send = || app.tell_sign_outs(permission, &destinations, now());
+            let send = || app.deliver_sign_outs(permission, &destinations, now());
             while send().await.map_err(|error| error.to_string())?.any() && !*app.stopping.borrow() {}
             Ok(())
         }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use chancery_management::passkey_trust::{RefreshOutcome, VerifiedSnapshot, finish};
+use chancery_management::passkey_trust::{RefreshResult, VerifiedSnapshot, finish};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AppContext, Context, FetchResult, Problem, Scope, random};
 use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
@@ -41,7 +41,7 @@ pub async fn refresh_due(store: &Store, context: &Arc<AppContext>, now: Timestam
     }
     let verified = verify(fetch().await, context, now).await;
     let (context, jitter) = (Arc::clone(context), i64::from(u16::from_be_bytes(random::<2>())));
-    let end = move |tx: &mut Tx<'_>| -> Result<RefreshOutcome, Problem> {
+    let end = move |tx: &mut Tx<'_>| -> Result<RefreshResult, Problem> {
         let acting = Context::of_server(&context, Scope::Everything, now);
         let finished = finish(&acting, tx, &verified)?;
         schedule(tx, now, finished.failure.is_some(), jitter)?;

@@ -8,7 +8,7 @@ use std::{
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
 use chancery_management::custom_asset::{content_path, image_types};
 use chancery_management::idp_instance::HAS_CONFIGURATION_ERROR;
-use chancery_oauth::{ClientFacts, Encryption, UnsupportedSetting, unsupported_settings};
+use chancery_oauth::{ClientSettings, Encryption, UnsupportedSetting, unsupported_settings};
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
 use chancery_store::{EPOCH, Error, Row, Tx};
@@ -225,16 +225,16 @@ fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, Str
 }
 
 /// The unsupported settings that concern sign-ins.
-fn read_unserved(row: &Row<'_>) -> Result<Vec<UnsupportedSetting>, Error> {
+fn read_unsupported_settings(row: &Row<'_>) -> Result<Vec<UnsupportedSetting>, Error> {
     let (id_token, userinfo) = (row.optional_text(24)?, row.optional_text(25)?);
-    Ok(unsupported_settings(&ClientFacts {
+    Ok(unsupported_settings(&ClientSettings {
         is_pairwise: row.text(17)? == "Pairwise",
         encrypts_access_tokens: !row.is_null(23)? && row.bool(23)?,
         id_token_encryption: Encryption { alg: id_token.as_deref(), enc: None },
         userinfo_encryption: Encryption { alg: userinfo.as_deref(), enc: None },
         require_pushed_authorization_requests: row.bool(26)?,
         security_profile: security_profile(row.text(14)?),
-        ..ClientFacts::default()
+        ..ClientSettings::default()
     }))
 }
 
@@ -282,7 +282,7 @@ fn read_application(row: &Row<'_>) -> Result<Application, Error> {
             _ => PkceMode::Required,
         },
         scope_claims_in_id_token: row.text(22)? == "Scopes",
-        unserved: read_unserved(row)?,
+        unsupported_settings: read_unsupported_settings(row)?,
         requires_second_factor: row.bool(28)?,
         refreshes_in_session: row.text(27)? == "Session",
         login_uris: Vec::new(),

@@ -490,7 +490,7 @@ mod tests {
             acr: Some(String::new()),
             amr: vec![String::new()],
             from_jti: vec![String::new()],
-            told: BTreeMap::new(),
+            rule_claims: BTreeMap::new(),
         };
         let members = serde_json::to_value(claims).unwrap();
         assert!(members.as_object().unwrap().keys().all(|name| is_protected(name)), "{members}");

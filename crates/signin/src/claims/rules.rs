@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chancery_claims::RuleSet;
-use chancery_management::claim_rule::{InForce, Place, Unusable, compiled};
+use chancery_management::claim_rule::{InForce, RuleScope, Unusable, compiled};
 use chancery_resource::{Problem, Tx};
 use uuid::Uuid;
 
@@ -59,7 +59,7 @@ impl RulesInForce {
         let (tenant, instance) = scope;
         let rules = InForce::read(
             tx,
-            Place { app: Some(application), instance: Some(instance), tenant: Some(tenant) },
+            RuleScope { app: Some(application), instance: Some(instance), tenant: Some(tenant) },
         )?;
         let key = if rules.is_empty() { Vec::new() } else { rules.key().to_vec() };
         let mut scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,8 @@ use chancery_management::{
     claim_rule::Unusable,
     identity_replacement::prove_replacing,
     idp_instance::connection::{
-        Asking, Connection, KEPT_MS, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS, Returned, begin, complete,
+        Connection, DOCUMENT_TTL_MS, ProviderClient, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS, Returned, begin,
+        complete,
     },
 };
 use chancery_record::{Timestamp, Value};
@@ -89,7 +90,9 @@ impl Provider<'_> {
         let is_again =
             pending.provider_redirect.as_ref().is_some_and(|redirect| redirect.instance == provider.id);
         let max_age_ms = if is_again { RETRY_MAX_AGE_MS } else { REDIRECT_MAX_AGE_MS };
-        let begun = begin(Asking { max_age_ms, ..self.asking(visit.now) }, connection, &demands).await;
+        let begun =
+            begin(ProviderClient { max_age_ms, ..self.provider_client(visit.now) }, connection, &demands)
+                .await;
         let Some(discovery) = begun.discovery.as_ref().filter(|_| begun.can_go_on()) else {
             self.counts.providers.note(provider.id, false, started.elapsed());
             log(provider, &begun.checks);
@@ -124,9 +127,14 @@ impl Provider<'_> {
         Ok(reading.await?)
     }
 
-    fn asking(self, now: Timestamp) -> Asking {
+    fn provider_client(self, now: Timestamp) -> ProviderClient {
         let documents = Some(Arc::clone(self.documents));
-        Asking { ask: self.context.ask_elsewhere.clone(), documents, max_age_ms: KEPT_MS, now }
+        ProviderClient {
+            send: self.context.send_outbound.clone(),
+            documents,
+            max_age_ms: DOCUMENT_TTL_MS,
+            now,
+        }
     }
 
     /// Handles the response of an external identity provider. Returns the response to the browser and the result of
@@ -170,7 +178,7 @@ impl Provider<'_> {
             assertion_id: secret.assertion_id(),
         };
         let started = Instant::now();
-        let completed = complete(self.asking(visit.now), connection, returned).await;
+        let completed = complete(self.provider_client(visit.now), connection, returned).await;
         self.counts.providers.note(provider.id, completed.has_passed(), started.elapsed());
         let Some(identity) = ProviderIdentity::of(&completed, &provider).filter(|_| completed.has_passed())
         else {

@@ -2,7 +2,7 @@
 
 use chancery_application::ExternalProfile;
 use chancery_claims::{Claim, Source};
-use chancery_management::claim_rule::{InForce, Place, Unusable, run};
+use chancery_management::claim_rule::{InForce, RuleScope, Unusable, run};
 use chancery_resource::{Problem, Purpose, Work};
 use chancery_store::Mode;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ impl Provider<'_> {
         identity: &ProviderIdentity,
         (tenant, instance): (Uuid, Uuid),
     ) -> Result<Result<ExternalProfile, Unusable>, Problem> {
-        let scope = Place { app: None, instance: Some(instance), tenant: None };
+        let scope = RuleScope { app: None, instance: Some(instance), tenant: None };
         let reading =
             self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| InForce::read(tx, scope));
         let rules = reading.await?;

@@ -39,7 +39,7 @@ impl Provider<'_> {
             .run("UpstreamSignOut", Mode::Quick, None, move |tx| connection_of(&app, tx, &instances, now));
         let Some((instance, connection)) = reading.await? else { return Ok(None) };
         let client = connection.client.id.clone();
-        match end_session_endpoint(self.asking(visit.now), connection).await {
+        match end_session_endpoint(self.provider_client(visit.now), connection).await {
             Ok(endpoint) => {
                 let back = format!("{}/signin/{SIGNED_OUT}", visit.issuer.url);
                 let fields = [("client_id", client), ("post_logout_redirect_uri", back)];

@@ -2,7 +2,7 @@
 
 use chancery_auth::Confirmation;
 use chancery_management::claim_rule::Unusable;
-use chancery_oauth::{OPENID, Refusal};
+use chancery_oauth::{OPENID, ProtocolError};
 use chancery_record::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -43,7 +43,7 @@ pub struct PreviewInput {
     /// The issuer's URL.
     pub issuer: String,
     /// Why the UserInfo endpoint refuses, whatever is granted.
-    pub of_userinfo: Option<Refusal>,
+    pub of_userinfo: Option<ProtocolError>,
     /// The time of the request.
     pub now: Timestamp,
 }
@@ -98,11 +98,11 @@ impl PreviewInput {
 }
 
 /// The response if the request of the client app, or the person, is refused.
-pub fn refused(target: SignInTarget, refusal: Refusal) -> Value {
+pub fn refused(target: SignInTarget, refusal: ProtocolError) -> Value {
     answer(target, &refusal_json(refusal), None)
 }
 
-fn refusal_json(refusal: Refusal) -> Value {
+fn refusal_json(refusal: ProtocolError) -> Value {
     json!({ "error": refusal.code.name(), "detail": refusal.detail })
 }
 

@@ -70,7 +70,7 @@ pub fn facts_of(
         usable.push(UsableFactor { instance: factor.id, kind: factor.kind, is_enrolled });
     }
     Ok(SecondFactors {
-        are_asked_for: requested.is_any,
+        are_required: requested.is_any,
         usable,
         has_recovery_code: enrolled.has_recovery_code,
         enrolment: match tenant.options.get(TenantOption::SECOND_FACTOR_ENROLMENT) {

@@ -18,7 +18,7 @@ const FIRST_LOCK_MS: i64 = 5 * 60_000;
 const LIMIT: i64 = 5;
 
 /// Whether a person is locked for second-factor codes now.
-pub fn is_shut(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<bool, StoreError> {
+pub fn is_locked(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<bool, StoreError> {
     let text = "SELECT COALESCE(locked_until, 0) FROM attempt_guard WHERE person_id = ?1";
     Ok(tx.one(text, &[person.into()], |row| row.int(0))?.is_some_and(|until| until > now.0))
 }

@@ -10,13 +10,13 @@ use std::{
 use rusqlite::OpenFlags;
 
 use super::Connection;
-use crate::{Error, error::torn, location::Place};
+use crate::{Error, error::torn, location::DatabaseLocation};
 
 /// Checks a file that is not at the recorded location of the installation's. Returns whether it was checked.
 /// The time grows with the file, so each copy is checked once. A file at its recorded location was written only
 /// by SQLite, and needs no check.
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
-    let own = Place::of_file(path)?;
+    let own = DatabaseLocation::of_file(path)?;
     let Some((recorded, checked)) = recorded_locations(connection)? else { return Ok(false) };
     if recorded.is(&own) || checked.as_ref().is_some_and(|checked| checked.is(&own)) {
         return Ok(false);
@@ -27,7 +27,9 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
 }
 
 /// The recorded location of the installation's file, and the location of the last full check, if known.
-fn recorded_locations(connection: &Connection) -> Result<Option<(Place, Option<Place>)>, Error> {
+fn recorded_locations(
+    connection: &Connection,
+) -> Result<Option<(DatabaseLocation, Option<DatabaseLocation>)>, Error> {
     let mut exists = false;
     connection.query("SELECT 1 FROM sqlite_master WHERE name = 'installation'", &[], &mut |_| {
         exists = true;
@@ -36,8 +38,9 @@ fn recorded_locations(connection: &Connection) -> Result<Option<(Place, Option<P
     let mut recorded = None;
     if exists {
         connection.query("SELECT place, born, checked_place FROM installation", &[], &mut |row| {
-            let place = Place { place: row.text(0)?.to_owned(), born: row.optional_text(1)? };
-            recorded = Some((place, row.optional_text(2)?.as_deref().map(Place::of_text)));
+            let location =
+                DatabaseLocation { location: row.text(0)?.to_owned(), created: row.optional_text(1)? };
+            recorded = Some((location, row.optional_text(2)?.as_deref().map(DatabaseLocation::of_text)));
             Ok(())
         })?;
     }

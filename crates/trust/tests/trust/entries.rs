@@ -1,7 +1,7 @@
 //! The entries of a text, and that one bad entry does not affect the others.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use chancery_trust::{Kind, Snapshot};
+use chancery_trust::{RefusalKind, Snapshot};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -144,7 +144,7 @@ fn entries_without_fido2_are_only_counted() {
 #[test]
 fn invalid_stored_bytes_are_refused() {
     for bytes in [&b""[..], b"{}", b"null", b"\xff"] {
-        assert_eq!(Snapshot::from_bytes(bytes).unwrap_err().kind, Kind::Malformed);
+        assert_eq!(Snapshot::from_bytes(bytes).unwrap_err().kind, RefusalKind::Malformed);
     }
     // an index out of range has no root
     let mut one = entry(ONE, &[]);

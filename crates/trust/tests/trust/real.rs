@@ -5,7 +5,7 @@ use std::{env, fs, path::PathBuf, process::Command, sync::LazyLock};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chancery_record::Timestamp;
-use chancery_trust::{Anchors, Kind, Snapshot, verify};
+use chancery_trust::{Anchors, RefusalKind, Snapshot, verify};
 use uuid::Uuid;
 
 use crate::service::at;
@@ -45,7 +45,7 @@ fn unpacked() -> Option<PathBuf> {
         .map(|package| package.join("data/ca_list.jwt"))
 }
 
-fn read_at(moment: &str) -> Result<Snapshot, chancery_trust::Refusal> {
+fn read_at(moment: &str) -> Result<Snapshot, chancery_trust::MetadataRefusal> {
     verify(&TEXT, &Anchors::pinned(), at(moment))
 }
 
@@ -84,9 +84,9 @@ fn the_text_of_fido_is_accepted_while_its_certificate_is_valid() {
     let refused =
         |moment: Timestamp| verify(&TEXT, &Anchors::pinned(), moment).err().map(|refusal| refusal.kind);
     let (from, to) = (at("2025-07-25T20:40:37Z"), at("2026-08-26T20:40:36Z"));
-    assert_eq!(refused(from.plus(-1_000)), Some(Kind::Certificate));
+    assert_eq!(refused(from.plus(-1_000)), Some(RefusalKind::Certificate));
     assert_eq!((refused(from), refused(to)), (None, None));
-    assert_eq!(refused(to.plus(1_000)), Some(Kind::Certificate));
+    assert_eq!(refused(to.plus(1_000)), Some(RefusalKind::Certificate));
 }
 
 #[test]
@@ -96,5 +96,5 @@ fn a_changed_text_of_fido_is_refused() {
     let other = if changed[middle..].starts_with('A') { "B" } else { "A" };
     changed.replace_range(middle..=middle, other);
     let refusal = verify(&changed, &Anchors::pinned(), at("2026-03-01")).unwrap_err();
-    assert_eq!(refusal.kind, Kind::Signature);
+    assert_eq!(refusal.kind, RefusalKind::Signature);
 }

@@ -4,7 +4,9 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
-use chancery_trust::{Anchors, Kind, MAX_BYTES, Refusal, Snapshot, SnapshotOrder, accepts, verify};
+use chancery_trust::{
+    Anchors, MAX_BYTES, MetadataRefusal, RefusalKind, Snapshot, SnapshotOrder, accepts, verify,
+};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
 
@@ -14,7 +16,7 @@ fn payload(no: i64) -> Value {
     json!({"legalHeader": "..", "no": no, "nextUpdate": "2026-07-01", "entries": []})
 }
 
-fn kind(result: Result<Snapshot, Refusal>) -> Kind {
+fn kind(result: Result<Snapshot, MetadataRefusal>) -> RefusalKind {
     result.unwrap_err().kind
 }
 
@@ -40,14 +42,14 @@ fn a_root_in_the_text_is_not_trusted() {
     header["x5c"].as_array_mut().unwrap().push(BASE64_STANDARD.encode(service.root.der()).into());
     let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
     assert_eq!(service.verify(&jwt).unwrap().no, 7);
-    assert_eq!(kind(verify(&jwt, &Service::new().anchors(), now())), Kind::Certificate);
+    assert_eq!(kind(verify(&jwt, &Service::new().anchors(), now())), RefusalKind::Certificate);
 }
 
 #[test]
 fn another_root_is_refused() {
     let jwt = Service::new().signed(&payload(7));
-    assert_eq!(kind(verify(&jwt, &Service::new().anchors(), now())), Kind::Certificate);
-    assert_eq!(kind(verify(&jwt, &Anchors::pinned(), now())), Kind::Certificate);
+    assert_eq!(kind(verify(&jwt, &Service::new().anchors(), now())), RefusalKind::Certificate);
+    assert_eq!(kind(verify(&jwt, &Anchors::pinned(), now())), RefusalKind::Certificate);
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn certificates_outside_their_validity_are_refused() {
         ("9999-12-30", "expired"),
     ] {
         let refusal = verify(&jwt, &service.anchors(), at(moment)).unwrap_err();
-        assert_eq!(refusal.kind, Kind::Certificate, "{moment}");
+        assert_eq!(refusal.kind, RefusalKind::Certificate, "{moment}");
         assert!(refusal.to_string().contains(word), "{refusal}");
     }
 }
@@ -73,12 +75,12 @@ fn another_name_is_refused() {
         service.verify(&service.signed(&payload(7)))
     };
     for name in ["other.example", "a.mds.example", "example", "mds.example.evil.example", "192.0.2.1"] {
-        assert_eq!(kind(jwt(&leaf_params(name))), Kind::Name, "{name}");
+        assert_eq!(kind(jwt(&leaf_params(name))), RefusalKind::Name, "{name}");
     }
     // a common name does not count as a name
     let mut params = leaf_params("other.example");
     params.distinguished_name.push(rcgen::DnType::CommonName, NAME);
-    assert_eq!(kind(jwt(&params)), Kind::Name);
+    assert_eq!(kind(jwt(&params)), RefusalKind::Name);
     assert_eq!(jwt(&leaf_params(NAME)).unwrap().no, 7);
 }
 
@@ -87,7 +89,7 @@ fn a_certificate_for_another_use_is_refused() {
     let mut params = leaf_params(NAME);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::EmailProtection];
     let service = Service::new().certified(&params);
-    assert_eq!(kind(service.verify(&service.signed(&payload(7)))), Kind::Certificate);
+    assert_eq!(kind(service.verify(&service.signed(&payload(7)))), RefusalKind::Certificate);
 }
 
 #[test]
@@ -97,16 +99,16 @@ fn another_key_or_another_payload_is_refused() {
     let (signed, signature) = jwt.rsplit_once('.').unwrap();
     let (header, _) = signed.split_once('.').unwrap();
     let other = BASE64_URL_SAFE_NO_PAD.encode(payload(8).to_string());
-    assert_eq!(kind(service.verify(&format!("{header}.{other}.{signature}"))), Kind::Signature);
-    assert_eq!(kind(service.verify(&format!("{signed}."))), Kind::Signature);
+    assert_eq!(kind(service.verify(&format!("{header}.{other}.{signature}"))), RefusalKind::Signature);
+    assert_eq!(kind(service.verify(&format!("{signed}."))), RefusalKind::Signature);
     let attacker = Service::new();
     let jwt = attacker.signed_under(&service.header("ES256"), payload(8).to_string().as_bytes());
-    assert_eq!(kind(service.verify(&jwt)), Kind::Signature);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Signature);
     // an algorithm of another kind of key
     let jwt = service.signed_under(&service.header("ES384"), payload(8).to_string().as_bytes());
-    assert_eq!(kind(service.verify(&jwt)), Kind::Signature);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Signature);
     let jwt = service.signed_under(&service.header("RS512"), payload(8).to_string().as_bytes());
-    assert_eq!(kind(service.verify(&jwt)), Kind::Signature);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Signature);
 }
 
 #[test]
@@ -115,9 +117,9 @@ fn algorithms_without_a_key_pair_are_refused() {
     for alg in ["none", "None", "", "HS256", "HS512", "EdDSA", "RS1", "es256"] {
         let header = service.header(alg);
         let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
-        assert_eq!(kind(service.verify(&jwt)), Kind::Algorithm, "{alg}");
+        assert_eq!(kind(service.verify(&jwt)), RefusalKind::Algorithm, "{alg}");
         let jwt = format!("{}.", unsigned(&header, payload(7).to_string().as_bytes()));
-        assert_eq!(kind(service.verify(&jwt)), Kind::Algorithm, "{alg}");
+        assert_eq!(kind(service.verify(&jwt)), RefusalKind::Algorithm, "{alg}");
     }
 }
 
@@ -129,15 +131,15 @@ fn missing_or_invalid_certificates_are_refused() {
     for x5c in [json!(null), json!([]), json!(["no base64"]), json!([""]), json!(["AAAA"]), json!(many)] {
         let header = json!({"alg": "ES256", "x5c": x5c, "x5u": "https://mds.example/chain"});
         let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
-        assert_eq!(kind(service.verify(&jwt)), Kind::Certificate, "{header}");
+        assert_eq!(kind(service.verify(&jwt)), RefusalKind::Certificate, "{header}");
     }
     // the intermediate certificate is missing
     let header = json!({"alg": "ES256", "x5c": [full[0]]});
     let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
-    assert_eq!(kind(service.verify(&jwt)), Kind::Certificate);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Certificate);
     let header = json!({"alg": "ES256"});
     let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
-    assert_eq!(kind(service.verify(&jwt)), Kind::Certificate);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Certificate);
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn unknown_critical_extensions_are_refused() {
     header["crit"] = json!(["b64"]);
     header["b64"] = json!(false);
     let jwt = service.signed_under(&header, payload(7).to_string().as_bytes());
-    assert_eq!(kind(service.verify(&jwt)), Kind::Malformed);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Malformed);
 }
 
 #[test]
@@ -159,16 +161,16 @@ fn an_invalid_token_is_refused() {
     }
     let four = format!("{jwt}.AAAA");
     for text in ["", ".", "..", "a.b", "a.b.c", "\u{e9}.\u{e9}.\u{e9}", &four, &jwt.replace('.', "..")] {
-        assert_eq!(kind(service.verify(text)), Kind::Malformed, "{text}");
+        assert_eq!(kind(service.verify(text)), RefusalKind::Malformed, "{text}");
     }
     let header = json!({"alg": "ES256", "x5c": [], "pad": "x".repeat(70_000)});
     let jwt = service.signed_under(&header, b"{}");
-    assert_eq!(kind(service.verify(&jwt)), Kind::Malformed);
+    assert_eq!(kind(service.verify(&jwt)), RefusalKind::Malformed);
 }
 
 #[test]
 fn a_too_large_text_is_refused() {
-    assert_eq!(kind(Service::new().verify(&"A".repeat(MAX_BYTES + 1))), Kind::TooLarge);
+    assert_eq!(kind(Service::new().verify(&"A".repeat(MAX_BYTES + 1))), RefusalKind::TooLarge);
 }
 
 #[test]
@@ -189,7 +191,7 @@ fn a_signed_payload_that_is_no_metadata_is_refused() {
         &"[".repeat(100_000),
     ] {
         let jwt = service.signed_under(&service.header("ES256"), payload.as_bytes());
-        assert_eq!(kind(service.verify(&jwt)), Kind::Payload, "{payload}");
+        assert_eq!(kind(service.verify(&jwt)), RefusalKind::Payload, "{payload}");
     }
 }
 

@@ -12,7 +12,7 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
 use chancery_record::{Timestamp, parse_day, parse_timestamp};
-use chancery_trust::{Anchors, Refusal, Snapshot, verify};
+use chancery_trust::{Anchors, MetadataRefusal, Snapshot, verify};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PKCS_RSA_SHA256,
     RsaKeySize, date_time_ymd,
@@ -97,7 +97,7 @@ impl Service {
         format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
     }
 
-    pub fn verify(&self, jwt: &str) -> Result<Snapshot, Refusal> {
+    pub fn verify(&self, jwt: &str) -> Result<Snapshot, MetadataRefusal> {
         verify(jwt, &self.anchors(), now())
     }
 

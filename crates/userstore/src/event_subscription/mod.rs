@@ -7,7 +7,7 @@ use chancery_resource::{
 };
 use chancery_webhook::{
     DELIVERIES, EventDelivery, EventSubscription, NAMED_EVENTS, SUBSCRIPTIONS, event_subscription_operations,
-    keep_places, prepare,
+    prepare, store_reader_cursors,
 };
 
 /// The shape of event subscriptions.
@@ -16,7 +16,7 @@ pub static EVENT_SUBSCRIPTION: Shape =
         .read_from(SUBSCRIPTIONS[1])
         .unique(&[Unique::new("event_subscription__id", &[EventSubscription::ID.field()])])
         .validate_rows(check)
-        .after_write(keep_places)
+        .after_write(store_reader_cursors)
         .named_events(NAMED_EVENTS);
 
 /// The shape of the deliveries of a subscription.

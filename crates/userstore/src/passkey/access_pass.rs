@@ -338,11 +338,11 @@ fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         find(&call.context, tx, Uuid::nil(), &form.value.0)?;
         return Ok(Answer::refusing(refused()));
     };
-    let Some(id) = find(&call.context, tx, attempt.found.user.id.0, &form.value.0)? else {
+    let Some(id) = find(&call.context, tx, attempt.loaded.user.id.0, &form.value.0)? else {
         attempt.fail(&call.context, tx)?;
         return Ok(Answer::refusing(refused()));
     };
-    let user = attempt.found.user.id;
+    let user = attempt.loaded.user.id;
     attempt.succeed(&call.context, tx)?;
     note_use(&call.context, tx, user, id)?;
     let redeemed_on = call.context.now;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use chancery_passkey::{
-    AuthenticationResult, AuthenticatorModels, Credential, Kind, Policy, Refusal, User as Person,
+    AuthenticationResult, AuthenticatorModels, CeremonyRefusal, Credential, Policy, RefusalKind,
+    User as Person,
 };
 use chancery_record::{Bytes, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record};
 use chancery_resource::{
@@ -55,9 +56,9 @@ pub static START: BodyForm = BodyForm::of::<StartAuthentication>("PasskeyAuthent
 pub static AUTHENTICATED: BodyForm = BodyForm::of::<AuthenticatedPasskey>("PasskeyAuthenticated");
 
 /// A refusal as a problem. It names the invalid proof: only the client can correct it.
-fn refuse(refusal: &Refusal) -> Problem {
+fn refuse(refusal: &CeremonyRefusal) -> Problem {
     match refusal.kind {
-        Kind::Disabled | Kind::AlreadyRegistered => Problem::conflict(refusal.detail.clone()),
+        RefusalKind::Disabled | RefusalKind::AlreadyRegistered => Problem::conflict(refusal.detail.clone()),
         _ => Problem::invalid(refusal.detail.clone()),
     }
 }
@@ -137,8 +138,9 @@ pub fn of_user(tx: &mut Tx<'_>, user: i64) -> Result<Vec<Credential>, Problem> {
 
 /// Decodes a stored passkey. If that fails, it is an internal error and not the caller's mistake.
 fn open(stored: &[u8]) -> Result<Credential, Problem> {
-    let broken =
-        |refusal: Refusal| StoreError::Internal(format!("a kept passkey cannot be read: {}", refusal.detail));
+    let broken = |refusal: CeremonyRefusal| {
+        StoreError::Internal(format!("a kept passkey cannot be read: {}", refusal.detail))
+    };
     Ok(Credential::from_bytes(stored).map_err(broken)?)
 }
 
@@ -161,7 +163,7 @@ pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Pr
 }
 
 /// The result of verifying a registration.
-type Registered = Result<Credential, Refusal>;
+type Registered = Result<Credential, CeremonyRefusal>;
 
 pub fn finish_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner_of(call, tx, &PASSKEY)?.ok_or_else(|| Problem::not_found("User"))?;
@@ -244,13 +246,13 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
 }
 
 /// The result of verifying an assertion: the passkey, its user, and the proof.
-pub struct Proved {
+pub struct VerifiedAssertion {
     id: Uuid,
     user: Uuid,
-    result: Result<AuthenticationResult, Refusal>,
+    result: Result<AuthenticationResult, CeremonyRefusal>,
 }
 
-impl Proved {
+impl VerifiedAssertion {
     /// The user.
     pub const fn user(&self) -> Uuid {
         self.user
@@ -258,7 +260,7 @@ impl Proved {
 }
 
 pub fn finish_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    match call.result::<Proved>() {
+    match call.result::<VerifiedAssertion>() {
         None => check(call, tx),
         Some(proved) => finish(call, tx, &proved),
     }
@@ -295,7 +297,7 @@ pub fn recognize(
     context: &Context,
     tx: &mut Tx<'_>,
     answer: Json,
-) -> Result<Result<Option<Assertion>, Refusal>, Problem> {
+) -> Result<Result<Option<Assertion>, CeremonyRefusal>, Problem> {
     let id = match chancery_passkey::credential_id_of(&answer) {
         Ok(id) => id,
         Err(refusal) => return Ok(Err(refusal)),
@@ -315,7 +317,7 @@ pub fn recognize(
 
 impl Assertion {
     /// Verifies the assertion.
-    pub fn verify(&self, state: &[u8]) -> Proved {
+    pub fn verify(&self, state: &[u8]) -> VerifiedAssertion {
         let models = AuthenticatorModels::new(self.snapshot.as_deref(), self.now);
         let result = chancery_passkey::finish_authentication(
             &self.policy,
@@ -324,7 +326,7 @@ impl Assertion {
             &self.answer,
             &self.credential,
         );
-        Proved { id: self.passkey, user: self.user, result }
+        VerifiedAssertion { id: self.passkey, user: self.user, result }
     }
 }
 
@@ -338,7 +340,7 @@ fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, passkey: Uuid) -> Result
 }
 
 /// Records the outcome of an authentication.
-fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &Proved) -> Result<Answer, Problem> {
+fn finish(call: &mut Call, tx: &mut Tx<'_>, proved: &VerifiedAssertion) -> Result<Answer, Problem> {
     let used = match note_use(&call.context, tx, proved, false)? {
         Ok(used) => used,
         Err(problem) => return Ok(Answer::refusing(problem)),
@@ -365,7 +367,7 @@ pub struct UsedPasskey {
 pub fn note_use(
     context: &Context,
     tx: &mut Tx<'_>,
-    proved: &Proved,
+    proved: &VerifiedAssertion,
     opens_lock: bool,
 ) -> Result<Result<UsedPasskey, Problem>, Problem> {
     let stored = find(context, tx, proved.user, proved.id)?;
@@ -376,7 +378,7 @@ pub fn note_use(
     let proof = match &proved.result {
         Ok(proof) => proof,
         Err(refusal) => {
-            if refusal.kind == Kind::SignCount {
+            if refusal.kind == RefusalKind::SignCount {
                 suspect_clone(context, tx, &stored.row)?;
                 note(tx, EventType::PasskeyCloneSuspected, Some(&refusal.detail))?;
             } else {
@@ -388,7 +390,8 @@ pub fn note_use(
     let key = Value::Id(proved.user);
     let loaded = UserForUpdate::new(chancery_resource::load(context, tx, &USER, None, key)?)?;
     let lockout = loaded.user.lockout();
-    let is_locked = lockout.is_shut() || (!opens_lock && lockout.is_shut_until(context.now));
+    let is_locked =
+        lockout.is_locked_permanently() || (!opens_lock && lockout.is_locked_temporarily(context.now));
     if !loaded.user.is_admitted(context.now) || is_locked {
         note(tx, EventType::PasskeyAuthenticationFailed, Some("the user is inactive or locked"))?;
         return Ok(Err(Problem::invalid("The user's state does not let the user sign in now.")));
@@ -415,5 +418,5 @@ pub fn note_use(
 
 /// Records that there may be a copy of a passkey. The passkey does not change.
 fn suspect_clone(context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<(), Problem> {
-    chancery_resource::note(context, tx, &PASSKEY, (row, &row.values), ("Modified", "clone-suspected"))
+    chancery_resource::audit_state(context, tx, &PASSKEY, (row, &row.values), ("Modified", "clone-suspected"))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chancery_passkey::{
-    AuthenticatorModels, Credential, CredentialFacts, Policy, Refusal, User as Person, is_usable,
+    AuthenticatorModels, CeremonyRefusal, Credential, CredentialFacts, Policy, User as Person, is_usable,
 };
 use chancery_record::Uuid;
 use chancery_resource::settings::{Options, UserStoreOption};
@@ -11,7 +11,7 @@ use chancery_resource::{Context, OwnerRow, Problem, StoreError, Tx, find_owner};
 use chancery_trust::Snapshot;
 use serde_json::{Value as Json, json};
 
-pub use super::ceremony::{Assertion, Proved, UsedPasskey, note_use, recognize};
+pub use super::ceremony::{Assertion, UsedPasskey, VerifiedAssertion, note_use, recognize};
 use super::{authenticator_model, ceremony, policy, policy_by};
 use crate::{
     password::mail::display_name,
@@ -41,7 +41,7 @@ pub fn start(options: &Options<UserStoreOption>, public_url: &str) -> Result<Sta
 
 /// A summary of a user's passkeys.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Held {
+pub struct PasskeySummary {
     /// The number of usable passkeys.
     pub usable: i64,
     /// Whether one of them verifies its user.
@@ -51,16 +51,16 @@ pub struct Held {
 }
 
 /// The passkeys of the user with this row number.
-pub fn held(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Held, Problem> {
+pub fn summary_of(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<PasskeySummary, Problem> {
     let (policy, snapshot) = (policy(context)?, authenticator_model::snapshot(context, tx)?);
     let models = AuthenticatorModels::new(snapshot.as_deref(), context.now);
-    let mut held = Held::default();
+    let mut summary = PasskeySummary::default();
     for credential in ceremony::of_user(tx, user)?.iter().filter(|one| is_usable_now(&policy, models, one)) {
-        held.usable += 1;
-        held.verifies_user |= credential.user_verified;
-        held.is_hardware |= credential.user_verified && credential.is_hardware(models);
+        summary.usable += 1;
+        summary.verifies_user |= credential.user_verified;
+        summary.is_hardware |= credential.user_verified && credential.is_hardware(models);
     }
-    Ok(held)
+    Ok(summary)
 }
 
 fn is_usable_now(policy: &Policy, models: AuthenticatorModels<'_>, credential: &Credential) -> bool {
@@ -98,40 +98,40 @@ pub fn start_registration(context: &Context, tx: &mut Tx<'_>, user: i64) -> Resu
 }
 
 /// State for the verification of a registration response.
-pub struct Registering {
+pub struct RegistrationVerifier {
     policy: Policy,
     snapshot: Option<Arc<Snapshot>>,
     now: chancery_record::Timestamp,
 }
 
 /// Reads the state for the verification of a registration response.
-pub fn registering(context: &Context, tx: &mut Tx<'_>) -> Result<Registering, Problem> {
-    Ok(Registering {
+pub fn registration_verifier(context: &Context, tx: &mut Tx<'_>) -> Result<RegistrationVerifier, Problem> {
+    Ok(RegistrationVerifier {
         policy: policy(context)?,
         snapshot: authenticator_model::snapshot(context, tx)?,
         now: context.now,
     })
 }
 
-impl Registering {
+impl RegistrationVerifier {
     /// Verifies a registration response.
     ///
     /// # Errors
     /// The reason of the refusal.
-    pub fn verify(&self, state: &[u8], answer: &Json) -> Result<Credential, Refusal> {
+    pub fn verify(&self, state: &[u8], answer: &Json) -> Result<Credential, CeremonyRefusal> {
         let models = AuthenticatorModels::new(self.snapshot.as_deref(), self.now);
         chancery_passkey::finish_registration(&self.policy, models, state, answer)
     }
 }
 
 /// A new passkey, or the reason of its refusal.
-pub type Made = Result<Credential, Refusal>;
+pub type RegistrationResult = Result<Credential, CeremonyRefusal>;
 
 /// Stores a passkey of the user with this id; returns the passkey's id. `None`: it is another user's.
 ///
 /// # Errors
 /// A conflict if it exists already.
-pub fn keep(
+pub fn store_passkey(
     context: &Context,
     tx: &mut Tx<'_>,
     user: Uuid,

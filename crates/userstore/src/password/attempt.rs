@@ -1,7 +1,7 @@
 //! Attempts at a user's password: each is counted before the password is verified.
 
 use chancery_credential::{
-    hash::{Verification, hash, is_same_password, verify, verify_nobody},
+    hash::{Verification, hash, is_same_password, verify, verify_unknown_user},
     lockout::{self, AttemptStart, FailedAttempt, Reason},
 };
 use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
@@ -158,7 +158,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
     let refused = |spends_hash: bool, old: Secret| {
         Answer::after(Work::new(Purpose::Password, move || {
             if spends_hash {
-                verify_nobody(&old, &parameters);
+                verify_unknown_user(&old, &parameters);
             }
             Checked { counted: None, right: false, rehashed: None, outcome: None }
         }))
@@ -172,7 +172,7 @@ fn begin(call: &mut Call, tx: &mut Tx<'_>, form: ChangePassword) -> Result<Answe
             return Ok(refused(!is_throttled || call.request.op.permit == Permit::Public, old));
         }
     };
-    let hashing = set::making(&call.context, tx, &loaded, form.new_password.0.clone())?;
+    let hashing = set::hashing_work(&call.context, tx, &loaded, form.new_password.0.clone())?;
     loaded.save(&call.context, tx, AuditAction::Silent)?;
     let new = form.new_password.0;
     Ok(Answer::after(Work::new(Purpose::Password, move || {
@@ -193,14 +193,14 @@ const UNKNOWN_USER_SLOTS: u8 = 64;
 /// Writes as durably as an attempt at a user's password does, for an unknown user: otherwise the time of the
 /// write would reveal which login names exist.
 pub fn count_for_unknown_user(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-    write_for_nobody(context, tx, 1)
+    write_for_unknown_user(context, tx, 1)
 }
 
 /// Writes this often for an unknown user.
-pub fn write_for_nobody(context: &Context, tx: &mut Tx<'_>, writes: usize) -> Result<(), Problem> {
+pub fn write_for_unknown_user(context: &Context, tx: &mut Tx<'_>, writes: usize) -> Result<(), Problem> {
     let attempt = context.new_id();
     let slot = attempt.as_bytes().last().copied().unwrap_or(0) % UNKNOWN_USER_SLOTS;
-    let text = StateTable::AttemptAtNobody.insert(
+    let text = StateTable::AttemptAtUnknownUser.insert(
         "(store, slot, attempt) VALUES (?1, ?2, ?3) \
          ON CONFLICT (store, slot) DO UPDATE SET attempt = excluded.attempt",
     );
@@ -220,7 +220,7 @@ pub(super) fn check(
     if let Some(hash) = hashes.current() {
         return verify(hash, password, parameters);
     }
-    verify_nobody(password, parameters);
+    verify_unknown_user(password, parameters);
     Verification { right: false, needs_rehash: false }
 }
 
@@ -247,7 +247,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     loaded.user.set_lockout(succeeded.state);
     let hash = if succeeded.refused || !loaded.user.is_admitted(call.context.now) {
         Err(refused)
-    } else if loaded.user.password_terms().due(call.context.now) == PasswordDue::Over {
+    } else if loaded.user.password_terms().due(call.context.now) == PasswordDue::Expired {
         let detail = "The password has expired and can no longer be changed. Ask for it to be reset.";
         Err(Problem::invalid(detail))
     } else {

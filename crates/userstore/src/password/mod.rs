@@ -1,10 +1,10 @@
 //! Passwords: set, reset and changed; counting the attempts at them.
 
 mod attempt;
-pub mod forgotten;
+pub mod change_at_sign_in;
 pub mod mail;
-pub mod own_change;
 mod removal;
+pub mod reset_by_mail;
 mod set;
 pub mod sign_in;
 mod stored_hash;
@@ -17,9 +17,9 @@ use crate::user::USER;
 
 pub use chancery_mail::{MailState, mail_state};
 
-pub use attempt::{by_login, count_for_unknown_user, record_failure, write_for_nobody};
+pub use attempt::{by_login, count_for_unknown_user, record_failure, write_for_unknown_user};
 pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
-pub use set::{HashOutcome, making, options, put_new};
+pub use set::{HashOutcome, hashing_work, options, put_new};
 pub use stored_hash::is_set;
 pub use token::Redeemed;
 
@@ -107,7 +107,7 @@ pub static OPERATIONS: &[Op] = &[
         Custom::writing(set::extend_initial),
         "Lets an initial password serve for its whole time again.",
     )
-    .grave(),
+    .sensitive(),
     op(
         "ResetPassword",
         "/administration/User/{userId}/password/reset",

@@ -34,7 +34,7 @@ const fn op(
     summary: &'static str,
 ) -> Op {
     let custom = Custom::writing(run).taking(Body::Json(&USERS)).replying(Reply::Many).in_batch();
-    Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary).grave().added()
+    Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary).sensitive().added()
 }
 
 /// The operations that remove and restore passwords.

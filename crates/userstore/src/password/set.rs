@@ -51,7 +51,7 @@ pub fn options(context: &Context) -> Result<Arc<Options<UserStoreOption>>, Probl
 }
 
 /// The work of validating and hashing a user's new password; it takes as long as hashing does.
-pub fn making(
+pub fn hashing_work(
     context: &Context,
     tx: &mut Tx<'_>,
     loaded: &UserForUpdate,
@@ -105,7 +105,7 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(outcome) = call.result::<HashOutcome>() else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
-            making(&call.context, tx, &loaded, form.password.0)?,
+            hashing_work(&call.context, tx, &loaded, form.password.0)?,
         )));
     };
     let options = options(&call.context)?;
@@ -140,7 +140,7 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(outcome) = call.result::<HashOutcome>() else {
         return Ok(Answer::after(Work::new(
             Purpose::Password,
-            making(&call.context, tx, &loaded, form.new_password.0)?,
+            hashing_work(&call.context, tx, &loaded, form.new_password.0)?,
         )));
     };
     put_new(&call.context, tx, &mut loaded, &outcome, "newPassword")?;

@@ -1,7 +1,7 @@
 //! Sign-in by a password: the attempt is counted before the verification, and cleared once the sign-in is complete.
 
 use chancery_credential::{
-    hash::{Parameters, Verification, hash, verify_nobody},
+    hash::{Parameters, Verification, hash, verify_unknown_user},
     lockout,
 };
 use chancery_record::Secret;
@@ -60,7 +60,7 @@ impl PendingSignIn {
     /// Verifies the password: the same work for an unknown user, and for a refused attempt.
     pub fn verify(self, password: &Secret) -> VerifiedSignIn {
         let Some((counted, hashes)) = self.counted else {
-            verify_nobody(password, &self.parameters);
+            verify_unknown_user(password, &self.parameters);
             return VerifiedSignIn { counted: None, is_right: false, rehashed: None };
         };
         let Verification { right, needs_rehash } = check(&hashes, password, &self.parameters);

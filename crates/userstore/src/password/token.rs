@@ -1,7 +1,7 @@
 //! Tokens that reset a password: 256 random bits, stored as a digest, one for each user, used once.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_credential::{hash::verify_nobody, lockout};
+use chancery_credential::{hash::verify_unknown_user, lockout};
 use chancery_record::{Email, MailAddress, Secret, Timestamp, Value};
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
@@ -110,7 +110,7 @@ pub(super) fn admit(
     token: &Secret,
 ) -> Result<Option<UserForUpdate>, Problem> {
     let Some(loaded) = loaded else { return Ok(None) };
-    let is_admitted = loaded.user.is_admitted(context.now) && !loaded.user.lockout().is_shut();
+    let is_admitted = loaded.user.is_admitted(context.now) && !loaded.user.lockout().is_locked_permanently();
     Ok(if is_admitted && is_valid(context, tx, &loaded, token)? { Some(loaded) } else { None })
 }
 
@@ -130,11 +130,11 @@ pub(super) fn redemption_work(
     let Some(loaded) = admitted else {
         let parameters = stored_hash::parameters(context);
         return Ok(Work::new(Purpose::Password, move || {
-            verify_nobody(&password, &parameters);
+            verify_unknown_user(&password, &parameters);
             Redeemed { user: None, outcome: None }
         }));
     };
-    let hashing = set::making(context, tx, loaded, password)?;
+    let hashing = set::hashing_work(context, tx, loaded, password)?;
     let user = Some(loaded.was.rid);
     Ok(Work::new(Purpose::Password, move || Redeemed { user, outcome: Some(hashing()) }))
 }

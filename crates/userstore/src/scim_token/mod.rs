@@ -156,7 +156,7 @@ pub static SCIM_TOKEN: Shape = Shape::of::<ScimToken>("ScimToken", "scim_token",
     ])
     .protected_with_store(&PROTECTION)
     .validate_rows(rules::create_tokens)
-    .grave()
+    .sensitive()
     .bumps_epoch();
 
 /// The operations on SCIM tokens.

@@ -56,7 +56,7 @@ pub fn text(
     let message_text = TextCode::Number.text(locale, &code);
     let message = gateway.message(context, tx, (contact.value.as_str(), locale), &message_text)?;
     let send = context.app.send_text.clone();
-    Ok(Work::waiting(Purpose::Elsewhere, async move {
+    Ok(Work::waiting(Purpose::Outbound, async move {
         TextedCode { code: Secret::new(code), is_accepted: send(permission, message).await }
     }))
 }

@@ -24,13 +24,13 @@ impl Admission {
     }
 
     /// Whether the validity period is over.
-    pub fn is_over(&self, now: Timestamp) -> bool {
+    pub fn has_ended(&self, now: Timestamp) -> bool {
         self.valid_to.is_some_and(|to| to <= now)
     }
 
     /// Whether the user is admitted at this time.
     pub fn holds(&self, now: Timestamp) -> bool {
-        self.is_active && self.has_begun(now) && !self.is_over(now)
+        self.is_active && self.has_begun(now) && !self.has_ended(now)
     }
 }
 
@@ -42,7 +42,7 @@ pub enum PasswordDue {
     /// It must be changed first.
     Change,
     /// It expired, and can no longer be changed.
-    Over,
+    Expired,
 }
 
 /// The terms of a password, apart from its hash.
@@ -67,7 +67,7 @@ impl PasswordTerms {
     /// The action that it requires.
     pub fn due(&self, now: Timestamp) -> PasswordDue {
         match (self.is_expired(now), self.can_change_expired, self.must_be_changed) {
-            (true, false, _) => PasswordDue::Over,
+            (true, false, _) => PasswordDue::Expired,
             (true, true, _) | (_, _, true) => PasswordDue::Change,
             _ => PasswordDue::Nothing,
         }

@@ -11,7 +11,7 @@ use crate::password::{count_for_unknown_user, options, record_failure};
 /// A started attempt of a user. A dropped one has no effect.
 pub struct InstantAttempt {
     /// The user.
-    pub found: UserForUpdate,
+    pub loaded: UserForUpdate,
     state: State,
     id: Uuid,
 }
@@ -29,7 +29,7 @@ pub fn begin_attempt(
     };
     let (limits, id) = (limits(&*options(context)?), context.new_id());
     match lockout::begin(&loaded.user.lockout(), &limits, context.now, id) {
-        AttemptStart::Counted(state) => Ok(Some(InstantAttempt { found: loaded, state, id })),
+        AttemptStart::Counted(state) => Ok(Some(InstantAttempt { loaded, state, id })),
         AttemptStart::Refused(_, failed) => {
             match failed {
                 Some(failed) => record_failure(context, tx, loaded, &failed).map(drop)?,
@@ -46,13 +46,13 @@ impl InstantAttempt {
     pub fn fail(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let failed = lockout::fail(self.state, &limits(&*options(context)?), context.now, self.id);
         tx.commit_dry_run();
-        record_failure(context, tx, self.found, &failed).map(drop)
+        record_failure(context, tx, self.loaded, &failed).map(drop)
     }
 
     /// The credential is right: earlier failures are reset.
     pub fn succeed(mut self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
-        self.found.user.set_lockout(lockout::succeed(self.state, context.now, self.id).state);
-        self.found.save(context, tx, AuditAction::Silent).map(drop)
+        self.loaded.user.set_lockout(lockout::succeed(self.state, context.now, self.id).state);
+        self.loaded.save(context, tx, AuditAction::Silent).map(drop)
     }
 }
 

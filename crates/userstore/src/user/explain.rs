@@ -132,7 +132,7 @@ fn explain(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let passkeys = sign_in::relying_party(&options, &context.app.public_url).is_some();
     let credentials = AvailableCredentials {
         has_password: is_set(tx, loaded.was.rid)?,
-        has_passkey: passkeys && sign_in::held(context, tx, loaded.was.rid)?.usable > 0,
+        has_passkey: passkeys && sign_in::summary_of(context, tx, loaded.was.rid)?.usable > 0,
         has_pass: has_access_pass(context, tx, user.id)?,
         can_use_passes: passkeys && options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED),
     };
@@ -164,9 +164,9 @@ fn ways(
     now: Timestamp,
 ) -> Vec<&'static str> {
     let lockout = user.lockout();
-    let is_here = user.quarantined_on.is_none() && user.is_admitted(now) && !lockout.is_shut();
+    let is_here = user.quarantined_on.is_none() && user.is_admitted(now) && !lockout.is_locked_permanently();
     let may_try = is_here && lockout::reasons(&lockout, limits, now).next().is_none();
-    let is_over = user.password_terms().due(now) == PasswordDue::Over;
+    let is_over = user.password_terms().due(now) == PasswordDue::Expired;
     [
         ("Password", may_try && credentials.has_password && !is_over),
         // a passkey cannot be guessed: it works during a temporary lock, and is not throttled
@@ -205,11 +205,11 @@ fn admission(user: &User, now: Timestamp) -> [Line; 3] {
         .until(admission.valid_from.filter(|_| !has_begun)),
         Line::new(
             "ValidTo",
-            !admission.is_over(now),
+            !admission.has_ended(now),
             ("The user's time is not over.", "The user's time is over."),
             "PatchUser",
         )
-        .until(admission.valid_to.filter(|_| !admission.is_over(now))),
+        .until(admission.valid_to.filter(|_| !admission.has_ended(now))),
     ]
 }
 
@@ -304,7 +304,7 @@ fn password(user: &User, credentials: &AvailableCredentials, now: Timestamp) -> 
     } else {
         ("The password has not expired.", "")
     };
-    let is_over = credentials.has_password && due == PasswordDue::Over;
+    let is_over = credentials.has_password && due == PasswordDue::Expired;
     let is_due = credentials.has_password && due == PasswordDue::Change;
     let change =
         if is_due { "The password is changed at the sign-in." } else { "No change of the password is due." };

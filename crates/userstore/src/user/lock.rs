@@ -1,6 +1,6 @@
 //! A user's state: locks, counters of attempts, activity, deletion quarantine.
 
-use chancery_application::{EndOf, sign_out};
+use chancery_application::{SignOutScope, sign_out};
 use chancery_credential::lockout::{self, Limits};
 use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
 use chancery_resource::settings::{Options, UserStoreOption};
@@ -62,7 +62,7 @@ pub static STATE_OPERATIONS: &[Op] = &[
             "Erases a user at once and for good, with what the audit trail says of the person.",
         )
     }
-    .grave()
+    .sensitive()
     .added(),
 ];
 
@@ -78,14 +78,17 @@ impl User {
 /// anyone could sign people out.
 pub fn sign_out_if_not_admitted(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
     // locks do not apply to an exempt user
-    let is_shut = User::IS_USER_LOCK_ENABLED.get(values)? && User::IS_USER_LOCKED.get(values)?;
-    let is_in = User::IS_USER_ACTIVE.get(values)? && !is_shut && User::QUARANTINED_ON.get(values)?.is_none();
+    let is_locked_permanently =
+        User::IS_USER_LOCK_ENABLED.get(values)? && User::IS_USER_LOCKED.get(values)?;
+    let is_in = User::IS_USER_ACTIVE.get(values)?
+        && !is_locked_permanently
+        && User::QUARANTINED_ON.get(values)?.is_none();
     if is_in { Ok(()) } else { sign_out_user(context, tx, User::ID.get(values)?) }
 }
 
 /// Ends the sign-ins of a user, and the grants of client apps.
 pub fn sign_out_user(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(), Problem> {
-    let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: &[user.0] };
+    let users = SignOutScope::StoreUsers { store: context.scope.of_store()?.id, users: &[user.0] };
     sign_out(context, tx, users)
 }
 

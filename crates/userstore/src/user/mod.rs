@@ -10,7 +10,7 @@ mod search;
 mod states;
 mod unique_email;
 
-use chancery_application::{EndOf, counting_roles_of_users, first_above, roles_of_users, sign_out};
+use chancery_application::{SignOutScope, counting_roles_of_users, first_above, roles_of_users, sign_out};
 use chancery_record::{
     Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
     SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
@@ -157,7 +157,7 @@ static PROTECTION: Protection = Protection::new(
     ],
     Links::Open,
 )
-.reached_by(&[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()]);
+.contact_fields(&[User::EMAIL_ADDRESS.field(), User::PHONE_NUMBER.field()]);
 
 /// Whether a credential that an actor created for a user is still valid: the actor must hold all roles that the user carries. A
 /// credential that the user requested is.
@@ -297,7 +297,7 @@ fn by_login_name(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 /// Deletes the queued mails and the mirrors of purged users, who are signed out first: client apps are notified.
 fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Problem> {
     chancery_mail::forget(tx, context.scope.store(), ids)?;
-    let users = EndOf::StoreUsers { store: context.scope.of_store()?.id, users: ids };
+    let users = SignOutScope::StoreUsers { store: context.scope.of_store()?.id, users: ids };
     sign_out(context, tx, users)?;
     USERS.forget(context, tx, ids)
 }

@@ -2,7 +2,8 @@
 
 use chancery_record::Value;
 use chancery_resource::{
-    AuditAction, Context, Problem, Shape, StateTable, StoredRow, Tx, delete, load_found, relink, select_of,
+    AuditAction, Context, Problem, Shape, StateTable, StoredRow, Tx, delete, load_statements, relink,
+    select_of,
 };
 use uuid::Uuid;
 
@@ -20,7 +21,7 @@ pub fn renew(context: &Context, tx: &mut Tx<'_>, hidden: StoredRow) -> Result<St
     let owner = hidden.as_owner(&USER)?;
     let deleted_shapes: [&'static Shape; 4] = [&PASSKEY, &SECURITY_CONTACT, &USER_PROFILE, &USER_IMAGE];
     for shape in deleted_shapes {
-        for (_, row) in load_found(context, tx, shape, &[select_of(context, shape, &owner)])? {
+        for (_, row) in load_statements(context, tx, shape, &[select_of(context, shape, &owner)])? {
             delete(context, tx, shape, &StoredRow { owner: Some(owner.clone()), ..row })?;
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use chancery_record::{FieldOf, Name, fold};
 use chancery_resource::{
-    Answer, Call, Context, Problem, QueryParameter, Sql, StoredRow, Tx, add_beginning, load_found,
+    Answer, Call, Context, Problem, QueryParameter, Sql, StoredRow, Tx, add_beginning, load_statements,
     select_beginning, select_by, write_all,
 };
 
@@ -42,7 +42,7 @@ pub fn search(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let count = COUNT.read_number(&call.request)?.unwrap_or(DEFAULT_COUNT);
     let reads = reads(&call.context, &text, count);
     let mut people = Vec::new();
-    for (read, person) in load_found(&call.context, tx, &USER, &reads)? {
+    for (read, person) in load_statements(&call.context, tx, &USER, &reads)? {
         people.push((rank(&text, read, &person)?, person));
     }
     // stable: within one read the order stays

@@ -1,6 +1,6 @@
 //! A user's image: checked, stripped of metadata and encoded anew before it is stored.
 
-use chancery_picture::{MAX_BODY_BYTES, Picture, Refusal, normalize, parse};
+use chancery_picture::{MAX_BODY_BYTES, Picture, PictureRefusal, normalize, parse};
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
@@ -121,7 +121,7 @@ fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
-    let Some(normalized) = call.result::<Result<Picture, Refusal>>() else {
+    let Some(normalized) = call.result::<Result<Picture, PictureRefusal>>() else {
         let (kind, bytes) = call.request.bytes.clone().unwrap_or_default();
         return Ok(Answer::after(Work::new(Purpose::Image, move || {
             parse(Some(kind.as_str()).filter(|kind| !kind.is_empty()), &bytes)
@@ -170,12 +170,12 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer::resource(call.request.op.status))
 }
 
-fn refuse(refused: &Refusal) -> Problem {
+fn refuse(refused: &PictureRefusal) -> Problem {
     let kind = match refused {
-        Refusal::Members(errors) => return Problem::wrong(errors.clone()),
-        Refusal::UnsupportedType => ProblemKind::UnsupportedMediaType,
-        Refusal::TooLarge(_) => ProblemKind::PayloadTooLarge,
-        Refusal::Malformed(_) | Refusal::Disagrees(_) | Refusal::TooManyPixels(_) => {
+        PictureRefusal::Members(errors) => return Problem::wrong(errors.clone()),
+        PictureRefusal::UnsupportedType => ProblemKind::UnsupportedMediaType,
+        PictureRefusal::TooLarge(_) => ProblemKind::PayloadTooLarge,
+        PictureRefusal::Malformed(_) | PictureRefusal::TypeMismatch(_) | PictureRefusal::TooManyPixels(_) => {
             ProblemKind::InvalidRequest
         }
     };

@@ -57,7 +57,7 @@ impl Form {
 
     fn has(self, field: &Field) -> bool {
         let access = field.access;
-        let names_item = field.is_asked_token() || (access.key && access.column == Column::Own);
+        let names_item = field.is_required_token() || (access.key && access.column == Column::Own);
         match self {
             Self::Response => access.shown,
             Self::Create => access.create && !field.is_token(),
@@ -70,8 +70,8 @@ impl Form {
         match self {
             Self::Response => true,
             Self::Create => field.required(),
-            Self::Update | Self::Patch | Self::MergePatch => field.is_asked_token(),
-            Self::UpdateElement => field.is_asked_token() || field.access.key,
+            Self::Update | Self::Patch | Self::MergePatch => field.is_required_token(),
+            Self::UpdateElement => field.is_required_token() || field.access.key,
         }
     }
 

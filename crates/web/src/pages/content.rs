@@ -30,7 +30,7 @@ pub async fn content(
     let asset = find(app, parts, location, now).await?.ok_or_else(|| Problem::not_found("file here"))?;
     let tag = format!("\"{}\"", asset.version);
     let if_none_match = text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned);
-    let status = Preconditions { if_match: None, if_none_match }.judge(&tag, None)?;
+    let status = Preconditions { if_match: None, if_none_match }.evaluate(&tag, None)?;
     let body = if status == 304 { Bytes::new() } else { asset.data.clone() };
     let mut response = respond(status, asset.media_type, body);
     let headers = response.headers_mut();

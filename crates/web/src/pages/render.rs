@@ -148,9 +148,9 @@ fn fill(
         tracing::warn!(%failure, view, "a custom view fails: the shipped one is shown");
     };
     match appearance.views(language, failed).render(view, context) {
-        Ok(Reduced { html, lost }) => {
-            if !lost.is_empty() {
-                tracing::warn!(?lost, view, "custom views have what pages do not have: it is left out");
+        Ok(Reduced { html, removed }) => {
+            if !removed.is_empty() {
+                tracing::warn!(lost = ?removed, view, "custom views have what pages do not have: it is left out");
             }
             Ok(html)
         }

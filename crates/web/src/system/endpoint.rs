@@ -16,7 +16,7 @@ use super::SystemRoute;
 use crate::{
     answer::{AnswerBody, add_headers, respond},
     app::{App, address_of},
-    body::{RequestBody, SMALL_BODY, read_post},
+    body::{RequestBody, SMALL_BODY, read_form_body},
     discovery::unsupported_grant,
     pages::seconds_of,
     proof_limiter::About,
@@ -106,7 +106,7 @@ impl SystemRoute {
         let answer = self.call(app, request).await;
         match &answer {
             Err(error) if error.error == "invalid_client" => attempt.was_wrong(),
-            Err(error) if error.is_guess => attempt.guessed_grant(),
+            Err(error) if error.is_unknown_credential => attempt.guessed_grant(),
             Ok(_) => attempt.was_right(),
             Err(_) => attempt.was_inconclusive(),
         }
@@ -202,7 +202,7 @@ async fn read_request(
     now: Timestamp,
 ) -> Result<EndpointRequest, Problem> {
     Ok(EndpointRequest {
-        form: read_post(app, parts, body, SMALL_BODY).await?,
+        form: read_form_body(app, parts, body, SMALL_BODY).await?,
         authorization: text(&parts.headers, header::AUTHORIZATION).map(str::to_owned),
         proofs: dpop_proofs(&parts.headers),
         certificate: parts.extensions.get::<ClientCertificate>().cloned(),

@@ -147,7 +147,7 @@ impl Act {
             }
         };
         let mut input = Input::of(op, path.map(str::to_owned).into_iter().collect());
-        (input.body, input.is_brief) = (body, true);
+        (input.body, input.is_minimal) = (body, true);
         input
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Act, list_address};
 use crate::{
     pages::relate::search_field,
-    shell::{directory::Resource, parts::FormPage, visit::Visit},
+    shell::{components::FormPage, directory::Resource, visit::Visit},
 };
 
 /// Asks for the group.

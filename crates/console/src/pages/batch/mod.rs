@@ -22,7 +22,7 @@ use super::{
 use crate::shell::{
     directory::{self, Resource},
     reauthentication::is_required,
-    visit::{Visit, nothing_here, one},
+    visit::{Visit, not_found, one},
 };
 
 pub use self::act::Act;
@@ -100,9 +100,9 @@ pub fn list_parameters(parameters: &[(String, String)]) -> impl Iterator<Item = 
 /// # Errors
 /// The action is unknown, or the user may not run it.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    let act = Act::named(one(&visit.form, "act").unwrap_or_default()).ok_or_else(nothing_here)?;
+    let act = Act::named(one(&visit.form, "act").unwrap_or_default()).ok_or_else(not_found)?;
     let is_applicable = act == Act::Restore || !shows_deleted(resource, &visit.form);
-    let op = visit.need(act.op(resource).filter(|_| is_applicable))?;
+    let op = visit.require(act.op(resource).filter(|_| is_applicable))?;
     // the default is the group whose members the list shows
     let shown = one(&visit.form, "of").and_then(|of| of.strip_prefix("memberOfGroups:"));
     let shown = shown.filter(|_| act == Act::TakeOut).unwrap_or_default();

@@ -16,7 +16,7 @@ use crate::{
     shell::{
         directory::title_of,
         undo::Undo,
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -122,12 +122,14 @@ async fn finished(
 ) -> Result<Response<AnswerBody>, Problem> {
     let address = list_address(visit, request.resource);
     let note = if request.act == Act::Delete { "deleted" } else { "done" };
-    let Some(undo) = undo_act(visit, request, keys).await else { return Ok(done(&address, note)) };
+    let Some(undo) = undo_act(visit, request, keys).await else {
+        return Ok(redirect_with_notice(&address, note));
+    };
     let action = format!("{}/batch", visit.address(request.resource));
     let mut fields = request.form(visit, undo, &keys.join("\n"));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
     if keys.len() <= MOST_IN_ADDRESS {
-        return Ok(visit.done(&address, note, &Undo::of(visit, action, fields)));
+        return Ok(visit.redirect_with_undo(&address, note, &Undo::of(visit, action, fields)));
     }
     let words = visit.words;
     let heading = format!("{}: {}", request.act.label(words, request.resource), keys.len());

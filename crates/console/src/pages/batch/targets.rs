@@ -13,7 +13,7 @@ use crate::{
     },
     shell::{
         directory::{Resource, key_of, title_of},
-        visit::{Parameters, Visit, nothing_here, one},
+        visit::{Parameters, Visit, not_found, one},
     },
 };
 
@@ -130,8 +130,8 @@ pub async fn rows_of(
     keys: &[&str],
     reading: ReadOptions,
 ) -> Result<HashMap<String, Value>, Problem> {
-    let op = visit.need(resource.list)?;
-    let field = resource.key().ok_or_else(nothing_here)?;
+    let op = visit.require(resource.list)?;
+    let field = resource.key().ok_or_else(not_found)?;
     let rows = rows_by(visit, (op, field.wire()), keys, reading).await?;
     Ok(rows.into_iter().map(|row| (key_of(resource, &row), row)).collect())
 }
@@ -152,7 +152,7 @@ async fn matching(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Targe
             return Ok(targets);
         }
     }
-    let op = visit.need(request.resource.list)?;
+    let op = visit.require(request.resource.list)?;
     let reading = request.reading();
     let page_size =
         if request.resource.shape.reads.large && reading.is_whole { LARGE_PAGE_SIZE } else { MAX_COUNT };

@@ -4,7 +4,7 @@
 mod run;
 mod state;
 
-use chancery_configuration::{Change, What};
+use chancery_configuration::{Change, ChangeKind};
 use chancery_record::FieldError;
 use chancery_resource::{Problem, ProblemKind, etag};
 use chancery_web::AnswerBody;
@@ -17,7 +17,7 @@ use crate::shell::{
     configuration_kinds::{KINDS, PATH, is_offered},
     fields::plain,
     render::data,
-    visit::{Visit, done, nothing_here, one},
+    visit::{Visit, not_found, one, redirect_with_notice},
     words::raised,
 };
 
@@ -71,7 +71,7 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     }
     let is_confirmed = one(&visit.form, "sure") == Some(digest(&compared).as_str());
     match run::apply(visit, &compared.plan, !is_confirmed).await {
-        Ok(()) if is_confirmed => Ok(done(PATH, "applied")),
+        Ok(()) if is_confirmed => Ok(redirect_with_notice(PATH, "applied")),
         Ok(()) => page(visit, Some(&compared), None),
         Err(problem) if is_shown(&problem) => page(visit, Some(&compared), Some(&problem)),
         Err(problem) => Err(problem),
@@ -84,7 +84,7 @@ fn is_shown(problem: &Problem) -> bool {
 }
 
 fn offered(visit: &Visit<'_>) -> Result<(), Problem> {
-    if is_offered(visit) { Ok(()) } else { Err(nothing_here()) }
+    if is_offered(visit) { Ok(()) } else { Err(not_found()) }
 }
 
 /// All changes, each with its kind.
@@ -98,7 +98,7 @@ fn digest(compared: &Compared) -> String {
     let shown = changes(compared).map(|(kind, change)| {
         let differences = change.differences.iter();
         let differences = differences.map(|one| json!([one.member, one.before, one.after]));
-        json!([kind, change.name, change.what == What::Create, differences.collect::<Value>()])
+        json!([kind, change.name, change.kind == ChangeKind::Create, differences.collect::<Value>()])
     });
     etag(shown.collect::<Value>().to_string().as_bytes())
 }
@@ -152,7 +152,7 @@ fn result(visit: &Visit<'_>, compared: &Compared, is_good: bool) -> Value {
 /// The template context of a change.
 fn shown(visit: &Visit<'_>, kind: &str, change: &Change) -> Value {
     let words = visit.words;
-    let is_new = change.what == What::Create;
+    let is_new = change.kind == ChangeKind::Create;
     let differences = change.differences.iter().filter(|one| !is_new || !one.after.is_null()).map(|one| {
         let display = |value: &Value| if one.is_secret { hidden(value) } else { plain(value) };
         difference::change(&words.field(&one.member), &display(&one.before), &display(&one.after))

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chancery_configuration::{Call, Change, Kind, Plan, What, adopt, batches, links};
+use chancery_configuration::{Call, Change, ChangeKind, Kind, Plan, adopt, batches, links};
 use chancery_management::SERVICE;
 use chancery_record::FieldError;
 use chancery_resource::{MAX_BATCH, Op, Problem, ProblemKind};
 use chancery_store::{Class, Error};
-use chancery_web::{Input, Together};
+use chancery_web::{Input, OperationTransaction};
 
 use crate::shell::{
     configuration_kinds::{KINDS, list},
@@ -29,15 +29,16 @@ pub async fn apply(visit: &Visit<'_>, plan: &Plan, is_dry: bool) -> Result<(), P
         visit.fresh()?;
     }
     let plan = plan.clone();
-    let acting = move |together: &mut Together<'_, '_>| run(together, plan.clone(), is_dry);
-    let done = visit.app.perform_in_one(&visit.visitor, Class::Heavy, acting, visit.now).await;
+    let acting = move |together: &mut OperationTransaction<'_, '_>| run(together, plan.clone(), is_dry);
+    let done = visit.app.perform_in_transaction(&visit.visitor, Class::Heavy, acting, visit.now).await;
     done.map_err(|(_, problem)| visit.words.problem(problem))
 }
 
 /// Refuses a plan that writes more rows than one transaction may, including the rows that belong to new ones.
 fn check_rows(plan: &Plan) -> Result<(), Problem> {
-    let each =
-        |kind: &Kind, change: &Change| if change.what == What::Create { kind.shape.rows_each() } else { 1 };
+    let each = |kind: &Kind, change: &Change| {
+        if change.kind == ChangeKind::Create { kind.shape.rows_each() } else { 1 }
+    };
     let of_kind = |(kind, changes): (&Kind, &Vec<Change>)| {
         changes.iter().map(|change| each(kind, change)).sum::<usize>()
     };
@@ -52,7 +53,7 @@ fn check_rows(plan: &Plan) -> Result<(), Problem> {
     Err(Problem::new(ProblemKind::PayloadTooLarge, detail))
 }
 
-fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {
+fn run(together: &mut OperationTransaction<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<(), Problem> {
     let fault = |why| Problem::from(Error::Internal(why));
     let mut created = BTreeSet::new();
     for (index, kind) in KINDS.iter().enumerate() {
@@ -66,7 +67,7 @@ fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<
         for call in batches(kind, changes, &BTreeMap::new()) {
             send(together, changes, call, is_dry)?;
         }
-        let new = changes.iter().filter(|change| change.what == What::Create);
+        let new = changes.iter().filter(|change| change.kind == ChangeKind::Create);
         created.extend(new.map(|change| change.key.clone()));
     }
     for changes in &plan.changes {
@@ -78,7 +79,7 @@ fn run(together: &mut Together<'_, '_>, mut plan: Plan, is_dry: bool) -> Result<
 }
 
 fn send(
-    together: &mut Together<'_, '_>,
+    together: &mut OperationTransaction<'_, '_>,
     changes: &[Change],
     call: Call,
     is_dry: bool,
@@ -87,7 +88,7 @@ fn send(
         return Err(Error::Internal(format!("there is no {} {}", call.method, call.path)).into());
     };
     let mut input = Input::of(op, path);
-    (input.body, input.dry_run, input.is_brief) = (Some(call.body), is_dry, true);
+    (input.body, input.dry_run, input.is_minimal) = (Some(call.body), is_dry, true);
     together.perform(&input).map(drop).map_err(|problem| of_documents(problem, changes, &call.of))
 }
 

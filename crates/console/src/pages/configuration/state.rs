@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chancery_configuration::{Document, Known, Memory, Plan, State, plan, read_documents, secret_of};
+use chancery_configuration::{Document, Memory, Plan, PlanInput, State, plan, read_documents, secret_of};
 use chancery_record::{FieldError, read_json};
 use chancery_resource::Problem;
 use chancery_web::Input;
@@ -68,7 +68,7 @@ pub async fn compare(visit: &Visit<'_>) -> Result<Compared, Problem> {
     compared.secrets = take_secrets(&mut compared.documents);
     let (state, unread) = read(visit).await?;
     compared.unread = unread;
-    let known = Known { memory: &Memory::default(), secrets: &BTreeMap::new(), prune: false };
+    let known = PlanInput { memory: &Memory::default(), secrets: &BTreeMap::new(), prune: false };
     match plan(&state, &compared.documents, &known, &mut fresh_id) {
         Ok(plan) => compared.plan = plan,
         Err(problems) => compared.problem = Some(wrong(problems)),

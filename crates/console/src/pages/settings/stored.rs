@@ -18,7 +18,7 @@ pub async fn value_of<T>(
     setting: Setting<ProviderOption, T>,
 ) -> Result<Option<String>, Problem> {
     let field = field_of(resource).ok_or_else(|| Problem::not_found("page of settings here"))?;
-    let op = visit.need(options().and_then(|options| options.list))?;
+    let op = visit.require(options().and_then(|options| options.list))?;
     let mut input = Input::of(op, Vec::new());
     input.query.push((
         "filter".to_owned(),

@@ -62,7 +62,7 @@ pub async fn proof(
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let entry = &read(visit, trail, id).await?;
-    let op = visit.need(proving(trail))?;
+    let op = visit.require(proving(trail))?;
     let inclusion = match visit.perform(Input::of(op, vec![id.to_owned()])).await {
         Ok(output) => output.json(),
         Err(problem) if problem.kind == ProblemKind::NotFound => Value::Null,

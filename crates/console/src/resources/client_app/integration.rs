@@ -6,9 +6,9 @@ use chancery_web::{Input, endpoints};
 use serde_json::{Value, json};
 
 use crate::shell::{
+    components::{Card, Line},
     directory::{self, encoded},
     fields::plain,
-    parts::{Card, Line},
     visit::Visit,
 };
 

@@ -25,11 +25,11 @@ use crate::{
         relate,
     },
     shell::{
+        components::FormPage,
         directory::{self, Resource, encoded},
-        fields::{asked, plain},
-        parts::FormPage,
+        fields::{control_field, plain},
         reauthentication::is_required,
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
         words::raised,
     },
 };
@@ -69,13 +69,13 @@ impl ClientAppKind {
             return Vec::new();
         }
         let words = visit.words;
-        let mut way = asked("proves", words.page("proves"), "choice");
+        let mut way = control_field("proves", words.page("proves"), "choice");
         let choices = [BY_SECRET, BY_KEYS].map(|way| {
             let is_current = one(&visit.form, "proves") == Some(way);
             json!({ "value": way, "label": words.page(&format!("proves_{way}")), "is_current": is_current })
         });
         way.insert("choices".to_owned(), json!(choices));
-        let mut keys = asked("keys", words.page("own_keys"), "longtext");
+        let mut keys = control_field("keys", words.page("own_keys"), "longtext");
         keys.extend([
             ("value".to_owned(), json!(one(&visit.form, "keys").unwrap_or_default())),
             ("hint".to_owned(), json!(words.page("own_keys_about"))),
@@ -109,7 +109,7 @@ pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
-    visit.need(resource.create)?;
+    visit.require(resource.create)?;
     match visit.parameter("kind") {
         Some("plain") => Ok(None),
         Some(name) => match ClientAppKind::find(name) {
@@ -161,7 +161,7 @@ async fn questions(
     }
     let words = visit.words;
     let typed = |name: &str| one(&visit.form, name).unwrap_or_default().to_owned();
-    let mut name = asked("name", &words.field("name"), "text");
+    let mut name = control_field("name", &words.field("name"), "text");
     name.extend([("required".to_owned(), json!(true)), ("value".to_owned(), json!(typed("name")))]);
     let mut general = vec![name];
     let subscriptions = rows(visit, &SUBSCRIPTION).await?;
@@ -170,13 +170,13 @@ async fn questions(
         let choices = subscriptions
             .iter()
             .map(|(id, label)| json!({ "value": id, "label": label, "is_current": *id == current }));
-        let mut choice = asked("subscriptionId", &words.field("subscriptionId"), "choice");
+        let mut choice = control_field("subscriptionId", &words.field("subscriptionId"), "choice");
         choice.insert("choices".to_owned(), choices.collect());
         general.push(choice);
     }
     if kind.has_return {
         for wire in ["returns", "leaves"] {
-            let mut field = asked(wire, words.page(wire), "tags");
+            let mut field = control_field(wire, words.page(wire), "tags");
             field.extend([
                 ("value".to_owned(), json!(typed(wire))),
                 ("required".to_owned(), json!(wire == "returns")),
@@ -186,7 +186,7 @@ async fn questions(
         }
     }
     general.extend(kind.proving(visit));
-    let mut scopes = asked("scopes", words.page("scopes"), "tags");
+    let mut scopes = control_field("scopes", words.page("scopes"), "tags");
     scopes.extend([
         ("value".to_owned(), json!(typed("scopes"))),
         ("hint".to_owned(), json!(words.page("scopes_about"))),
@@ -202,15 +202,18 @@ async fn questions(
     }
     let mut sections = vec![json!({ "title": "", "about": "", "fields": general, "is_readonly": false })];
     if kind.has_people {
-        let mut who = asked("isRestricted", words.page("only_some"), "switch");
+        let mut who = control_field("isRestricted", words.page("only_some"), "switch");
         who.insert("value".to_owned(), json!(typed("isRestricted") == "true"));
         let mut switches = vec![who];
         for (prefix, shape) in [("instance", &IDP_INSTANCE), ("tenant", &TENANT)] {
             for (index, (id, label)) in rows(visit, shape).await?.into_iter().enumerate() {
                 let wire = format!("{prefix}:{id}");
                 let is_on = one(&visit.form, "kind").map_or(index == 0, |_| is_chosen(visit, &wire));
-                let mut switch =
-                    asked(&wire, &format!("{}: {label}", raised(&words.resource(shape.name))), "switch");
+                let mut switch = control_field(
+                    &wire,
+                    &format!("{}: {label}", raised(&words.resource(shape.name))),
+                    "switch",
+                );
                 switch.insert("value".to_owned(), json!(is_on));
                 switches.push(switch);
             }
@@ -267,7 +270,7 @@ pub async fn run(
     let Some(kind) = one(&visit.form, "kind").and_then(ClientAppKind::find) else { return Ok(None) };
     let id = one(&visit.form, "id").unwrap_or_default();
     let (inputs, question_names) = inputs(visit, resource, (kind, id))?;
-    match visit.perform_together(inputs).await {
+    match visit.perform_all(inputs).await {
         Ok(outputs) => {
             let secret = question_names
                 .iter()
@@ -280,7 +283,7 @@ pub async fn run(
         }
         // the form provides the id: it was submitted before
         Err((_, problem)) if is_of_form(&problem) && read(visit, resource, id).await.is_ok() => {
-            Ok(Some(done(&format!("{}/{}", visit.address(resource), encoded(id)), "created")))
+            Ok(Some(redirect_with_notice(&format!("{}/{}", visit.address(resource), encoded(id)), "created")))
         }
         Err((at, problem)) if is_of_form(&problem) => {
             let wire = question_names.get(at).copied().unwrap_or_default();
@@ -300,7 +303,7 @@ fn inputs(
     let typed = |name: &str| one(&visit.form, name).unwrap_or_default().trim();
     let mut all = Vec::new();
     let mut add = |question: &'static str, op: Option<&'static Op>, path: Vec<String>, body: Value| {
-        let mut input = Input::of(visit.need(op)?, path);
+        let mut input = Input::of(visit.require(op)?, path);
         input.body = Some(body);
         all.push((input, question));
         Ok::<_, Problem>(())

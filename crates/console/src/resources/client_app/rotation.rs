@@ -20,10 +20,10 @@ use crate::{
         item::read,
     },
     shell::{
+        components::{Card, FormPage, Line},
         directory::{self, Resource, encoded, title_of},
-        fields::{asked, plain, rfc3339},
-        parts::{Card, FormPage, Line},
-        visit::{Visit, done, one},
+        fields::{control_field, plain, rfc3339},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -216,7 +216,7 @@ pub async fn end(
 ) -> Result<Response<AnswerBody>, Problem> {
     let app = read(visit, resource, key).await?;
     let credential = find(visit, &app, (key, id)).await?;
-    let op = visit.need(credential.resource.patch)?;
+    let op = visit.require(credential.resource.patch)?;
     let choice = one(&visit.form, "when");
     let after = WHEN.iter().find(|(name, _)| Some(*name) == choice).map(|(_, after)| *after);
     let after = after.ok_or_else(|| Problem::invalid("Say when it ends."))?;
@@ -226,7 +226,7 @@ pub async fn end(
         credential.end: rfc3339(visit.now.plus(after)), "concurrencyToken": plain(at(&row, "concurrencyToken")),
     }));
     match visit.perform(input).await {
-        Ok(_) => Ok(done(&address(visit, resource, key), "saved")),
+        Ok(_) => Ok(redirect_with_notice(&address(visit, resource, key), "saved")),
         Err(problem) if is_of_form(&problem) => page(visit, resource, (key, id), Some(&problem)).await,
         Err(problem) => Err(problem),
     }
@@ -249,7 +249,7 @@ async fn page(
     let app = read(visit, resource, key).await?;
     let all = credentials(visit, &app, key).await?;
     let credential = find(visit, &app, (key, id)).await?;
-    visit.need(credential.resource.patch)?;
+    visit.require(credential.resource.patch)?;
     visit.fresh()?;
     let here = address(visit, resource, key);
     let is_used = credential.is_used_lately(visit.now);
@@ -277,7 +277,7 @@ async fn page(
         ..Card::default()
     };
     let first = if is_well { "now" } else { "week" };
-    let mut when = asked("when", words.page("rotation_when"), "choice");
+    let mut when = control_field("when", words.page("rotation_when"), "choice");
     let choices = WHEN.iter().map(|(name, _)| {
         json!({ "value": name, "label": words.page(&format!("rotation_in_{name}")), "is_current": *name == first })
     });
@@ -289,7 +289,7 @@ async fn page(
         sub: line(visit, &credential, &here).sub,
         errors: errors(visit, problem),
         sections: vec![json!({ "title": "", "about": "", "fields": [when], "is_readonly": false })],
-        aside: vec![card],
+        sidebar: vec![card],
         bar: Some(
             json!({ "save": words.page("end"), "cancel": { "href": here, "label": words.page("cancel") }, "review": false }),
         ),

@@ -5,7 +5,7 @@ use chancery_management::client_app::{
     uri::CLIENT_APP_REDIRECT_URI,
 };
 use chancery_oauth::{
-    Authentication, ClientFacts, Encryption, Method, SecurityProfile, findings, unsupported_settings,
+    Authentication, ClientSettings, Encryption, Method, SecurityProfile, findings, unsupported_settings,
 };
 use chancery_resource::{Problem, Shape};
 use chancery_web::{AnswerBody, Input};
@@ -18,10 +18,10 @@ use crate::{
         item::read,
     },
     shell::{
+        components::{Card, Line},
         directory::{self, Resource, encoded, title_of},
         fields::plain,
-        parts::{Card, Line},
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -134,13 +134,13 @@ impl ClientAppSecurity {
     }
 
     /// The members of the client app itself, without a profile.
-    fn facts(&self) -> ClientFacts<'_> {
+    fn facts(&self) -> ClientSettings<'_> {
         let optional = |member: &str| at(&self.app, member).as_str();
         let encryption = |of: &str| Encryption {
             alg: optional(&format!("{of}EncryptedResponseAlg")),
             enc: optional(&format!("{of}EncryptedResponseEnc")),
         };
-        ClientFacts {
+        ClientSettings {
             is_public: self.is("isPublic"),
             is_native_application: self.is("isNativeApplication"),
             require_pushed_authorization_requests: self.is("requirePushedAuthorizationRequests"),
@@ -155,14 +155,14 @@ impl ClientAppSecurity {
                 alg: optional("requestObjectEncryptionAlg"),
                 enc: optional("requestObjectEncryptionEnc"),
             },
-            ..ClientFacts::default()
+            ..ClientSettings::default()
         }
     }
 
     /// The settings that this release does not support, each with the effect of using it.
     fn unserved(&self, visit: &Visit<'_>) -> Vec<(&'static str, String)> {
         let profile = current(&self.app).1.unwrap_or_default();
-        let unsupported = unsupported_settings(&ClientFacts { security_profile: profile, ..self.facts() });
+        let unsupported = unsupported_settings(&ClientSettings { security_profile: profile, ..self.facts() });
         let explanation = |member: &str| visit.words.page(&format!("unserved_{member}")).to_owned();
         unsupported.into_iter().map(|one| (one.member, explanation(one.member))).collect()
     }
@@ -175,7 +175,7 @@ impl ClientAppSecurity {
             return broken.map(|rule| (*rule, explanation(rule))).collect();
         };
         let addresses = self.addresses();
-        let facts = ClientFacts {
+        let facts = ClientSettings {
             security_profile: profile,
             redirect_uris: &addresses,
             authentication: self.method().map(|method| Authentication {
@@ -340,7 +340,7 @@ pub async fn set(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.patch)?;
+    let op = visit.require(resource.patch)?;
     let (name, _, wire, _) = one(&visit.form, "profile")
         .and_then(named)
         .ok_or_else(|| Problem::invalid("There is no profile of this name."))?;
@@ -348,7 +348,9 @@ pub async fn set(
     let token = one(&visit.form, "concurrencyToken").unwrap_or_default();
     input.body = Some(json!({ "securityProfile": wire, "concurrencyToken": token }));
     match visit.perform(input).await {
-        Ok(_) => Ok(done(&format!("{}?profile={name}", address(visit, resource, key)), "saved")),
+        Ok(_) => {
+            Ok(redirect_with_notice(&format!("{}?profile={name}", address(visit, resource, key)), "saved"))
+        }
         Err(problem) if is_of_form(&problem) => page(visit, resource, key, Some(&problem)).await,
         Err(problem) => Err(problem),
     }

@@ -18,9 +18,9 @@ use crate::{
         reference,
     },
     shell::{
+        components::{Card, Line},
         directory::{self, Resource, encoded, operation, title_of},
         fields::{Cell, FormField, Tag, filled, plain, with},
-        parts::{Card, Line},
         presentation::Names,
         visit::Visit,
         words::raised,
@@ -55,7 +55,7 @@ pub async fn show(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(operation())?;
+    visit.require(operation())?;
     let app = read(visit, resource, key).await?;
     let values = json!({ "scope": scope_of(&app), "platformUserId": visit.parameter("platformUserId") });
     page(visit, (resource, key, &app), &values, (Vec::new(), Vec::new(), Vec::new()), None).await
@@ -70,7 +70,7 @@ pub async fn run(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(operation())?;
+    let op = visit.require(operation())?;
     let app = read(visit, resource, key).await?;
     let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
@@ -202,7 +202,7 @@ async fn page(
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let op = visit.need(operation())?;
+    let op = visit.require(operation())?;
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for field in fields(op) {
         let rendered = preview_field(visit, (field, values), problem).await?;

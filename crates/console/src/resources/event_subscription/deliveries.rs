@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::{
     pages::item::read,
     shell::{
+        components::{Card, Line},
         directory::{self, OperationName, Resource, encoded, operation_name, title_of},
         fields::plain,
-        parts::{Card, Line},
-        visit::{Visit, done, nothing_here, one},
+        visit::{Visit, not_found, one, redirect_with_notice},
     },
 };
 
@@ -76,7 +76,7 @@ pub async fn show(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let op = visit.need(operation(resource, operation_name!("GetEventDeliveries")))?;
+    let op = visit.require(operation(resource, operation_name!("GetEventDeliveries")))?;
     let row = read(visit, resource, key).await?;
     let here = address(visit, resource, key);
     let mut input = Input::of(op, vec![key.to_owned()]);
@@ -146,14 +146,14 @@ pub async fn send_again(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(operation(resource, operation_name!("ReplayEventDeliveries")))?;
+    let op = visit.require(operation(resource, operation_name!("ReplayEventDeliveries")))?;
     let body = match (one(&visit.form, "event"), one(&visit.form, "dead")) {
         (Some(event), _) => json!({ "ids": [event] }),
         (None, Some(_)) => json!({ "dead": true }),
-        (None, None) => return Err(nothing_here()),
+        (None, None) => return Err(not_found()),
     };
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body);
     visit.perform(input).await?;
-    Ok(done(&address(visit, resource, key), "sent_again"))
+    Ok(redirect_with_notice(&address(visit, resource, key), "sent_again"))
 }

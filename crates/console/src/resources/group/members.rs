@@ -18,10 +18,10 @@ use crate::{
     },
     resources::user::import::text,
     shell::{
+        components::FormPage,
         directory::{self, Resource, encoded, key_of, title_of},
-        fields::asked,
-        parts::FormPage,
-        visit::{Visit, nothing_here, one},
+        fields::control_field,
+        visit::{Visit, not_found, one},
     },
 };
 
@@ -46,14 +46,14 @@ async fn page(
     key: &str,
     error: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(batch::add_members_operation())?;
+    let op = visit.require(batch::add_members_operation())?;
     visit.unbarred(resource, key, op).await?;
     let row = read(visit, resource, key).await?;
     let words = visit.words;
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let title = title_of(resource, &row);
     let heading = format!("{}: {title}", words.page("members_title"));
-    let mut field = asked("names", words.page("members_names"), "tags");
+    let mut field = control_field("names", words.page("members_names"), "tags");
     field.extend([
         ("required".to_owned(), json!(true)),
         ("hint".to_owned(), json!(words.page("members_hint"))),
@@ -99,7 +99,7 @@ pub async fn check(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(batch::add_members_operation())?;
+    let op = visit.require(batch::add_members_operation())?;
     visit.unbarred(resource, key, op).await?;
     let typed = one(&visit.form, "names").unwrap_or_default();
     let lines: Vec<&str> = typed.lines().map(name_in).filter(|line| !line.is_empty()).collect();
@@ -118,8 +118,8 @@ fn name_in(line: &str) -> &str {
 }
 
 async fn find(visit: &Visit<'_>, group: &str, lines: &[&str]) -> Result<Resolved, Problem> {
-    let users = directory::of_shape(&USER).ok_or_else(nothing_here)?;
-    let list = visit.need(users.list)?;
+    let users = directory::of_shape(&USER).ok_or_else(not_found)?;
+    let list = visit.require(users.list)?;
     let mut known: HashMap<String, Vec<Value>> = HashMap::new();
     let addresses: Vec<&str> = lines.iter().copied().filter(|line| line.contains('@')).collect();
     let reading = ReadOptions { is_whole: true, ..ReadOptions::default() };

@@ -24,10 +24,10 @@ const MOST_OPEN: usize = 30;
 const DEEPEST: usize = 30;
 
 /// Further actions on a group: adding members by name, its tree, and its list of members.
-pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), barrier: Option<RoleType>) -> Vec<Value> {
+pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), protecting_role: Option<RoleType>) -> Vec<Value> {
     let act = |key: &str, icon: &str, page: &str| json!({ "label": visit.words.page(key), "icon": icon, "href": format!("{here}/{page}"), "is_main": false, "is_dangerous": false });
     let mut acts = Vec::new();
-    if barrier.is_none() && visit.may(batch::add_members_operation()).is_some() {
+    if protecting_role.is_none() && visit.may(batch::add_members_operation()).is_some() {
         acts.push(act("members_title", "user-round-plus", "members"));
     }
     acts.push(act("tree", "network", "tree"));

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::{
     pages::{act, history, item::read, reference},
     shell::{
+        components::{Card, Line},
         directory::{self, OperationName, Resource, encoded, operation_name},
         fields::plain,
         navigation::label,
-        parts::{Card, Line},
         presentation::Names,
         visit::Visit,
     },

@@ -20,10 +20,10 @@ use super::provider_connect::of_row;
 use crate::{
     pages::{cells::SOON_MS, item::read, settings},
     shell::{
+        components::{Card, FormPage, Line},
         directory::{self, Resource, encoded, key_of, title_of},
         fields::{plain, rfc3339},
-        parts::{Card, FormPage, Line},
-        visit::{Visit, nothing_here},
+        visit::{Visit, not_found},
     },
 };
 
@@ -40,7 +40,7 @@ async fn list_rows(
     (field, order): (&str, &str),
 ) -> Result<Vec<Value>, Problem> {
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = true;
+    input.is_minimal = true;
     let count = count.to_string();
     let query = [("filter", filter), ("count", count.as_str()), ("sortBy", field), ("sortOrder", order)];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -184,10 +184,10 @@ async fn show(
     resource: &'static Resource,
     (key, about): (&str, &About),
 ) -> Result<Response<AnswerBody>, Problem> {
-    let of = directory::of_shape(about.shape).ok_or_else(nothing_here)?;
-    let op = visit.need(of.list)?;
+    let of = directory::of_shape(about.shape).ok_or_else(not_found)?;
+    let op = visit.require(of.list)?;
     let row = read(visit, resource, key).await?;
-    of_row(&row).ok_or_else(nothing_here)?;
+    of_row(&row).ok_or_else(not_found)?;
     let lines = if about.page == PEOPLE.page {
         people(visit, (of, op), key).await?
     } else {

@@ -9,9 +9,9 @@ use super::provider_connect::{is_unfinished, of_row, progress};
 use crate::{
     pages::item::read,
     shell::{
+        components::{Card, FormPage, Line},
         directory::{Resource, encoded, operation, title_of},
         fields::plain,
-        parts::{Card, FormPage, Line},
         visit::{Visit, one},
     },
 };
@@ -35,7 +35,7 @@ pub async fn show(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(start_operation())?;
+    visit.require(start_operation())?;
     let words = visit.words;
     let answered = visit.parameter("state").and(visit.parts.uri.query());
     let (title, about, label, fields) = match answered {
@@ -65,7 +65,7 @@ pub async fn run(
         Some(query) => (operation!("CompleteIdpInstanceTrial"), Some(json!({ "query": query }))),
         None => (start_operation(), None),
     };
-    let op = visit.need(op)?;
+    let op = visit.require(op)?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = body;
     let report = visit.perform(input).await?.json();

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::{
     pages::settings,
     shell::{
+        components::{Card, Line},
         directory::{self, operation},
         fields::plain,
-        parts::{Card, Line},
         visit::Visit,
     },
 };
@@ -48,7 +48,7 @@ pub async fn provider(
     if let Some(instances) = instances.filter(|instances| !is_set && settings::are_offered(visit, instances))
     {
         for setting in settings::settings(visit, instances, key, row).await? {
-            let (name, wrong) = (&setting.name, setting.wrong(visit));
+            let (name, wrong) = (&setting.name, setting.error(visit));
             if !wrong.is_empty() {
                 lines.push(line("bad", &words.option(name), &wrong, Some(&format!("{at}#f-{name}"))));
             }

@@ -15,11 +15,11 @@ use crate::{
         rights::{self, Allowed},
     },
     shell::{
+        components::{Card, FormPage, Line},
         directory::{self, Resource, encoded, key_of, title_of},
         fields::{FormField, filled, plain},
         navigation::label,
-        parts::{Card, FormPage, Line},
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -36,7 +36,7 @@ const PRINCIPALS: &str = "/console/find?in=ApplicationUser,ApplicationGroup";
 /// # Errors
 /// The user may not assign roles.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(resource.create)?;
+    visit.require(resource.create)?;
     visit.fresh()?;
     let given = creation_fields(resource)
         .filter_map(|field| Some((field.wire().to_owned(), json!(visit.parameter(field.wire())?))));
@@ -48,7 +48,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.create)?;
+    let op = visit.require(resource.create)?;
     let mut body = filled(creation_fields(resource), &visit.form);
     if !body.contains_key("principalType") {
         let id = body.get("principalId").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
         Ok(_) if is_review => review(visit, resource, op, body).await,
         Ok(output) => {
             let key = key_of(resource, &output.json());
-            Ok(done(&format!("{}/{}", visit.address(resource), encoded(&key)), "created"))
+            Ok(redirect_with_notice(&format!("{}/{}", visit.address(resource), encoded(&key)), "created"))
         }
         Err(problem) if is_mended(&problem) => {
             form(visit, resource, (&Value::Object(body), Some(&problem))).await
@@ -119,7 +119,7 @@ async fn form(
         icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
         sections,
-        aside: vec![limits(visit).await?],
+        sidebar: vec![limits(visit).await?],
         hidden: vec![
             json!({ "name": "key", "value": fresh_key() }),
             json!({ "name": "review", "value": "true" }),

@@ -19,12 +19,12 @@ use crate::{
         reference, relate, settings,
     },
     shell::{
+        components::FormPage,
         directory::{Resource, encoded},
-        fields::{asked, filled},
+        fields::{control_field, filled},
         navigation::label,
-        parts::FormPage,
         setting::{controls, sent},
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
         words::raised,
     },
 };
@@ -41,7 +41,7 @@ const OF: &str = "subscriptionId";
 /// # Errors
 /// The user may not create a tenant.
 pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(resource.create)?;
+    visit.require(resource.create)?;
     let preset = creation_fields(resource).map(|field| {
         let value = match field.access.default {
             DefaultValue::Bool(is_so) => json!(is_so),
@@ -68,7 +68,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     let mut body = filled(creation_fields(resource), &visit.form);
     let values = Value::Object(body.clone());
     body.insert("id".to_owned(), json!(id));
-    let mut creation = Input::of(visit.need(resource.create)?, Vec::new());
+    let mut creation = Input::of(visit.require(resource.create)?, Vec::new());
     creation.body = Some(Value::Object(body));
     if one(&visit.form, "check") == Some("true") {
         creation.dry_run = true;
@@ -83,14 +83,14 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
         let chosen = visit.form.iter().filter(|(_, value)| value == "true");
         let ids: Vec<&str> = chosen.filter_map(|(name, _)| name.strip_prefix(prefix)).collect();
         if !ids.is_empty() {
-            let op = visit.need(relate::operation(resource, relation, RelationChange::Add))?;
+            let op = visit.require(relate::operation(resource, relation, RelationChange::Add))?;
             let mut input = Input::of(op, vec![id.to_owned()]);
             input.body = Some(json!({ "relatedIds": ids }));
             inputs.push(input);
         }
     }
     let address = format!("{}/{}", visit.address(resource), encoded(id));
-    match visit.perform_together(inputs).await {
+    match visit.perform_all(inputs).await {
         Ok(_) => {
             let row = read(visit, resource, id).await?;
             match settings::set_new(visit, resource, (id, &row)).await {
@@ -99,12 +99,12 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
                     let link = json!({ "href": format!("{address}/settings"), "label": settings });
                     visit.refused(visit.words.page("tenant_half_made"), &problem, &link)
                 }
-                set => set.map(|()| done(&address, "created")),
+                set => set.map(|()| redirect_with_notice(&address, "created")),
             }
         }
         // the form provides the id: it was submitted before
         Err((_, problem)) if is_of_form(&problem) && read(visit, resource, id).await.is_ok() => {
-            Ok(done(&address, "created"))
+            Ok(redirect_with_notice(&address, "created"))
         }
         Err((_, problem)) if is_of_form(&problem) => page(visit, resource, &values, Some(&problem)).await,
         Err((_, problem)) => Err(problem),
@@ -168,7 +168,7 @@ async fn ways(visit: &Visit<'_>, resource: &Resource) -> Result<Option<Value>, P
         for (id, label) in rows(visit, shape).await? {
             let wire = format!("{prefix}{id}");
             let mut switch =
-                asked(&wire, &format!("{}: {label}", raised(&words.resource(shape.name))), "switch");
+                control_field(&wire, &format!("{}: {label}", raised(&words.resource(shape.name))), "switch");
             switch.insert("value".to_owned(), json!(is_chosen(visit, &wire)));
             switches.push(switch);
         }

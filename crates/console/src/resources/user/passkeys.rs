@@ -6,9 +6,9 @@ use chancery_web::Input;
 use serde_json::json;
 
 use crate::shell::{
+    components::{Card, Line},
     directory::operation,
     fields::plain,
-    parts::{Card, Line},
     visit::Visit,
 };
 

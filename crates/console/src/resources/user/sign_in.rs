@@ -14,9 +14,9 @@ use chancery_web::Input;
 use serde_json::{Value, json};
 
 use crate::shell::{
+    components::{Card, Line},
     directory::{self, OperationName, Resource, encoded, operation, operation_name},
     fields::{plain, rfc3339},
-    parts::{Card, Line},
     visit::Visit,
     words::raised,
 };
@@ -26,7 +26,7 @@ pub async fn sign_in(
     visit: &Visit<'_>,
     resource: &Resource,
     (key, here): (&str, &str),
-    barrier: Option<RoleType>,
+    protecting_role: Option<RoleType>,
 ) -> Result<Option<Card>, Problem> {
     let op = resource.other(operation_name!("ExplainSignIn"));
     let Some(op) = visit.may(op) else { return Ok(None) };
@@ -38,7 +38,7 @@ pub async fn sign_in(
         |line: &&Value| line["passes"] != json!(true) || TOLD.contains(&plain(&line["check"]).as_str());
     let mut lines: Vec<Line> =
         lines.iter().filter(is_shown).map(|line| check(visit, line, (key, here))).collect();
-    if barrier.is_some() {
+    if protecting_role.is_some() {
         // every remedy is protected
         for line in &mut lines {
             (line.act, line.href) = (None, None);

@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Instant};
 
 use chancery_record::Timestamp;
-use chancery_resource::{AskElsewhere, ElsewhereRequest};
+use chancery_resource::{OutboundRequest, SendOutbound};
 use quick_cache::sync::{Cache, EntryAction, EntryResult};
 
 /// The capacity in addresses: two for each provider, each with the last good document and the last attempt, of 256 KiB at most.
 const CAPACITY: usize = 200;
 /// The time to live of a good document, in ms.
-pub const KEPT_MS: i64 = 5 * 60_000;
+pub const DOCUMENT_TTL_MS: i64 = 5 * 60_000;
 /// The maximum age of the discovery document for a redirect to a provider, in ms: from a provider that is down the browser has
 /// no way back.
 pub const REDIRECT_MAX_AGE_MS: i64 = 30_000;
@@ -55,18 +55,18 @@ impl Documents {
 
 /// The HTTP client of one provider.
 #[derive(Clone)]
-pub struct Asking {
+pub struct ProviderClient {
     /// Sends requests.
-    pub ask: AskElsewhere,
+    pub send: SendOutbound,
     /// The cache; `None` reads each document anew, as a trial does.
     pub documents: Option<Arc<Documents>>,
-    /// The maximum age of a cached good document in ms, at most [`KEPT_MS`].
+    /// The maximum age of a cached good document in ms, at most [`DOCUMENT_TTL_MS`].
     pub max_age_ms: i64,
     /// The time.
     pub now: Timestamp,
 }
 
-impl Asking {
+impl ProviderClient {
     /// The document at this address, and whether it came from the cache, where it can be stale. Simultaneous requests share one
     /// attempt to read it. A document that `is_good` rejects has the time to live of a failed fetch.
     ///
@@ -79,9 +79,9 @@ impl Asking {
     ) -> Result<(Arc<Vec<u8>>, bool), String> {
         let Some(documents) = &self.documents else { return Ok((self.read(url).await?, false)) };
         // the browser returned from the provider, which was up then: later failures do not count, and no attempt is awaited
-        if self.max_age_ms == KEPT_MS
+        if self.max_age_ms == DOCUMENT_TTL_MS
             && let Some((document, on)) = documents.good.get(url)
-            && self.is_fresh(on, KEPT_MS)
+            && self.is_fresh(on, DOCUMENT_TTL_MS)
         {
             return Ok((document, true));
         }
@@ -113,7 +113,7 @@ impl Asking {
 
     /// Whether a result of this time is younger than `max_age_ms`. It may be a little newer than this request.
     fn is_fresh(&self, on: Timestamp, max_age_ms: i64) -> bool {
-        (-KEPT_MS..max_age_ms).contains(&self.now.0.saturating_sub(on.0))
+        (-DOCUMENT_TTL_MS..max_age_ms).contains(&self.now.0.saturating_sub(on.0))
     }
 
     /// Reads the document at this address, bypassing the cache.
@@ -138,8 +138,8 @@ impl Asking {
     /// # Errors
     /// Why there is nothing.
     pub(super) async fn get(&self, url: &str, authorization: Option<String>) -> Result<Vec<u8>, String> {
-        let request = ElsewhereRequest { url: url.to_owned(), form: None, authorization };
-        match (self.ask)(request).await? {
+        let request = OutboundRequest { url: url.to_owned(), form: None, authorization };
+        match (self.send)(request).await? {
             (200, body) => Ok(body),
             (status, _) => Err(format!("the host answered {status} instead of 200")),
         }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use chancery_federation::{
-    Check, ClientAuthMethod, Demands, Discovery, Evidence, Expected, ProviderKind, Tokens, adfs_endpoints,
-    check_adfs_token, check_callback, check_demands, check_discovery, check_id_token, check_keys,
-    check_profile, check_request, check_token_response, check_user_info, choose_client_auth, discovery_url,
-    has_passed, profile_url, token_request,
+    Check, ClientAuthMethod, Demands, Discovery, Expected, IdentitySource, ProviderKind, Tokens,
+    adfs_endpoints, check_adfs_token, check_callback, check_demands, check_discovery, check_id_token,
+    check_keys, check_profile, check_request, check_token_response, check_user_info, choose_client_auth,
+    discovery_url, has_passed, profile_url, token_request,
 };
 use chancery_oauth::Jwk;
 use chancery_record::{Json, Secret};
-use chancery_resource::ElsewhereRequest;
+use chancery_resource::OutboundRequest;
 
-use super::{Asking, Connection};
+use super::{Connection, ProviderClient};
 
 /// The maximum number of parameters of a response that are read.
 const MAX_PARAMETERS: usize = 50;
@@ -38,7 +38,7 @@ impl Begun {
 }
 
 /// Reads the discovery document of the provider, and checks it against the demands of the sign-in.
-pub async fn begin(provider: Asking, mut connection: Connection, demands: &Demands) -> Begun {
+pub async fn begin(provider: ProviderClient, mut connection: Connection, demands: &Demands) -> Begun {
     let mut checks = std::mem::take(&mut connection.checks);
     checks.extend(check_request(&connection.client));
     let (found, discovery) = discover(&provider, &connection).await;
@@ -53,7 +53,10 @@ pub async fn begin(provider: Asking, mut connection: Connection, demands: &Deman
 ///
 /// # Errors
 /// The reason why it is unknown.
-pub async fn end_session_endpoint(provider: Asking, connection: Connection) -> Result<String, String> {
+pub async fn end_session_endpoint(
+    provider: ProviderClient,
+    connection: Connection,
+) -> Result<String, String> {
     let (checks, discovery) = discover(&provider, &connection).await;
     let discovery = discovery.filter(|_| has_passed(&checks)).ok_or_else(|| {
         let wrong = checks.iter().filter(|check| !check.passed).map(|check| check.detail.as_str());
@@ -62,7 +65,7 @@ pub async fn end_session_endpoint(provider: Asking, connection: Connection) -> R
     discovery.end_session_endpoint.ok_or_else(|| "The provider names no end_session_endpoint.".to_owned())
 }
 
-async fn discover(provider: &Asking, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
+async fn discover(provider: &ProviderClient, connection: &Connection) -> (Vec<Check>, Option<Discovery>) {
     if let Some(fixed) = &connection.fixed {
         return (vec![choose_client_auth(fixed, false).0], Some(fixed.clone()));
     }
@@ -137,7 +140,7 @@ pub struct Completed {
     /// The subject, as in the person's identity.
     pub subject: Option<String>,
     /// The source of the claims.
-    pub evidence: Option<Evidence>,
+    pub identity_source: Option<IdentitySource>,
     /// The claims of the UserInfo endpoint.
     pub user_info: Option<Json>,
 }
@@ -152,7 +155,7 @@ impl Completed {
 }
 
 /// Redeems the code and validates the responses.
-pub async fn complete(provider: Asking, mut connection: Connection, returned: Returned) -> Completed {
+pub async fn complete(provider: ProviderClient, mut connection: Connection, returned: Returned) -> Completed {
     let mut completed = Completed { checks: std::mem::take(&mut connection.checks), ..Completed::default() };
     completed.checks.push(Check::new("state", true, "state is that of this request."));
     let (checks, discovery) = discover(&provider, &connection).await;
@@ -180,15 +183,17 @@ pub async fn complete(provider: Asking, mut connection: Connection, returned: Re
 }
 
 async fn redeem(
-    provider: &Asking,
+    provider: &ProviderClient,
     (connection, discovery): (&Connection, &Discovery),
     code: &str,
     returned: &Returned,
     checks: &mut Vec<Check>,
 ) -> Option<Tokens> {
     // only an OpenID provider accepts a key as proof of this server
-    let signing =
-        connection.signing.as_ref().filter(|_| matches!(discovery.evidence, Evidence::IdToken { .. }));
+    let signing = connection
+        .signing
+        .as_ref()
+        .filter(|_| matches!(discovery.identity_source, IdentitySource::IdToken { .. }));
     let (_, method) = choose_client_auth(discovery, signing.is_some());
     let credential = match (signing, method) {
         (Some(signing), ClientAuthMethod::PrivateKey) => {
@@ -210,9 +215,9 @@ async fn redeem(
         (code, &returned.secrets.verifier),
     );
     let http_request =
-        ElsewhereRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
-    let (check, tokens) = match (provider.ask)(http_request).await {
-        Ok((status, body)) => check_token_response(status, &body, (method, &discovery.evidence)),
+        OutboundRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
+    let (check, tokens) = match (provider.send)(http_request).await {
+        Ok((status, body)) => check_token_response(status, &body, (method, &discovery.identity_source)),
         Err(why) => (Check::failed("tokens", format!("{}: {why}.", discovery.token_endpoint)), None),
     };
     checks.push(check);
@@ -221,25 +226,25 @@ async fn redeem(
 
 /// Validates the evidence of who signed in; returns the subject.
 async fn identify(
-    provider: &Asking,
+    provider: &ProviderClient,
     at: (&Connection, &Discovery),
     tokens: &Tokens,
     returned: &Returned,
     completed: &mut Completed,
 ) -> Option<String> {
     let (connection, discovery) = at;
-    let (checks, claims) = match (&discovery.evidence, &tokens.id_token) {
-        (Evidence::IdToken { keys }, Some(id_token)) => {
+    let (checks, claims) = match (&discovery.identity_source, &tokens.id_token) {
+        (IdentitySource::IdToken { keys }, Some(id_token)) => {
             validate_id_token(provider, at, (keys, id_token, &tokens.access_token), returned).await
         }
-        (Evidence::IdToken { .. }, None) => return None,
-        (Evidence::AccessToken, _) => check_adfs_token(
+        (IdentitySource::IdToken { .. }, None) => return None,
+        (IdentitySource::AccessToken, _) => check_adfs_token(
             &tokens.access_token,
             &connection.client,
             connection.token_keys.as_deref().unwrap_or_default(),
             provider.now,
         ),
-        (Evidence::Profile { url }, _) => {
+        (IdentitySource::Profile { url }, _) => {
             let url = profile_url(&connection.client, url, (&tokens.access_token, &connection.secret));
             let (check, claims) =
                 match provider.get(&url, Some(format!("Bearer {}", tokens.access_token))).await {
@@ -260,7 +265,7 @@ async fn identify(
             completed.checks.push(Check::failed("subject", detail).with_option("ScimSubjectClaim"));
         }
     }
-    completed.evidence = Some(discovery.evidence.clone());
+    completed.identity_source = Some(discovery.identity_source.clone());
     completed.id_token = Some(claims);
     Some(subject)
 }
@@ -268,7 +273,7 @@ async fn identify(
 /// Validates the ID token by the provider's keys; returns its claims. If a key is missing that the provider may have added since its keys
 /// were cached, they are read once more.
 async fn validate_id_token(
-    provider: &Asking,
+    provider: &ProviderClient,
     (connection, discovery): (&Connection, &Discovery),
     (jwks_uri, id_token, access_token): (&str, &str, &str),
     returned: &Returned,
@@ -303,13 +308,13 @@ fn expected<'a>(
     access_token: &'a str,
     returned: &'a Returned,
     keys: &'a [Jwk],
-    provider: &Asking,
+    provider: &ProviderClient,
 ) -> Expected<'a> {
     Expected {
         client: &connection.client,
         issuer: &discovery.issuer,
         keys,
-        decryption_keys: &connection.opening,
+        decryption_keys: &connection.decryption_keys,
         nonce: &returned.secrets.nonce,
         access_token,
         demands: &returned.demands,

@@ -12,8 +12,8 @@ use base64::{
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
 use chancery_certificate::{PrivateKey, facts_of};
-use chancery_federation::{Check, Client, Discovery, ProviderKind, SigningKey, fixed_endpoints};
-use chancery_jwe::OpeningKey;
+use chancery_federation::{Check, Client, Discovery, ProviderKind, SigningKey, fixed_discovery};
+use chancery_jwe::DecryptionKey;
 use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
@@ -22,7 +22,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-pub use documents::{Asking, Documents, KEPT_MS, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS};
+pub use documents::{DOCUMENT_TTL_MS, Documents, ProviderClient, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS};
 pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, end_session_endpoint, parameters};
 
 /// The configuration of an instance, as far as a sign-in needs it.
@@ -34,7 +34,7 @@ pub struct Connection {
     /// The key of the linked certificate that signs, if there is one.
     pub signing: Option<SigningKey>,
     /// The keys of linked certificates that decrypt tokens.
-    pub opening: Vec<OpeningKey>,
+    pub decryption_keys: Vec<DecryptionKey>,
     /// The keys by which AD FS signs access tokens, if such a certificate is linked: empty if no linked certificate can be used.
     pub token_keys: Option<Vec<Jwk>>,
     /// The endpoints of a provider that has fixed ones.
@@ -83,11 +83,11 @@ impl Connection {
         };
         let secret = Secret::new(options.get(ProviderOption::CLIENT_SECRET));
         let mut connection = Self {
-            fixed: fixed_endpoints(kind, &app.provider_addresses),
+            fixed: fixed_discovery(kind, &app.provider_addresses),
             client,
             secret,
             signing: None,
-            opening: Vec::new(),
+            decryption_keys: Vec::new(),
             token_keys: None,
             path,
             checks: Vec::new(),
@@ -171,9 +171,9 @@ impl Connection {
                 }
                 "OidcTokenEncryption" if is_oidc => {
                     let found = Some(()).filter(|()| is_valid).and_then(|()| key());
-                    let found = found.and_then(|key| OpeningKey::read(key.expose_pkcs8()));
+                    let found = found.and_then(|key| DecryptionKey::read(key.expose_pkcs8()));
                     let is_used = found.is_some();
-                    self.opening.extend(found);
+                    self.decryption_keys.extend(found);
                     (true, is_used)
                 }
                 "AdfsOAuthTokenSigning" if is_adfs => {

@@ -15,7 +15,9 @@ use uuid::Uuid;
 
 use super::{
     IDP_INSTANCE, IdpInstance,
-    connection::{Asking, Begun, Completed, Connection, Returned, Secrets, begin, complete, parameters},
+    connection::{
+        Begun, Completed, Connection, ProviderClient, Returned, Secrets, begin, complete, parameters,
+    },
     look_up::find,
 };
 
@@ -44,7 +46,7 @@ pub static OPERATIONS: &[Op] = &[
         "/IdpInstance/{idpInstance}/trial",
         SubscriptionAdmin,
         &IDP_INSTANCE,
-        A::Custom(Custom::working(Purpose::Elsewhere, start_trial).by_rows().replying(Reply::Json(&BEGUN))),
+        A::Custom(Custom::working(Purpose::Outbound, start_trial).by_rows().replying(Reply::Json(&BEGUN))),
         "Begins to try a provider out: judges what it says of itself, and answers where to sign in. Nobody is signed in by it.",
     )
     .answering(200, Reply::Json(&BEGUN))
@@ -56,7 +58,7 @@ pub static OPERATIONS: &[Op] = &[
         SubscriptionAdmin,
         &IDP_INSTANCE,
         A::Custom(
-            Custom::working(Purpose::Elsewhere, complete_trial)
+            Custom::working(Purpose::Outbound, complete_trial)
                 .by_rows()
                 .taking(Body::Form(&ANSWER))
                 .replying(Reply::Json(&COMPLETED)),
@@ -72,7 +74,7 @@ fn start_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let Some(begun) = call.result::<Begun>() else {
         let connection = connection(call, tx, &instance)?;
         return Ok(Answer::after(Work::waiting(
-            Purpose::Elsewhere,
+            Purpose::Outbound,
             begin(provider_client(call), connection, &NO_DEMANDS),
         )));
     };
@@ -138,10 +140,7 @@ fn complete_trial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         demands: Demands::default(),
         assertion_id: Uuid::from_bytes(state.seed).to_string(),
     };
-    Ok(Answer::after(Work::waiting(
-        Purpose::Elsewhere,
-        complete(provider_client(call), connection, returned),
-    )))
+    Ok(Answer::after(Work::waiting(Purpose::Outbound, complete(provider_client(call), connection, returned))))
 }
 
 /// The connection of an instance; only an external provider has one.
@@ -163,9 +162,9 @@ fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Conn
 }
 
 /// A provider client without a cache: a trial reads every document anew.
-fn provider_client(call: &Call) -> Asking {
-    let ask = call.context.app.ask_elsewhere.clone();
-    Asking { ask, documents: None, max_age_ms: 0, now: call.context.now }
+fn provider_client(call: &Call) -> ProviderClient {
+    let send = call.context.app.send_outbound.clone();
+    ProviderClient { send, documents: None, max_age_ms: 0, now: call.context.now }
 }
 
 fn secrets(context: &Context, state: &TrialState) -> Secrets {

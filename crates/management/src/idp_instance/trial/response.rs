@@ -1,6 +1,6 @@
 //! The responses of a trial, and their schemas.
 
-use chancery_federation::{Check, Evidence, has_passed};
+use chancery_federation::{Check, IdentitySource, has_passed};
 use chancery_record::Json;
 use serde_json::{Value, json};
 
@@ -17,8 +17,8 @@ pub fn checks(checks: &[Check]) -> Value {
 
 /// The result of a completed trial.
 pub fn completed(completed: &Completed) -> Value {
-    let evidence = completed.evidence.as_ref().map_or("IdToken", Evidence::name);
-    let sources = [(evidence, &completed.id_token), ("UserInfo", &completed.user_info)];
+    let identity_source = completed.identity_source.as_ref().map_or("IdToken", IdentitySource::name);
+    let sources = [(identity_source, &completed.id_token), ("UserInfo", &completed.user_info)];
     let sources = sources.into_iter().filter_map(|(source, claims)| Some((source, claims.as_ref()?)));
     json!({
         "passed": has_passed(&completed.checks),

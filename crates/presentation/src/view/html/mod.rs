@@ -27,7 +27,7 @@ pub struct Reduced {
     /// The page.
     pub html: String,
     /// The removed content: `<script>`, or `form action`.
-    pub lost: BTreeSet<String>,
+    pub removed: BTreeSet<String>,
 }
 
 /// The page's own values.
@@ -48,11 +48,11 @@ pub fn reduce(page: &str, own: &Own<'_>) -> Option<Reduced> {
         own,
         action: own.text(&["action"]).map(url).unwrap_or_default(),
         html: String::with_capacity(page.len() + page.len() / 8),
-        lost: BTreeSet::new(),
+        removed: BTreeSet::new(),
     };
     writer.html.push_str("<!DOCTYPE html>\n");
     writer.write_children(0, Position::default())?;
-    Some(Reduced { html: writer.html, lost: writer.lost })
+    Some(Reduced { html: writer.html, removed: writer.removed })
 }
 
 impl Own<'_> {
@@ -143,7 +143,7 @@ struct Writer<'a> {
     own: &'a Own<'a>,
     action: String,
     html: String,
-    lost: BTreeSet<String>,
+    removed: BTreeSet<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -257,8 +257,8 @@ impl<'a> Writer<'a> {
     }
 
     fn lose(&mut self, what: String) {
-        if self.lost.len() < MOST_REPORTED {
-            self.lost.insert(what);
+        if self.removed.len() < MOST_REPORTED {
+            self.removed.insert(what);
         }
     }
 

@@ -116,7 +116,7 @@ fn shipped_pages_lose_nothing() {
         );
         for (sample, context) in shipped::samples(name) {
             let page = own.render(name, &context).unwrap();
-            assert_eq!(page.lost, BTreeSet::new(), "{name} {sample}");
+            assert_eq!(page.removed, BTreeSet::new(), "{name} {sample}");
             // nothing that people see or fill in is removed, and the page's script comes back
             let written = own.filled(name, &context).unwrap();
             for part in [
@@ -145,7 +145,7 @@ fn shipped_pages_lose_nothing() {
 
 #[test]
 fn content_that_leads_to_other_sites_is_removed() {
-    for (page, left, lost) in [
+    for (page, left, removed) in [
         ("<meta http-equiv=refresh content='0;url=https://evil.example'>x", "x", "<meta>"),
         ("<base href='https://evil.example/'>x", "x", "<base>"),
         ("<p>x<script>alert(1)</script><script src=/content/x.js></script>", "<p>x</p>", "<script>"),
@@ -186,7 +186,7 @@ fn content_that_leads_to_other_sites_is_removed() {
     ] {
         let whole = reduced(page);
         assert_eq!(body(page), left, "{page}");
-        assert!(whole.lost.contains(lost), "{page}: {:?}", whole.lost);
+        assert!(whole.removed.contains(removed), "{page}: {:?}", whole.removed);
         assert_eq!(forbidden(&whole.html), [""; 0], "{page}");
     }
     // a form's own attributes cannot send it elsewhere
@@ -210,7 +210,7 @@ fn allowed_content_is_retained() {
         "<a href=\"https://literal.example/?a=b&amp;c=d\">x</a>",
     ] {
         let whole = reduced(page);
-        assert_eq!((body(page).as_str(), whole.lost), (page, BTreeSet::new()));
+        assert_eq!((body(page).as_str(), whole.removed), (page, BTreeSet::new()));
     }
     let head = "<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>a &amp; b</title>\
         <link rel=\"stylesheet\" href=\"/content/assets/global/x.css\"><link rel=\"icon\" href=\"/content/x.png\">";
@@ -228,7 +228,7 @@ fn addresses_of_other_sites_are_literals_of_the_view() {
     for good in
         ["https://a.example/x?y=1&z", "https://a.example/x?y=1&amp;z", "{{ link.url }}", "/x/{{ secret }}"]
     {
-        assert_eq!(link(&format!("<a href=\"{good}\">x</a>")).lost, BTreeSet::new(), "{good}");
+        assert_eq!(link(&format!("<a href=\"{good}\">x</a>")).removed, BTreeSet::new(), "{good}");
     }
     for bad in [
         "https://a.example/{{ secret }}",
@@ -236,7 +236,7 @@ fn addresses_of_other_sites_are_literals_of_the_view() {
         "{{ 'https://a.example/' }}{{ secret }}",
     ] {
         let page = link(&format!("<a href=\"{bad}\">x</a>"));
-        assert_eq!(page.lost, BTreeSet::from(["a href".to_owned()]), "{bad}");
+        assert_eq!(page.removed, BTreeSet::from(["a href".to_owned()]), "{bad}");
         assert!(!page.html.contains("a.example"), "{bad}");
     }
 }
@@ -375,6 +375,6 @@ proptest! {
         let page = views.render("SignIn", &context).unwrap();
         prop_assert_eq!(forbidden(&page.html), Vec::<String>::new(), "{}", page.html);
         let again = reduced(&page.html);
-        prop_assert_eq!(again.lost, BTreeSet::new(), "{}", page.html);
+        prop_assert_eq!(again.removed, BTreeSet::new(), "{}", page.html);
     }
 }

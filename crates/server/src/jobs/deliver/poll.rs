@@ -7,7 +7,7 @@ use chancery_management::{event::ACTORS, event_subscription::EVENT_SUBSCRIPTION 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     AppContext, Context, EventCursor, Problem, Scope, Shape, StoredRow, TailEvent, TrailState, Tx,
-    feed::{Outgoing, Wanted, Which, outgoing},
+    feed::{EventQuery, EventSelection, Outgoing, outgoing},
     load, outgoing_of,
 };
 use chancery_store::Mode;
@@ -197,7 +197,7 @@ impl Deliveries {
         for reached in &progress.reached {
             let Some(Some(tail)) = progress.tails.get(&reached.trail) else { continue };
             let at = (*reached, (self.now)());
-            if let Some(events) = tail.behind(&self.app.context, &self.app.store, at).await {
+            if let Some(events) = tail.after(&self.app.context, &self.app.store, at).await {
                 known.push((*reached, events));
             }
         }
@@ -236,21 +236,31 @@ impl Plan {
             if left == 0 {
                 continue;
             }
-            let page = match self.known(reached, (&Wanted::some(types.clone(), left), &within.scope)) {
+            let page = match self.known(reached, (&EventQuery::some(types.clone(), left), &within.scope)) {
                 Some(page) => page,
-                None => outgoing(&within, tx, (reached, &trail_state), (&types, &Which::All, left), actors)?,
+                None => outgoing(
+                    &within,
+                    tx,
+                    (reached, &trail_state),
+                    (&types, &EventSelection::All, left),
+                    actors,
+                )?,
             };
             let before = self.new.len();
             self.new.extend(page.0.iter().filter(|event| event.at.event > since).map(Waiting::of));
             let count = self.new.len() - before;
             let from = ReaderCursor { noted, reached };
-            self.read.push(Reading { cursor: from, end: page.1, placed: trail_state.placed, count });
+            self.read.push(Reading { cursor: from, end: page.1, placed: trail_state.last_position, count });
         }
         Ok(())
     }
 
     /// The cached events after a cursor, filtered for the subscription.
-    fn known(&self, reached: EventCursor, filter: (&Wanted, &Scope)) -> Option<(Vec<Outgoing>, EventCursor)> {
+    fn known(
+        &self,
+        reached: EventCursor,
+        filter: (&EventQuery, &Scope),
+    ) -> Option<(Vec<Outgoing>, EventCursor)> {
         let (_, events) = self.known.iter().find(|(cursor, _)| *cursor == reached)?;
         outgoing_of(events, filter)
     }

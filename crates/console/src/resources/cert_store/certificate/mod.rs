@@ -10,9 +10,9 @@ use chancery_web::Input;
 use serde_json::{Value, json};
 
 use crate::shell::{
+    components::{Card, Line},
     directory::{self, Resource, encoded, title_of},
     fields::plain,
-    parts::{Card, Line},
     presentation::Item,
     visit::Visit,
 };

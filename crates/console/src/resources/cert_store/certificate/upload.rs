@@ -12,11 +12,11 @@ use super::{SIGNING, certificates, end, sealed_upload};
 use crate::{
     pages::form::{error_at, errors, fresh_key, is_of_form},
     shell::{
+        components::FormPage,
         directory::{Resource, encoded, key_of},
-        fields::{FormField, asked, cell, filled, plain, with},
+        fields::{FormField, cell, control_field, filled, plain, with},
         navigation::label,
-        parts::FormPage,
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -28,7 +28,7 @@ const READ: [&str; 7] =
     ["subject", "issuer", "validFrom", "validTo", "serialNumber", "thumbprint", "certificateHasPrivateKey"];
 
 fn operation(visit: &Visit<'_>, resource: &Resource) -> Result<&'static Op, Problem> {
-    visit.need(resource.create)
+    visit.require(resource.create)
 }
 
 fn field(resource: &Resource, wire: &str) -> Option<&'static Field> {
@@ -94,9 +94,9 @@ fn file_fields(visit: &Visit<'_>, problem: Option<&Problem>) -> Vec<Value> {
         "value": if is_open { text } else { "" }, "required": true, "hint": words.page("cert_data_hint"), "error": wrong,
     });
     let key = json!({ "hint": words.page("cert_key_hint") });
-    let of = |wire: &str, control: &str| Value::Object(asked(wire, &words.field(wire), control));
+    let of = |wire: &str, control: &str| Value::Object(control_field(wire, &words.field(wire), control));
     // without scripts there is only the text area
-    let choice = Value::Object(asked("file", words.page("cert_choose"), "filler"));
+    let choice = Value::Object(control_field("file", words.page("cert_choose"), "filler"));
     let choice = with(choice, json!({ "value": "f-data" }));
     vec![
         choice,
@@ -208,7 +208,7 @@ async fn save_sealed(
     input.key = one(&visit.form, "key").map(str::to_owned);
     let created = visit.perform(input).await?.json();
     let key = key_of(resource, &created);
-    Ok(done(&format!("{}/{}", visit.address(resource), encoded(&key)), "created"))
+    Ok(redirect_with_notice(&format!("{}/{}", visit.address(resource), encoded(&key)), "created"))
 }
 
 #[cfg(test)]

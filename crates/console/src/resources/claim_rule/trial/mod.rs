@@ -21,10 +21,10 @@ use crate::{
         reference,
     },
     shell::{
+        components::{Card, Line},
         directory::{self, Resource, encoded, operation, title_of},
-        fields::{asked, plain, with},
+        fields::{control_field, plain, with},
         navigation::label,
-        parts::{Card, Line},
         visit::{Visit, one},
     },
 };
@@ -38,7 +38,7 @@ fn rules() -> Result<&'static Resource, Problem> {
 }
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
-    visit.need(operation!("EvaluateClaimRules"))
+    visit.require(operation!("EvaluateClaimRules"))
 }
 
 /// Shows the form, with example claims.
@@ -220,16 +220,16 @@ async fn sample_fields(
     let mut fields = Vec::new();
     for (member, shape) in TARGETS {
         let id = target_id(visit, member).unwrap_or_default();
-        let field = Value::Object(asked(member, &words.field(member), "reference"));
+        let field = Value::Object(control_field(member, &words.field(member), "reference"));
         let what = json!({ "value": id, "shown": title_by_id(visit, shape, id).await?, "is_wide": false });
         fields.push(with(with(with(field, what), search_in(shape.name)), wrong(member)));
     }
     if sample::has_people(visit) {
-        let field = Value::Object(asked("person", &words.field("person"), "reference"));
+        let field = Value::Object(control_field("person", &words.field("person"), "reference"));
         let hint = json!({ "hint": words.page("person_hint"), "is_wide": false });
         fields.push(with(with(field, search_in(USER.name)), hint));
     }
-    let claims = Value::Object(asked("claims", &words.field("claims"), "code"));
+    let claims = Value::Object(control_field("claims", &words.field("claims"), "code"));
     let what = json!({ "value": text, "hint": words.page("claims_hint") });
     fields.push(with(with(claims, what), wrong("claims")));
     Ok(fields)

@@ -11,7 +11,7 @@ use crate::{
     shell::{
         directory::{self, Resource},
         fields::plain,
-        visit::{Visit, nothing_here},
+        visit::{Visit, not_found},
     },
 };
 
@@ -52,8 +52,8 @@ pub fn has_people(visit: &Visit<'_>) -> bool {
 /// # Errors
 /// The user may not read the person.
 pub async fn of_person(visit: &Visit<'_>, id: &str) -> Result<String, Problem> {
-    let users = directory::of_shape(&USER).ok_or_else(nothing_here)?;
-    visit.need(users.read)?;
+    let users = directory::of_shape(&USER).ok_or_else(not_found)?;
+    visit.require(users.read)?;
     let user = &read_row(visit, users, id).await?;
     let mut claims = serde_json::Map::new();
     for (claim, column) in person_claims() {

@@ -80,7 +80,7 @@ impl Draft {
             return Ok(new_draft(location, content));
         }
         let name = visit.parameter("template").unwrap_or(DEFAULT_PAGE);
-        let op = visit.need(operation!("GetViewTemplateContent"))?;
+        let op = visit.require(operation!("GetViewTemplateContent"))?;
         let content = plain(&visit.perform(Input::of(op, vec![name.to_owned()])).await?.json());
         Ok(new_draft(format!("/views/global/{name}"), content))
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use self::draft::Draft;
 use crate::shell::{
     directory::{self, Resource, encoded, operation},
-    fields::{asked, with},
+    fields::{control_field, with},
     navigation::label,
     render::with_frames,
     visit::Visit,
@@ -33,7 +33,7 @@ fn views() -> Result<&'static Resource, Problem> {
 }
 
 fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
-    visit.need(operation!("PreviewView"))
+    visit.require(operation!("PreviewView"))
 }
 
 /// Shows the editor: with an existing view, a previous version, or a built-in one as a template.
@@ -58,7 +58,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         let choices =
             pages.map(|name| json!({ "value": name, "label": name, "is_current": *name == current }));
         with(
-            Value::Object(asked("template", words.page("editor_template"), "choice")),
+            Value::Object(control_field("template", words.page("editor_template"), "choice")),
             json!({ "choices": choices.collect::<Vec<_>>(), "is_wide": false }),
         )
     });
@@ -78,7 +78,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 fn fields(visit: &Visit<'_>, draft: &Draft) -> Vec<Value> {
     let words = visit.words;
     let text = |name: &str, control: &str, value: &str| {
-        with(Value::Object(asked(name, &words.field(name), control)), json!({ "value": value }))
+        with(Value::Object(control_field(name, &words.field(name), control)), json!({ "value": value }))
     };
     let location = draft.key.is_none().then(|| {
         let hint = json!({ "hint": words.page("editor_location"), "required": true });
@@ -100,7 +100,7 @@ fn samples(words: &Words, draft: &Draft) -> Value {
             json!({ "value": value, "label": format!("{page}: {state}"), "is_current": false })
         })
         .collect();
-    let field = Value::Object(asked("state", words.page("editor_state"), "choice"));
+    let field = Value::Object(control_field("state", words.page("editor_state"), "choice"));
     with(field, json!({ "choices": choices, "is_wide": false }))
 }
 
@@ -113,6 +113,6 @@ fn languages(words: &Words) -> Value {
     let named = [("En", "English", "en"), ("De", "Deutsch", "de")];
     let choices = named
         .map(|(value, label, tag)| json!({ "value": value, "label": label, "is_current": tag == words.tag }));
-    let field = Value::Object(asked("language", words.page("editor_language"), "choice"));
+    let field = Value::Object(control_field("language", words.page("editor_language"), "choice"));
     with(field, json!({ "choices": choices, "is_wide": false }))
 }

@@ -17,12 +17,12 @@ use crate::{
         form::{errors, is_of_form},
         item::read,
         relate,
-        settings::{self, Kept, Setting, Wrong},
+        settings::{self, SaveResult, Setting, SettingError},
     },
     shell::{
+        components::{Card, FormPage, Line},
         directory,
         fields::rfc3339,
-        parts::{Card, FormPage, Line},
         render::see_other,
         visit::Visit,
     },
@@ -32,7 +32,7 @@ static CERTIFICATES: Links =
     Links { prefix: "certificate:", shape: &CERT_STORE, relation: "certStores", takes_the_only: false };
 
 /// The mandatory settings of a provider of this kind.
-async fn asked_for(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting>, Problem> {
+async fn required_settings(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting>, Problem> {
     let mut all = settings::settings(visit, of.resource, of.key, of.row).await?;
     all.retain(|setting| of.kind.settings().any(|name| name == setting.name));
     Ok(all)
@@ -40,7 +40,7 @@ async fn asked_for(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting
 
 /// Shows the form.
 pub async fn show(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let all = asked_for(visit, of).await?;
+    let all = required_settings(visit, of).await?;
     page(visit, of, &all, Refused::Nothing).await
 }
 
@@ -50,7 +50,7 @@ enum Refused<'a> {
     /// None: missing values were not requested yet.
     Nothing,
     /// A setting was refused.
-    One(&'a Wrong),
+    One(&'a SettingError),
     /// A certificate was refused.
     Certificate(&'a Problem),
     /// Settings are missing.
@@ -62,16 +62,16 @@ enum Refused<'a> {
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let all = asked_for(visit, of).await?;
-    if let Kept::Wrong(wrong) = settings::keep(visit, of.resource, of.key, &all).await? {
+    let all = required_settings(visit, of).await?;
+    if let SaveResult::Invalid(wrong) = settings::save_changed(visit, of.resource, of.key, &all).await? {
         return page(visit, of, &all, Refused::One(&wrong)).await;
     }
     let (links, _) = CERTIFICATES.changes(visit, of)?;
     if !links.is_empty() {
-        match visit.perform_together(links).await {
+        match visit.perform_all(links).await {
             Ok(_) => {}
             Err((_, problem)) if is_of_form(&problem) => {
-                let all = asked_for(visit, of).await?;
+                let all = required_settings(visit, of).await?;
                 return page(visit, of, &all, Refused::Certificate(&problem)).await;
             }
             Err((_, problem)) => return Err(problem),
@@ -82,8 +82,8 @@ pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<Answ
         return Ok(see_other(&step_at(of.item, "trial")));
     }
     let of = Connecting { row: &row, ..*of };
-    let all = asked_for(visit, &of).await?;
-    if all.iter().all(|setting| setting.wrong(visit).is_empty()) {
+    let all = required_settings(visit, &of).await?;
+    if all.iter().all(|setting| setting.error(visit).is_empty()) {
         // the form does not contain the invalid setting
         return Ok(see_other(&format!("{}/settings", of.item)));
     }
@@ -100,7 +100,7 @@ async fn page(
     let wrong = if let Refused::One(wrong) = refused { Some(wrong) } else { None };
     let errors = match refused {
         Refused::Nothing => Vec::new(),
-        Refused::One(wrong) => vec![wrong.told(visit)],
+        Refused::One(wrong) => vec![wrong.summary_entry(visit)],
         Refused::Certificate(problem) => errors(visit, Some(problem)),
         Refused::Missing => missing(visit, all),
     };
@@ -112,11 +112,11 @@ async fn page(
     };
     let certificates = certificates(visit, of).await?;
     let fields = all.iter().flat_map(|setting| {
-        let mut fields = settings::told(visit, setting, wrong, true);
+        let mut fields = settings::form_fields(visit, setting, wrong, true);
         if let Some(first) = fields.first_mut() {
             explain(visit, of, (setting, certificates.is_some()), first);
             // values that were submitted with a refused one are not stored yet, but not missing
-            let is_of_stored = first.get("error") == Some(&json!(setting.wrong(visit)));
+            let is_of_stored = first.get("error") == Some(&json!(setting.error(visit)));
             if is_of_stored && !matches!(refused, Refused::Missing) {
                 first.insert("error".to_owned(), json!(""));
             }
@@ -188,10 +188,10 @@ fn ways_to_certificates(visit: &Visit<'_>, of: &Connecting<'_>) -> Option<Card> 
 
 /// The missing settings, with links to their fields.
 fn missing(visit: &Visit<'_>, all: &[Setting]) -> Vec<Value> {
-    let wrong = all.iter().filter(|setting| !setting.wrong(visit).is_empty());
+    let wrong = all.iter().filter(|setting| !setting.error(visit).is_empty());
     wrong
         .map(|setting| {
-            let text = format!("{}: {}", visit.words.option(&setting.name), setting.wrong(visit));
+            let text = format!("{}: {}", visit.words.option(&setting.name), setting.error(visit));
             json!({ "text": text, "href": format!("#f-{}", setting.name) })
         })
         .collect()
@@ -211,7 +211,7 @@ fn explain(
     let is_set = is_secret && field.get("hint") == Some(&json!(set));
     let hint = format!("{} {}", visit.words.page(&key), if is_set { set } else { "" });
     // a certificate may replace the secret
-    let can_be_empty = is_secret && (is_set || may_be_certificate || setting.wrong(visit).is_empty());
+    let can_be_empty = is_secret && (is_set || may_be_certificate || setting.error(visit).is_empty());
     field.extend([
         ("hint".to_owned(), json!(hint.trim_end())),
         ("required".to_owned(), json!(!can_be_empty)),

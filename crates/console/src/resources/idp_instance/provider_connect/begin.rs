@@ -18,10 +18,10 @@ use crate::{
         item::read,
     },
     shell::{
+        components::FormPage,
         directory::{self, Resource},
-        fields::{asked, plain},
+        fields::{control_field, plain},
         navigation::label,
-        parts::FormPage,
         render::see_other,
         visit::{Visit, one},
     },
@@ -37,9 +37,9 @@ fn type_of(types: &[Value], kind: &Kind) -> Option<String> {
 
 /// The active types of identity providers.
 async fn types(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
-    let op = visit.need(directory::of_shape(&IDP_TYPE).and_then(|types| types.list))?;
+    let op = visit.require(directory::of_shape(&IDP_TYPE).and_then(|types| types.list))?;
     let mut input = Input::of(op, Vec::new());
-    input.is_brief = true;
+    input.is_minimal = true;
     let filter = "providerType eq \"IdentityProvider\" and isActive eq true";
     let query = [("filter", filter), ("count", MOST)];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -54,7 +54,7 @@ pub async fn gallery(
     visit: &Visit<'_>,
     resource: &'static Resource,
 ) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(resource.create)?;
+    visit.require(resource.create)?;
     let types = types(visit).await?;
     let kind = visit.parameter("kind").and_then(named).filter(|kind| type_of(&types, kind).is_some());
     match kind {
@@ -67,7 +67,7 @@ fn kinds(visit: &Visit<'_>, resource: &Resource, types: &[Value]) -> Result<Resp
     let words = visit.words;
     let address = visit.address(resource);
     let offered = KINDS.iter().filter(|kind| type_of(types, kind).is_some());
-    let told: Vec<Value> = offered
+    let kinds: Vec<Value> = offered
         .map(|kind| {
             let needs: Vec<String> = kind.settings().map(|name| words.option(name)).collect();
             json!({
@@ -81,7 +81,7 @@ fn kinds(visit: &Visit<'_>, resource: &Resource, types: &[Value]) -> Result<Resp
     let heading = words.page("connect");
     let content = json!({
         "back": { "href": address, "label": label(visit, resource) }, "heading": heading,
-        "about": words.page("connect_about"), "kinds": told,
+        "about": words.page("connect_about"), "kinds": kinds,
         "plain": { "href": format!("{address}/new"), "label": words.page("connect_plain") },
     });
     visit.page(200, "kinds.html", heading, &content)
@@ -97,7 +97,7 @@ async fn question(
     let own = words.page.get(&format!("provider_{}", kind.name)).map_or("", String::as_str);
     // no OpenID provider has the name of this kind
     let suggested = if kind.name == "OpenIdConnect" { "" } else { own };
-    let mut name = asked("name", &words.field("name"), "text");
+    let mut name = control_field("name", &words.field("name"), "text");
     name.extend(
         [
             ("required", json!(true)),
@@ -114,7 +114,7 @@ async fn question(
         let choices = subscriptions
             .iter()
             .map(|(id, label)| json!({ "value": id, "label": label, "is_current": id == current }));
-        let mut choice = asked("subscriptionId", &words.field("subscriptionId"), "choice");
+        let mut choice = control_field("subscriptionId", &words.field("subscriptionId"), "choice");
         choice.insert("choices".to_owned(), choices.collect());
         choice.insert("error".to_owned(), json!(error_at(problem, "subscriptionId")));
         fields.push(choice);
@@ -143,7 +143,7 @@ async fn question(
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn make(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.need(resource.create)?;
+    let op = visit.require(resource.create)?;
     let active = types(visit).await?;
     let kind = one(&visit.form, "kind").and_then(named);
     let found = kind.and_then(|kind| Some((kind, type_of(&active, kind)?)));

@@ -9,7 +9,7 @@ use crate::{
     pages::{choices::is_chosen, relate},
     shell::{
         directory::{self, key_of, title_of},
-        fields::{asked, plain},
+        fields::{control_field, plain},
         visit::{Visit, one},
     },
 };
@@ -50,7 +50,7 @@ impl Links {
         if let Some((other, op)) = found.and_then(|other| Some((other, visit.may(other.list)?))) {
             let subscription = &of.row["subscriptionId"];
             let mut input = Input::of(op, Vec::new());
-            input.is_brief = true;
+            input.is_minimal = true;
             let and = if condition.is_empty() { "" } else { " and " };
             let filter = format!("subscriptionId eq {subscription}{and}{condition}");
             input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), (MOST + 3).to_string())];
@@ -67,7 +67,7 @@ impl Links {
         let fields = rows.iter().map(|(id, label)| {
             let wire = format!("{}{id}", self.prefix);
             let is_on = if is_sent { is_chosen(visit, &wire) } else { is_only || linked.contains(id) };
-            let mut switch = asked(&wire, label, "switch");
+            let mut switch = control_field(&wire, label, "switch");
             switch.insert("value".to_owned(), json!(is_on));
             switch
         });
@@ -104,7 +104,7 @@ impl Links {
         let mut inputs = Vec::new();
         for (change, ids) in [(RelationChange::Add, add), (RelationChange::Remove, remove)] {
             if !ids.is_empty() {
-                let op = visit.need(relate::operation(of.resource, self.relation, change))?;
+                let op = visit.require(relate::operation(of.resource, self.relation, change))?;
                 let mut input = Input::of(op, vec![of.key.to_owned()]);
                 input.body = Some(json!({ "relatedIds": ids }));
                 inputs.push(input);

@@ -17,10 +17,10 @@ use super::provider;
 use crate::{
     pages::item::read,
     shell::{
+        components::{Card, FormPage, Line},
         directory::{Resource, encoded, operation, title_of},
-        parts::{Card, FormPage, Line},
         render::see_other,
-        visit::{Visit, nothing_here, one},
+        visit::{Visit, not_found, one},
     },
 };
 
@@ -33,7 +33,7 @@ pub use self::{
 const STEPS: [&str; 4] = ["address", "access", "trial", "serve"];
 
 /// The link to the gallery, if the user may connect a provider.
-pub fn way(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
+pub fn gallery_link(visit: &Visit<'_>, resource: &Resource) -> Option<Value> {
     let is_offered =
         visit.may(resource.create).is_some() && visit.may(operation!("StartIdpInstanceTrial")).is_some();
     is_offered.then(|| {
@@ -55,7 +55,7 @@ pub fn is_unfinished(row: &Value) -> bool {
 
 /// The button of an instance's page that continues an unfinished wizard.
 pub fn act(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Option<Value> {
-    let is_offered = way(visit, resource).is_some() && is_unfinished(row);
+    let is_offered = gallery_link(visit, resource).is_some() && is_unfinished(row);
     is_offered.then(|| {
         let (label, href) = (visit.words.page("connect_continue"), format!("{here}/connect"));
         json!({ "label": label, "icon": "arrow-right", "href": href, "is_main": true, "is_dangerous": false })
@@ -123,7 +123,7 @@ async fn opened(
     resource: &'static Resource,
     key: &str,
 ) -> Result<(Value, String), Problem> {
-    visit.need(resource.patch)?;
+    visit.require(resource.patch)?;
     Ok((read(visit, resource, key).await?, item(visit, resource, key)))
 }
 
@@ -133,7 +133,7 @@ fn connecting<'a>(
     key: &'a str,
     (row, item): (&'a Value, &'a str),
 ) -> Result<Option<Connecting<'a>>, Problem> {
-    let kind = of_row(row).ok_or_else(nothing_here)?;
+    let kind = of_row(row).ok_or_else(not_found)?;
     Ok(is_unfinished(row).then_some(Connecting { resource, key, row, kind, item }))
 }
 

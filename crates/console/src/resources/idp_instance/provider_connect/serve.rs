@@ -14,9 +14,9 @@ use crate::{
         form::{at, errors, is_of_form, status_of},
     },
     shell::{
-        fields::{asked, plain},
-        parts::FormPage,
-        visit::{Visit, done, one},
+        components::FormPage,
+        fields::{control_field, plain},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -50,7 +50,7 @@ pub async fn show(
         sections.push(choices(visit, of, way).await?);
     }
     let is_sent = one(&visit.form, "step").is_some();
-    let mut creates = asked(CREATES, &words.field(CREATES), "switch");
+    let mut creates = control_field(CREATES, &words.field(CREATES), "switch");
     let is_on = if is_sent { is_chosen(visit, CREATES) } else { of.row[CREATES] == json!(true) };
     creates.insert("value".to_owned(), json!(is_on));
     creates.insert("hint".to_owned(), json!(words.page("connect_creates_hint")));
@@ -93,7 +93,7 @@ async fn choices(visit: &Visit<'_>, of: &Connecting<'_>, way: &Way) -> Result<Va
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let mut patch = Input::of(visit.need(of.resource.patch)?, vec![of.key.to_owned()]);
+    let mut patch = Input::of(visit.require(of.resource.patch)?, vec![of.key.to_owned()]);
     patch.body = Some(json!({
         "isActive": true, CREATES: is_chosen(visit, CREATES),
         "concurrencyToken": one(&visit.form, "concurrencyToken").unwrap_or_default(),
@@ -107,8 +107,8 @@ pub async fn run(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<Answ
         }
         inputs.extend(changes);
     }
-    match visit.perform_together(inputs).await {
-        Ok(_) => Ok(done(of.item, "connected")),
+    match visit.perform_all(inputs).await {
+        Ok(_) => Ok(redirect_with_notice(of.item, "connected")),
         Err((_, problem)) if is_of_form(&problem) => show(visit, of, Some(&problem)).await,
         Err((_, problem)) => Err(problem),
     }

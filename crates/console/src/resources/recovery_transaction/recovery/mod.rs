@@ -18,10 +18,10 @@ use crate::{
     },
     shell::{
         call::call,
+        components::{Card, FormPage, Line},
         directory::{self, OperationName, encoded, key_of, operation, operation_name, title_of},
         fields::{Cell, FormField, cell, filled, plain},
-        parts::{Card, FormPage, Line},
-        visit::{Visit, done, hue, initials, one as sent},
+        visit::{Visit, hue, initials, one as sent, redirect_with_notice},
     },
 };
 
@@ -32,7 +32,7 @@ const PAGE_SIZE: &str = "50";
 
 /// An operation on recoveries, if the user may call it.
 fn allowed(visit: &Visit<'_>, name: OperationName) -> Result<&'static Op, Problem> {
-    visit.need(directory::of_name(name))
+    visit.require(directory::of_name(name))
 }
 
 /// The URL of the recoveries of the user store.
@@ -119,9 +119,9 @@ fn row_of(visit: &Visit<'_>, row: &Value, people: &[(String, String)]) -> Value 
 }
 
 /// The highest role of a user that prevents the signed-in user from recovering them.
-async fn barrier(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Problem> {
+async fn protecting_role(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Problem> {
     let Some(users) = directory::of_shape(&USER) else { return Ok(None) };
-    visit.barrier(users, (user, &Value::Null)).await
+    visit.protecting_role(users, (user, &Value::Null)).await
 }
 
 /// Shows the form that requests a recovery.
@@ -131,7 +131,7 @@ async fn barrier(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Prob
 pub async fn show_form(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let op = allowed(visit, operation_name!("StartRecovery"))?;
     visit.fresh()?;
-    if let Some(role) = barrier(visit, visit.parameter("user").unwrap_or_default()).await? {
+    if let Some(role) = protecting_role(visit, visit.parameter("user").unwrap_or_default()).await? {
         return Err(visit.barred_by(role));
     }
     let values = json!({ "userId": visit.parameter("user") });
@@ -193,7 +193,10 @@ pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     match visit.perform(input).await {
         Ok(output) => {
             let created = &output.json();
-            Ok(done(&format!("{}/{}", address(visit), encoded(&plain(&created["id"]))), "created"))
+            Ok(redirect_with_notice(
+                &format!("{}/{}", address(visit), encoded(&plain(&created["id"]))),
+                "created",
+            ))
         }
         Err(problem) if is_of_form(&problem) => form(visit, (op, &body), Some(&problem)),
         Err(problem) => Err(problem),
@@ -201,7 +204,11 @@ pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 }
 
 /// The card with the recoveries of a user.
-pub async fn card(visit: &Visit<'_>, user: &str, barrier: Option<RoleType>) -> Result<Option<Card>, Problem> {
+pub async fn card(
+    visit: &Visit<'_>,
+    user: &str,
+    protecting_role: Option<RoleType>,
+) -> Result<Option<Card>, Problem> {
     if allowed(visit, operation_name!("ListRecoveryTransactions")).is_err() {
         return Ok(None);
     }
@@ -222,7 +229,7 @@ pub async fn card(visit: &Visit<'_>, user: &str, barrier: Option<RoleType>) -> R
     });
     let lines: Vec<Line> = lines.collect();
     let is_open = rows.iter().any(|row| matches!(row["status"].as_str(), Some("Requested" | "Approved")));
-    let begin = visit.may(operation!("StartRecovery")).filter(|_| !is_open && barrier.is_none()).map(
+    let begin = visit.may(operation!("StartRecovery")).filter(|_| !is_open && protecting_role.is_none()).map(
         |_| json!({ "href": format!("{}/new?user={}", address(visit), encoded(user)), "label": words.page("recovery_begin") }),
     );
     let about = if lines.is_empty() { words.page("recovery_lost") } else { "" };

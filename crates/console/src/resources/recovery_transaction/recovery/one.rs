@@ -7,14 +7,14 @@ use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::{address, allowed, barrier, member_cell, people, person_name, read_page};
+use super::{address, allowed, member_cell, people, person_name, protecting_role, read_page};
 use crate::{
     pages::{cells::full_name, form::fresh_key, reference::rows_of},
     shell::{
+        components::{Card, FormPage, Line},
         directory::{self, OperationName, encoded, operation_name},
         fields::{FormField, plain, readable},
-        parts::{Card, FormPage, Line},
-        visit::{Visit, done, one as sent},
+        visit::{Visit, one as sent, redirect_with_notice},
     },
 };
 
@@ -46,7 +46,7 @@ pub async fn show(visit: &Visit<'_>, id: &str) -> Result<Response<AnswerBody>, P
         sections: vec![
             json!({ "title": words.page("recovery_wrote"), "about": "", "fields": reported_fields(visit, row, &person), "is_readonly": true }),
         ],
-        aside: vec![steps(visit, row).await?],
+        sidebar: vec![steps(visit, row).await?],
         ..FormPage::default()
     };
     page.show(visit, 200)
@@ -80,7 +80,7 @@ async fn steps(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
         lines.push(line("good", words.page("recovery_completed"), "", &row["completedOn"]));
     }
     let mut due = next(visit, row);
-    if let Some(role) = barrier(visit, &plain(&row["userId"])).await?.filter(|_| !due.is_empty()) {
+    if let Some(role) = protecting_role(visit, &plain(&row["userId"])).await?.filter(|_| !due.is_empty()) {
         due = vec![line("warn", &visit.carries(role), "", &Value::Null)];
     }
     lines.extend(due);
@@ -178,7 +178,7 @@ pub async fn act(visit: &Visit<'_>, id: &str, name: &str) -> Result<Response<Ans
     let mut input = Input::of(op, vec![id.to_owned()]);
     input.key = sent(&visit.form, "key").map(str::to_owned);
     visit.perform(input).await?;
-    Ok(done(&format!("{}/{}", address(visit), encoded(id)), "done"))
+    Ok(redirect_with_notice(&format!("{}/{}", address(visit), encoded(id)), "done"))
 }
 
 /// Issues an access pass for a completed recovery, and shows it once.

@@ -32,7 +32,7 @@ pub async fn find(
     table: &Table,
 ) -> Result<Existing, Problem> {
     let mut existing = Existing::default();
-    let list = visit.need(resource.list)?;
+    let list = visit.require(resource.list)?;
     let reading = ReadOptions { is_whole: table.has_groups(), ..ReadOptions::default() };
     let logins: Vec<&str> = table.logins().collect();
     for row in rows_by(visit, (list, "loginName"), &logins, reading).await? {
@@ -41,7 +41,7 @@ pub async fn find(
     if table.has_groups() {
         let groups = directory::of_shape(&GROUP).and_then(|groups| groups.list);
         let names: Vec<&str> = table.group_names().into_iter().collect();
-        let list = (visit.need(groups)?, "name");
+        let list = (visit.require(groups)?, "name");
         for row in rows_by(visit, list, &names, ReadOptions::default()).await? {
             existing.groups.insert(fold(&text(&row, "name")), text(&row, "id"));
         }

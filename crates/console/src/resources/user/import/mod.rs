@@ -19,7 +19,7 @@ use crate::{
     pages::form::is_of_form,
     shell::{
         directory::Resource,
-        visit::{Visit, done, one},
+        visit::{Visit, one, redirect_with_notice},
     },
 };
 
@@ -48,7 +48,7 @@ struct Checked {
 /// # Errors
 /// The user may not import users.
 pub fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(run::creating(resource))?;
+    visit.require(run::creating(resource))?;
     page(visit, resource, None, None)
 }
 
@@ -57,7 +57,7 @@ pub fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<A
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Response<AnswerBody>, Problem> {
-    visit.need(run::creating(resource))?;
+    visit.require(run::creating(resource))?;
     let checked = match check(visit, resource).await {
         Ok(checked) => checked,
         Err(problem) if is_of_form(&problem) => return page(visit, resource, None, Some(&problem)),
@@ -69,7 +69,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
         return page(visit, resource, Some(&checked), None);
     }
     match run::run(visit, resource, &checked.plan).await {
-        Ok(()) => Ok(done(&visit.address(resource), "imported")),
+        Ok(()) => Ok(redirect_with_notice(&visit.address(resource), "imported")),
         Err(problem) if is_of_form(&problem) => page(visit, resource, Some(&checked), Some(&problem)),
         Err(problem) => Err(problem),
     }

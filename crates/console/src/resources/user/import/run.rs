@@ -62,11 +62,11 @@ pub async fn run(visit: &Visit<'_>, resource: &Resource, plan: &Plan) -> Result<
     let groups = directory::of_shape(&GROUP);
     for (group, members) in &plan.joined {
         let op = groups.and_then(|groups| relate::operation(groups, "memberUsers", RelationChange::Add));
-        let mut input = Input::of(visit.need(op)?, vec![group.clone()]);
-        (input.body, input.is_brief) = (Some(json!({ "relatedIds": members })), true);
+        let mut input = Input::of(visit.require(op)?, vec![group.clone()]);
+        (input.body, input.is_minimal) = (Some(json!({ "relatedIds": members })), true);
         inputs.push(input);
     }
-    visit.perform_together(inputs).await.map(drop).map_err(|(_, problem)| problem)
+    visit.perform_all(inputs).await.map(drop).map_err(|(_, problem)| problem)
 }
 
 /// The batch input for these rows, if there are any to write.
@@ -75,8 +75,8 @@ fn writing(visit: &Visit<'_>, op: Option<&'static Op>, rows: &[Planned]) -> Resu
     if bodies.is_empty() {
         return Ok(None);
     }
-    let mut input = Input::of(visit.need(op)?, Vec::new());
-    (input.body, input.is_brief) = (Some(Value::Array(bodies)), true);
+    let mut input = Input::of(visit.require(op)?, Vec::new());
+    (input.body, input.is_minimal) = (Some(Value::Array(bodies)), true);
     Ok(Some(input))
 }
 

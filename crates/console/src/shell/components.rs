@@ -74,7 +74,8 @@ pub struct FormPage {
     /// Hidden fields.
     pub hidden: Vec<Value>,
     /// Cards in the sidebar.
-    pub aside: Vec<Card>,
+    #[serde(rename = "aside")]
+    pub sidebar: Vec<Card>,
     /// Cards that follow the form if there is no room for a sidebar.
     pub after: Vec<Card>,
     /// Cards above the form, or instead of it.

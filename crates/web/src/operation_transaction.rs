@@ -19,7 +19,7 @@ const ROUNDS: usize = 64;
 
 /// A transaction in which operations of a person run, one after the other. Each has its own permit, checked by the rights that
 /// the person has as the transaction begins, and its own audit entries and events.
-pub struct Together<'a, 'tx> {
+pub struct OperationTransaction<'a, 'tx> {
     tx: &'a mut Tx<'tx>,
     rights: &'a SessionRights,
     app: &'a Arc<AppContext>,
@@ -39,7 +39,7 @@ struct Progress {
     needed: Option<Work>,
 }
 
-impl Together<'_, '_> {
+impl OperationTransaction<'_, '_> {
     /// Runs an operation. The transaction must end with its problem.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl App {
     ///
     /// # Errors
     /// The number of the first operation that refuses, with its problem.
-    pub async fn perform_together(
+    pub async fn perform_all(
         &self,
         visitor: &Visitor,
         inputs: Vec<Input>,
@@ -103,10 +103,10 @@ impl App {
     ) -> Result<Vec<Output>, (usize, Problem)> {
         let class =
             if inputs.iter().any(|input| input.op.is_batch()) { Class::Heavy } else { Class::Ordinary };
-        let one_by_one = move |together: &mut Together<'_, '_>| {
+        let one_by_one = move |together: &mut OperationTransaction<'_, '_>| {
             inputs.iter().map(|input| together.perform(input)).collect()
         };
-        self.perform_in_one(visitor, class, one_by_one, now).await
+        self.perform_in_transaction(visitor, class, one_by_one, now).await
     }
 
     /// Runs operations for a person in one transaction, where the answer of one can determine the next one. Work that they
@@ -114,11 +114,11 @@ impl App {
     ///
     /// # Errors
     /// The number of the operation that ran last, with the problem.
-    pub async fn perform_in_one<T: Send + 'static>(
+    pub async fn perform_in_transaction<T: Send + 'static>(
         &self,
         visitor: &Visitor,
         class: Class,
-        acting: impl Fn(&mut Together<'_, '_>) -> Result<T, Problem> + Send + Sync + 'static,
+        acting: impl Fn(&mut OperationTransaction<'_, '_>) -> Result<T, Problem> + Send + Sync + 'static,
         now: Timestamp,
     ) -> Result<T, (usize, Problem)> {
         let session = Arc::new(self.session(visitor, now).await.map_err(|problem| (0, problem))?);
@@ -131,7 +131,7 @@ impl App {
                 let mut progress = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 let rights = &session.look_up(tx)?;
                 let progress = &mut *progress;
-                let mut together = Together { tx, rights, app: &app, now, progress, next: 0 };
+                let mut together = OperationTransaction { tx, rights, app: &app, now, progress, next: 0 };
                 let done = acting(&mut together)?;
                 let (tx, last) = (together.tx, together.next.checked_sub(1));
                 // the commit includes the requests that the last one has queued

@@ -3,7 +3,7 @@
 /// An error code of the token endpoint or an authorization response (RFC 6749, sections 5.2 and 4.1.2.1; OpenID Connect
 /// Core 1.0, section 3.1.2.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum ErrorCode {
     /// A parameter is missing, repeated or malformed (RFC 6749, section 5.2).
     InvalidRequest,
     /// Client authentication failed (RFC 6749, section 5.2).
@@ -53,7 +53,7 @@ pub enum Code {
     InsufficientUserAuthentication,
 }
 
-impl Code {
+impl ErrorCode {
     /// The value of `error` in a response.
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,25 +97,25 @@ impl Code {
 
 /// An error response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ProtocolError {
     /// The error code.
-    pub code: Code,
+    pub code: ErrorCode,
     /// The description for people. It is fixed, so that no input gets into a response or a log.
     pub detail: &'static str,
 }
 
-impl Refusal {
+impl ProtocolError {
     /// An error with a fixed text: printable ASCII without quotes and backslashes, as `error_description` requires (RFC
     /// 6749, section 4.1.2.1).
-    pub const fn new(code: Code, detail: &'static str) -> Self {
+    pub const fn new(code: ErrorCode, detail: &'static str) -> Self {
         Self { code, detail }
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for ProtocolError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}: {}", self.code.name(), self.detail)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ProtocolError {}

@@ -3,7 +3,7 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{app, ask, configure, secret, token};
+use super::{app, configure, request_token, secret, token};
 use crate::id;
 
 on_both_engines! {
@@ -12,15 +12,15 @@ on_both_engines! {
         let own = app(&world, "own", json!({})).await;
         let (first, second) = (secret(&world, &own).await, secret(&world, &own).await);
         for value in [&first, &second, &first] {
-            ask(&world, &own, value, &[]).await.expect(200);
+            request_token(&world, &own, value, &[]).await.expect(200);
         }
         let secrets = world.all(&format!("ClientAppSecret/clientapp/{}", id(&own))).await;
         world.admin.delete(&format!("/api/management/v2/ClientAppSecret/{}", id(&secrets[0]))).await.expect(204);
-        let statuses = [ask(&world, &own, &first, &[]).await.status, ask(&world, &own, &second, &[]).await.status];
+        let statuses = [request_token(&world, &own, &first, &[]).await.status, request_token(&world, &own, &second, &[]).await.status];
         assert!(statuses == [200, 401] || statuses == [401, 200], "{statuses:?}");
         let value = if statuses[0] == 200 { &first } else { &second };
         configure(&world, &own, "client_secret_basic", json!({})).await;
-        ask(&world, &own, value, &[]).await.expect(401);
+        request_token(&world, &own, value, &[]).await.expect(401);
     }
 
     /// A client app that is removed from its last active tenant is rejected at once, with its token and without.
@@ -37,11 +37,11 @@ on_both_engines! {
         for one in [&open, &closed] {
             world.admin.put(&apps(one), json!({ "relatedIds": [own["id"]] })).await.expect(202);
         }
-        let granted = ask(&world, &own, &value, &[]).await.is(200);
+        let granted = request_token(&world, &own, &value, &[]).await.is(200);
         let caller = world.anonymous.with_token(&token(&granted));
         caller.get("/api/management/v2/CustomAuditTrail?count=1").await.expect(200);
         world.admin.put(&apps(&open), json!({ "relatedIds": [] })).await.expect(202);
         caller.get("/api/management/v2/CustomAuditTrail?count=1").await.expect(401);
-        ask(&world, &own, &value, &[]).await.expect(401);
+        request_token(&world, &own, &value, &[]).await.expect(401);
     }
 }

@@ -49,8 +49,8 @@ pub fn answer(
 fn redeem(behaviour: &Behaviour, path: &str, head: &str, body: &str) -> (u16, Value) {
     let form = fields(body);
     let challenge = base64(digest(&SHA256, form["code_verifier"].as_bytes()));
-    assert_eq!(behaviour.asked.get("code_challenge"), Some(&challenge));
-    assert_eq!(behaviour.asked.get("redirect_uri"), form.get("redirect_uri"));
+    assert_eq!(behaviour.request.get("code_challenge"), Some(&challenge));
+    assert_eq!(behaviour.request.get("redirect_uri"), form.get("redirect_uri"));
     let is_basic = head.contains(&format!("Basic {}", BASE64_STANDARD.encode("us:quiet")));
     let is_posted = form.get("client_id").is_some_and(|id| id == "us")
         && form.get("client_secret").is_some_and(|secret| secret == "quiet");

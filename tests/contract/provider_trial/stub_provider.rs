@@ -94,11 +94,11 @@ pub struct Behaviour {
     /// Members of the profile, for providers without ID tokens.
     pub profile: Value,
     /// The parameters of the last authorization request.
-    pub asked: HashMap<String, String>,
+    pub request: HashMap<String, String>,
 }
 
 /// The provider.
-pub struct StandIn {
+pub struct StubProvider {
     /// Its issuer.
     pub issuer: String,
     key: EcdsaKeyPair,
@@ -131,7 +131,7 @@ impl Behaviour {
     }
 }
 
-impl StandIn {
+impl StubProvider {
     pub async fn start() -> Arc<Self> {
         Self::serve_at(TcpListener::bind("127.0.0.1:0").await.unwrap())
     }
@@ -188,19 +188,19 @@ impl StandIn {
         let iss =
             if request.contains_key("nonce") { behaviour.iss_parameter(&self.issuer) } else { String::new() };
         let query = format!("code=the+code&state={}{iss}", request["state"]);
-        behaviour.asked = request;
+        behaviour.request = request;
         drop(behaviour);
         query
     }
 
     /// A parameter of the last authorization request.
-    pub fn asked(&self, name: &str) -> String {
-        self.behaviour().asked[name].clone()
+    pub fn request_parameter(&self, name: &str) -> String {
+        self.behaviour().request[name].clone()
     }
 
     /// Whether the last authorization request had the parameter.
-    pub fn asked_at_all(&self, name: &str) -> bool {
-        self.behaviour().asked.contains_key(name)
+    pub fn has_request_parameter(&self, name: &str) -> bool {
+        self.behaviour().request.contains_key(name)
     }
 
     /// The connections that were made to it.
@@ -289,8 +289,8 @@ impl StandIn {
                 let form = fields(body);
                 let challenge = base64(digest(&SHA256, form["code_verifier"].as_bytes()));
                 let is_bound = (behaviour.ignores_pkce
-                    || behaviour.asked.get("code_challenge") == Some(&challenge))
-                    && behaviour.asked.get("redirect_uri") == form.get("redirect_uri")
+                    || behaviour.request.get("code_challenge") == Some(&challenge))
+                    && behaviour.request.get("redirect_uri") == form.get("redirect_uri")
                     && form["code"] == "the code";
                 if !self.is_client_authenticated(&behaviour, head, &form) {
                     return (401, json!({ "error": "invalid_client" }));
@@ -338,7 +338,7 @@ impl StandIn {
         let now = chancery_web::now().0 / 1000;
         let claims = json!({
             "iss": self.issuer, "sub": "ada", "aud": "us", "exp": now + 300, "iat": now,
-            "nonce": behaviour.asked.get("nonce"), "name": "Ada Lovelace", "groups": ["staff"],
+            "nonce": behaviour.request.get("nonce"), "name": "Ada Lovelace", "groups": ["staff"],
             "at_hash": base64(&digest(&SHA256, b"access").as_ref()[..16]),
         });
         let header = with(json!({ "alg": "ES256", "kid": "k" }), &behaviour.header);

@@ -32,9 +32,9 @@ const PARAMETERS: [(&str, &str); 5] = [
 const JWKS: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
 
 /// Placeholders of bodies and paths, in braces, with their values.
-pub struct Ground(Vec<(String, String)>);
+pub struct Fixtures(Vec<(String, String)>);
 
-impl Ground {
+impl Fixtures {
     /// Adds a placeholder and its value.
     pub fn add(&mut self, name: &str, text: &str) {
         self.0.push((format!("{{{name}}}"), text.to_owned()));
@@ -78,42 +78,42 @@ async fn all(admin: &Client, resource: &str) -> Value {
 }
 
 /// Creates the fixtures that the bodies of the rows refer to, all in the subscription `Default`.
-pub async fn ground(admin: &Client) -> Ground {
-    let mut ground = Ground(Vec::new());
+pub async fn create_fixtures(admin: &Client) -> Fixtures {
+    let mut fixtures = Fixtures(Vec::new());
     for (name, resource) in [("customerId", "Customer"), ("subscriptionId", "Subscription")] {
-        ground.add(name, id(&all(admin, resource).await[0]));
+        fixtures.add(name, id(&all(admin, resource).await[0]));
     }
     let types = all(admin, "IdpType").await;
     for name in TYPES {
-        ground.add(name, id(types.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()));
+        fixtures.add(name, id(types.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()));
     }
     let (certificate, private_key) = certificate();
-    ground.add("certificate", &certificate);
-    ground.add("private key", &private_key);
-    ground.add("jwks", JWKS);
-    create_principals(admin, &mut ground).await;
+    fixtures.add("certificate", &certificate);
+    fixtures.add("private key", &private_key);
+    fixtures.add("jwks", JWKS);
+    create_principals(admin, &mut fixtures).await;
     let rows = rows();
     for (resource, count) in COUNTS {
         let row = rows.iter().find(|row| row.resource == resource).unwrap();
         for number in 1..=count {
             // numbers that the walks do not use
-            let body = ground.fill(&row.create, 10 + number);
+            let body = fixtures.fill(&row.create, 10 + number);
             let created = admin.post(&format!("{BASE}/{resource}"), body).await.is(201).json();
-            ground.add(&format!("{resource} {number}"), id(&created));
+            fixtures.add(&format!("{resource} {number}"), id(&created));
         }
     }
     // the walks create this option again
     let brands = all(admin, "Option?filter=name%20eq%20%22BrandName%22").await;
     for brand in brands.as_array().unwrap() {
-        if ground.ids().any(|id| brand["applyToTenantId"] == id) {
+        if fixtures.ids().any(|id| brand["applyToTenantId"] == id) {
             admin.delete(&format!("{BASE}/Option/{}", id(brand))).await.expect(204);
         }
     }
     for (name, value) in PARAMETERS {
-        let text = ground.text(value, 0);
-        ground.add(name, &text);
+        let text = fixtures.text(value, 0);
+        fixtures.add(name, &text);
     }
-    ground
+    fixtures
 }
 
 fn certificate() -> (String, String) {
@@ -122,7 +122,7 @@ fn certificate() -> (String, String) {
 }
 
 /// Platform users and groups.
-async fn create_principals(admin: &Client, ground: &mut Ground) {
+async fn create_principals(admin: &Client, fixtures: &mut Fixtures) {
     const STORE: &str = "/api/userstore/v2/default/administration";
     for name in ["ada", "bob", "eve"] {
         admin.post(&format!("{STORE}/User"), json!({ "loginName": name })).await.expect(201);
@@ -133,7 +133,7 @@ async fn create_principals(admin: &Client, ground: &mut Ground) {
         admin.send(http::Method::POST, &path, &[], Vec::new()).await.expect(200);
         let all = all(admin, &format!("Application{kind}")).await;
         for (index, one) in all.as_array().unwrap().iter().enumerate() {
-            ground.add(&format!("Application{kind} {}", index + 1), id(one));
+            fixtures.add(&format!("Application{kind} {}", index + 1), id(one));
         }
     }
 }

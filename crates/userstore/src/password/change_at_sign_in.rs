@@ -6,7 +6,7 @@ use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{AuditAction, Context, Problem, StoreError, Tx};
 
 use super::{
-    set::{HashOutcome, making, options},
+    set::{HashOutcome, hashing_work, options},
     sign_in::{PendingSignIn, VerifiedSignIn, begin},
     stored_hash,
 };
@@ -97,7 +97,7 @@ pub fn begin_change(
     (new, has_none): (Secret, bool),
 ) -> Result<Option<PendingChange>, Problem> {
     let Some(loaded) = user_of(context, tx, user)? else { return Ok(None) };
-    let hashing = Box::new(making(context, tx, &loaded, new)?);
+    let hashing = Box::new(hashing_work(context, tx, &loaded, new)?);
     let pending = if has_none { None } else { Some(begin(context, tx, Some(loaded))?) };
     Ok(Some(PendingChange { user, pending, hashing }))
 }

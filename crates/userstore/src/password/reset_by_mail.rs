@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::{
     attempt::{by_login, count_for_unknown_user},
+    change_at_sign_in::{NewPasswordFault, PasswordState, password_state},
     mail,
-    own_change::{NewPasswordFault, PasswordState, password_state},
     set::options,
     token::{self, Redeemed},
 };
@@ -39,13 +39,13 @@ pub fn send_link(
     let user = &loaded.user;
     // without a mail server, a program of the operator delivers, which needs no address
     let is_reachable = user.email_address.is_some() || !mail::has_server(context)?;
-    let is_admitted = user.is_admitted(context.now) && !user.lockout().is_shut();
+    let is_admitted = user.is_admitted(context.now) && !user.lockout().is_locked_permanently();
     if !(is_reachable
         && is_admitted
         && can_reset(context)?
         && claim_mail_interval(context, tx, loaded.was.rid)?)
     {
-        spend_for_nobody(context, tx)?;
+        write_for_unknown_user(context, tx)?;
         return Ok(true);
     }
     let (token, end) = token::create(context, tx, loaded.was.rid, Some(user.id.0))?;
@@ -57,7 +57,7 @@ pub fn send_link(
 }
 
 /// Writes something if no mail is sent: else the load would reveal which names are known.
-pub fn spend_for_nobody(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+pub fn write_for_unknown_user(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     count_for_unknown_user(context, tx)
 }
 

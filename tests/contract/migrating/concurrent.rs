@@ -12,8 +12,8 @@ use serde_json::json;
 use tokio::{net::TcpStream, task::spawn_blocking};
 
 use super::{
-    FIRST, STORE, Transaction, applied, ask, migrate, missing, psql, restored, said, shows_what_was_kept,
-    with_token,
+    FIRST, STORE, Transaction, applied, check_release_data, migrate, missing, output_text, psql, query_value,
+    restored, with_token,
 };
 use crate::{sign_in::fleet::free_address, until};
 
@@ -47,20 +47,20 @@ async fn a_migration_that_waits_for_a_lock_does_not_block_others() {
     let listen = free_address();
     let server = starting(&database, &listen).await;
     let waiting = "SELECT done FROM schema_progress WHERE version = 23";
-    until("it waits for the lock", || async { ask(&database, waiting) == "37" }).await;
+    until("it waits for the lock", || async { query_value(&database, waiting) == "37" }).await;
     let (began, mut reads) = (Instant::now(), 0);
     while began.elapsed() < Duration::from_secs(4) {
         let started = Instant::now();
-        assert_eq!(ask(&database, "SELECT count(*) > 0 FROM user_account"), "t");
+        assert_eq!(query_value(&database, "SELECT count(*) > 0 FROM user_account"), "t");
         assert!(started.elapsed() < MOMENT, "a read waited {:?}", started.elapsed());
         reads += 1;
         is_alive_and_not_ready(&listen).await;
     }
     assert!(reads > 2);
-    assert_eq!(ask(&database, waiting), "37");
+    assert_eq!(query_value(&database, waiting), "37");
     drop(held);
     let server = with_token(server).await;
-    shows_what_was_kept(&server).await;
+    check_release_data(&server).await;
     server.admin.get("/health/ready").await.expect(200);
 }
 
@@ -84,10 +84,10 @@ async fn a_migration_that_waits_too_long_fails_and_names_the_lock_holder() {
         "(report). What was done until then is kept: end them, and start again",
     ];
     assert!(expected.iter().all(|part| message.contains(part)), "{message}");
-    assert_eq!(ask(&database, "SELECT done FROM schema_progress WHERE version = 23"), "37");
+    assert_eq!(query_value(&database, "SELECT done FROM schema_progress WHERE version = 23"), "37");
     // nothing of the last attempt is left: others can lock the table
     assert_eq!(
-        ask(
+        query_value(
             &database,
             "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = current_database()"
         ),
@@ -95,7 +95,7 @@ async fn a_migration_that_waits_too_long_fails_and_names_the_lock_holder() {
     );
     drop(held);
     let server = with_token(Process::begin(&database, &[])).await;
-    shows_what_was_kept(&server).await;
+    check_release_data(&server).await;
     let log = fs::read_to_string(&server.log).unwrap();
     assert!(applied(&log)[0].contains("0023_last_entry"), "{log}");
 }
@@ -112,14 +112,15 @@ async fn a_program_waits_for_the_migrations_of_another_outside_of_transactions()
     until("it waits", waits).await;
     let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
         AND xact_start < now() - interval '100 milliseconds'";
-    until("the one that holds the lock is old enough", || async { ask(&database, open) == "1" }).await;
+    until("the one that holds the lock is old enough", || async { query_value(&database, open) == "1" })
+        .await;
     for _ in 0..10 {
-        assert_eq!(ask(&database, open), "1", "the one that holds the lock");
+        assert_eq!(query_value(&database, open), "1", "the one that holds the lock");
         is_alive_and_not_ready(&listen).await;
     }
     assert_eq!(applied(&fs::read_to_string(&log).unwrap()).len(), 0);
     drop(held);
-    shows_what_was_kept(&with_token(server).await).await;
+    check_release_data(&with_token(server).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,7 +136,7 @@ async fn of_concurrent_starts_one_migrates() {
         servers.push(server);
     }
     assert_eq!(lines, missing());
-    shows_what_was_kept(&servers[0]).await;
+    check_release_data(&servers[0]).await;
 }
 
 /// The address of a database for a role of its own, which may read and write rows and nothing else.
@@ -165,12 +166,12 @@ async fn a_role_that_may_not_change_tables_serves_a_current_schema() {
         assert!(log.contains("its role may not change the schema: run chancery migrate"), "{log}");
         assert!(is_new || log.contains(FIRST), "{log}");
         let output = migrate(&database).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", output_text(&output));
         let server = with_token(Process::begin(&database, &as_server)).await;
         if is_new {
             server.admin.post(&format!("{STORE}/User"), json!({ "loginName": "new" })).await.expect(201);
         } else {
-            shows_what_was_kept(&server).await;
+            check_release_data(&server).await;
         }
         server.admin.get("/health/ready").await.expect(200);
     }

@@ -22,7 +22,7 @@ const MAX_ID: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub enum AssertionKeys<'a> {
     /// `private_key_jwt`: the public keys that are usable now, see
-    /// [`Status::is_usable`](crate::Status::is_usable).
+    /// [`KeySetStatus::is_usable`](crate::KeySetStatus::is_usable).
     Public(&'a [Jwk]),
     /// `client_secret_jwt`: the secrets that have not expired.
     Secrets(&'a [Secret]),

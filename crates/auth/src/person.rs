@@ -123,8 +123,8 @@ impl PersonRows {
         Ok(())
     }
 
-    /// The person as a caller; `None`: there is no such sign-in, or the person may not sign in now. Somebody of an external
-    /// identity provider has no rights, and is no caller where rights count.
+    /// The person as a caller; `None` if the grant or session has ended, or the person may not sign in now. Also `None` if
+    /// `has_rights` and the person signed in at an external identity provider: such a sign-in gives no rights.
     ///
     /// Restrictions of the client app to some people are not checked here: they apply when a token is issued.
     pub fn caller(
@@ -208,7 +208,7 @@ fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
     Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
 }
 
-/// A user of a store who may sign in now, by login name: the columns of `user_account s`.
+/// The statement for the login name of a user who may sign in now.
 const USER: &str = "SELECT s.login_name FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
     WHERE o.id = ?1 AND o.is_active AND s.quarantined_on IS NULL AND s.is_user_active \
     AND NOT (s.is_user_lock_enabled AND s.is_user_locked) AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) \
@@ -226,11 +226,11 @@ pub fn may_sign_in(
 /// A user of a store who may sign in now.
 struct StoreUser {
     login_name: String,
-    /// The groups of each of some users, at any depth.
+    /// The groups of each of the given users, at any depth, in their order.
     groups: Vec<Vec<Uuid>>,
 }
 
-/// The login name of a user of a store, and the groups that each of some users is in, at any depth. `None`: the first may not
+/// The login name of a user of a store, and the groups that each of these users is in, at any depth. `None`: that user may not
 /// sign in now.
 fn read_user(
     tx: &mut Tx<'_>,

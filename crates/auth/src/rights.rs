@@ -79,7 +79,7 @@ impl Default for EpochCache {
 #[derive(Clone)]
 struct CachedToken {
     claims: Arc<Claims>,
-    /// `None`: the token of a person, which is looked up each time, since ending a grant advances no epoch.
+    /// `None` for a person's token: the person is looked up each time, since the end of a grant does not advance the epoch.
     caller: Option<Arc<Caller>>,
 }
 
@@ -115,7 +115,7 @@ impl Rights {
         Some(SecurityContext { epoch: cache.epoch, claims, caller, store })
     }
 
-    /// The claims of a cached token, whose signature was verified at this epoch.
+    /// The claims of a cached token, with the epoch at which its signature was verified.
     fn verified_claims(&self, token: &str) -> Option<OpenedToken> {
         let cache = self.0.read().unwrap_or_else(PoisonError::into_inner);
         Some(OpenedToken::Signed(cache.tokens.get(token)?.claims, Some(cache.epoch)))

@@ -38,11 +38,11 @@ impl RightsLookup {
         Ok(Self { token, name: name.map(str::to_owned), now })
     }
 
-    /// Looks up the rights in one exchange with the database, with one more for a reference token, whose claims
-    /// must be found first, and for a person, whose user is found by the identity.
+    /// Looks up the rights in one round trip, with one more for a reference token, whose claims must be found first, and
+    /// for a person, whose user is found by the identity.
     ///
     /// # Errors
-    /// [`Error::Stale`]: the signature was verified with a key of another epoch. Errors of the store.
+    /// [`Error::Stale`]: the signature was verified at another epoch. Errors of the store.
     pub fn look_up(&self, tx: &mut Tx<'_>) -> Result<SecurityContext, Error> {
         Ok(self.look_up_for(tx, None)?.0)
     }

@@ -63,8 +63,8 @@ pub struct IdTokenHint {
 /// A presented token, before its rights are looked up.
 #[derive(Debug)]
 pub enum OpenedToken {
-    /// A JWT whose signature is verified. If a certificate's key signed it: the epoch at which that key was
-    /// valid.
+    /// A JWT whose signature is verified, with the epoch at which it was valid. `None`: it is valid at any, since a key of the
+    /// installation signed it.
     Signed(Arc<Claims>, Option<i64>),
     /// The digest of a possible reference token.
     Reference(Vec<u8>),
@@ -224,8 +224,9 @@ impl TokenService {
         self.master.digest("reference-token", token.as_bytes())
     }
 
-    /// Opens a token as far as possible without the database. `None`: this installation did not issue it. Unless the
-    /// certificates have to be current, cached ones are tried first: whoever uses the token compares their epoch.
+    /// Opens a token as far as possible without the database. `None`: this installation did not issue it. Unless
+    /// `is_current`, cached certificates are tried first: the caller must compare the epoch in the result with the current
+    /// one.
     pub(crate) async fn open(
         &self,
         store: &Store,

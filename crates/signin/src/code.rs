@@ -170,7 +170,7 @@ impl StoredCode {
         if self.used_on.is_none() {
             let text = StateTable::AuthorizationCode
                 .update("SET used_on = ?2 WHERE digest = ?1 AND used_on IS NULL");
-            // if another request used the code meanwhile, this one is repeated
+            // if another request has used the code meanwhile, the transaction runs again and finds it used
             tx.queue_one(&text, vec![self.digest.clone().into(), context.now.0.into()])?;
             return Ok(true);
         }

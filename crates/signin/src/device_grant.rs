@@ -69,7 +69,7 @@ impl Provider<'_> {
     /// [`OAuthError`], which the endpoint answers.
     pub async fn redeem_device(
         self,
-        questions: &DevicePolls,
+        polls: &DevicePolls,
         request: &EndpointRequest,
     ) -> Result<TokenGrant, OAuthError> {
         request.check_single()?;
@@ -80,7 +80,7 @@ impl Provider<'_> {
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
         let presented = Presented {
-            is_early: questions.is_early(&digest, request.now),
+            is_early: polls.is_early(&digest, request.now),
             digest,
             issuing: request.issuer.tenant_id(),
             replay: used.into_iter().chain(proof).collect(),

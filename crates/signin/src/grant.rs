@@ -27,10 +27,10 @@ pub struct Grant {
     pub salt: Vec<u8>,
     /// When it was made.
     pub started_on: Timestamp,
-    /// When its refresh token was last used, as it is written: see [`Grant::is_use_due`].
+    /// When its refresh token was last used, as it is stored: see [`Grant::is_use_due`].
     pub used_on: Timestamp,
-    /// How long it is retained.
-    retained: Timestamp,
+    /// Until when it is retained, as it is stored.
+    expires_on: Timestamp,
 }
 
 fn associated_data(id: Uuid) -> String {
@@ -40,7 +40,7 @@ fn associated_data(id: Uuid) -> String {
 /// An hour, in ms.
 const HOUR: i64 = 3_600_000;
 
-/// How often a use of a refresh token is written at least, in ms.
+/// The longest interval between written uses of a refresh token, in ms.
 const USE_MS: i64 = 300_000;
 
 /// The retention of a grant whose last token expires then, rounded up to full hours. So most uses change no indexed
@@ -63,7 +63,7 @@ impl Grant {
             salt,
             started_on: now,
             used_on: now,
-            retained: now,
+            expires_on: now,
         }
     }
 
@@ -140,7 +140,7 @@ impl Grant {
                 salt: row.bytes(3)?.to_vec(),
                 started_on: Timestamp(row.int(5)?),
                 used_on: Timestamp(row.int(6)?),
-                retained: Timestamp(row.int(7)?),
+                expires_on: Timestamp(row.int(7)?),
             })
         })
     }
@@ -148,7 +148,7 @@ impl Grant {
     /// Whether a use of the refresh token has to be written: every five minutes, or every tenth of the refresh token's lifetime
     /// if that is shorter, and if the tokens that expire at `until` would outlive the grant.
     pub fn is_use_due(&self, (lifetime, until): (i64, Timestamp), now: Timestamp) -> bool {
-        now.0 - self.used_on.0 >= USE_MS.min(lifetime / 10) || retained_until(until) > self.retained
+        now.0 - self.used_on.0 >= USE_MS.min(lifetime / 10) || retained_until(until) > self.expires_on
     }
 
     /// Writes a use of the refresh token, and replaces it by its successor if `rotates`. `false`: another request has
@@ -174,7 +174,7 @@ impl Grant {
             retained_until(until).0.into(),
         ];
         (self.generation, self.rotated_on, self.used_on) = (next, rotated_on, now);
-        self.retained = retained_until(until);
+        self.expires_on = retained_until(until);
         Ok(tx.execute(&text, &parameters)? == 1)
     }
 

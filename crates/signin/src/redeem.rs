@@ -79,7 +79,8 @@ impl Provider<'_> {
         self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
 
-    /// The client app of a request for a person's tokens, as of the epoch at which it authenticated. It is refused before the code or refresh token is used up.
+    /// The client app of a request for a person's tokens, as of the epoch at which it authenticated. It is refused before the
+    /// code or refresh token is used up.
     ///
     /// # Errors
     /// `invalid_grant` if it is not enabled; `unauthorized_client` if it has unsupported settings.

@@ -186,7 +186,7 @@ impl Leases {
         Ok(())
     }
 
-    /// Extends all leases of this process by one statement. Whether it still had all of these.
+    /// Extends all leases of this process by one statement. Returns whether it still held all of these.
     async fn extend(&self, names: &[&'static str], now: i64) -> Result<bool, Error> {
         let (holder, count) = (self.holder, names.len() as u64);
         let guard = Arc::clone(&self.registration).lock_owned().await;

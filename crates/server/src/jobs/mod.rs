@@ -158,16 +158,14 @@ impl Job {
             };
         }
     }
-}
 
-impl Job {
     /// Waits for the interval, and then until this process has committed something since the last run, at most for the idle
     /// interval.
     async fn wait(&self, rest: Duration, (store, leases): (&Store, &Leases), seen: &mut Option<u64>) {
         let until = Instant::now() + self.idle;
         loop {
             sleep(rest).await;
-            // renewals of leases make no work
+            // renewals of leases leave nothing to do for jobs
             let commits = Some(store.figures().commits.saturating_sub(leases.commits()));
             if *seen != commits || Instant::now() >= until {
                 *seen = commits;

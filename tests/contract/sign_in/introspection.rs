@@ -39,8 +39,8 @@ on_both_engines! {
         assert_eq!(introspected(&world, &home, &tokens["access_token"]).await, json!({ "active": false }));
     }
 
-    /// A cached token is introspected by the state of now.
-    async fn the_end_of_a_grant_takes_effect_immediately(world: World) {
+    /// A cached token is compared with the current state.
+    async fn a_revocation_takes_effect_immediately(world: World) {
         let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
         let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
@@ -51,7 +51,7 @@ on_both_engines! {
         assert_eq!(introspected(&world, &home, &tokens["access_token"]).await, json!({ "active": false }));
     }
 
-    /// A cached secret is compared with the state of now.
+    /// A cached secret is compared with the current state.
     async fn a_deleted_secret_introspects_nothing(world: World) {
         let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;

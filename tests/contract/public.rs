@@ -225,7 +225,8 @@ async fn too_many_requests_are_told_to_wait() {
         assert!((1..=60).contains(&wait), "{wait}");
         answer.problem(429, "too-many-requests");
     };
-    let body = json!({ "oldPassword": FIRST, "newPassword": SECOND });
+    // without members no password is hashed: all is sent before the limit admits one more, which takes more than six seconds
+    let body = json!({});
     // by any name of the store
     for store in ["default", "DEFAULT", "\u{ff44}efault"] {
         anyone.post(&path(&encode(store), "ada", "change"), body.clone()).await.expect(400);
@@ -233,7 +234,8 @@ async fn too_many_requests_are_told_to_wait() {
     refused(change(&anyone, "\u{ff21}DA", FIRST, SECOND).await);
     refused(redeem(&anyone, "ada", "t", SECOND).await);
     for number in 0..4 {
-        redeem(&anyone, &format!("u{number}"), "t", SECOND).await.expect(400);
+        let path = path("default", &format!("u{number}"), "reset/response");
+        anyone.post(&path, body.clone()).await.expect(400);
     }
     refused(redeem(&anyone, "u9", "t", SECOND).await);
     // a token lifts no limit, and other operations have none

@@ -34,7 +34,7 @@ pub fn check_independence(
     }
     let detail = "You are not independent of the requester or of another approver: one of you created the other, or gave the other \
         a credential, an identity, a role or a membership in a group with a role, or a third party did so for both of you. \
-        Somebody else must approve.";
+        Another approver is needed.";
     Err(Problem::new(ProblemKind::Forbidden, detail))
 }
 

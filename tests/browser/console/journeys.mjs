@@ -126,7 +126,7 @@ async function rights(page, person) {
   return /audit trail/i.test(before) && why.includes('because') && inTrail(page, 'AuditTrailReader')
 }
 
-/** 22: what somebody else asked for is proven, approved and executed. */
+/** 22: what another administrator requested is proven, approved and executed. */
 async function replacement(page, person) {
   const [kind] = await call('GET', `${api}/IdpType?filter=${encodeURIComponent('name eq "OpenIdConnect"')}`, undefined, 200)
   const [home] = await call('GET', `${api}/Subscription?filter=${encodeURIComponent('name eq "Default"')}`, undefined, 200)

@@ -81,7 +81,7 @@ on_both_engines! {
         let refused = post(&world, &mut browser, &page, &format!("{ALL}/new"), &empty).await;
         assert!(refused.status == 400 && refused.html.contains("href=\"#f-reason\""), "{}", refused.html);
         let created = post(&world, &mut browser, &page, &format!("{ALL}/new"), &fields).await;
-        assert!(created.html.contains("You asked for this") && created.html.contains("0 of 2"), "{}", created.html);
+        assert!(created.html.contains("You requested this") && created.html.contains("0 of 2"), "{}", created.html);
         let open = world.all("identity-replacements").await[0].clone();
         let path = format!("{ALL}/{}", id(&open));
         assert!(!created.html.contains(&format!("{path}/Approve")) && !created.html.contains("ProveReplacement"), "{}", created.html);

@@ -73,7 +73,7 @@ on_both_engines! {
         let (first, second) = (admin(&world, "first").await, admin(&world, "second").await);
         let created = request(&world.admin, merged(body(&user, &instance, "a"), &json!({ "requiredApprovals": 2 }))).await;
         let own_approval = step(&world.admin, &created, "/approvals").await.problem(409, "conflict");
-        assert!(own_approval["detail"].as_str().unwrap().contains("asked for"), "{own_approval}");
+        assert!(own_approval["detail"].as_str().unwrap().contains("requester"), "{own_approval}");
         step(&first, &created, "/execute").await.problem(409, "conflict");
         step(&first, &created, "/approvals").await.expect(200);
         step(&first, &created, "/approvals").await.problem(409, "conflict");

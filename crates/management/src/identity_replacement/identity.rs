@@ -147,7 +147,9 @@ impl PlatformUser {
         replacement: &IdentityReplacement,
     ) -> Result<(), Problem> {
         let gone = |which| {
-            Problem::conflict(format!("The {which} identity is not what it was. Cancel and ask anew."))
+            Problem::conflict(format!(
+                "The {which} identity has changed. Cancel the replacement and request it again."
+            ))
         };
         context.on_configuration(|context| {
             let old = self.identity(context, tx, replacement.current_identity_id)?.filter(is_active);

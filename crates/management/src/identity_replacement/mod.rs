@@ -135,7 +135,7 @@ pub static OPERATIONS: &[Op] = &[
         "/identity-replacements",
         Permit::SubscriptionAdmin,
         A::Custom(Custom::writing(request::request).taking(Body::Form(&NEW))),
-        "Asks for an identity replacement.",
+        "Requests an identity replacement.",
     )
     .answering(201, Reply::One),
     op(
@@ -160,7 +160,7 @@ pub static OPERATIONS: &[Op] = &[
         "/identity-replacements/{id}/approvals",
         Permit::SubscriptionAdmin,
         A::Custom(Custom::writing(transition::approve)),
-        "Approves an identity replacement that somebody else asked for.",
+        "Approves an identity replacement requested by another administrator.",
     ),
     op(
         "ProveReplacementIdentity",

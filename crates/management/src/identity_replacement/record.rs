@@ -78,7 +78,7 @@ record! {
         replacement_identity_id: ApplicationIdentityId = SHOWN,
         /// Where it stands.
         status: ReplacementStatus = SHOWN,
-        /// Who asked for it.
+        /// Who requested it.
         requested_by_actor_id: Option<Uuid> = SHOWN,
         /// Why the identity is replaced.
         reason: ShortText = FIXED,
@@ -86,7 +86,7 @@ record! {
         required_approvals: Approvals = FIXED,
         /// Who approved, in order.
         approved_by_actor_ids: Ids = SHOWN,
-        /// When it was asked for.
+        /// When it was requested.
         requested_on: Timestamp = SHOWN,
         /// Until when it can be executed.
         expires_on: Timestamp = SHOWN,
@@ -106,7 +106,7 @@ record! {
         revocation_due_on: Option<Timestamp> = DERIVED,
         /// Why the last try failed.
         revocation_error: Option<ShortText> = DERIVED,
-        /// SHA-256 over the replacement settings when it was asked for, hexadecimal.
+        /// SHA-256 over the replacement settings when it was requested, hexadecimal.
         policy_fingerprint: Name = SHOWN,
         /// The instance of the identity that takes its place.
         replacement_idp_instance_id: Uuid = HIDDEN,

@@ -100,7 +100,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let Some(actor) = call.context.actor else { return Err(Problem::conflict("Nobody approves.")) };
     if replacement.requested_by_actor_id == Some(actor) {
-        let detail = "Who asked for a replacement cannot approve it: somebody else must.";
+        let detail = "The requester cannot approve the replacement: another approver is needed.";
         return Err(Problem::conflict(detail));
     }
     let mut others = approvals(tx, was.rid)?;
@@ -115,7 +115,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     )?;
     if added == 0 {
         return Err(Problem::conflict(
-            "You have approved this replacement already: somebody else must, too.",
+            "You have already approved this replacement: another approver is needed.",
         ));
     }
     let approved = approvals(tx, was.rid)?;
@@ -145,7 +145,8 @@ pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Start::Done(answer) => return Ok(answer),
     };
     if replacement.requested_by_actor_id == call.context.actor {
-        let detail = "Who asked for a replacement cannot vouch for its identities: somebody else must.";
+        let detail =
+            "The requester cannot vouch for the identities of the replacement: another administrator must.";
         return Err(Problem::conflict(detail));
     }
     let proven = match form.identity {
@@ -211,8 +212,8 @@ fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> R
         if let Some(above) = first_above(tx, &carried, actor)? {
             let role = above.role.name();
             let detail = format!(
-                "The person carries the role {role}, and who asked for the replacement or approved it does not hold that. \
-                 Cancel it, and ask anew."
+                "The person carries the role {role}, which the requester or an approver of the replacement does not hold. \
+                 Cancel the replacement and request it again."
             );
             let problem = Problem::new(ProblemKind::Forbidden, detail);
             return Err(problem.with_member("role", role).with_member("id", person.to_string()));

@@ -68,7 +68,7 @@ record! {
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether claims that it gives of a second factor are believed.
         treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(DefaultValue::Bool(false)),
-        /// Whether somebody who signs in for the first time becomes a platform user.
+        /// Whether a person who signs in for the first time becomes a platform user.
         auto_create_platform_user: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it is not offered to people who choose.
         is_hidden: bool = OPEN.or(DefaultValue::Bool(false)),

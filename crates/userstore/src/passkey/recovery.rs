@@ -52,7 +52,7 @@ choice_types! {
 }
 
 record! {
-    /// The recovery of a user's access: asked for by one, approved by another, completed or
+    /// The recovery of a user's access: requested by one administrator, approved by another, completed or
     /// cancelled within a day.
     pub struct RecoveryTransaction {
         /// The transaction.
@@ -65,13 +65,13 @@ record! {
         method: Name = SHOWN.like("IdentityDocument"),
         /// Why access was lost.
         reason: ShortText = SHOWN,
-        /// When it was asked for.
+        /// When it was requested.
         requested_on: Timestamp = SHOWN,
         /// Until when it can be completed.
         expires_on: Timestamp = SHOWN,
         /// When it was completed.
         completed_on: Option<Timestamp> = SHOWN,
-        /// Who asked for it.
+        /// Who requested it.
         requested_by_actor_id: Option<Uuid> = SHOWN,
         /// Who approved it.
         approved_by_actor_id: Option<Uuid> = SHOWN,
@@ -125,7 +125,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Post,
         ALL,
         Custom::writing(start).taking(Body::Form(&NEW)),
-        "Asks for a recovery.",
+        "Requests a recovery.",
     )
     .answering(201, Reply::One)
     .added(),
@@ -134,7 +134,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Post,
         "/administration/passkey-security/recovery-transactions/{id}/approvals",
         Custom::writing(approve),
-        "Approves a recovery that somebody else asked for.",
+        "Approves a recovery requested by another administrator.",
     )
     .added(),
     op(
@@ -254,7 +254,9 @@ fn answer(call: &mut Call, tx: &mut Tx<'_>, id: Uuid) -> Result<Answer, Problem>
 fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let change = |call: &Call, tx: &mut Tx<'_>, transaction: &mut RecoveryTransaction| {
         if transaction.requested_by_actor_id == call.context.actor {
-            return Err(Problem::conflict("Who asked for a recovery cannot approve it: somebody else must."));
+            return Err(Problem::conflict(
+                "The requester cannot approve the recovery: another approver is needed.",
+            ));
         }
         let requester = transaction.requested_by_actor_id;
         check_independence(&call.context, tx, requester.as_slice(), transaction.requested_on)?;
@@ -269,8 +271,8 @@ fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn check_rank(context: &Context, tx: &mut Tx<'_>, transaction: &RecoveryTransaction) -> Result<(), Problem> {
     for actor in [transaction.requested_by_actor_id, transaction.approved_by_actor_id] {
         if !is_still_valid(context, tx, transaction.user_id, actor)? {
-            let detail = "The user carries a role which those who asked for the recovery and approved it do not both hold. \
-                Cancel it, and ask anew.";
+            let detail = "The user carries a role that the requester or the approver of the recovery does not hold. \
+                Cancel the recovery and request it again.";
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
     }

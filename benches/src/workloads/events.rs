@@ -365,7 +365,7 @@ async fn read_feed_after(target: &Target, after: &str) -> Result<u64> {
     }
 }
 
-/// Delivers a backlog to receivers, the first of which hang: events a second to the others.
+/// Delivers a backlog to `total` receivers, of which the first `hanging` do not respond. Measures the delivery rate to the others.
 async fn deliver_backlog(
     target: &Target,
     (total, hanging): (usize, usize),

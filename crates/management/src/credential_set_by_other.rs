@@ -33,7 +33,7 @@ fn schema() -> Json {
     let roles: Vec<&str> = ROLES.iter().map(|line| line.role.name()).collect();
     json!({
         "type": "object",
-        "description": "What others set last that lets somebody in as a person with a role, where they do not hold that role.",
+        "description": "What others set last that allows signing in as a person with a role, where they do not hold that role.",
         "required": ["isComplete", "items"],
         "properties": {
             "isComplete": { "type": "boolean", "description": "Whether everybody was looked at, and not the first 1,000 with a role." },

@@ -13,7 +13,7 @@ id_types! {
 }
 
 record! {
-    /// A person with a role whom a directory wanted to deactivate or delete. Somebody who holds that role decides.
+    /// A person with a role whom a directory wanted to deactivate or delete. An administrator who holds that role decides.
     pub struct DirectoryRefusal {
         /// The entry.
         id: DirectoryRefusalId = KEY,

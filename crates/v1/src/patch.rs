@@ -163,7 +163,7 @@ fn elements<'a>(shape: &Shape, body: &'a Json) -> Result<Vec<Element<'a>>, Probl
             continue;
         };
         if ids.is_empty() {
-            errors.push(FieldError::new(format!("/{number}/ids"), "must name somebody or something"));
+            errors.push(FieldError::new(format!("/{number}/ids"), "must contain an id"));
         }
         count += ids.len();
         operation_count += ids.len() * operations.len();

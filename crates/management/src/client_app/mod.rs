@@ -183,11 +183,11 @@ record! {
         client_uri: Option<WebAddress> = OPEN,
         /// Its picture.
         logo_uri: Option<WebAddress> = OPEN,
-        /// Where it is notified that somebody signed out, by the server.
+        /// Where it is notified of a sign-out, by the server.
         backchannel_logout_uri: Option<WebAddress> = OPEN,
         /// Whether the notification must name the session.
         backchannel_logout_session_required: bool = OPEN.or(NO),
-        /// Where it is notified that somebody signed out, by the browser.
+        /// Where it is notified of a sign-out, by the browser.
         frontchannel_logout_uri: Option<WebAddress> = OPEN,
         /// Whether the notification must name the session.
         frontchannel_logout_session_required: bool = OPEN.or(NO),

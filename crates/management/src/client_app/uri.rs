@@ -112,7 +112,7 @@ impl Rules for ClientAppRedirectUri {
             .split_once("://")
             .is_some_and(|(_, rest)| rest.split(['/', '?']).next().is_some_and(|part| part.contains('@')))
         {
-            wrong.add(Self::URI, "must not hold somebody's name");
+            wrong.add(Self::URI, "must not contain a user name");
         }
     }
 }

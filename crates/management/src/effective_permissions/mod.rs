@@ -23,7 +23,7 @@ fn schema() -> serde_json::Value {
     let text = |about: &str| json!({ "type": "string", "description": about });
     json!({
         "type": "object",
-        "description": "What somebody may do here, and why.",
+        "description": "What a principal may do here, and why.",
         "required": ["principalId", "principalType", "scope", "assignments", "permissions"],
         "properties": {
             "principalId": { "type": "string", "format": "uuid", "description": "Who." },
@@ -59,7 +59,7 @@ const fn op(
         Permit::Oneself,
         shape,
         A::Custom(action),
-        "Tells what somebody may do here, and why.",
+        "Tells what a principal may do here, and why.",
     )
 }
 

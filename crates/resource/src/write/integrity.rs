@@ -211,7 +211,7 @@ pub fn confine<'a>(
 
 /// The detail of a change that is refused because its caller could not undo it.
 const OUT_OF_REACH: &str = "would be out of what your roles cover; \
-    somebody whose roles cover it before and afterwards can make this change";
+    an administrator whose roles cover it before and afterwards can make this change";
 
 /// Registers the postcondition of a written resource, to be checked when the operation ends.
 pub fn register_postcondition(context: &Context, shape: &Shape) {

@@ -291,7 +291,7 @@ impl CarriedBy {
     fn element_detail(self, id: Uuid, role: &str) -> String {
         match self {
             Self::Itself => format!("{id} carries the role {role}"),
-            Self::WhoSignsIn => format!("somebody who signs in by {id} has the role {role}"),
+            Self::WhoSignsIn => format!("a person who signs in by {id} has the role {role}"),
             Self::WhoLendsThem => format!(
                 "client app {id} can obtain tokens for the platform's APIs, so changing it needs the role {role}"
             ),
@@ -302,13 +302,13 @@ impl CarriedBy {
     fn detail(self, id: Uuid, role: &str) -> String {
         match self {
             Self::Itself => format!(
-                "{id} carries the role {role}, directly or through a group, and your roles do not cover that. Somebody who holds it can do this."
+                "{id} carries the role {role}, directly or through a group, and your roles do not cover that. An administrator who holds it can do this."
             ),
             Self::WhoSignsIn => format!(
-                "This decides how people sign in by {id}. One of them has the role {role}, and your roles do not cover that. Somebody who holds it can do this, or give those whom you administer a user store of their own."
+                "This decides how people sign in by {id}. One of them has the role {role}, and your roles do not cover that. An administrator who holds it can do this, or give those whom you administer a user store of their own."
             ),
             Self::WhoLendsThem => format!(
-                "Client app {id} can obtain tokens for the platform's APIs (it is the console's, or has one of the platform's resources), so changing it needs the role {role}. Somebody who holds it can do this."
+                "Client app {id} can obtain tokens for the platform's APIs (it is the console's, or has one of the platform's resources), so changing it needs the role {role}. An administrator who holds it can do this."
             ),
         }
     }

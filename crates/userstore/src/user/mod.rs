@@ -94,7 +94,7 @@ record! {
         is_user_active: bool = OPEN.or(TRUE),
         /// Whether failed sign-ins can lock the user.
         is_user_lock_enabled: bool = OPEN.or(TRUE),
-        /// Whether the user is locked until somebody unlocks.
+        /// Whether the user is locked until unlocked by an administrator.
         is_user_locked: bool = SHOWN.or(FALSE),
         /// Failed sign-ins that count towards the permanent lock.
         failed_user_login_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),

@@ -202,6 +202,12 @@ pub struct QueuedMail {
 /// stalls does not hold up the others.
 const OF_ONE_STORE: i64 = 2;
 
+/// Whether a mail is due and not leased.
+pub fn is_any_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, Error> {
+    let text = "SELECT 1 FROM mail_message WHERE state = ?1 AND due_on <= ?2 AND leased_until <= ?2 LIMIT 1";
+    Ok(tx.one(text, &[WAITING.into(), Value::Int(now.0)], |_| Ok(()))?.is_some())
+}
+
 /// The mails that are due and not leased, the oldest first, few of each store; and whether there are more.
 pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedMail>, bool), Error> {
     let (mut mails, mut more) = (Vec::new(), false);

@@ -345,7 +345,7 @@ fn granted_above(
 ///
 /// # Errors
 /// One of them is unknown.
-fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>) -> Result<(), StoreError> {
+pub(super) fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>) -> Result<(), StoreError> {
     for granted in granted {
         let (role, granted_for) = known(*granted)?;
         found.push(CarriedRole { row, role, granted_for });
@@ -357,7 +357,7 @@ fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>) -> Result
 ///
 /// # Errors
 /// It is unknown, such as one of a newer release: what it permits is unknown too.
-pub(super) fn known(granted: Granted) -> Result<(RoleType, Lineage), StoreError> {
+fn known(granted: Granted) -> Result<(RoleType, Lineage), StoreError> {
     granted.ok_or_else(|| StoreError::Internal("a role of no known type was assigned".into()))
 }
 

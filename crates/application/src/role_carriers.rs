@@ -61,14 +61,11 @@ impl RoleCarriers {
              CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' \
              AND p.id = r.principal_id AND i.application_group_rid = p.rid"
         );
-        let mut carriers = Self::default();
+        let (mut carriers, mut unknown) = (Self::default(), None);
         tx.query_all(&[(&people, &[]), (&groups, &[])], &mut |index, row| {
             let (id, granted) = (row.id(0)?, read_granted(row)?);
             if granted.is_none() {
-                tracing::error!(
-                    role = row.text(1)?,
-                    "an unknown role is assigned, perhaps by a newer release: requests that concern its carriers fail"
-                );
+                unknown = Some(row.text(1)?.to_owned());
             }
             if index == 0 {
                 carriers.people.entry(id).or_default().push(granted);
@@ -78,6 +75,12 @@ impl RoleCarriers {
             }
             Ok(())
         })?;
+        if let Some(role) = unknown {
+            tracing::error!(
+                role,
+                "an unknown role is assigned, perhaps by a newer release: requests that concern its carriers fail"
+            );
+        }
         Ok(Some(carriers))
     }
 

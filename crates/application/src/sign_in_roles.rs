@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
-use chancery_resource::{
-    CarriedRole, Context, LIST, Lineage, Problem, RoleType, Sql, StoreError, Tx, other_role_condition,
-};
+use chancery_resource::{CarriedRole, Context, LIST, Problem, Sql, StoreError, Tx, other_role_condition};
 use uuid::Uuid;
 
-use crate::carried_roles::{LINEAGE, ROLE, known, read_granted};
+use crate::{
+    carried_roles::{LINEAGE, ROLE, carry, read_granted},
+    role_carriers::Granted,
+};
 
 /// The maximum number of members of groups with roles for which other identities are read. Beyond it, all count as signing in anywhere.
 const MAX_MEMBERS: usize = 10_000;
@@ -64,8 +65,7 @@ pub fn by_certificates(
 /// A group of a store that was granted a role.
 struct RoleGroup {
     id: Uuid,
-    role: RoleType,
-    granted_for: Lineage,
+    granted: Granted,
 }
 
 /// Begins a statement with the pairs `place (setting, instance)`.
@@ -114,14 +114,15 @@ fn find(
     ];
     let (mut found, mut other_groups) = (Vec::new(), HashMap::<Uuid, Vec<RoleGroup>>::new());
     tx.query_all(&statements, &mut |index, row| {
-        let (role, granted_for) = known(read_granted(row)?)?;
+        let granted = read_granted(row)?;
         let row_id = if index < 2 { Some(row.id(0)?) } else { Uuid::try_parse(row.text(0)?).ok() };
         let Some(id) = row_id else { return Ok(()) };
-        let carried = CarriedRole { row: id, role, granted_for };
+        let counts =
+            |(role, granted_for)| context.authority.is_below(&CarriedRole { row: id, role, granted_for });
         match index {
-            0 | 1 => found.push(carried),
-            _ if context.authority.is_below(&carried) => {
-                other_groups.entry(row.id(6)?).or_default().push(RoleGroup { id, role, granted_for });
+            0 | 1 => carry(id, &[granted], &mut found)?,
+            _ if granted.is_none_or(counts) => {
+                other_groups.entry(row.id(6)?).or_default().push(RoleGroup { id, granted });
             }
             _ => {}
         }
@@ -144,19 +145,15 @@ fn through_groups(
     groups: &[RoleGroup],
     found: &mut Vec<CarriedRole>,
 ) -> Result<(), StoreError> {
-    let mut carry = |setting: Uuid, group: Uuid| {
-        let granted = groups.iter().filter(|granted| granted.id == group);
-        found.extend(granted.map(|RoleGroup { role, granted_for, .. }| CarriedRole {
-            row: setting,
-            role: *role,
-            granted_for: *granted_for,
-        }));
+    let mut carry_of = |setting: Uuid, group: Uuid| {
+        let mut granted = groups.iter().filter(|granted| granted.id == group);
+        granted.try_for_each(|one| carry(setting, &[one.granted], found))
     };
     for chunk in groups.chunks(LIST) {
         let members = members_of(tx, store, chunk)?;
         if members.len() > MAX_MEMBERS {
             for (id, group) in ids.iter().flat_map(|id| chunk.iter().map(move |group| (id, group))) {
-                carry(*id, group.id);
+                carry_of(*id, group.id)?;
             }
             continue;
         }
@@ -172,9 +169,8 @@ fn through_groups(
             sql.add_list(members.iter().map(|(user, _)| Value::Text(user.to_string())));
             tx.query(&sql.text, &sql.parameters, |row| {
                 let (subject, setting) = (Uuid::try_parse(row.text(0)?).ok(), row.id(1)?);
-                let same = members.iter().filter(|(user, _)| Some(*user) == subject);
-                same.for_each(|(_, group)| carry(setting, *group));
-                Ok(())
+                let mut same = members.iter().filter(|(user, _)| Some(*user) == subject);
+                same.try_for_each(|(_, group)| carry_of(setting, *group))
             })?;
         }
     }

@@ -157,7 +157,7 @@ on_both_engines! {
         assert_eq!(change(&store_admin, &path(&ada)).await, 202);
     }
 
-    /// A role of a newer release: what it permits is unknown, so nobody may change its carriers.
+    /// A role of a newer release: what it permits is unknown, so requests that concern its carriers fail.
     async fn an_unknown_role_protects_its_carriers_alone(world: World) {
         let store_admin = store_admin(&world).await;
         let (ada, bob) = (person(&world, "ada", Some(("AuditTrailReader", json!({})))).await, person(&world, "bob", None).await);
@@ -188,6 +188,30 @@ on_both_engines! {
         world.admin.post(&format!("{MANAGEMENT}/RoleAssignment/batch"), json!(principals)).await.expect(200);
         assert_eq!(change(&store_admin, &bob).await, 202);
         assert_eq!((change(&store_admin, &ada).await, change(&store_admin, &dora).await), (500, 500));
+    }
+
+    /// A setting of a sign-in concerns the people who sign in by it, whatever roles groups of other stores have.
+    async fn an_unknown_role_in_another_store_protects_no_setting(world: World) {
+        let lower = world.client("lower", &[("SubscriptionAdmin", None, None)]).await;
+        world.other_store("other").await;
+        world.admin.post(&format!("{OTHER_STORE}/Group"), json!({ "name": "top" })).await.expect(201);
+        world.admin.post(&format!("{OTHER_STORE}/Group/synchronize"), json!(null)).await.expect(200);
+        let platform_group = world.all("ApplicationGroup?filter=name%20eq%20%22top%22").await[0].clone();
+        assign(&world, "PlatformGroup", &platform_group, ("AuditTrailReader", json!({}))).await;
+        let unknown = "UPDATE role_assignment SET role_type = 'Emperor' WHERE role_type = 'AuditTrailReader'";
+        world.sql(vec![(unknown, vec![])]).await;
+        let store = default_store(&world).await;
+        let set = async |value: &str| {
+            let filter = format!("name%20eq%20%22LoginByEmailEnabled%22%20and%20applyToIdpInstanceId%20eq%20%22{}%22", id(&store));
+            let option = world.all(&format!("Option?filter={filter}")).await[0].clone();
+            let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
+            lower.patch(&format!("{MANAGEMENT}/Option/{}", id(&option)), body).await.status.as_u16()
+        };
+        assert_eq!(set("true").await, 202);
+        let ada = person(&world, "ada", Some(("AuditTrailReader", json!({})))).await;
+        assert_eq!(ada["loginName"], "ada");
+        world.sql(vec![(unknown, vec![])]).await;
+        assert_eq!(set("false").await, 500, "ada signs in there");
     }
 
     /// A reset that races with a grant is refused unless it came first.

@@ -17,17 +17,17 @@ use crate::shell::{
 
 /// The cards before the related rows.
 pub async fn own_cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
-    let mut cards: Vec<Card> = unserved_card(visit, item.resource, item.row).into_iter().collect();
+    let mut cards: Vec<Card> = unsupported_card(visit, item.resource, item.row).into_iter().collect();
     cards.extend((item.resource.presentation.cards)(visit, item).await?);
     Ok(cards)
 }
 
 /// The badge of a stored row that is not supported, with what is refused.
-fn unserved_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<Card> {
-    let unserved = unsupported_row(resource.name, |member| row[member].as_str())?;
+fn unsupported_card(visit: &Visit<'_>, resource: &Resource, row: &Value) -> Option<Card> {
+    let unsupported = unsupported_row(resource.name, |member| row[member].as_str())?;
     let words = visit.words;
-    let key = format!("unserved_{}_{}", unserved.resource, unserved.member);
-    let text = format!("{}: {}", words.field(unserved.member), words.page("unserved"));
+    let key = format!("unserved_{}_{}", unsupported.resource, unsupported.member);
+    let text = format!("{}: {}", words.field(unsupported.member), words.page("unserved"));
     let line = Line { tone: "bad", text, sub: words.page(&key).into(), ..Line::default() };
     let title = words.resource(resource.name);
     Some(Card { title, kind: "checks", lines: vec![line], ..Card::default() })

@@ -74,7 +74,6 @@ pub struct FormPage {
     /// Hidden fields.
     pub hidden: Vec<Value>,
     /// Cards in the sidebar.
-    #[serde(rename = "aside")]
     pub sidebar: Vec<Card>,
     /// Cards that follow the form if there is no room for a sidebar.
     pub after: Vec<Card>,

@@ -160,7 +160,7 @@ impl ClientAppSecurity {
     }
 
     /// The settings that this release does not support, each with the effect of using it.
-    fn unserved(&self, visit: &Visit<'_>) -> Vec<(&'static str, String)> {
+    fn unsupported(&self, visit: &Visit<'_>) -> Vec<(&'static str, String)> {
         let profile = current(&self.app).1.unwrap_or_default();
         let unsupported = unsupported_settings(&ClientSettings { security_profile: profile, ..self.facts() });
         let explanation = |member: &str| visit.words.page(&format!("unserved_{member}")).to_owned();
@@ -310,14 +310,14 @@ pub async fn card(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> 
     let security = ClientAppSecurity::read(visit, resource, key).await?;
     let mut card = checklist(visit, resource, (key, &security), current(&security.app));
     card.lines.retain(|line| line.tone != "good");
-    let unserved = security.unserved(visit).into_iter().map(|(member, sub)| Line {
+    let unsupported = security.unsupported(visit).into_iter().map(|(member, sub)| Line {
         tone: "bad",
         text: format!("{}: {}", visit.words.field(member), visit.words.page("unserved")),
         href: member_href(visit, resource, (key, &security), member),
         sub,
         ..Line::default()
     });
-    card.lines.splice(..0, unserved);
+    card.lines.splice(..0, unsupported);
     card.about = String::new();
     card.title = format!("{}: {}", visit.words.page("safety"), card.title);
     let label = visit.words.page("safety_raise");

@@ -219,7 +219,7 @@ async fn page(
     let heading = words.page("preview_tokens");
     let content = json!({
         "back": { "href": here, "label": title }, "heading": heading, "about": words.page("preview_about"),
-        "errors": errors(visit, problem), "cards": cards, "outcomes": outcomes, "aside": sidebar, "sections": sections,
+        "errors": errors(visit, problem), "cards": cards, "outcomes": outcomes, "sidebar": sidebar, "sections": sections,
         "action": format!("{here}/tokens"), "hidden": [], "submit": words.page("preview_show"), "save": null,
     });
     visit.page(status_of(problem), "trial.html", heading, &content)

@@ -46,7 +46,7 @@ pub async fn show(
     let content = json!({
         "back": { "href": address, "label": label(visit, resource) }, "heading": heading, "icon": resource.presentation.icon,
         "badge": resource.presentation.badge(row, words), "person": person, "reason": row["reason"],
-        "sides": sides, "turn": pending, "acts": acts(visit, resource, (row, &here)), "aside": sidebar,
+        "sides": sides, "turn": pending, "acts": acts(visit, resource, (row, &here)), "sidebar": sidebar,
     });
     visit.page(200, "replacement.html", &heading, &content)
 }

@@ -203,7 +203,7 @@ async fn page(
         "back": { "href": back, "label": label(visit, rules) }, "heading": heading, "about": words.page("try_about"),
         "errors": errors(visit, problem), "cards": [],
         "outcomes": [{ "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": rows }],
-        "aside": sidebar, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
+        "sidebar": sidebar, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
         "submit": words.page("try_it"), "save": draft.map(|draft| draft.save(visit, rules)),
     });
     visit.page(problem.map_or(200, Problem::status), "trial.html", heading, &content)

@@ -25,6 +25,8 @@ pub struct Links {
     pub shape: &'static Shape,
     /// The relation.
     pub relation: &'static str,
+    /// Whether the platform's own rows are left out.
+    pub hides_own: bool,
     /// Whether a single offered row is preselected.
     pub takes_the_only: bool,
 }
@@ -58,7 +60,7 @@ impl Links {
             rows = listed.iter().map(|row| (key_of(other, row), title_of(other, row))).collect();
             // people from elsewhere have no rights at the platform's own apps
             let is_own = |id: &str, name: &str| id == CONSOLE.to_string() || name.to_lowercase() == ROOT;
-            rows.retain(|(id, name)| self.relation != "clientApps" || !is_own(id, name));
+            rows.retain(|(id, name)| !self.hides_own || !is_own(id, name));
         }
         let are_all = rows.len() <= MOST;
         rows.truncate(MOST);

@@ -67,6 +67,7 @@ pub async fn authenticate(
     if let Some((cached, epoch)) = cached_by_secret(token_service, (request, &presented), digest.as_ref())
         && let Some(app) = refresh(store, (cached.as_ref(), epoch), query.clone()).await?
     {
+        record_use(token_service, &app, now);
         return Ok(AuthenticatedClient { app, used: None, epoch });
     }
     let PresentedCredential { client, proof } = presented;
@@ -131,6 +132,13 @@ pub fn cached_client(
     Ok(cached_by_secret(token_service, (request, &presented), digest.as_ref()))
 }
 
+/// Records the use of the secret by which a cached client app authenticated.
+pub fn record_use(token_service: &TokenService, app: &ClientApp, now: Timestamp) {
+    if let Some(secret) = app.secrets.first() {
+        token_service.uses.record(app.id, secret.id, now);
+    }
+}
+
 fn secret_digest(token_service: &TokenService, proof: &Proof) -> Option<Secret> {
     match proof {
         Proof::Basic(secret) | Proof::Post(secret) => {
@@ -149,9 +157,6 @@ fn cached_by_secret(
     let (cached, epoch) = token_service.authenticated_clients.get(&presented.client, digest?, tenant)?;
     if !has_secret(Some(cached.as_ref()), &presented.proof, digest?, now) {
         return None;
-    }
-    if let Some(secret) = cached.secrets.first() {
-        token_service.uses.record(cached.id, secret.id, now);
     }
     Some((cached, epoch))
 }

@@ -9,10 +9,10 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Caller, Claims, ClientApp, OAuthError, Rights, SecurityContext, TokenService,
-    authenticate::{AuthenticatedClient, authenticate, cached_client},
+    authenticate::{AuthenticatedClient, authenticate, cached_client, record_use},
     error::{INVALID_CLIENT, invalid},
     presented::EndpointRequest,
-    rights_lookup::{IntrospectionPermit, read_permit},
+    rights_lookup::{IntrospectionAccess, read_access},
     token_service::OpenedToken,
 };
 
@@ -28,7 +28,7 @@ pub struct Introspection {
 }
 
 impl Introspection {
-    /// The response to a client app: signed by the key of ID tokens, if the client app accepts or requires that.
+    /// The response to a client app: signed by the key of ID tokens of this epoch, if the client app accepts or requires that.
     ///
     /// # Errors
     /// Errors of the store; a key that cannot sign.
@@ -36,7 +36,7 @@ impl Introspection {
         store: &Store,
         token_service: &TokenService,
         (request, app): (&EndpointRequest, &ClientApp),
-        claims_shown: Json,
+        (claims_shown, epoch): (Json, i64),
     ) -> Result<Self, OAuthError> {
         if !request.accepts_signed && !app.needs_signed_introspection {
             return Ok(Self { body: claims_shown.to_string(), is_signed: false });
@@ -51,7 +51,7 @@ impl Introspection {
             store,
             (SIGNED, |_: &str| claims),
             (&request.issuer, request.now),
-            None,
+            epoch,
         );
         Ok(Self { body: signing.await?, is_signed: true })
     }
@@ -84,9 +84,9 @@ pub async fn introspect(
     {
         return Err(INVALID_CLIENT);
     }
-    let (context, permit) =
+    let (context, access) =
         rights.load_introspected(store, token_service, (token, app.id), request.now).await?;
-    respond(store, token_service, (request, &app), (context, permit)).await
+    respond(store, token_service, (request, &app), (context, access)).await
 }
 
 /// Introspects a token for a client app whose secret was verified before: the rights are read with the epoch, which proves that
@@ -101,9 +101,9 @@ async fn introspect_by_cached_client(
     let is_served = !app.is_public && check_use(&app.unsupported_settings, Use::Introspection).is_ok();
     let Some(token) = request.one("token").filter(|_| is_served) else { return Ok(None) };
     let recalled = rights.recall(Some(token), None).filter(|context| context.epoch == epoch);
-    let (context, permit) = match recalled {
-        Some(context) => match permit_by_cache(store, &context, &app).await {
-            Ok(permit) => (context, permit),
+    let (context, access) = match recalled {
+        Some(context) => match access_by_cache(store, &context, &app).await {
+            Ok(access) => (context, access),
             Err(Error::Stale) => return Ok(None),
             Err(error) => return Err(error.into()),
         },
@@ -112,20 +112,21 @@ async fn introspect_by_cached_client(
     if context.epoch != epoch {
         return Ok(None);
     }
-    Ok(Some(respond(store, token_service, (request, &app), (context, permit)).await?))
+    record_use(token_service, &app, request.now);
+    Ok(Some(respond(store, token_service, (request, &app), (context, access)).await?))
 }
 
-/// The permit of a client app towards a cached token, read at the epoch of both.
-async fn permit_by_cache(
+/// Why a client app may introspect a cached token, read at the epoch of both.
+async fn access_by_cache(
     store: &Store,
     context: &SecurityContext,
     app: &ClientApp,
-) -> Result<IntrospectionPermit, Error> {
+) -> Result<IntrospectionAccess, Error> {
     match &context.claims {
         Some(claims) if claims.client_id != app.id => {
-            read_permit(store, (app.id, claims.aud.clone()), context.epoch).await
+            read_access(store, (app.id, claims.aud.clone()), context.epoch).await
         }
-        _ if store.epoch().await? == context.epoch => Ok(IntrospectionPermit::default()),
+        _ if store.epoch().await? == context.epoch => Ok(IntrospectionAccess::default()),
         _ => Err(Error::Stale),
     }
 }
@@ -135,21 +136,22 @@ async fn respond(
     store: &Store,
     token_service: &TokenService,
     (request, app): (&EndpointRequest, &ClientApp),
-    (context, permit): (SecurityContext, IntrospectionPermit),
+    (context, access): (SecurityContext, IntrospectionAccess),
 ) -> Result<Introspection, OAuthError> {
+    let epoch = context.epoch;
     let is_valid = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
     let claims = context.claims.filter(is_valid);
     let caller = context.caller.filter(|caller| caller.enabled);
     let known = claims.zip(caller).filter(|(claims, caller)| {
         claims.client_id == app.id
-            || permit.is_system_admin
-            || (permit.owns_resource && caller.subscription == app.subscription)
+            || access.is_system_admin
+            || (access.owns_resource && caller.subscription == app.subscription)
     });
     let body = match known {
         Some((claims, caller)) => active(&claims, &caller)?,
         None => json!({ "active": false }),
     };
-    Introspection::new(store, token_service, (request, app), body).await
+    Introspection::new(store, token_service, (request, app), (body, epoch)).await
 }
 
 /// The claims of an active token, with the login name of its person (RFC 7662, section 2.2).

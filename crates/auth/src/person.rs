@@ -1,6 +1,8 @@
 //! A person as a caller: whether the grant of the person's token is still valid, and the roles that were assigned to the
 //! person, or to groups that the person is in at any depth.
 
+use std::sync::LazyLock;
+
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{HeldRole, RoleScope, RoleType, ScopeKind, Sql};
 use chancery_store::{Error, Row, Tx};
@@ -25,6 +27,7 @@ pub type Statement = (String, Vec<Value>);
 
 /// The statement for the grant of a person's token; `None`: the token has none.
 pub fn grant_statement(claims: &Claims) -> Option<Statement> {
+    let grant = claims.gid?;
     // an exchanged token is another client app's than the grant: both have to be enabled
     let text = format!(
         "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {} AND {}, \
@@ -36,7 +39,7 @@ pub fn grant_statement(claims: &Claims) -> Option<Statement> {
         serves("a", Some("g.tenant_id")),
         has_instance("g.idp_instance_id")
     );
-    Some((text, vec![Value::Id(claims.gid?), Value::Id(claims.sub), Value::Id(claims.client_id)]))
+    Some((text, vec![Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)]))
 }
 
 /// The statement for a session at the console.
@@ -214,6 +217,16 @@ const USER: &str = "SELECT s.login_name FROM idp_instance o JOIN user_account s 
     AND NOT (s.is_user_lock_enabled AND s.is_user_locked) AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) \
     AND (s.user_valid_to IS NULL OR s.user_valid_to > ?3)";
 
+/// The groups that a user of a store is in, at any depth.
+static GROUPS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM idp_instance o \
+         JOIN user_account s ON s.store = o.rid AND s.id = ?2 JOIN group_member m ON m.user_rid = s.rid \
+         WHERE o.id = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
+         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
+    )
+});
+
 /// Whether a user of a store may sign in now.
 pub fn may_sign_in(
     tx: &mut Tx<'_>,
@@ -238,16 +251,10 @@ fn read_user(
     users: &[(Uuid, Uuid)],
     now: Timestamp,
 ) -> Result<Option<StoreUser>, Error> {
-    let groups_text = format!(
-        "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM idp_instance o \
-         JOIN user_account s ON s.store = o.rid AND s.id = ?2 JOIN group_member m ON m.user_rid = s.rid \
-         WHERE o.id = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
-    );
     let key = [Value::Id(instance), Value::Id(user), Value::Int(now.0)];
     let keys: Vec<[Value; 2]> = users.iter().map(|(at, user)| [Value::Id(*at), Value::Id(*user)]).collect();
     let mut statements: Vec<(&str, &[Value])> = vec![(USER, &key)];
-    statements.extend(keys.iter().map(|key| (groups_text.as_str(), &key[..])));
+    statements.extend(keys.iter().map(|key| (GROUPS.as_str(), &key[..])));
     let (mut login_name, mut groups) = (None, vec![Vec::new(); users.len()]);
     tx.query_all(&statements, &mut |index, row| {
         match index.checked_sub(1).and_then(|index| groups.get_mut(index)) {

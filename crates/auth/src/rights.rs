@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use crate::{
-    Claims, RightsLookup, TokenService, rights_lookup::IntrospectionPermit, token_service::OpenedToken,
+    Claims, RightsLookup, TokenService, rights_lookup::IntrospectionAccess, token_service::OpenedToken,
 };
 
 /// The number of tokens, and of stores, that are cached. Of more, the least used are evicted one by one.
@@ -149,7 +149,7 @@ impl Rights {
         token_service: &TokenService,
         (token, client): (&str, Uuid),
         now: Timestamp,
-    ) -> Result<(SecurityContext, IntrospectionPermit), Error> {
+    ) -> Result<(SecurityContext, IntrospectionAccess), Error> {
         self.load_for(store, token_service, (Some(token), None), Some(client), now).await
     }
 
@@ -160,7 +160,7 @@ impl Rights {
         (token, name): (Option<&str>, Option<&str>),
         introspecting: Option<Uuid>,
         now: Timestamp,
-    ) -> Result<(SecurityContext, IntrospectionPermit), Error> {
+    ) -> Result<(SecurityContext, IntrospectionAccess), Error> {
         for attempt in 0..STALE {
             let verified = token.filter(|_| attempt == 0).and_then(|token| self.verified_claims(token));
             let opened = match (token, verified) {
@@ -174,9 +174,9 @@ impl Rights {
             match store.run("LoadRights", Mode::Quick, None, looking).await {
                 Err(Error::Stale) => {}
                 Err(error) => return Err(error),
-                Ok((context, permit)) => {
+                Ok((context, access)) => {
                     self.remember(&context, token, name);
-                    return Ok((context, permit));
+                    return Ok((context, access));
                 }
             }
         }

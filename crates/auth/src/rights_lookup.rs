@@ -51,7 +51,7 @@ impl RightsLookup {
         &self,
         tx: &mut Tx<'_>,
         introspecting: Option<Uuid>,
-    ) -> Result<(SecurityContext, IntrospectionPermit), Error> {
+    ) -> Result<(SecurityContext, IntrospectionAccess), Error> {
         let signed = match &self.token {
             Some(OpenedToken::Signed(claims, _)) => Some(Arc::clone(claims)),
             _ => None,
@@ -76,7 +76,7 @@ impl RightsLookup {
             store.scope.options = Arc::new(Options::<UserStoreOption>::new(result.options));
             Arc::new(store)
         });
-        Ok((SecurityContext { epoch: result.epoch, claims, caller, store }, result.permit))
+        Ok((SecurityContext { epoch: result.epoch, claims, caller, store }, result.access))
     }
 
     /// Runs the statements that do not depend on each other.
@@ -112,7 +112,7 @@ impl RightsLookup {
 
 /// What entitles a client app to introspect a token that was issued to another.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct IntrospectionPermit {
+pub struct IntrospectionAccess {
     /// It owns a resource that the token is for.
     pub owns_resource: bool,
     /// It administers everything.
@@ -127,7 +127,7 @@ struct LookupResult {
     is_revoked: bool,
     caller: Option<Caller>,
     person: PersonRows,
-    permit: IntrospectionPermit,
+    access: IntrospectionAccess,
     store: Option<StoreContext>,
     options: HashMap<String, String>,
 }
@@ -170,11 +170,11 @@ fn look_up_claims(
     queries.run(tx, result)
 }
 
-/// Adds the statements that find whether a token was revoked, its caller, and the permit of another client app that
-/// introspects it.
+/// Adds the statements that find whether a token was revoked, its caller, and whether another client app may
+/// introspect it.
 fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims, introspecting: Option<Uuid>) {
     if let Some(client) = introspecting.filter(|client| *client != claims.client_id) {
-        query_permit(queries, (client, &claims.aud));
+        query_access(queries, (client, &claims.aud));
     }
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
@@ -194,11 +194,11 @@ fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims, introspecting:
     }
 }
 
-/// Adds the statements that find the permit of a client app towards a token for this audience.
-fn query_permit(queries: &mut Queries<'_>, (client, audience): (Uuid, &[String])) {
+/// Adds the statements that find why a client app may introspect a token of another for this audience.
+fn query_access(queries: &mut Queries<'_>, (client, audience): (Uuid, &[String])) {
     let text = "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin'";
     queries.push(text.to_owned(), vec![client.into()], |result, _| {
-        result.permit.is_system_admin = true;
+        result.access.is_system_admin = true;
         Ok(())
     });
     if audience.is_empty() {
@@ -212,25 +212,25 @@ fn query_permit(queries: &mut Queries<'_>, (client, audience): (Uuid, &[String])
     .push(" AND r.key IN ");
     sql.add_list(audience.iter().map(|name| Value::Text(name.clone())));
     queries.push(format!("{} LIMIT 1", sql.text), sql.parameters, |result, _| {
-        result.permit.owns_resource = true;
+        result.access.owns_resource = true;
         Ok(())
     });
 }
 
-/// The permit of a client app towards a token, read at this epoch.
+/// Why a client app may introspect a token of another for this audience, read at this epoch.
 ///
 /// # Errors
 /// [`Error::Stale`]: the epoch has advanced. Errors of the store.
-pub async fn read_permit(
+pub async fn read_access(
     store: &Store,
     (client, audience): (Uuid, Vec<String>),
     epoch: i64,
-) -> Result<IntrospectionPermit, Error> {
+) -> Result<IntrospectionAccess, Error> {
     let looking = move |tx: &mut Tx<'_>| {
         let (mut queries, mut result) = (Queries::default(), LookupResult::default());
-        query_permit(&mut queries, (client, &audience));
+        query_access(&mut queries, (client, &audience));
         queries.run(tx, &mut result)?;
-        Ok(result.permit)
+        Ok(result.access)
     };
     store.run("MayIntrospect", Mode::Quick, Some(epoch), looking).await
 }

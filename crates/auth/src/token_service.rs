@@ -153,7 +153,7 @@ impl TokenService {
     }
 
     /// Signs an ID token, or a token of this other `typ`, with the issuer's first key, the installation's by RS256.
-    /// `claims` builds the claims for an algorithm.
+    /// `claims` builds the claims for an algorithm; `epoch` is a security epoch that was read for this request.
     ///
     /// # Errors
     /// A certificate's key that cannot be opened or cannot sign; errors of the store.
@@ -162,12 +162,9 @@ impl TokenService {
         store: &Store,
         (typ, claims): (&str, impl FnOnce(&str) -> serde_json::Value),
         (issuer, now): (&Issuer, Timestamp),
-        epoch: Option<i64>,
+        epoch: i64,
     ) -> Result<String, Error> {
-        let certificates = match epoch {
-            Some(epoch) => self.certificates_since(store, epoch).await?,
-            None => self.certificates(store).await?,
-        };
+        let certificates = self.certificates_since(store, epoch).await?;
         let algorithm = certificates.signing(issuer.tenant, now).map_or("RS256", |one| one.algorithm.name());
         let claims = claims(algorithm);
         self.sign_with_first_key(&claims, (typ, &self.keyring.id_token_key), &certificates, (issuer, now))

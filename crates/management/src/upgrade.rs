@@ -12,7 +12,7 @@ use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredViolat
 use crate::{
     client_app::{
         CLIENT_APP,
-        profile::unserved_settings,
+        profile::unsupported_fields,
         scope_and_resource::{CLIENT_APP_RESOURCE, ClientAppResource},
     },
     custom_view::{self, CUSTOM_VIEW},
@@ -30,20 +30,20 @@ pub fn refusals(tx: &mut Tx<'_>, shape: &Shape, values: &[Value]) -> Result<Vec<
         return Ok(custom_view::refusals(values));
     }
     if std::ptr::eq(shape, &raw const CLIENT_APP) {
-        return unserved_settings(values);
+        return unsupported_fields(values);
     }
-    Ok(unserved(shape, values).into_iter().collect())
+    Ok(unsupported(shape, values).into_iter().collect())
 }
 
 /// The fault of a row that is not served at all.
-fn unserved(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
+fn unsupported(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
     let field = |member: &str| shape.fields.iter().find(|field| field.is_named(member));
     let text_of = |member: &str| match field(member)?.value(values) {
         Value::Text(text) => Some(text.as_str()),
         _ => None,
     };
-    let unserved = unsupported_row(shape.name, text_of)?;
-    Some((field(unserved.member)?, unserved.detail.to_owned()))
+    let unsupported = unsupported_row(shape.name, text_of)?;
+    Some((field(unsupported.member)?, unsupported.detail.to_owned()))
 }
 
 /// Approximate number of resources that are compared at a time; their keys are in memory.

@@ -377,6 +377,11 @@ impl Application {
         with_facts(self, |facts| chancery_oauth::is_grantable(word, facts))
     }
 
+    /// Whether an instance is an external identity provider of one of the client app's tenants.
+    pub fn is_external(&self, tenant: Uuid, instance: Uuid) -> bool {
+        self.tenant(tenant).is_some_and(|tenant| tenant.provider(instance).is_some())
+    }
+
     /// The tenant of this id.
     pub fn tenant(&self, id: Uuid) -> Option<&ServingTenant> {
         self.tenants.iter().find(|tenant| tenant.facts.id == id)
@@ -429,15 +434,15 @@ impl Applications {
         Ok(self.find_any(store, id).await?.filter(|application| application.enabled))
     }
 
-    /// The client app of this id, as it was at an epoch that this request has read, or later; `None` if it does not exist or
-    /// is not enabled.
-    pub async fn find_since(
+    /// The client app of this id, as of the epoch that this request has read, or of now; `None` if it does not exist or is not
+    /// enabled.
+    pub async fn find_at(
         &self,
         store: &Store,
         id: Uuid,
         epoch: i64,
     ) -> Result<Option<Arc<Application>>, Error> {
-        match self.0.get(&id).filter(|known| known.epoch >= epoch) {
+        match self.0.get(&id).filter(|known| known.epoch == epoch) {
             Some(known) => Ok(Some(known).filter(|known| known.enabled)),
             None => self.find(store, id).await,
         }

@@ -73,12 +73,6 @@ pub fn issue(
         |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
     let (scope, requested) = granted_of(application, request, is_granted);
     let tenant = application.tenant(signed_in.tenant);
-    let is_external = tenant.is_some_and(|tenant| tenant.provider(signed_in.instance).is_some());
-    let provider_claims = if is_external {
-        session::provider_claims(tx, &context.app.master, (session, signed_in.instance))?
-    } else {
-        Vec::new()
-    };
     let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
@@ -92,7 +86,12 @@ pub fn issue(
         resources: request.resources.clone(),
         cnf: None,
         requested,
-        provider_claims,
+        provider_claims: session::claims_of_sign_in(
+            tx,
+            &context.app.master,
+            application,
+            (Some(session), signed_in),
+        )?,
     };
     let contents = CodeContents {
         granted,

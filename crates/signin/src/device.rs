@@ -96,7 +96,7 @@ impl Provider<'_> {
         let unauthorized =
             OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
         let issuing = request.issuer.tenant_id();
-        let application = self.applications.find_since(self.store, app.id, epoch).await?;
+        let application = self.applications.find_at(self.store, app.id, epoch).await?;
         let serves = |application: &Arc<Application>| {
             let mut tenants = application.tenants.iter();
             application.allows_devices
@@ -247,12 +247,12 @@ impl Provider<'_> {
                 resources,
                 cnf: None,
                 requested: Requested::default(),
-                provider_claims: match signed_in.session {
-                    Some(session) => {
-                        session::provider_claims(tx, &app.master, (session, signed_in.instance))?
-                    }
-                    None => Vec::new(),
-                },
+                provider_claims: session::claims_of_sign_in(
+                    tx,
+                    &app.master,
+                    &flow_context.application,
+                    (signed_in.session, signed_in),
+                )?,
             };
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
         });

@@ -9,7 +9,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use crate::{granted::Granted, provider::context_of_person};
+use crate::{granted::Granted, provider::context_of_person, session::is_use_due};
 
 /// A grant that has not ended.
 pub struct Grant {
@@ -39,9 +39,6 @@ fn associated_data(id: Uuid) -> String {
 
 /// An hour, in ms.
 const HOUR: i64 = 3_600_000;
-
-/// The longest interval between written uses of a refresh token, in ms.
-const USE_MS: i64 = 300_000;
 
 /// The retention of a grant whose last token expires then, rounded up to full hours. So most uses change no indexed
 /// column, and uses of neighbouring grants do not touch the same index pages, which PostgreSQL would report as a
@@ -148,7 +145,7 @@ impl Grant {
     /// Whether a use of the refresh token has to be written: every five minutes, or every tenth of the refresh token's lifetime
     /// if that is shorter, and if the tokens that expire at `until` would outlive the grant.
     pub fn is_use_due(&self, (lifetime, until): (i64, Timestamp), now: Timestamp) -> bool {
-        now.0 - self.used_on.0 >= USE_MS.min(lifetime / 10) || retained_until(until) > self.expires_on
+        is_use_due(self.used_on, lifetime, now) || retained_until(until) > self.expires_on
     }
 
     /// Writes a use of the refresh token, and replaces it by its successor if `rotates`. `false`: another request has
@@ -173,8 +170,7 @@ impl Grant {
             now.0.into(),
             retained_until(until).0.into(),
         ];
-        (self.generation, self.rotated_on, self.used_on) = (next, rotated_on, now);
-        self.expires_on = retained_until(until);
+        (self.generation, self.rotated_on) = (next, rotated_on);
         Ok(tx.execute(&text, &parameters)? == 1)
     }
 

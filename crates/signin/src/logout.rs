@@ -125,10 +125,9 @@ impl Provider<'_> {
             "sid": delivery.session.map(|session| self.session_for(session, delivery.application)),
             "events": { "http://schemas.openid.net/event/backchannel-logout": {} },
         });
-        self.tokens
-            .sign_id_token(self.store, (LOGOUT_TOKEN, |_: &str| claims), (&issuer, now), None)
-            .await
-            .map(Some)
+        let epoch = self.store.epoch().await?;
+        let claims = (LOGOUT_TOKEN, |_: &str| claims);
+        self.tokens.sign_id_token(self.store, claims, (&issuer, now), epoch).await.map(Some)
     }
 }
 

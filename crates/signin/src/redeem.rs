@@ -89,7 +89,7 @@ impl Provider<'_> {
         (app, epoch): (&ClientApp, i64),
         detail: &'static str,
     ) -> Result<Arc<Application>, OAuthError> {
-        let application = self.applications.find_since(self.store, app.id, epoch).await?;
+        let application = self.applications.find_at(self.store, app.id, epoch).await?;
         let application = application.ok_or(invalid_grant(detail))?;
         application.check_served()?;
         Ok(application)

@@ -26,7 +26,7 @@ impl Provider<'_> {
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
     pub async fn revoke_refresh_token(self, request: &EndpointRequest) -> Result<(), OAuthError> {
-        let (app, stored) = self.find_refresh_token(request).await?;
+        let (app, _, stored) = self.find_refresh_token(request).await?;
         let Some(grant) = stored else { return Ok(()) };
         if grant.application != app.id {
             return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
@@ -47,21 +47,21 @@ impl Provider<'_> {
         self,
         request: &EndpointRequest,
     ) -> Result<Introspection, OAuthError> {
-        let (app, stored) = self.find_refresh_token(request).await?;
+        let (app, epoch, stored) = self.find_refresh_token(request).await?;
         check_use(&app.unsupported_settings, Use::Introspection)?;
-        let response = self.introspection_response(request, app.id, stored).await?;
-        Introspection::new(self.store, self.tokens, (request, &app), response).await
+        let response = self.introspection_response(request, (app.id, epoch), stored).await?;
+        Introspection::new(self.store, self.tokens, (request, &app), (response, epoch)).await
     }
 
     /// The introspection response for a refresh token.
     async fn introspection_response(
         self,
         request: &EndpointRequest,
-        client: Uuid,
+        (client, epoch): (Uuid, i64),
         stored: Option<Grant>,
     ) -> Result<Value, OAuthError> {
         let nothing = json!({ "active": false });
-        let application = self.applications.find(self.store, client).await?;
+        let application = self.applications.find_at(self.store, client, epoch).await?;
         let is_theirs = |grant: &Grant| {
             grant.application == client && grant.granted.issuing == request.issuer.tenant_id()
         };
@@ -93,13 +93,13 @@ impl Provider<'_> {
         }))
     }
 
-    /// The requesting client app, and the active grant whose current refresh token it presents.
+    /// The requesting client app, the epoch at which it authenticated, and the active grant whose current refresh token it presents.
     async fn find_refresh_token(
         self,
         request: &EndpointRequest,
-    ) -> Result<(ClientApp, Option<Grant>), OAuthError> {
+    ) -> Result<(ClientApp, i64, Option<Grant>), OAuthError> {
         request.check_single()?;
-        let AuthenticatedClient { app, used, .. } =
+        let AuthenticatedClient { app, used, epoch } =
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         if let Some(used) = used
             && !used.claim_alone(self.store).await?
@@ -107,7 +107,7 @@ impl Provider<'_> {
             return Err(OAuthError::new(401, "invalid_client", "The assertion was used before."));
         }
         let Some(token) = request.one("token").and_then(RefreshToken::read) else {
-            return Ok((app, None));
+            return Ok((app, epoch, None));
         };
         let master = self.context.master.clone();
         let stored = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
@@ -116,6 +116,6 @@ impl Provider<'_> {
                 stored.filter(|grant| token.is_of(&master, grant) && token.generation == grant.generation),
             )
         });
-        Ok((app, stored.await?))
+        Ok((app, epoch, stored.await?))
     }
 }

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{SignOutScope, sign_out};
-use chancery_flow::{Identified, Proof, SessionFacts};
+use chancery_flow::{Identified, Proof, SessionFacts, SignedIn};
 use chancery_record::Timestamp;
 use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
@@ -10,14 +10,18 @@ use chancery_store::{Error, StateTable, Tx};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{application::ServingTenant, pending_flow::ExternalClaims, provider::context_of_person};
+use crate::{
+    application::{Application, ServingTenant},
+    pending_flow::ExternalClaims,
+    provider::context_of_person,
+};
 
 /// The maximum of sessions of one browser.
 const MOST: usize = 10;
 /// How long the previous value of the cookie is accepted, in ms: pages that load during a sign-in have it.
 const FORMER_MS: i64 = 30_000;
 /// The maximum interval between two writes of a session's last use, in ms.
-const USE_MS: i64 = 5 * 60_000;
+const USE_INTERVAL_MS: i64 = 5 * 60_000;
 
 /// The value of a session cookie with the digest under which the session is stored.
 #[derive(Clone)]
@@ -103,6 +107,19 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
 
 fn claims_data(session: Uuid) -> String {
     format!("sign_in_session/{session}")
+}
+
+/// Claims of the external identity provider by which a person signed in, in this session; empty for a person of a user store.
+pub fn claims_of_sign_in(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    application: &Application,
+    (session, signed_in): (Option<Uuid>, &SignedIn),
+) -> Result<Vec<(String, String)>, Error> {
+    match session.filter(|_| application.is_external(signed_in.tenant, signed_in.instance)) {
+        Some(session) => provider_claims(tx, master, (session, signed_in.instance)),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Claims of the external identity provider of this instance in this session; empty if the person signed in
@@ -243,7 +260,13 @@ pub fn establish(
     Ok(id)
 }
 
-/// Writes the last use of a session every five minutes, or every tenth of its lifetime if that is shorter, so that a
+/// Whether a use has to be written: every five minutes, or every tenth of the lifetime if that is shorter. `lifetime`: in ms, from
+/// the last use.
+pub fn is_use_due(used_on: Timestamp, lifetime: i64, now: Timestamp) -> bool {
+    now.0 - used_on.0 >= USE_INTERVAL_MS.min(lifetime / 10)
+}
+
+/// Writes the last use of a session when it is due, so that a
 /// session in use does not expire.
 pub fn note_use(
     tx: &mut Tx<'_>,
@@ -252,8 +275,7 @@ pub fn note_use(
     now: Timestamp,
 ) -> Result<(), Error> {
     let slides = !session.is_persistent || options.get(TenantOption::SESSION_SLIDING);
-    let pause = USE_MS.min(lifetime(options, session.is_persistent) / 10);
-    if !slides || now.0 - session.used_on.0 < pause {
+    if !slides || !is_use_due(session.used_on, lifetime(options, session.is_persistent), now) {
         return Ok(());
     }
     let until = expiry(options, session.is_persistent, session.started_on, now);

@@ -35,7 +35,7 @@ impl Provider<'_> {
         if !scope.split(' ').any(|word| word == OPENID) {
             return Ok(Err(UserInfoRefusal::InsufficientScope));
         }
-        let application = self.applications.find_since(self.store, claims.client_id, epoch).await?;
+        let application = self.applications.find_at(self.store, claims.client_id, epoch).await?;
         let Some(application) = application else {
             return Ok(Err(UserInfoRefusal::InvalidToken));
         };

@@ -61,7 +61,7 @@ async fn sign(
         members.insert("aud".to_owned(), json!(claims.client_id));
     }
     let claims = (ID_TOKEN, |_: &str| user_claims);
-    Ok(app.token_service.sign_id_token(&app.store, claims, (issuer, now), Some(epoch)).await?)
+    Ok(app.token_service.sign_id_token(&app.store, claims, (issuer, now), epoch).await?)
 }
 
 async fn token_of_form(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Option<String>, Problem> {

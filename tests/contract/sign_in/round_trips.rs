@@ -30,7 +30,7 @@ async fn cost<T>(world: &World, prepare: impl AsyncFn() -> T, request: impl Asyn
 on_both_engines! {
     [two_connections]
 
-    async fn requests_of_client_apps_take_few_round_trips(world: World) {
+    async fn requests_about_people_take_few_round_trips(world: World) {
         if world.engine == Engine::Sqlite {
             return;
         }
@@ -68,7 +68,8 @@ on_both_engines! {
         let refresh = cost(&world, async || (), refresh).await;
         assert_eq!(
             [("introspection", introspection), ("userinfo", userinfo), ("code", code), ("redeem", redeem), ("refresh", refresh)],
-            // the epoch, what revokes the token, the grant, the identities; then the user
+            // introspection: the epoch, what revokes the token, the grant, the identities; then the user. The others have the
+            // same parts, and each look-up that depends on another is a round trip
             [("introspection", (5, 2)), ("userinfo", (10, 6)), ("code", (9, 6)), ("redeem", (14, 7)), ("refresh", (9, 6))],
         );
     }

@@ -185,7 +185,7 @@ on_both_engines! {
         assert_eq!(proven.await, (1, rows));
     }
 
-    /// A session takes one commit until the code, a redemption one, and a refresh one.
+    /// Each of these takes one commit: a code by a session, its redemption, and a refresh that rotates.
     async fn each_later_step_takes_one_commit(world: World) {
         let home = SignInApp::with(&world, json!({ "isPublic": true })).await;
         let (browser, _) = home.sign_in(&world).await;

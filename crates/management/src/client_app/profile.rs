@@ -158,12 +158,12 @@ fn in_a_sentence(text: &str) -> String {
 }
 
 /// The settings of a stored client app that this release does not serve.
-pub fn unserved_settings(values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
+pub fn unsupported_fields(values: &[Value]) -> Result<Vec<FieldFault>, Problem> {
     let app = ClientApp::from_values(values.to_vec())?;
-    let unserved_uses = unsupported_settings(&facts(&app, None, &[]))
+    let unsupported_uses = unsupported_settings(&facts(&app, None, &[]))
         .into_iter()
         .filter(|one| one.used_at != Use::WhenRequested);
-    let named = unserved_uses.filter_map(|one| {
+    let named = unsupported_uses.filter_map(|one| {
         let field = CLIENT_APP.fields.iter().find(|field| field.is_named(one.member))?;
         Some((field, one.detail.to_owned()))
     });

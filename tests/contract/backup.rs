@@ -20,7 +20,7 @@ use chancery_testkit::{Client, Database, Engine, Process};
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 
-use crate::{each, outbound::warnings, until};
+use crate::{each, program::warnings, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 const TRAIL: &str = "/api/userstore/v2/default/administration/CustomAuditTrail";

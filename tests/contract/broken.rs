@@ -4,7 +4,7 @@ use chancery_testkit::on_both_engines;
 use rcgen::PKCS_ECDSA_P256_SHA256;
 use serde_json::json;
 
-use crate::{id, token::certificate::upload};
+use crate::{certificate::upload, id};
 
 const TOKEN: &str = "grant_type=client_credentials&client_id=root&client_secret=the+root+secret+of+the+tests";
 

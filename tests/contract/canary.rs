@@ -10,12 +10,10 @@ use http::Method;
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
+    fixtures::{Fixtures, create_fixtures},
     id,
-    image::png_by,
-    management::{
-        fixtures::{Fixtures, create_fixtures},
-        pattern::{key_of, rows},
-    },
+    pattern::{key_of, rows},
+    picture::png_by,
     signing::set_mail_server,
 };
 
@@ -411,7 +409,7 @@ async fn no_canary_leaks(engine: Engine) {
             assert_eq!(signs_in(&text).next(), None, "{text}");
         }
     }
-    let mut refused = crate::check_upgrade::refused(&database);
+    let mut refused = crate::program::refused(&database);
     // instances of types that are stored and not supported
     refused.retain(|line| !line.contains(" idpFactoryType: "));
     assert!(refused.is_empty(), "what is taken today is taken after an upgrade: {refused:#?}");

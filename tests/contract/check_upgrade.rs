@@ -1,29 +1,14 @@
 //! `chancery check-upgrade`: reports before an upgrade which stored rows the release refuses.
 
-use std::process::{Command, Output};
-
 use chancery_record::Value;
 use chancery_testkit::{Database, Engine, Process, on_both_engines};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
-use crate::signing::set_mail_server;
-
-fn check(database: &Database) -> Output {
-    let mut command = Command::new(Process::program());
-    command.args(["check-upgrade", "--database", database.url(), "--data-dir"]).arg(database.folder());
-    command.output().unwrap()
-}
-
-/// The lines of refused rows, of a database whose server may be running.
-pub fn refused(database: &Database) -> Vec<String> {
-    let output = check(database);
-    let lines: Vec<String> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(!lines.is_empty())), "{message}");
-    assert!(message.contains("this release"), "{message}");
-    lines
-}
+use crate::{
+    program::{check, refused},
+    signing::set_mail_server,
+};
 
 /// Asserts that one line names a row and its field, with the reason.
 fn assert_reported(lines: &[String], kind: &str, id: &Json, field: &str, why: &str) {

@@ -20,11 +20,9 @@ use tokio::{
 };
 
 use crate::{
+    fixtures::create_fixtures,
     id,
-    management::{
-        fixtures::create_fixtures,
-        pattern::{key_of, rows},
-    },
+    pattern::{key_of, rows},
     until,
 };
 

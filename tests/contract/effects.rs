@@ -174,8 +174,7 @@ fn tests_in(text: &str) -> Vec<&str> {
 /// The tests of the contract and of the crates, without the engine that ends their names.
 fn tests() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let contract = root.join("tests/contract");
-    let mut roots = vec![(contract, "")];
+    let mut roots = vec![(root.join("tests/contract"), ""), (root.join("tests/sign_in"), "")];
     for entry in fs::read_dir(root.join("crates")).unwrap() {
         let folder = entry.unwrap().path().join("src");
         roots.push((folder, "tests"));

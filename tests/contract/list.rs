@@ -3,22 +3,7 @@
 use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::{each, members::plan};
-
-/// `%`-encodes characters that a query parameter cannot hold.
-pub fn encode(text: &str) -> String {
-    text.bytes()
-        .map(
-            |byte| {
-                if byte.is_ascii_alphanumeric() {
-                    char::from(byte).to_string()
-                } else {
-                    format!("%{byte:02X}")
-                }
-            },
-        )
-        .collect()
-}
+use crate::{each, encode, members::plan};
 
 async fn people(world: &World) {
     let people = json!([

@@ -1,24 +1,19 @@
 //! Mail that operations cause, as a mail server receives it.
 
-use std::path::Path;
-
 use chancery_mail::sink::{Sink, SinkConfig};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::{id, signing::texts};
+use crate::{
+    id,
+    signing::{calling_this_machine, texts},
+};
 
 async fn with_server(world: &World) -> Sink {
     let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
     world.set_option("MailServerConfig", &sink.config()).await;
     world.set_option("EMailSenderAddress", "Chancery <noreply@example.com>").await;
     sink
-}
-
-/// Lets the store queue mail, to a server that does not exist.
-pub async fn send_mail(world: &World) {
-    world.set_option("MailServerConfig", "{\"Host\":\"127.0.0.1\"}").await;
-    world.set_option("EMailSenderAddress", "noreply@example.com").await;
 }
 
 async fn user(world: &World, login_name: &str, locale: Option<&str>) -> Value {
@@ -31,11 +26,6 @@ async fn user(world: &World, login_name: &str, locale: Option<&str>) -> Value {
 fn token(text: &str) -> String {
     let is_token = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     text.split(|letter| !is_token(letter)).max_by_key(|word| word.len()).unwrap().to_owned()
-}
-
-/// Arguments of a server that may call this machine: the mail servers of these tests run here.
-pub fn calling_this_machine(_: &Path) -> Vec<String> {
-    ["--private-destinations", "127.0.0.0/8"].map(str::to_owned).to_vec()
 }
 
 on_both_engines! {

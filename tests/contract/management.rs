@@ -7,37 +7,15 @@ mod claim_rule;
 mod client_app;
 mod cross_rules;
 mod effective_scopes;
-pub mod fixtures;
-pub mod instance;
+mod instance;
 mod levels;
 mod option_targets;
-pub mod pattern;
+mod pattern;
 mod permission;
 mod presentation;
 mod rights;
 mod roles;
-mod subscription_isolation;
 mod tenancy;
 mod trail;
 
-use chancery_testkit::World;
-use serde_json::Value;
-
-/// The base of the service.
-pub const BASE: &str = "/api/management/v2";
-
-/// The id of a seeded type.
-pub async fn type_id(world: &World, name: &str) -> Value {
-    let all = world.all("IdpType").await;
-    all.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["id"].clone()
-}
-
-/// The path of one of a resource.
-pub fn one(resource: &str, item: &Value) -> String {
-    format!("{BASE}/{resource}/{}", item["id"].as_str().unwrap())
-}
-
-/// An id of a relation's answer as a body.
-pub fn related(items: &[&Value]) -> Value {
-    serde_json::json!({ "relatedIds": items.iter().map(|item| &item["id"]).collect::<Vec<_>>() })
-}
+use crate::resources::{BASE, one, related, type_id};

@@ -9,7 +9,7 @@ use chancery_store::{Error, Mode};
 use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::{each, id, list::encode};
+use crate::{each, encode, id};
 
 /// Users in a group, and some that are not.
 async fn members(world: &World) -> (Value, Vec<String>) {

@@ -13,7 +13,7 @@ use chancery_testkit::{Client, Database, Engine, Process};
 use http::Method;
 use serde_json::{Value as Json, json};
 
-use crate::{image::png_by, signing::set_mail_server, until};
+use crate::{picture::png_by, signing::set_mail_server, until};
 
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 const OPTION: &str = "/api/management/v2/Option?filter=name%20eq%20%22MailServerConfig%22";
@@ -176,7 +176,7 @@ async fn a_database_that_was_moved_keeps_the_identity_of_the_installation() {
     done(&copy(&first, &second));
     let mut server = Process::start(&second, &listen).await;
     with_token(&server, &former).get(USERS).await.expect(401);
-    assert_eq!(crate::outbound::warnings(&server).await, "null", "the target is the installation");
+    assert_eq!(crate::program::warnings(&server).await, "null", "the target is the installation");
     let since = server.admin.token().to_owned();
     assert!(server.stop());
 
@@ -184,7 +184,7 @@ async fn a_database_that_was_moved_keeps_the_identity_of_the_installation() {
     done(&copy(&second, &third));
     let mut server = Process::start(&third, &listen).await;
     with_token(&server, &since).get(USERS).await.expect(200);
-    assert!(crate::outbound::warnings(&server).await.contains("this is a copy"));
+    assert!(crate::program::warnings(&server).await.contains("this is a copy"));
     assert!(server.stop());
 }
 

@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    each, id,
-    list::encode,
+    each, encode, id,
     permissions::call,
     pointers,
     signing::{FIRST, Person, SECOND, drop_option, option, set, set_all, texts, wrong},

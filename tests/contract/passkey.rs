@@ -1,14 +1,13 @@
 //! The resources around passkeys: access passes, recoveries, events, overviews. The ceremonies are
 //! tested by scripts/check-passkeys, with a browser; here are their refusals.
 
-pub mod authenticator;
 mod options;
 mod refusal;
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::{each, id};
+use crate::{authenticator::make_ready, each, id};
 
 fn security(world: &World, rest: &str) -> String {
     world.path(&format!("/passkey-security{rest}"))
@@ -29,28 +28,6 @@ pub async fn event_types(world: &World) -> Vec<String> {
         .iter()
         .map(|event| event["eventType"].as_str().unwrap().to_owned())
         .collect()
-}
-
-/// Makes users ready to live without their password.
-pub async fn make_ready(world: &World, users: &[&Value]) {
-    for (option, value) in
-        [("PasskeyRequiredCredentialCount", "1"), ("PasskeyRequiredVerifiedSecurityContactCount", "0")]
-    {
-        world.set_option(option, value).await;
-    }
-    authenticator::allow(world).await;
-    for (number, user) in (1..).step_by(2).zip(users) {
-        for number in [number, number + 1] {
-            authenticator::Authenticator::new(number).register(world, user).await.expect(201);
-        }
-        let path = world.path(&format!("/User/{}/password/reset", id(user)));
-        world.admin.post(&path, json!({ "newPassword": "four lively grey herons" })).await.expect(200);
-    }
-    // both are old and were used; one of them is copied to other devices
-    let aged = "UPDATE passkey_credential SET created_on = 1, last_used_on = 2, \
-        is_backup_eligible = (rid IN (SELECT max(rid) FROM passkey_credential GROUP BY user_rid)), \
-        is_backed_up = (rid IN (SELECT max(rid) FROM passkey_credential GROUP BY user_rid))";
-    world.sql(vec![(aged, vec![])]).await;
 }
 
 on_both_engines! {

@@ -23,9 +23,8 @@ use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, I
 use serde_json::{Value, json};
 
 use crate::{
-    id,
-    passkey::authenticator::{Authenticator, allow},
-    pointers,
+    authenticator::{Authenticator, allow},
+    id, pointers,
 };
 
 const PATH: &str = "/api/management/v2/passkey-trust/mds";

@@ -4,8 +4,9 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use crate::{
+    authenticator::make_ready,
     each, id,
-    passkey::{event_types, make_ready},
+    passkey::event_types,
     signing::{FIRST, Person, SECOND, set_mail_server},
 };
 

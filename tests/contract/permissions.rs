@@ -1,10 +1,10 @@
 //! Every operation refuses callers without a permit, and admits those with one.
 
-use std::collections::HashMap;
-
 use chancery::services;
 use chancery_resource::{Method, Op, Permit, Reply, Service};
-use chancery_testkit::{Client, World, on_both_engines};
+use chancery_testkit::{Client, on_both_engines};
+
+use crate::roles::callers;
 
 const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
@@ -43,31 +43,6 @@ fn good_role(permit: Permit) -> &'static str {
         // operations about oneself need no role: see scim/me.rs
         Permit::Person | Permit::Public => "",
     }
-}
-
-/// A client for each right role, each with that role alone; one with wrong ones; one of another store.
-pub async fn callers(world: &World) -> (HashMap<&'static str, Client>, Client, Client) {
-    let store = world.user("somebody").await["instanceId"].as_str().unwrap().parse().unwrap();
-    let other = world.other_store("other").await;
-    let mut good = HashMap::new();
-    let tenant = world.all("Tenant").await[0]["id"].as_str().unwrap().parse().unwrap();
-    let roles = [
-        "TenantAdmin",
-        "UserStoreAdmin",
-        "AuditTrailReader",
-        "CustomerAdmin",
-        "SystemAdmin",
-        "SubscriptionAdmin",
-        "ApplicationDataReader",
-    ];
-    for role in roles {
-        let instance = (role == "UserStoreAdmin").then_some(store);
-        let tenant = (role == "TenantAdmin").then_some(tenant);
-        good.insert(role, world.client(role.to_lowercase().as_str(), &[(role, tenant, instance)]).await);
-    }
-    let wrong = world.client("wrong", &[("UserAdmin", None, None)]).await;
-    let other_store = world.client("elsewhere", &[("UserStoreAdmin", None, Some(other))]).await;
-    (good, wrong, other_store)
 }
 
 on_both_engines! {

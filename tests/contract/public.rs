@@ -4,7 +4,7 @@ use chancery_testkit::{Answer, Client, Database, Engine, Process, on_both_engine
 use serde_json::{Value, json};
 
 use crate::{
-    list::encode,
+    encode,
     signing::{FIRST, Person, SECOND, counters, set, set_all, set_mail_server, texts, wrong},
 };
 

@@ -5,9 +5,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use crate::{
-    each, id,
-    list::encode,
-    pointers,
+    each, encode, id, pointers,
     signing::{FIRST, Person, SECOND, now, set, texts},
 };
 

@@ -5,7 +5,7 @@ use chancery_testkit::on_both_engines;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{each, id, list::encode, members::plan_from};
+use crate::{each, encode, id, members::plan_from};
 
 on_both_engines! {
     /// B10: a configuration in a batch that is named by a token of no current row is 409 at its element.

@@ -5,7 +5,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use crate::{
-    list::encode,
+    encode,
     signing::{FIRST, Person, SECOND, counters, mails, set, set_mail_server, texts, wrong},
 };
 

@@ -5,8 +5,7 @@ use chancery_userstore::user::search_reads;
 use serde_json::{Value, json};
 
 use crate::{
-    each, id,
-    list::encode,
+    each, encode, id,
     members::{explain, own_context},
 };
 

@@ -9,8 +9,7 @@ use chancery_testkit::{Answer, Client, Database, Engine, Process};
 use serde_json::{Value, json};
 
 use crate::{
-    id,
-    list::encode,
+    encode, id,
     signing::{set, set_all},
 };
 

@@ -6,7 +6,7 @@ use chancery_resource::Action;
 use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
 
-use crate::{each, id, list::encode, signing::set_mail_server};
+use crate::{each, encode, id, signing::set_mail_server};
 
 /// The pointers of a problem's errors.
 fn pointers(problem: &Value) -> Vec<&str> {

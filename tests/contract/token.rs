@@ -1,7 +1,7 @@
 //! The OAuth endpoints: client authentication, and the content of tokens.
 
-pub mod assertion;
-pub mod certificate;
+mod assertion;
+mod certificate;
 mod client_cache;
 mod dpop;
 mod exchange;
@@ -10,10 +10,9 @@ mod many;
 mod reference;
 mod resource;
 mod round_trips;
-pub mod signer;
 mod target;
 mod tls;
-pub mod uses;
+mod uses;
 
 use chancery_testkit::{Answer, World};
 use http::Method;
@@ -57,7 +56,7 @@ async fn make_system_admin(world: &World, app: &Value) {
 
 /// A form.
 fn form(parameters: &[(&str, &str)]) -> Vec<u8> {
-    let encode = |text: &str| crate::list::encode(text);
+    let encode = |text: &str| crate::encode(text);
     let pairs: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
     pairs.join("&").into_bytes()
@@ -97,11 +96,4 @@ fn assert_oauth_error(answer: Answer, status: u16, error: &str) {
     let answer = answer.is(status);
     assert_eq!(answer.json()["error"], error, "{}", answer.json());
     assert_eq!(answer.header("cache-control"), Some("no-store"));
-}
-
-/// The time in seconds.
-#[expect(clippy::disallowed_methods, reason = "what is signed is signed now")]
-fn now() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    i64::try_from(since.as_secs()).unwrap()
 }

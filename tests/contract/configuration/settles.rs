@@ -12,10 +12,8 @@ use serde_json::{Map, Value, json};
 use super::Set;
 use crate::{
     Random,
-    management::{
-        fixtures::{Fixtures, create_fixtures},
-        pattern::{Row, key_of, rows},
-    },
+    fixtures::{Fixtures, create_fixtures},
+    pattern::{Row, key_of, rows},
 };
 
 /// The documents of each kind in a set.

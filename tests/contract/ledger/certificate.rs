@@ -13,8 +13,8 @@ use serde_json::{Value as Json, json};
 
 use super::{append_leaves, export, findings, keys, sound};
 use crate::{
+    certificate::{UploadedCertificate, body, upload},
     id,
-    token::certificate::{UploadedCertificate, body, upload},
 };
 
 async fn for_audit(

@@ -4,7 +4,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{append_leaves, export, findings, keys, sound, sql};
-use crate::{each, id, identity_replacement::open_replacement, list::encode};
+use crate::{each, encode, id, identity_replacement::open_replacement};
 
 /// Runs a statement that wipes contents, checks that this is detected, and restores the entries.
 async fn assert_wiping_is_detected(world: &World, text: String) {
@@ -39,7 +39,7 @@ on_both_engines! {
         let pass = new_pass(&world, &user).await;
         let one = world.path(&format!("/passkey-security/temporary-access-passes/{}", id(&pass)));
         world.admin.delete(&one).await.expect(204);
-        crate::mail::send_mail(&world).await;
+        crate::signing::send_mail(&world).await;
         let contact = json!({ "kind": "Email", "value": "other@example.com" });
         let contacts = world.path(&format!("/User/{}/security-contact", id(&user)));
         let contact = world.admin.post(&contacts, contact).await.is(201).json();
@@ -99,13 +99,13 @@ on_both_engines! {
         let user = world.user("ada").await;
         let one = world.path(&format!("/User/{}", id(&user)));
         let security = world.path("/passkey-security");
-        crate::mail::send_mail(&world).await;
+        crate::signing::send_mail(&world).await;
         world.admin.post(&format!("{one}/security-contact"), json!({ "kind": "Email", "value": "other@example.com" })).await.expect(201);
         world.admin.post(&format!("{security}/temporary-access-passes"), json!({ "userId": id(&user) })).await.expect(201);
         let recovery = json!({ "userId": id(&user), "method": "IdentityDocument", "reason": "lost" });
         world.admin.post(&format!("{security}/recovery-transactions"), recovery).await.expect(201);
         let image = [("content-type", "image/png")];
-        world.admin.send(http::Method::PUT, &format!("{one}/image"), &image, crate::image::png()).await.expect(200);
+        world.admin.send(http::Method::PUT, &format!("{one}/image"), &image, crate::picture::png()).await.expect(200);
         let synchronize = world.path("/User/synchronize");
         world.admin.send(http::Method::POST, &synchronize, &[], vec![]).await.expect(200);
         append_leaves(&world).await;

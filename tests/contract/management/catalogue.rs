@@ -4,7 +4,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, one, related, type_id};
-use crate::{each, id, list::encode};
+use crate::{each, encode, id};
 
 const OPEN_ID_CONNECT: &str = "Authority (mandatory), ClientId (mandatory), ClientSecret S (mandatory), \
     CallbackPath, RequestResources, AdditionalScopes, SignOutUpstream (false), ScimEnabled (false), ScimToken S, ScimTokenId, \

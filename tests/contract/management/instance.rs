@@ -1,27 +1,14 @@
 //! Identity provider instances, second factors and their types.
 
-use chancery_testkit::{World, on_both_engines};
-use serde_json::{Value, json};
+use chancery_testkit::on_both_engines;
+use serde_json::json;
 
 use super::{BASE, one, related, type_id};
-use crate::{each, id, pointers};
-
-pub async fn create_instance(world: &World, name: &str, kind: &str) -> Value {
-    let kind = type_id(world, kind).await;
-    world.make("IdpInstance", json!({ "name": name, "idpTypeId": kind })).await
-}
-
-pub async fn set_option(world: &World, instance: &Value, name: &str, value: &str) {
-    let option = option(world, instance, name).await;
-    let body = json!({ "value": value, "concurrencyToken": option["concurrencyToken"] });
-    world.admin.patch(&one("Option", &option), body).await.expect(202);
-}
-
-pub async fn option(world: &World, instance: &Value, name: &str) -> Value {
-    let filter =
-        format!("applyToIdpInstanceId%20eq%20%22{}%22%20and%20name%20eq%20%22{name}%22", id(instance));
-    world.all(&format!("Option?filter={filter}")).await[0].clone()
-}
+use crate::{
+    each, id,
+    instance::{create_instance, option, set_option},
+    pointers,
+};
 
 on_both_engines! {
     /// Creating an instance of type UserStore creates a working store at once.

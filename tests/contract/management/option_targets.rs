@@ -9,9 +9,7 @@ use uuid::Uuid;
 
 use super::{BASE, one, type_id};
 use crate::{
-    each,
-    list::encode,
-    pointers,
+    each, encode, pointers,
     signing::{drop_option, wrong},
 };
 

@@ -6,7 +6,7 @@ use rcgen::PKCS_ECDSA_P256_SHA256;
 use serde_json::{Value, json};
 
 use super::{BASE, one, related, type_id};
-use crate::{id, pointers, token::certificate::body};
+use crate::{certificate::body, id, pointers};
 
 const MERGE: (&str, &str) = ("content-type", "application/merge-patch+json");
 

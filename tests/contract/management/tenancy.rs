@@ -84,7 +84,7 @@ on_both_engines! {
             let problem = world.admin.delete(&parent).await.problem(409, "conflict");
             assert!(problem["detail"].as_str().unwrap().contains(what), "{problem}");
             let path = match created["location"].as_str() {
-                Some(location) => format!("{BASE}/{resource}/{}", crate::list::encode(location)),
+                Some(location) => format!("{BASE}/{resource}/{}", crate::encode(location)),
                 None => one(resource, &created),
             };
             world.admin.delete(&path).await.expect(204);

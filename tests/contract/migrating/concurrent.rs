@@ -15,7 +15,7 @@ use super::{
     FIRST, STORE, Transaction, applied, check_release_data, migrate, missing, output_text, psql, query_value,
     restored, with_token,
 };
-use crate::{sign_in::fleet::free_address, until};
+use crate::{free_address, until};
 
 /// The longest that a request may wait because of a migration.
 const MOMENT: Duration = Duration::from_secs(2);

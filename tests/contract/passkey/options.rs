@@ -4,11 +4,12 @@ use chancery_record::Value as Bound;
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{
+use super::security;
+use crate::{
     authenticator::{Authenticator, PRESENT, allow},
-    security,
+    id, pointers,
+    signing::millis,
 };
-use crate::{id, pointers, signing::millis};
 
 /// The options of a registration for this user.
 async fn begin(world: &World, user: &Value) -> Value {

@@ -5,7 +5,7 @@ use chancery_testkit::on_both_engines;
 use chancery_web::now;
 use serde_json::json;
 
-use super::authenticator::{Authenticator, BACKED_UP, PRESENT, VERIFIED, allow};
+use crate::authenticator::{Authenticator, BACKED_UP, PRESENT, VERIFIED, allow};
 
 type Fault = fn(&mut Authenticator);
 

@@ -4,11 +4,11 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{
-    app, assert_oauth_error, configure, now, post, request_token, secret,
-    signer::{Signer, assert_with_secret, encode, fresh},
+use super::{app, assert_oauth_error, configure, post, request_token, secret};
+use crate::{
+    id,
+    signer::{Signer, assert_with_secret, claims, encode, fresh, now},
 };
-use crate::id;
 
 const TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -25,16 +25,6 @@ pub async fn present(world: &World, assertion: &str) -> Answer {
         ("client_assertion", assertion),
     ];
     post(world, "/connect/token", &[], &form).await
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is made for this")]
-pub fn claims(world: &World, app: &Value, more: Value) -> Value {
-    let audience = format!("{}/connect/token", world.base);
-    let mut claims = json!({
-        "iss": app["id"], "sub": app["id"], "aud": audience, "jti": fresh(), "exp": now() + 60, "iat": now(),
-    });
-    claims.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
-    claims
 }
 
 pub async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Value {
@@ -268,7 +258,7 @@ on_both_engines! {
 }
 
 on_both_engines! {
-    [crate::mail::calling_this_machine]
+    [crate::signing::calling_this_machine]
     /// FAPI 2.0 Security Profile, section 5.3.2.1: the issuer, as a text. Another server that takes assertions by their token
     /// endpoint cannot use them here.
     async fn an_assertion_of_a_fapi_2_app_must_name_only_the_issuer(world: World) {

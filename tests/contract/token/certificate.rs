@@ -1,45 +1,15 @@
 //! Tokens are signed by certificates of the cert store, selected by their issuer.
 
 use chancery_testkit::{Client, World, on_both_engines};
-use rcgen::{
-    CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519,
-    SignatureAlgorithm,
-};
+use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 use serde_json::{Map, Value, json};
 
-use super::{USERS, app, make_system_admin, post, read, request_token, secret, signer::Signer, token};
-use crate::id;
-
-pub struct UploadedCertificate {
-    pub store: Value,
-    pub key: KeyPair,
-}
-
-/// A body that uploads a certificate that is valid until the last second of a year.
-pub fn body(kind: &'static SignatureAlgorithm, until: i32, more: &Value) -> (Value, KeyPair) {
-    let key = KeyPair::generate_for(kind).unwrap();
-    let mut parameters = CertificateParams::new(vec![]).unwrap();
-    parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
-    parameters.not_after = rcgen::date_time_ymd(until, 12, 31) + std::time::Duration::from_secs(86_399);
-    let certificate = parameters.self_signed(&key).unwrap();
-    let mut body = json!({
-        "name": "signing", "certificateStorageFormat": "Pem",
-        "certificateInput": { "format": "Pem", "data": certificate.pem(), "privateKey": key.serialize_pem() },
-    });
-    body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
-    (body, key)
-}
-
-/// Uploads such a certificate.
-pub async fn upload(
-    world: &World,
-    kind: &'static SignatureAlgorithm,
-    until: i32,
-    more: Value,
-) -> UploadedCertificate {
-    let (body, key) = body(kind, until, &more);
-    UploadedCertificate { store: world.make("CertStore", body).await, key }
-}
+use super::{USERS, app, make_system_admin, post, read, request_token, secret, token};
+use crate::{
+    certificate::{UploadedCertificate, body, upload},
+    id,
+    signer::Signer,
+};
 
 async fn drop_store(world: &World, uploaded: &UploadedCertificate) {
     world.admin.delete(&format!("/api/management/v2/CertStore/{}", id(&uploaded.store))).await.expect(204);
@@ -137,7 +107,7 @@ on_both_engines! {
         assert_eq!(uploaded.store["validTo"], "9999-12-31T23:59:59.000Z");
         let path = format!("/api/management/v2/CertStore/{}", id(&uploaded.store));
         assert_eq!(world.admin.get(&path).await.is(200).json(), uploaded.store);
-        let filter = crate::list::encode("validTo eq \"9999-12-31T23:59:59Z\"");
+        let filter = crate::encode("validTo eq \"9999-12-31T23:59:59Z\"");
         assert_eq!(world.all(&format!("CertStore?filter={filter}")).await[0]["id"], uploaded.store["id"]);
         let signed = token(&request_token(&world, &own, &key, &[]).await.is(200));
         assert!(header(&signed)["x5t#S256"].is_string());
@@ -173,7 +143,7 @@ on_both_engines! {
         let forger = Signer::from_pkcs8(&uploaded.key.serialize_der());
         let forge = |claims: &Map<String, Value>| forger.sign(&header.clone().into(), &claims.clone().into());
         caller(&world, &forge(&claims)).get(USERS).await.expect(403);
-        let root = world.all(&format!("ClientApp?filter={}", crate::list::encode("name eq \"root\""))).await;
+        let root = world.all(&format!("ClientApp?filter={}", crate::encode("name eq \"root\""))).await;
         for member in ["sub", "client_id"] {
             claims[member] = root[0]["id"].clone();
             caller(&world, &forge(&claims)).get(USERS).await.problem(401, "unauthorized");
@@ -181,7 +151,7 @@ on_both_engines! {
         claims.insert("jti".into(), json!("made up"));
         caller(&world, &forge(&claims)).get(USERS).await.problem(401, "unauthorized");
         let (_, mut claims) = read(&real);
-        claims.insert("exp".into(), json!(crate::token::now() + 1_000_000));
+        claims.insert("exp".into(), json!(crate::signer::now() + 1_000_000));
         caller(&world, &forge(&claims)).get(USERS).await.problem(401, "unauthorized");
     }
 }

@@ -4,12 +4,11 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{
-    USERS, app, assert_oauth_error, configure, make_system_admin, post, read, secret,
+use super::{USERS, app, assert_oauth_error, configure, make_system_admin, post, read, secret, token};
+use crate::{
+    id,
     signer::{Signer, fresh},
-    token,
 };
-use crate::id;
 
 async fn request_token(world: &World, app: &Value, secret: &str, proofs: &[&str]) -> Answer {
     let headers: Vec<(&str, &str)> = proofs.iter().map(|proof| ("dpop", *proof)).collect();
@@ -54,9 +53,9 @@ on_both_engines! {
         for wrong in [
             own.prove("GET", &endpoint, json!({})),
             own.prove("POST", &world.base, json!({})),
-            own.prove("POST", &endpoint, json!({ "iat": crate::token::now() - 3600 })),
+            own.prove("POST", &endpoint, json!({ "iat": crate::signer::now() - 3600 })),
             own.sign(&json!({ "typ": "dpop+jwt", "alg": "ES256", "jwk": thief.jwk() }),
-                &json!({ "jti": fresh(), "htm": "POST", "htu": endpoint, "iat": crate::token::now() })),
+                &json!({ "jti": fresh(), "htm": "POST", "htu": endpoint, "iat": crate::signer::now() })),
             "x".to_owned(),
         ] {
             assert_oauth_error(request_token(&world, &bound, &value, &[&wrong]).await, 400, "invalid_dpop_proof");
@@ -112,7 +111,7 @@ on_both_engines! {
         let nonce = answer.header("dpop-nonce").unwrap_or_default().to_owned();
         challenged(answer, "use_dpop_nonce");
         let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes());
-        let more = json!({ "nonce": nonce, "ath": crate::token::signer::encode(hash.as_ref()) });
+        let more = json!({ "nonce": nonce, "ath": crate::signer::encode(hash.as_ref()) });
         users(&world, &scheme, &[&own.prove("GET", &url, more)]).await.expect(200);
     }
 
@@ -137,7 +136,7 @@ on_both_engines! {
         assert_eq!(answer.header("dpop-nonce"), Some(nonce.as_str()));
         challenged(answer, "use_dpop_nonce");
         let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes());
-        let more = json!({ "nonce": nonce, "ath": crate::token::signer::encode(hash.as_ref()) });
+        let more = json!({ "nonce": nonce, "ath": crate::signer::encode(hash.as_ref()) });
         users(&world, &scheme, &[&own.prove("GET", &url, more)]).await.expect(200);
     }
 }

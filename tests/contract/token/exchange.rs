@@ -3,12 +3,11 @@
 use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{
-    USERS, app, assert_oauth_error, make_system_admin, post, read, request_token, secret,
+use super::{USERS, app, assert_oauth_error, make_system_admin, post, read, request_token, secret, token};
+use crate::{
+    id,
     signer::{Signer, fresh},
-    token,
 };
-use crate::id;
 
 const ACCESS: &str = "urn:ietf:params:oauth:token-type:access_token";
 

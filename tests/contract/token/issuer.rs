@@ -7,13 +7,13 @@ use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256};
 use serde_json::{Map, Value, json};
 
 use super::{
-    USERS, app, assert_oauth_error,
-    certificate::{body, upload},
-    configure, make_system_admin, now, post, read, request_token, secret,
-    signer::{Signer, fresh},
-    token,
+    USERS, app, assert_oauth_error, configure, make_system_admin, post, read, request_token, secret, token,
 };
-use crate::id;
+use crate::{
+    certificate::{body, upload},
+    id,
+    signer::{Signer, fresh, now},
+};
 
 const BASE: &str = "/api/management/v2";
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -319,7 +319,7 @@ on_both_engines! {
         let resource = |app: &Value| json!({ "clientAppId": app["id"], "key": api });
         world.make("ClientAppResource", resource(&victim.app)).await;
         let genuine = token(&victim.request_token(&world, &[("resource", api)]).await.is(200));
-        let root = world.all(&format!("ClientApp?filter={}", crate::list::encode("name eq \"root\""))).await[0].clone();
+        let root = world.all(&format!("ClientApp?filter={}", crate::encode("name eq \"root\""))).await[0].clone();
         let (before, at_installation) = (kids(&world, &victim.path).await, kids(&world, "").await);
         for (name, subscription) in [("neighbour", &default), ("stranger", &far)] {
             let attacker = tenant_client_in(&world, subscription, name).await;

@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use super::{
     app,
-    assertion::{claims, key_set, present},
+    assertion::{key_set, present},
     configure, request_token,
-    signer::Signer,
 };
-use crate::each;
+use crate::{
+    each,
+    signer::{Signer, claims},
+};
 
 on_both_engines! {
     /// No entry is ignored silently: more than the token endpoint would read cannot be created.

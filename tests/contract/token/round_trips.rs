@@ -13,11 +13,14 @@ use serde_json::{Value, json};
 
 use super::{
     app,
-    assertion::{claims, key_set, present},
+    assertion::{key_set, present},
     configure, form, request_token, secret,
-    signer::Signer,
 };
-use crate::{id, until};
+use crate::{
+    id,
+    signer::{Signer, claims},
+    until,
+};
 
 /// How often a request is sent. Each connection prepares its statements once; the cheapest request counts.
 const TIMES: usize = 8;

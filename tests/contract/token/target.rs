@@ -71,7 +71,7 @@ on_both_engines! {
         let secret = secret(&world, &own).await;
         let tenants = world.all("Tenant").await;
         let tenant = &tenants[0];
-        let filter = crate::list::encode("name eq \"AccessTokenLifetime\"");
+        let filter = crate::encode("name eq \"AccessTokenLifetime\"");
         let option = world.all(&format!("Option?filter={filter}")).await[0].clone();
         let body = json!({ "value": "00:10:00", "concurrencyToken": option["concurrencyToken"] });
         world.admin.patch(&format!("/api/management/v2/Option/{}", crate::id(&option)), body).await.expect(202);

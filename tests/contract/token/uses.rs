@@ -1,6 +1,5 @@
 //! The last use of secrets and keys is recorded when they authenticate, and written by a job.
 
-use chancery::{Job, MailSettings, jobs};
 use chancery_store::{Error, Mode};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
@@ -8,22 +7,14 @@ use uuid::Uuid;
 
 use super::{
     app, assert_oauth_error,
-    assertion::{claims, key_set, present},
+    assertion::{key_set, present},
     configure, request_token, secret,
-    signer::{Signer, assert_with_secret},
 };
-use crate::{id, until};
-
-/// Writes the recorded uses, as the job does.
-pub async fn write_uses(world: &World) {
-    let post = MailSettings {
-        master: world.app.context.master.clone(),
-        program: None,
-        networks: "".parse().unwrap(),
-    };
-    let job = jobs(&world.app, &post, chancery_web::now).into_iter().find(|job: &Job| job.name == "uses");
-    (job.unwrap().work)().await.unwrap();
-}
+use crate::{
+    id,
+    signer::{Signer, assert_with_secret, claims},
+    until, write_uses,
+};
 
 /// The used secrets and key sets of an app, as far as written.
 async fn used(world: &World, app: &Value) -> Vec<Uuid> {

@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::{BASE, UNKNOWN_ID, at, ids, names};
 use crate::{
-    each, id,
-    management::type_id,
-    pointers,
+    each, id, pointers,
+    resources::type_id,
     signing::{FIRST, Person, SECOND, counters, mails, millis, now, set_mail_server},
 };
 

@@ -5,7 +5,7 @@ use chancery_testkit::on_both_engines;
 use serde_json::{Value, json};
 
 use super::{BASE, ids, names};
-use crate::{each, id, management::type_id, pointers};
+use crate::{each, id, pointers, resources::type_id};
 
 /// The path of a row, in version 1.
 fn one(resource: &str, item: &Value) -> String {
@@ -15,7 +15,7 @@ fn one(resource: &str, item: &Value) -> String {
 on_both_engines! {
     /// Version 1 has no member for the format of a file.
     async fn the_certificate_format_is_detected(world: World) {
-        let (body, key) = crate::token::certificate::body(&rcgen::PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
+        let (body, key) = crate::certificate::body(&rcgen::PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
         assert!(!key.serialize_pem().is_empty());
         let pem = body["certificateInput"]["data"].as_str().unwrap();
         let der: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();
@@ -26,7 +26,7 @@ on_both_engines! {
             let upload = json!({ "name": format!("c{index}"), "certType": 0, "certificate": file, "password": "secret" });
             let created = world.admin.post(&path, upload).await.is(201).json();
             assert_eq!((&created["certType"], &created["applyToType"], &created["password"]), (&json!(0), &json!(0), &json!(null)));
-            let whole = world.admin.get(&crate::management::one("CertStore", &created)).await.is(200).json();
+            let whole = world.admin.get(&crate::resources::one("CertStore", &created)).await.is(200).json();
             assert_eq!(whole["certificateStorageFormat"], format);
             // sending the read body back changes nothing
             world.admin.put(&one("CertStore", &created), created.clone()).await.expect(202);
@@ -75,7 +75,7 @@ on_both_engines! {
         for hidden in ["inputSource", "disclosureMode", "concurrencyToken"] {
             assert!(created.get(hidden).is_none(), "{hidden} in {created}");
         }
-        let new = world.admin.get(&crate::management::one("ClaimRule", &created)).await.is(200).json();
+        let new = world.admin.get(&crate::resources::one("ClaimRule", &created)).await.is(200).json();
         assert_eq!((&new["ruleType"], &new["destination"], &new["inputSource"]), (&json!("Transform"), &json!("AccessToken"), &json!("All")));
         for wrong in [json!(4), json!(-1), json!("Guess"), json!(true), json!("1")] {
             let body = json!({ "name": "r", "ruleType": wrong, "ruleLevel": 0 });
@@ -114,7 +114,7 @@ on_both_engines! {
         // the key is not shown here, and is retained
         let put = world.admin.put(&one("CertStore", &store), json!({ "name": "other", "certType": 1 })).await.is(202).json();
         assert_eq!((&put["name"], &put["thumbprint"]), (&json!("other"), &shown["thumbprint"]));
-        let new = world.admin.get(&crate::management::one("CertStore", &store)).await.is(200).json();
+        let new = world.admin.get(&crate::resources::one("CertStore", &store)).await.is(200).json();
         assert_eq!((&new["certificateHasPrivateKey"], &new["certificateStorageFormat"]), (&json!(true), &json!("Pem")));
     }
 
@@ -145,7 +145,7 @@ on_both_engines! {
         assert_eq!((each(&created["twoFactorInstances"], "name"), &created["metadata"]), (vec!["Codes"], &json!([])));
         assert_eq!(created["tenants"], json!([{ "id": tenant["id"], "name": tenant["name"] }]));
         assert!(created.get("mfaInstances").is_none() && created.get("concurrencyToken").is_none());
-        let (old, new) = (one("IdpInstance", &created), crate::management::one("IdpInstance", &created));
+        let (old, new) = (one("IdpInstance", &created), crate::resources::one("IdpInstance", &created));
         let shown = world.admin.get(&new).await.is(200).json();
         assert_eq!(shown["icon"], "google.png");
         assert_eq!((&shown["treatMfaFactorClaimsAsConfirmed"], each(&shown["mfaInstances"], "name")), (&json!(true), vec!["Codes"]));

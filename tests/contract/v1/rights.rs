@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::{BASE, at, ids, names};
 use crate::{
-    each, id,
-    management::{self, related, type_id},
-    pointers,
+    each, id, pointers,
+    resources::{self, related, type_id},
 };
 
 /// The path of a row, in version 1.
@@ -362,8 +361,8 @@ on_both_engines! {
         let body = json!({ "name": "c", "certType": 1, "certificate": certificate(), "applyToTenantId": tenant["id"] });
         let created = both.post(&all, body.clone()).await.is(201).json();
         let path = one("CertStore", &created);
-        both.post(&format!("{}/idpinstances", management::one("CertStore", &created)), related(&[&ours])).await.problem(404, "not-found");
-        both.post(&format!("{}/certstores", management::one("IdpInstance", &ours)), related(&[&created])).await.problem(400, "invalid-request");
+        both.post(&format!("{}/idpinstances", resources::one("CertStore", &created)), related(&[&ours])).await.problem(404, "not-found");
+        both.post(&format!("{}/certstores", resources::one("IdpInstance", &ours)), related(&[&created])).await.problem(400, "invalid-request");
         for (caller, target) in [(&both, &ours), (&both, &theirs), (&low, &theirs)] {
             let new = merged(body.clone(), &json!({ "idpInstances": ids(&[target]) }));
             let (existing, add) = (keyed(&created, &new), add_patch("idpInstances", target));
@@ -386,7 +385,7 @@ on_both_engines! {
             }
             assert_eq!(world.admin.get(&all).await.is(200).json(), json!([created]), "nothing was done");
             for one in [&ours, &theirs] {
-                assert_eq!(world.admin.get(&management::one("IdpInstance", one)).await.is(200).json()["certStores"], json!([]));
+                assert_eq!(world.admin.get(&resources::one("IdpInstance", one)).await.is(200).json()["certStores"], json!([]));
             }
         }
         // a SubscriptionAdmin of the whole subscription may
@@ -414,7 +413,7 @@ on_both_engines! {
         let (root, shop) = (root(&world).await, world.make("ClientApp", json!({ "name": "shop" })).await);
         let near = world.client("near", &[("SubscriptionAdmin", None, None)]).await;
         let store = world.all("IdpInstance").await[0].clone();
-        world.admin.put(&format!("{}/clientapps", management::one("IdpInstance", &store)), related(&[&root])).await.expect(202);
+        world.admin.put(&format!("{}/clientapps", resources::one("IdpInstance", &store)), related(&[&root])).await.expect(202);
         let rule = json!({ "name": "r", "ruleType": "Filter", "ruleLevel": "ClientApp", "clientApps": ids(&[&root]) });
         let rule = world.make("ClaimRule", rule).await;
         assert_root_link_retained(&world, &near, &one("IdpInstance", &store), &shop).await;

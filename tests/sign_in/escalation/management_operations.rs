@@ -1,0 +1,299 @@
+//! Calls every operation of the management service that writes sign-in settings, rights of apps, or roles,
+//! as each lower role, on objects that a SystemAdmin signs in by.
+//!
+//! The requests follow from the declarations, so new operations and fields are covered without changes here. One that changes nothing
+//! that is protected must be named in [`OPEN`]. Links are tried from either side in `settings` and `apps`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chancery::services;
+use chancery_record::{Field, Value as Bound};
+use chancery_resource::{Action, Op};
+use chancery_testkit::{Client, World, on_both_engines};
+use http::Method;
+use serde_json::{Value as Json, json};
+use uuid::Uuid;
+
+use super::{
+    apps::{child_resources, platform_client_app},
+    attempt::{Attempt, RequestContext, check_attempts},
+    lower_roles,
+    people::delete_controllers,
+    person,
+    settings::{certificate, identify, link, make, platform_user, store_and_tenant},
+};
+use crate::{id, resources::one};
+
+/// The members that are not protected, by resource.
+const OPEN: &[(&str, &[&str])] = &[
+    ("IdpInstance", &["name", "storeNameKey", "position", "icon"]),
+    ("MfaInstance", &["name", "position"]),
+    ("Tenant", &["name", "description"]),
+    ("CertStore", &["name", "description"]),
+    // disabling an app gives no access
+    ("ClientApp", &["enabled"]),
+    // they describe an uploaded certificate, and have no effect without one
+    ("CertStore", &["password", "certificateStorageFormat", "certificatePasswordProtection"]),
+];
+
+/// The child resources of a client app that a lower administrator may delete: a deletion gives no access.
+const REMOVABLE: [&str; 3] = ["ClientAppKeySet", "ClientAppRedirectUri", "ClientAppSecret"];
+
+/// Resources that a lower administrator may create: nobody signs in by a new one yet.
+const OPEN_WHEN_NEW: [&str; 5] = ["IdpInstance", "MfaInstance", "Tenant", "CertStore", "ClientApp"];
+
+/// The resources that are not protected: presentation, claims, customers, and the end of sign-ins.
+const UNPROTECTED: [&str; 14] = [
+    "ApplicationUserProfile",
+    "ClaimRule",
+    "CustomAsset",
+    "CustomView",
+    "Customer",
+    "EventSubscription",
+    "IdpInstanceMetadata",
+    "IdpType",
+    "IpAddressRange",
+    "SignInConsent",
+    "SignInGrant",
+    "SignInSession",
+    "Subscription",
+    "UserQuestionnaireItem",
+];
+
+/// Operations and members that fail even for a SystemAdmin, since they need more setup, and the reason.
+const NEVER_ANSWERED: &[(&str, &str)] = &[
+    ("CertStore certType", "a certificate stays one's own, or everybody's"),
+    ("ClientApp idTokenEncryptedResponseEnc", "the algorithm beside it is needed"),
+    ("ClientApp introspectionEncryptedResponseEnc", "the algorithm beside it is needed"),
+    ("ClientApp isPublic", "the app authenticates by a secret"),
+    ("ClientApp requestObjectEncryptionEnc", "the algorithm beside it is needed"),
+    ("ClientApp securityProfile", "other members must follow it"),
+    ("ClientApp userinfoEncryptedResponseEnc", "the algorithm beside it is needed"),
+    ("ClientAppAuthenticationConfiguration requireDpopNonce", "tokens must be bound to keys first"),
+    ("ClientAppAuthenticationConfiguration tlsClientAuthSanDns", "the app authenticates by a secret"),
+    ("ClientAppAuthenticationConfiguration tlsClientAuthSanEmail", "the app authenticates by a secret"),
+    ("ClientAppAuthenticationConfiguration tlsClientAuthSanIp", "the app authenticates by a secret"),
+    ("ClientAppAuthenticationConfiguration tlsClientAuthSanUri", "the app authenticates by a secret"),
+    ("ClientAppAuthenticationConfiguration tlsClientAuthSubjectDn", "the app authenticates by a secret"),
+    ("ClientAppKeySet jwks", "the keys are at an address"),
+    ("v1:CreateCertStore", "a certificate has another form there"),
+    ("v1:CreateCertStoreBatch", "a certificate has another form there"),
+    ("v1:DeleteIdpInstance", "people are in the store"),
+    ("v1:DeleteIdpInstanceBatch", "people are in the store"),
+    ("v2:CompleteIdpInstanceTrial", "no trial is under way"),
+    ("v2:DeleteIdpInstance", "people are in the store"),
+    ("v2:DeleteIdpInstanceBatch", "people are in the store"),
+    ("v2:DeleteTenant", "roles are granted for the tenant"),
+    ("v2:DeleteTenantBatch", "roles are granted for the tenant"),
+    ("v2:Execute", "the replacement is not approved"),
+    ("v2:ImportPasskeyTrust", "nobody but a SystemAdmin may"),
+    ("v2:Request", "one is under way; people are tried without one in `people`"),
+    ("v2:StartIdpInstanceTrial", "a store is not tried out"),
+];
+
+/// By resource: the ids of rows that a SystemAdmin signs in by, and the bodies of new rows.
+struct Targets {
+    ids: BTreeMap<&'static str, String>,
+    new: BTreeMap<&'static str, Json>,
+}
+
+impl Targets {
+    /// The id of the row of a resource.
+    fn id(&self, resource: &str) -> &str {
+        self.ids.get(resource).map_or("", String::as_str)
+    }
+
+    /// The address of an operation.
+    fn address(&self, base: &str, op: &Op) -> String {
+        let parameters = [
+            ("{id}", self.id(op.shape.name)),
+            ("{idpInstance}", self.id("IdpInstance")),
+            ("{clientAppId}", self.id("ClientApp")),
+            ("{key}", "desk"),
+        ];
+        parameters.iter().fold(format!("{base}{}", op.path), |path, (name, value)| path.replace(name, value))
+    }
+}
+
+/// Creates a client app of the platform with all child resources.
+async fn app_with_children(world: &World, targets: &mut Targets) {
+    let app = platform_client_app(world, "admin page", "PlatformManagementService").await;
+    targets.ids.insert("ClientApp", id(&app).to_owned());
+    targets.new.insert(
+        "ClientApp",
+        json!({
+            "name": "walked", "subscriptionId": app["subscriptionId"], "allowedResponseTypes": "code,none",
+            "sectorIdentifierUri": "https://walked.example/sector",
+        }),
+    );
+    let metadata = format!("{}/ClientAppMetadata", one("ClientApp", &app));
+    world.admin.post(&metadata, json!({ "key": "desk", "value": "4" })).await.expect(201);
+    for (resource, body) in child_resources(&app) {
+        let existing = world.all(resource).await;
+        let existing =
+            existing.as_array().unwrap().iter().find(|row| row["clientAppId"] == app["id"]).cloned();
+        let row = match existing {
+            Some(row) => row,
+            None => world.make(resource, body.clone()).await,
+        };
+        let key = row.get("id").unwrap_or(&app["id"]).as_str().unwrap().to_owned();
+        targets.ids.insert(resource, key);
+        targets.new.insert(resource, second_row(body));
+    }
+    targets.new.get_mut("ClientAppKeySet").unwrap()["algorithm"] = json!("ES256");
+    let plain = world.make("ClientApp", json!({ "name": "plain" })).await;
+    let role = json!({ "clientAppId": plain["id"], "roleType": "SystemAdmin" });
+    targets.new.insert("ClientAppRole", role);
+}
+
+/// The body with other unique members, for a second row.
+fn second_row(mut body: Json) -> Json {
+    for (member, value) in [
+        ("uri", "https://app.example.com/second"),
+        ("jwksUri", "https://app.example.com/second"),
+        ("key", "https://second.example.com"),
+        ("issuer", "https://second.example.com"),
+    ] {
+        if body.get(member).is_some() {
+            body[member] = json!(value);
+        }
+    }
+    body
+}
+
+/// Creates all objects that a SystemAdmin signs in by, and a client app of the platform.
+async fn targets(world: &World) -> Targets {
+    let (store, tenant) = store_and_tenant(world).await;
+    person(world, "boss", Some(("SystemAdmin", json!({})))).await;
+    let boss = platform_user(world, "boss").await;
+    let provider = make(world, "IdpInstance", "Partner", "OpenIdConnect").await;
+    identify(world, &boss, &provider, 1).await;
+    let factor = make(world, "MfaInstance", "Codes", "totp").await;
+    link(world, ("MfaInstance", &factor), "tenants", &tenant).await;
+    let certificate = certificate(world, "linked").await;
+    link(world, ("CertStore", &certificate), "idpinstances", &provider).await;
+    let options = world.all("Option").await;
+    let of_store = |name: &str| {
+        let is_one = |row: &&Json| row["applyToIdpInstanceId"] == store["id"] && row["name"] == name;
+        options.as_array().unwrap().iter().find(is_one).unwrap().clone()
+    };
+    world.admin.delete(&one("Option", &of_store("PasswordMaxLength"))).await.expect(204);
+    let assignments = world.all("RoleAssignment").await;
+    let is_boss = |row: &&Json| row["principalId"] == boss["id"];
+    let assignment = assignments.as_array().unwrap().iter().find(is_boss).unwrap().clone();
+    let other_instance = make(world, "IdpInstance", "work", "OpenIdConnect").await;
+    let replacement = json!({
+        "platformUserId": boss["id"], "replacementIdpInstanceId": other_instance["id"],
+        "replacementUniqueUserId": "boss-at-work", "reason": "Lost her telephone",
+    });
+    let requested = world.admin.post("/api/management/v2/identity-replacements", replacement.clone()).await;
+    let second = Uuid::from_u128(2);
+    let sql = "INSERT INTO second_factor (id, person_id, mfa_instance_id, sealed, last_step, enrolled_on) \
+        VALUES (?1, ?2, ?3, ?4, 0, 0)";
+    let uuid = |row: &Json| Bound::Id(id(row).parse().unwrap());
+    let sealed = Bound::from(b"sealed".to_vec());
+    world.sql(vec![(sql, vec![Bound::Id(second), uuid(&boss), uuid(&factor), sealed])]).await;
+    let rows = [
+        ("IdpInstance", &store),
+        ("Tenant", &tenant),
+        ("MfaInstance", &factor),
+        ("CertStore", &certificate),
+        ("Option", &of_store("PasswordMinLength")),
+        ("RoleAssignment", &assignment),
+        ("ApplicationUser", &boss),
+    ];
+    let mut ids: BTreeMap<_, _> = rows.map(|(resource, row)| (resource, id(row).to_owned())).into();
+    ids.insert("IdentityReplacement", id(&requested.is(201).json()).to_owned());
+    ids.insert("SignInFactor", second.to_string());
+    let option = json!({ "name": "PasswordMaxLength", "value": "99", "applyToIdpInstanceId": store["id"] });
+    let assignment_body =
+        json!({ "principalType": "PlatformUser", "principalId": boss["id"], "roleType": "AuditTrailReader" });
+    let pem = rcgen::generate_simple_self_signed(vec!["walked.example.com".to_owned()]).unwrap().cert.pem();
+    let input = json!({ "format": "Pem", "data": pem });
+    let body_of_type = |row: &Json| json!({ "name": "walked", "idpTypeId": row["idpTypeId"] });
+    let new = BTreeMap::from([
+        ("IdpInstance", body_of_type(&provider)),
+        ("MfaInstance", body_of_type(&factor)),
+        ("Tenant", json!({ "name": "walked", "subscriptionId": tenant["subscriptionId"] })),
+        (
+            "CertStore",
+            json!({ "name": "walked", "certType": "OidcTokenEncryption", "certificateInput": input }),
+        ),
+        ("Option", option),
+        ("RoleAssignment", assignment_body),
+        ("IdentityReplacement", replacement),
+    ]);
+    let mut targets = Targets { ids, new };
+    app_with_children(world, &mut targets).await;
+    targets
+}
+
+/// All attempts.
+async fn attempts(world: &World, targets: &Targets) -> Vec<Attempt> {
+    let mut all = Vec::new();
+    for service in services().iter().filter(|service| service.name == "management") {
+        let is_covered = |op: &&Op| {
+            op.writes() && !UNPROTECTED.contains(&op.shape.name) && !matches!(op.action, Action::Relate(..))
+        };
+        for op in service.all().filter(is_covered) {
+            let resource = op.shape.name;
+            let row = current_row(&world.admin, service.base, service.all(), op, targets).await;
+            let value = |field: &Field| targets.new.get(resource)?.get(field.wire()).cloned();
+            let context = RequestContext { row, value: &value };
+            let operation = format!("{}:{}", service.version, op.name);
+            let bodies = context.bodies(op).unwrap_or_else(|| vec![(String::new(), Some(json!({})))]);
+            for (member, body) in bodies {
+                all.push(Attempt {
+                    operation: operation.clone(),
+                    is_open: is_open(op, resource, &member),
+                    member,
+                    resource,
+                    method: op.method.name().parse::<Method>().unwrap(),
+                    path: targets.address(service.base, op),
+                    media_type: "application/json",
+                    body: body.map(|body| body.to_string().into_bytes()).unwrap_or_default(),
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Whether an operation on this member changes nothing that is protected.
+fn is_open(op: &Op, resource: &str, member: &str) -> bool {
+    let is_new = matches!(op.action, Action::Create | Action::CreateBatch);
+    let is_deleted = matches!(op.action, Action::Delete | Action::DeleteBatch);
+    // a sign-out gives no access
+    op.name == "SignOutApplicationUser"
+        || (is_new && OPEN_WHEN_NEW.contains(&resource))
+        || (is_deleted && REMOVABLE.contains(&resource))
+        || OPEN.iter().any(|(of, members)| *of == resource && members.contains(&member))
+}
+
+/// The row of an operation, as the service returns it.
+async fn current_row(
+    admin: &Client,
+    base: &str,
+    mut all: impl Iterator<Item = &'static Op>,
+    op: &Op,
+    targets: &Targets,
+) -> Json {
+    let is_read_op = |other: &&Op| matches!(other.action, Action::Read) && other.shape.name == op.shape.name;
+    let Some(read_op) = all.find(is_read_op) else { return json!({}) };
+    let current_row = admin.get(&targets.address(base, read_op)).await;
+    if current_row.status == 200 { current_row.json() } else { json!({}) }
+}
+
+on_both_engines! {
+    /// A lower administrator is refused exactly the protected operations.
+    async fn every_protected_operation_on_sign_in_objects_is_refused(world: World) {
+        let targets = targets(&world).await;
+        let system_admin = world.client("above", &[("SystemAdmin", None, None)]).await;
+        let lower = lower_roles(&world).await;
+        // so that the apps are independent of the requester of the replacement
+        delete_controllers(&world).await;
+        let never_answered = check_attempts(&attempts(&world, &targets).await, &system_admin, &lower).await;
+        let expected: BTreeSet<String> = NEVER_ANSWERED.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(never_answered, expected);
+    }
+}

@@ -1,0 +1,3 @@
+//! The management service, with sessions, grants and refusals that only sign-ins create.
+
+mod subscription_isolation;

@@ -1,0 +1,78 @@
+//! Signing out of a session that began at an external identity provider.
+
+use chancery_testkit::on_both_engines;
+use serde_json::json;
+
+use super::{
+    BASE, CALLBACK, SignInApp,
+    browser::{Browser, Page},
+    change,
+    external::{set_up, sign_in},
+    parameter,
+};
+use crate::{
+    id,
+    instance::set_option,
+    provider_trial::{
+        allow_loopback,
+        stub_provider::{Behaviour, StubProvider},
+    },
+};
+
+/// Signs out on the page, at the request of the app.
+async fn sign_out(home: &SignInApp, browser: &mut Browser) -> Page {
+    let query = format!(
+        "?client_id={}&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fout&state=s",
+        id(&home.app)
+    );
+    let page = browser.open(&format!("/connect/endsession{query}")).await;
+    browser.submit(&page, &[("decision", "allow")]).await
+}
+
+on_both_engines! {
+    [allow_loopback]
+    async fn a_sign_out_ends_the_provider_s_session_if_configured(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let uri = json!({ "clientAppId": id(&home.app), "uri": "https://app.example/out", "redirectUriType": "Logout" });
+        world.admin.post(&format!("{BASE}/ClientAppRedirectUri"), uri).await.expect(201);
+        let names_an_end = || Behaviour {
+            document: json!({ "end_session_endpoint": format!("{}/end", provider.issuer) }),
+            ..Behaviour::default()
+        };
+        provider.behave(names_an_end());
+        let back = "https://app.example/out?state=s";
+        let (mut browser, _) = sign_in(&world, &home, &provider, &[]).await;
+        assert_eq!(sign_out(&home, &mut browser).await.redirect_target(), back, "by default the sign-out is here alone");
+        set_option(&world, &instance, "SignOutUpstream", "true").await;
+        let (mut browser, answer) = sign_in(&world, &home, &provider, &[]).await;
+        assert!(answer.starts_with(CALLBACK));
+        let provider_url = sign_out(&home, &mut browser).await.redirect_target();
+        assert!(provider_url.starts_with(&format!("{}/end?", provider.issuer)), "{provider_url}");
+        let sent = |name: &str| parameter(&provider_url, name).unwrap();
+        assert_eq!((sent("client_id"), sent("post_logout_redirect_uri")), ("us".to_owned(), format!("{}/signin/signedout", world.base)));
+        // the local session has ended, whether the browser returns or not
+        let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
+        assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
+        let returned = format!("/signin/signedout?state={}", sent("state"));
+        assert_eq!(browser.open(&returned).await.redirect_target(), back);
+        // frames notify apps before the browser is redirected
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "frontchannelLogoutUri": "https://app.example/frame" })).await;
+        let (mut framed, answer) = sign_in(&world, &home, &provider, &[]).await;
+        home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.expect(200);
+        let page = sign_out(&home, &mut framed).await;
+        assert!(page.html.contains("https://app.example/frame"), "{}", page.html);
+        let leads = page.answer.header("refresh").unwrap();
+        assert!(leads.starts_with(&format!("3; url={}/end?", provider.issuer)), "{leads}");
+        // the state is bound to this browser
+        let other = Browser::new(&world).open(&returned).await;
+        assert!(other.status == 400 && other.left.is_none(), "{}", other.html);
+        // a provider that is down, or without such an endpoint, does not prevent the sign-out
+        let without = StubProvider::start().await;
+        for authority in [without.issuer.as_str(), "http://127.0.0.1:1"] {
+            let (mut browser, _) = sign_in(&world, &home, &provider, &[]).await;
+            set_option(&world, &instance, "Authority", authority).await;
+            assert_eq!(sign_out(&home, &mut browser).await.redirect_target(), back);
+            set_option(&world, &instance, "Authority", &provider.issuer).await;
+        }
+    }
+}

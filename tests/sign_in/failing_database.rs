@@ -318,6 +318,30 @@ async fn failures_are_distinguished() {
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 
+/// Section 5: an operation is refused before it runs, or awaited. Reads of the epoch are shared by their callers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_read_of_the_epoch_is_awaited() {
+    let database = Database::create(Engine::Postgres);
+    let target = Target::Postgres(database.url().to_owned());
+    let opening = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let store = opening.await.unwrap().unwrap();
+    let (locked, is_locked) = std::sync::mpsc::channel();
+    let holder = store.run("Test", Mode::Write, None, move |tx| {
+        raw::execute(tx, "LOCK TABLE security_epoch IN ACCESS EXCLUSIVE MODE", &[])?;
+        let _ = locked.send(());
+        // longer than an operation waits in a queue in which nothing happens
+        tx.query("SELECT 1 FROM pg_sleep(4)", &[], |_| Ok(()))
+    });
+    let reader = async {
+        tokio::task::spawn_blocking(move || is_locked.recv()).await.unwrap().unwrap();
+        store.epoch().await
+    };
+    let (held, epoch) = tokio::join!(holder, reader);
+    assert_eq!(held, Ok(()));
+    assert!(epoch.is_ok(), "{epoch:?}");
+    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+}
+
 /// Whether a store opens, or why not.
 async fn opened(url: String) -> Result<(), String> {
     let opening = tokio::task::spawn_blocking(move || {

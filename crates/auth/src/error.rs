@@ -4,7 +4,7 @@ use chancery_oauth::FEDERATED_IDENTITIES;
 use serde_json::json;
 
 /// An error response of an OAuth endpoint.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OAuthError {
     /// The HTTP status.
     pub status: u16,
@@ -14,16 +14,18 @@ pub struct OAuthError {
     pub description: &'static str,
     /// Whether an unknown code or token was presented, which may be a guess.
     pub is_unknown_credential: bool,
+    /// Why the store cannot serve it, for the log.
+    pub cause: Option<chancery_store::Error>,
 }
 
 impl OAuthError {
     /// An error response with this status.
     pub const fn new(status: u16, error: &'static str, description: &'static str) -> Self {
-        Self { status, error, description, is_unknown_credential: false }
+        Self { status, error, description, is_unknown_credential: false, cause: None }
     }
 
     /// `invalid_grant`: the code or token is not known here.
-    pub const fn unknown_grant(description: &'static str) -> Self {
+    pub fn unknown_grant(description: &'static str) -> Self {
         Self { is_unknown_credential: true, ..Self::new(400, "invalid_grant", description) }
     }
 
@@ -45,6 +47,9 @@ pub const INVALID_CLIENT: OAuthError = OAuthError::new(
     "Unknown client, another method than it is set to, a wrong, expired or used proof, or it may not get tokens.",
 );
 
+const UNAVAILABLE: OAuthError =
+    OAuthError::new(503, "temporarily_unavailable", "The storage cannot serve this now.");
+
 /// The assertion is not issued by the client itself. This depends on the assertion only, not on the client.
 pub const FOREIGN_ASSERTION: OAuthError = OAuthError::new(401, "invalid_client", FEDERATED_IDENTITIES.detail);
 
@@ -54,14 +59,14 @@ impl From<chancery_store::Error> for OAuthError {
             tracing::error!(%error, "an OAuth endpoint failed");
             return Self::new(500, "server_error", "The server failed. What is wrong is in its log.");
         }
-        Self::new(503, "temporarily_unavailable", "The storage cannot serve this now.")
+        Self { cause: Some(error), ..UNAVAILABLE }
     }
 }
 
 impl From<chancery_resource::Problem> for OAuthError {
     fn from(problem: chancery_resource::Problem) -> Self {
         if problem.status() == 503 {
-            return Self::new(503, "temporarily_unavailable", "The storage cannot serve this now.");
+            return Self { cause: problem.cause, ..UNAVAILABLE };
         }
         tracing::error!(detail = problem.detail, cause = ?problem.cause, "an OAuth endpoint failed");
         Self::new(500, "server_error", "The server failed. What is wrong is in its log.")

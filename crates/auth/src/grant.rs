@@ -405,6 +405,8 @@ async fn may_exchange(store: &Store, owner: Uuid, client: Uuid) -> Result<bool, 
     Ok(row.await?.is_some())
 }
 
+const USED_PROOF: OAuthError = OAuthError::new(400, "invalid_dpop_proof", "The DPoP proof was used before.");
+
 /// Claims the ids of the assertion and the DPoP proof, so that neither is used twice, and stores a reference token.
 async fn finish(
     store: &Store,
@@ -415,20 +417,18 @@ async fn finish(
     if assertion.is_none() && proof.is_none() && reference.is_none() {
         return Ok(());
     }
-    let assertion_error = INVALID_CLIENT;
-    let proof_error = OAuthError::new(400, "invalid_dpop_proof", "The DPoP proof was used before.");
     let (pair, one, refusal) = match (assertion, proof) {
-        (Some(assertion), Some(proof)) => (Some((assertion, proof)), None, proof_error),
-        (Some(assertion), None) => (None, Some(assertion), assertion_error),
-        (None, proof) => (None, proof, proof_error),
+        (Some(assertion), Some(proof)) => (Some((assertion, proof)), None, USED_PROOF),
+        (Some(assertion), None) => (None, Some(assertion), INVALID_CLIENT),
+        (None, proof) => (None, proof, USED_PROOF),
     };
     let outcome = store.run("SettleToken", Mode::Write, None, move |tx| {
         if let Some((assertion, proof)) = &pair {
             if !assertion.claim(tx)? {
-                return Ok(Err(assertion_error));
+                return Ok(Err(INVALID_CLIENT));
             }
             if !proof.claim(tx)? {
-                return Ok(Err(proof_error));
+                return Ok(Err(USED_PROOF));
             }
         }
         if let Some(digest) = &reference {

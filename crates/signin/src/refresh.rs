@@ -60,7 +60,7 @@ impl Provider<'_> {
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
         let presented = Presented {
-            token: RefreshToken::read(token).ok_or(OAuthError::unknown_grant(INVALID_TOKEN))?,
+            token: RefreshToken::read(token).ok_or_else(|| OAuthError::unknown_grant(INVALID_TOKEN))?,
             scope,
             resources,
             issuing: request.issuer.tenant_id(),

@@ -42,6 +42,11 @@ impl Ticket {
         self.0.compare_exchange(WAITING, into, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    /// Marks the operation as running; `false` when its caller cancelled it.
+    pub fn begin(&self) -> bool {
+        self.leave_queue(RUNNING)
+    }
+
     pub fn is_running(&self) -> bool {
         self.0.load(Ordering::Acquire) == RUNNING
     }
@@ -127,7 +132,7 @@ impl Job {
 
     /// Marks the operation as running; `false` when its caller cancelled it.
     pub fn begin(&self) -> bool {
-        self.ticket.leave_queue(RUNNING)
+        self.ticket.begin()
     }
 
     /// Runs the operation once. `Ok(true)`: commit its changes; `Ok(false)`: it failed or was a dry run.

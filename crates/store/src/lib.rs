@@ -26,10 +26,8 @@ mod tx;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
-
-use tokio::sync::oneshot;
 
 pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
@@ -360,7 +358,7 @@ impl Store {
         let answer = if class == Class::Background {
             answer.await
         } else {
-            waiter.await_answer(JobKind::of(class, mode), answer).await?
+            waiter.queue.await_answer(JobKind::of(class, mode), &waiter.ticket, answer).await?
         };
         // only a thread that panicked sends no result: its changes until then are unknown
         answer.unwrap_or_else(|_| {
@@ -447,28 +445,6 @@ impl Store {
 struct Waiter<'a> {
     ticket: Ticket,
     queue: &'a Queue,
-}
-
-impl Waiter<'_> {
-    /// Waits for the result, or until the operation has waited in its queue for too long.
-    async fn await_answer<A>(
-        &self,
-        kind: JobKind,
-        mut answer: oneshot::Receiver<A>,
-    ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
-        let (mut patience, began) = (PATIENCE, Instant::now());
-        loop {
-            match tokio::time::timeout(patience, &mut answer).await {
-                Ok(answer) => return Ok(answer),
-                Err(_) if self.ticket.is_running() => return Ok(answer.await),
-                Err(_) if self.queue.is_stuck(kind, began.elapsed()) && self.ticket.cancel() => {
-                    self.queue.note_shed();
-                    return Err(Error::Busy);
-                }
-                Err(_) => patience = RECHECK_INTERVAL,
-            }
-        }
-    }
 }
 
 impl Drop for Waiter<'_> {

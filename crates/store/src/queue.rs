@@ -12,10 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::{sync::oneshot, time::timeout};
+
 pub use class_queues::{Bounds, QueuedJob, WorkerKind};
 
 use self::class_queues::ClassQueues;
-use crate::{Class, Error, Mode, PATIENCE, job::Job};
+use crate::{
+    Class, Error, Mode, PATIENCE, RECHECK_INTERVAL,
+    job::{Job, Ticket},
+};
 
 /// The result of waiting for an operation.
 pub enum Next {
@@ -181,6 +186,33 @@ impl Queue {
         let last = Duration::from_millis(self.last(kind).load(Ordering::Relaxed));
         let idle = self.began.elapsed().saturating_sub(last).min(waited);
         self.queues().requests() > MAX_PATIENT || idle >= kind.patience()
+    }
+
+    /// Waits for the answer of an operation, or until the operation has waited in the queue for too long.
+    ///
+    /// # Errors
+    /// [`Error::Busy`]: it did not run, and will not.
+    pub async fn await_answer<A>(
+        &self,
+        kind: JobKind,
+        ticket: &Ticket,
+        mut answer: oneshot::Receiver<A>,
+    ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
+        let (mut patience, began) = (PATIENCE, Instant::now());
+        loop {
+            let checked = Instant::now();
+            match timeout(patience, &mut answer).await {
+                Ok(answer) => return Ok(answer),
+                Err(_) if ticket.is_running() => return Ok(answer.await),
+                // the whole process was suspended: its threads get time, too, before an operation is refused
+                Err(_) if checked.elapsed() > patience + RECHECK_INTERVAL => patience = RECHECK_INTERVAL,
+                Err(_) if self.is_stuck(kind, began.elapsed()) && ticket.cancel() => {
+                    self.note_shed();
+                    return Err(Error::Busy);
+                }
+                Err(_) => patience = RECHECK_INTERVAL,
+            }
+        }
     }
 
     /// Removes cancelled operations: they would still be counted, and hold memory.

@@ -3,23 +3,25 @@
 use std::{
     mem,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
 };
 
-use tokio::{sync::oneshot, time::timeout};
+use tokio::sync::oneshot;
 
 use crate::{
-    Class, Error, Mode, PATIENCE, RECHECK_INTERVAL,
-    job::Job,
+    Class, Error, Mode,
+    job::{Job, Ticket},
     queue::{JobKind, Queue},
 };
 
 type Answer = Result<i64, Error>;
 
+/// A caller that waits. Its ticket tells whether the read that answers it has begun.
+type Caller = (oneshot::Sender<Answer>, Ticket);
+
 /// The callers that wait for the next read. A read answers only those that waited before it began, so each gets
 /// an epoch that was read after its request.
 #[derive(Clone, Default)]
-pub struct SharedEpoch(Arc<Mutex<Vec<oneshot::Sender<Answer>>>>);
+pub struct SharedEpoch(Arc<Mutex<Vec<Caller>>>);
 
 impl SharedEpoch {
     /// The epoch, read after this call begins.
@@ -27,32 +29,22 @@ impl SharedEpoch {
     /// # Errors
     /// [`Error::Busy`]; the database's.
     pub async fn read(&self, queue: &Queue) -> Answer {
-        let (sender, mut answer) = oneshot::channel();
-        if self.join(sender) {
+        let ((sender, answer), ticket) = (oneshot::channel(), Ticket::default());
+        if self.join((sender, ticket.clone())) {
             self.queue_read(queue);
         }
-        let (mut patience, began) = (PATIENCE, Instant::now());
-        loop {
-            match timeout(patience, &mut answer).await {
-                Ok(Ok(answer)) => return answer,
-                Ok(Err(_)) => return Err(Error::Unavailable("a thread of the store broke down".into())),
-                Err(_) if queue.is_stuck(JobKind::Read, began.elapsed()) => {
-                    queue.note_shed();
-                    return Err(Error::Busy);
-                }
-                Err(_) => patience = RECHECK_INTERVAL,
-            }
-        }
+        let answer = queue.await_answer(JobKind::Read, &ticket, answer).await?;
+        answer.unwrap_or_else(|_| Err(Error::Unavailable("a thread of the store broke down".into())))
     }
 
     /// Waits for the next read; returns whether the caller is the first and so has to queue it.
-    fn join(&self, sender: oneshot::Sender<Answer>) -> bool {
+    fn join(&self, caller: Caller) -> bool {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(sender);
+        waiting.push(caller);
         waiting.len() == 1
     }
 
-    fn take(&self) -> Vec<oneshot::Sender<Answer>> {
+    fn take(&self) -> Vec<Caller> {
         mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -62,7 +54,7 @@ impl SharedEpoch {
         let (result, waiting) = (Arc::clone(&shared), self.clone());
         let read = move |tx: &mut crate::Tx<'_>| {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.0.extend(take.take());
+            shared.0.extend(take.take().into_iter().filter(|(_, ticket)| ticket.begin()));
             let epoch = tx.epoch();
             let is_there = epoch.is_ok();
             shared.1 = Some(epoch);
@@ -74,9 +66,9 @@ impl SharedEpoch {
             if epoch.is_none() {
                 waiters = waiting.take();
             }
-            let epoch = epoch.unwrap_or_else(|| Err(Error::Unavailable("there was no look".into())));
+            let epoch = epoch.unwrap_or_else(|| Err(Error::Unavailable("the epoch was not read".into())));
             let epoch = outcome.and(epoch);
-            for sender in waiters {
+            for (sender, _) in waiters {
                 // a disconnected caller needs no answer
                 let _ = sender.send(epoch.clone());
             }

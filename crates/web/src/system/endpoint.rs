@@ -61,10 +61,12 @@ impl SystemRoute {
                 Ok(Answered { status, ..Answered::json(body.to_string()) })
             }
         };
+        let mut cause = None;
         let (mut response, nonce) = match answer {
             Ok(Answered { body, media_type, nonce, status }) => (respond(status, media_type, body), nonce),
             Err(error) => {
                 let nonce = (error.error == "use_dpop_nonce").then(|| app.token_service.nonces.issue(now));
+                cause = error.cause.as_ref().map(ToString::to_string);
                 (respond(error.status, "application/json", error.body()), nonce)
             }
         };
@@ -75,7 +77,7 @@ impl SystemRoute {
         if response.status() == http::StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             if let Some(others) = app.metrics.shed.note(now) {
-                tracing::warn!(path = self.path(), others, "unavailable");
+                tracing::warn!(path = self.path(), cause, others, "unavailable");
             }
         }
         add_headers(&mut response, nonce.map(|nonce| ("dpop-nonce", nonce)).into_iter().collect());

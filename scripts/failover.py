@@ -269,9 +269,16 @@ try:
     until("the new primary is used", lambda: any(at > promoted for at in times[-1:]))
     back = next(at for at in times if at > promoted) - promoted
     gap = max(later - earlier for earlier, later in zip(times, times[1:]))
-    if waiting and not waiting.stdout.readline().startswith("Chancery listens"):
-        print(f"FAILED  {case}: a server that waited for a promotion did not start")
-        sys.exit(1)
+    if waiting:
+        line = waiting.stdout.readline()
+        if not line.startswith("Chancery listens"):
+            print(f"FAILED  {case}: a server that waited for a promotion did not start")
+            sys.exit(1)
+        with urllib.request.urlopen(f"{line.split()[-1]}/health/ready") as answer:
+            warnings = json.load(answer).get("warnings") or []
+            if any("copy" in warning for warning in warnings):
+                print(f"FAILED  {case}: a promoted standby is treated as a copy: {warnings}")
+                sys.exit(1)
     target = len(answered) + 200
     until("there is load again", lambda: len(answered) > target)
     done.set()

@@ -226,7 +226,7 @@ async fn an_unsafe_restore_is_refused_with_the_reason() {
 }
 
 /// Waits until the default store's audit trail has a checkpoint.
-async fn until_checkpoint(server: &Process) {
+pub async fn until_checkpoint(server: &Process) {
     let checkpoint = format!("{TRAIL}/checkpoint");
     until("the trail has a checkpoint", || async { server.admin.get(&checkpoint).await.status == 200 }).await;
 }

@@ -10,30 +10,18 @@ use std::{
     time::Duration,
 };
 
-use chancery::{
-    Job, Leases, MailSettings, append_pending, jobs, prune_batch, prune_events, purge_due, supervise,
-};
+use chancery::{Job, Leases, append_pending, prune_batch, prune_events, purge_due, supervise};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{Error, Mode, Store, on_panic};
-use chancery_testkit::{Database, Engine, Process, World, no_arguments, on_both_engines, run_with};
+use chancery_testkit::{Database, Engine, Process, no_arguments, on_both_engines, run_with};
 use chancery_web::now;
 use serde_json::json;
 
-use crate::{id, until};
+use crate::{id, jobs_by, until};
 
 /// A clock that is eight days ahead.
 fn eight_days_ahead() -> Timestamp {
     Timestamp(now().0 + 8 * 24 * 3_600_000)
-}
-
-/// All background jobs of this world's server, by another clock.
-fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
-    let post = MailSettings {
-        master: world.app.context.master.clone(),
-        program: None,
-        networks: "".parse().unwrap(),
-    };
-    jobs(&world.app, &post, now)
 }
 
 /// A metadata source that does not answer.

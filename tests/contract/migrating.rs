@@ -168,6 +168,23 @@ async fn check_release_data(server: &Process) {
     admin.post(&format!("{STORE}/User"), json!({ "loginName": "new" })).await.expect(201);
 }
 
+/// A torn file of an older release is rejected before it is upgraded.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_torn_file_of_an_older_release_is_rejected() {
+    let database = restored(Engine::Sqlite);
+    let path = database.folder().join("chancery.sqlite");
+    let mut bytes = fs::read(&path).unwrap();
+    let half = bytes.len() / 8192 * 4096;
+    bytes[half..].fill(0);
+    fs::write(&path, bytes).unwrap();
+    let output = migrate(&database).output().unwrap();
+    assert!(
+        !output.status.success() && output_text(&output).contains("torn or damaged"),
+        "{}",
+        output_text(&output)
+    );
+}
+
 /// A start migrates the data of a release, and logs each migration.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_upgrades_the_data_of_an_older_release() {

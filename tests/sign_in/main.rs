@@ -23,5 +23,5 @@ mod webhook;
 
 use chancery_tests::{
     Random, authenticator, certificate, each, encode, feed_from_now, fixtures, free_address, id, instance,
-    pattern, picture, pointers, program, resources, roles, signer, signing, until, write_uses,
+    jobs_by, pattern, picture, pointers, program, resources, roles, run_job, signer, signing, until,
 };

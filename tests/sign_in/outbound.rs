@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     console::{assign, person, sign_in},
-    id,
+    id, jobs_by,
     program::warnings,
     sign_in::browser::Browser,
 };
@@ -48,6 +48,13 @@ on_both_engines! {
         let ready = Client::anonymous(&world.base).get("/health/ready").await.is(200).json();
         assert!(ready["warnings"][0].as_str().unwrap().contains("CHANCERY_OUTBOUND"), "{ready}");
         assert_eq!(page.status, 200);
+    }
+
+    /// Mails, events and back-channel sign-outs are sent by jobs, which do not run.
+    async fn no_job_sends_while_outbound_traffic_is_off(world: World) {
+        let names: Vec<_> = jobs_by(&world, chancery_web::now).iter().map(|job| job.name).collect();
+        assert!(names.contains(&"prune"), "{names:?}");
+        assert!(!["delivering", "mail", "sign-out"].iter().any(|sender| names.contains(sender)), "{names:?}");
     }
 
     /// Queued messages expire: a mail at its expiry, a back-channel logout after an hour.

@@ -22,6 +22,7 @@ pub mod signing;
 use std::net::TcpListener;
 
 use chancery::{Job, MailSettings, jobs};
+use chancery_record::Timestamp;
 use chancery_testkit::{Client, World};
 use serde_json::Value;
 
@@ -92,13 +93,18 @@ pub fn free_address() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
-/// Writes the recorded uses, as the job does.
-pub async fn write_uses(world: &World) {
+/// All background jobs of this world's server, by this clock.
+pub fn jobs_by(world: &World, now: fn() -> Timestamp) -> Vec<Job> {
     let post = MailSettings {
         master: world.app.context.master.clone(),
         program: None,
         networks: "".parse().unwrap(),
     };
-    let job = jobs(&world.app, &post, chancery_web::now).into_iter().find(|job: &Job| job.name == "uses");
+    jobs(&world.app, &post, now)
+}
+
+/// Runs a background job of this world's server once.
+pub async fn run_job(world: &World, name: &str) {
+    let job = jobs_by(world, chancery_web::now).into_iter().find(|job| job.name == name);
     (job.unwrap().work)().await.unwrap();
 }

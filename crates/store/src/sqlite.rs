@@ -259,7 +259,9 @@ impl Sqlite {
     /// Migrates the schema; returns the number of applied migrations.
     pub fn migrate(path: &Path) -> Result<usize, Error> {
         files::restrict_permissions(path)?;
-        migrate_schema(&Connection::open(path, false, WRITER, &Arc::default())?)
+        let writer = Connection::open(path, false, WRITER, &Arc::default())?;
+        whole::check_copied(&writer, path)?;
+        migrate_schema(&writer)
     }
 
     /// Opens a database that another process may be writing: there is no writer lane. `check` checks its
@@ -423,6 +425,15 @@ fn quick_share() -> ConnectionLimits {
 /// only read.
 fn migrate_schema(writer: &Connection) -> Result<usize, Error> {
     let before = applied(writer)?;
+    // the table of migrations alone is left by an interrupted first start
+    let has_others =
+        "SELECT 1 FROM sqlite_master WHERE name <> 'schema_migration' AND name NOT LIKE 'sqlite_%'";
+    if before.migrations.is_empty() && writer.exists(has_others)? {
+        return Err(Error::Unavailable(
+            "its file is a database of another program. Name the file of an installation, or one that does not exist"
+                .into(),
+        ));
+    }
     let pending = migrate::pending(&before)?;
     if !pending.is_empty() {
         writer.raw.execute_batch(migrate::TABLE)?;

@@ -96,3 +96,16 @@ async fn a_file_behind_its_checkpoint_is_rejected() {
     let error = refused(&run(&database, &["serve"]));
     assert!(error.contains("torn or damaged") && error.contains("audit trail"), "{error}");
 }
+
+/// The database of another program is rejected and keeps its tables.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_another_program_is_rejected() {
+    let database = Database::create(Engine::Sqlite);
+    let path = database.folder().join(SQLITE);
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE note (text TEXT)").unwrap();
+    let error = refused(&run(&database, &["serve"]));
+    assert!(error.contains("another program"), "{error}");
+    let tables: i64 = other.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).unwrap();
+    assert_eq!(tables, 1);
+}

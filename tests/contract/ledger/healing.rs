@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use chancery::{append_pending, heal, raise_floor};
 use chancery_store::{Class, FLOOR};
-use chancery_testkit::{World, on_both_engines};
+use chancery_testkit::{Database, Engine, Process, World, on_both_engines};
 use chancery_web::now;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{NOW, append_leaves, checkpoint, numbers, sound, sql};
-use crate::{id, until};
+use crate::{backup::until_checkpoint, each, id, program::warnings, server::execute, until};
 
 /// Deletes the positions of a trail's last events: the state after an older program made those changes and appended their
 /// entries to the tree.
@@ -126,5 +126,48 @@ on_both_engines! {
         // it is no longer seen
         assert_eq!(raise_floor(&store, now + 120_000).await, Ok(vec![]));
         assert_eq!(numbers(&world, floor).await, [FLOOR]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_start_repairs_a_trail_of_an_older_program_sqlite() {
+    repaired_at_start(Engine::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_start_repairs_a_trail_of_an_older_program_postgres() {
+    repaired_at_start(Engine::Postgres).await;
+}
+
+/// A trail in which an older program left events without positions is repaired by a start.
+async fn repaired_at_start(engine: Engine) {
+    const USERS: &str = "/api/userstore/v2/default/administration/User";
+    const EVENTS: &str = "/api/userstore/v2/default/administration/Event?count=1000";
+    let database = Database::create(engine);
+    let mut people = BTreeSet::new();
+    for names in [["ann", "ben", "eve"], ["ida", "kim", "lea"]] {
+        let mut server = Process::start(&database, &[]).await;
+        for name in names {
+            let user = server.admin.post(USERS, json!({ "loginName": name })).await.is(201).json();
+            people.insert(id(&user).to_owned());
+        }
+        until("all events have positions", async || {
+            let feed = server.admin.get(EVENTS).await.is(200).json();
+            each(&feed["items"], "subject").into_iter().map(str::to_owned).collect::<BTreeSet<_>>() == people
+        })
+        .await;
+        assert_eq!(warnings(&server).await, "null");
+        until_checkpoint(&server).await;
+        assert!(server.stop());
+        execute(
+            &database,
+            &[
+                "DELETE FROM event_place WHERE trail = (SELECT max(trail) FROM event_trail) \
+                    AND position > (SELECT max(placed) - 2 FROM event_trail t WHERE t.trail = event_place.trail)",
+                "UPDATE event_trail SET placed = placed - 2, leaves = leaves - 2 \
+                    WHERE trail = (SELECT max(trail) FROM event_trail)",
+            ],
+        )
+        .await;
     }
 }

@@ -11,14 +11,14 @@ use super::{
     configure, request_token, secret,
 };
 use crate::{
-    id,
+    id, run_job,
     signer::{Signer, assert_with_secret, claims},
-    until, write_uses,
+    until,
 };
 
 /// The used secrets and key sets of an app, as far as written.
 async fn used(world: &World, app: &Value) -> Vec<Uuid> {
-    write_uses(world).await;
+    run_job(world, "uses").await;
     let app = Uuid::try_parse(id(app)).unwrap();
     let read = world.app.store.run("Uses", Mode::Quick, None, move |tx| {
         let text = "SELECT credential_id FROM client_credential_use WHERE client_app_id = ?1";

@@ -87,7 +87,7 @@ on_both_engines! {
         let trail = world.admin.get(&world.path("/CustomAuditTrail?count=5&sortOrder=descending")).await.is(200);
         assert!(!String::from_utf8_lossy(&trail.bytes).contains(created["token"].as_str().unwrap()));
         client.get(&at("/Users")).await.expect(200);
-        crate::write_uses(&world).await;
+        crate::run_job(&world, "uses").await;
         assert!(world.admin.get(&path).await.is(200).json()["lastUsedOn"].is_string());
         let off = json!({ "isActive": false, "concurrencyToken": row["concurrencyToken"] });
         world.admin.patch(&path, off).await.expect(202);

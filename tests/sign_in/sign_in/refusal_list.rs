@@ -1,6 +1,6 @@
 //! Administrators of a client app see its refused requests, with the reasons.
 
-use chancery::{Job, MailSettings, jobs, prune_batch};
+use chancery::prune_batch;
 use chancery_record::Timestamp;
 use chancery_signin::{RefusedRequest, write_refused};
 use chancery_store::{Error, Mode};
@@ -9,19 +9,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{BASE, PASSWORD, SignInApp, browser::Browser, encode, form, parameter};
-use crate::id;
+use crate::{id, run_job};
 
 const HOUR: i64 = 3_600_000;
 
 /// Stores refusals, as the job does. The server's own job may have taken them before, and store them a moment later.
 pub async fn record(world: &World) {
-    let post = MailSettings {
-        master: world.app.context.master.clone(),
-        program: None,
-        networks: "".parse().unwrap(),
-    };
-    let job = jobs(&world.app, &post, chancery_web::now).into_iter().find(|job: &Job| job.name == "refused");
-    (job.unwrap().work)().await.unwrap();
+    run_job(world, "refused").await;
 }
 
 /// Sends a request of a client app that is refused; returns the id of the stored refusal.

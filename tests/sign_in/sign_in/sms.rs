@@ -177,6 +177,32 @@ on_both_engines! {
     }
 }
 
+/// Outbound traffic is off, and this machine may be called.
+fn with_outbound_off(folder: &Path) -> Vec<String> {
+    let mut arguments = calling_this_machine(folder);
+    arguments.extend(["--outbound", "off"].map(str::to_owned));
+    arguments
+}
+
+on_both_engines! {
+    [with_outbound_off]
+    /// While outbound traffic is off no code is sent, neither at a sign-in nor for a new contact.
+    async fn no_sms_is_sent_while_outbound_traffic_is_off(world: World) {
+        let gateway = Receiver::start().await;
+        let home = SignInApp::new(&world).await;
+        ask_for_sms(&world.admin, &home, &gateway.url).await;
+        let contacts = world.path(&format!("/User/{}/security-contact", id(&home.user)));
+        let phone = json!({ "kind": "Phone", "value": "+4940123456" });
+        let refused = world.admin.post(&contacts, phone).await.problem(409, "conflict");
+        assert!(refused["detail"].as_str().unwrap().contains("CHANCERY_OUTBOUND"), "{refused}");
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = browser.type_password(&page, "ann", PASSWORD).await;
+        assert!(page.html.contains("Wir konnten keinen Code schicken."), "{}", page.html);
+        assert!(gateway.received().is_empty());
+    }
+}
+
 /// A request to a gateway is retried twice; a code that it does not accept is not valid, and another one can be requested.
 #[tokio::test]
 async fn a_code_is_sent_by_sms_on_sqlite() {

@@ -12,12 +12,19 @@ use rusqlite::OpenFlags;
 use super::Connection;
 use crate::{Error, error::torn, location::DatabaseLocation};
 
-/// Checks a file that is not at the recorded location of the installation's. Returns whether it was checked.
+/// Checks a file that is not at the recorded location of the installation's, or has none recorded. Returns whether the
+/// check is to be recorded.
 /// The time grows with the file, so each copy is checked once. A file at its recorded location was written only
 /// by SQLite, and needs no check.
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let own = DatabaseLocation::of_file(path)?;
-    let Some((recorded, checked)) = recorded_locations(connection)? else { return Ok(false) };
+    let Some((recorded, checked)) = recorded_locations(connection)? else {
+        // a release that records no location, or a new file. Its upgrade is the only start that gets here
+        if connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
+            check(&connection.raw)?;
+        }
+        return Ok(false);
+    };
     if recorded.is(&own) || checked.as_ref().is_some_and(|checked| checked.is(&own)) {
         return Ok(false);
     }
@@ -30,13 +37,8 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
 fn recorded_locations(
     connection: &Connection,
 ) -> Result<Option<(DatabaseLocation, Option<DatabaseLocation>)>, Error> {
-    let mut exists = false;
-    connection.query("SELECT 1 FROM sqlite_master WHERE name = 'installation'", &[], &mut |_| {
-        exists = true;
-        Ok(())
-    })?;
     let mut recorded = None;
-    if exists {
+    if connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'installation'")? {
         connection.query("SELECT place, born, checked_place FROM installation", &[], &mut |row| {
             let location =
                 DatabaseLocation { location: row.text(0)?.to_owned(), created: row.optional_text(1)? };

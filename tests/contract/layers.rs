@@ -18,7 +18,6 @@ const CIRCULAR: &[&str] = &[
     "oauth",
     "picture",
     "provisioning",
-    "record",
     "resource",
     "server",
     "signin",

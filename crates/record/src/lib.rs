@@ -7,8 +7,6 @@ mod access;
 mod draft;
 mod errors;
 mod field;
-mod field_of;
-mod field_type;
 mod fold;
 mod json;
 mod lists;
@@ -27,9 +25,11 @@ pub use access::{
 };
 pub use draft::{Draft, Form, Others, Provided, read_draft, value_after_put, violation_of};
 pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
-pub use field::{Field, Kind};
-pub use field_of::FieldOf;
-pub use field_type::{FieldType, Mismatch, Record};
+pub use field::{
+    Field, Kind,
+    field_of::FieldOf,
+    field_type::{FieldType, Mismatch, Record},
+};
 pub use fold::fold;
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
 pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value};

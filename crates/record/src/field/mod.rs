@@ -1,5 +1,8 @@
 //! The field table: the declaration of one line of [`record!`](crate::record).
 
+pub mod field_of;
+pub mod field_type;
+
 use uuid::Uuid;
 
 use crate::{

@@ -11,7 +11,6 @@ const CIRCULAR: &[&str] = &[
     "application",
     "auth",
     "certificate",
-    "claims",
     "credential",
     "mail",
     "management",

@@ -64,11 +64,12 @@ mod trace;
 pub use choices::{Destination, Disclosure, InputSource, RuleType, Source, Target};
 pub use claim::{Claim, OutClaim, Outcome, PROTECTED, is_protected};
 pub use exceeded::LimitExceeded;
-pub use pattern::{MAX_PATTERN_CHARACTERS, Overflow, Pattern, TimeCheck};
+pub use parsed_pattern::MAX_PATTERN_CHARACTERS;
+pub use pattern::{Overflow, Pattern, TimeCheck};
 pub use rule::{MAX_REPLACEMENT_CHARACTERS, Member, Rule};
 pub use rule_set::{Fault, RuleSet, RuleSetError};
 pub use rule_set_cache::RuleSetCache;
-pub use trace::{Effect, MAX_STEPS, TraceStep};
+pub use trace::{Effect, TraceStep};
 
 /// The maximum number of claims, before and after each group.
 pub const MAX_CLAIMS: usize = 10_000;
@@ -78,6 +79,8 @@ pub const MAX_TEXT_BYTES: usize = 64 << 10;
 pub const MAX_TOTAL_BYTES: usize = 4 << 20;
 /// The maximum number of rules in the paths of all claims together.
 pub const MAX_PATHS: usize = 200_000;
+/// The maximum number of steps of a trace.
+pub const MAX_STEPS: usize = 10_000;
 
 #[cfg(test)]
 mod properties;

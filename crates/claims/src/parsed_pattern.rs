@@ -8,8 +8,12 @@ use regex_syntax::{
     utf8::Utf8Sequences,
 };
 
-use crate::pattern::{MAX_PATTERN_CHARACTERS, MAX_PATTERN_WEIGHT};
-
+/// The maximum length of a pattern, in characters.
+pub const MAX_PATTERN_CHARACTERS: usize = 2_000;
+/// The maximum weight of a pattern. The weight is the number of the automaton's states, once for the
+/// match itself and once more for each captured group. A pattern of a hundred letters of any script
+/// weighs 280,000.
+pub const MAX_PATTERN_WEIGHT: u64 = 400_000;
 /// The maximum number of character classes of a pattern that ignores case anywhere: the library iterates over each
 /// class character by character, and a class may have a million.
 const MAX_FOLDED_CLASSES: usize = 32;

@@ -8,13 +8,7 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 
 use crate::{MAX_TEXT_BYTES, parsed_pattern::ParsedPattern};
 
-/// The maximum length of a pattern, in characters.
-pub const MAX_PATTERN_CHARACTERS: usize = 2_000;
-/// The maximum weight of a pattern. The weight is the number of the automaton's states, once for the
-/// match itself and once more for each captured group. A pattern of a hundred letters of any script
-/// weighs 280,000.
-pub const MAX_PATTERN_WEIGHT: u64 = 400_000;
-/// The maximum size of a compiled pattern, in bytes: more than one of [`MAX_PATTERN_WEIGHT`] needs.
+/// The maximum size of a compiled pattern, in bytes: more than one of [`MAX_PATTERN_WEIGHT`](crate::parsed_pattern::MAX_PATTERN_WEIGHT) needs.
 const MAX_COMPILED_BYTES: usize = 24 << 20;
 /// The maximum size of each of the three tables that accelerate searches, in bytes.
 const MAX_TABLE_BYTES: usize = 1 << 20;
@@ -71,7 +65,7 @@ impl Pattern {
         Self::compile(&ParsedPattern::of_filter(text)?, MAX_TABLE_BYTES)
     }
 
-    /// The pattern's weight (see [`MAX_PATTERN_WEIGHT`]), without compiling it; the error is an explanation for people,
+    /// The pattern's weight (see [`MAX_PATTERN_WEIGHT`](crate::parsed_pattern::MAX_PATTERN_WEIGHT)), without compiling it; the error is an explanation for people,
     /// with the position.
     pub fn weigh(text: &str) -> Result<u64, String> {
         ParsedPattern::of_filter(text).map(|parsed| parsed.weight)
@@ -173,8 +167,8 @@ fn only_text(expression: &Hir) -> Option<&[u8]> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MAX_PATTERN_CHARACTERS, MAX_TABLE_BYTES, Overflow, Pattern};
-    use crate::parsed_pattern::ParsedPattern;
+    use super::{MAX_TABLE_BYTES, Overflow, Pattern};
+    use crate::parsed_pattern::{MAX_PATTERN_CHARACTERS, ParsedPattern};
 
     const UNLIMITED: super::TimeCheck<'static> = &|| true;
 

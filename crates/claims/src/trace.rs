@@ -2,10 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{Claim, LimitExceeded, MAX_TOTAL_BYTES, rule::CompiledRule};
-
-/// The maximum number of steps of a trace.
-pub const MAX_STEPS: usize = 10_000;
+use crate::{Claim, LimitExceeded, MAX_STEPS, MAX_TOTAL_BYTES, rule::CompiledRule};
 
 /// The effect of a rule on a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]

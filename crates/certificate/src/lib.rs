@@ -10,6 +10,7 @@
 //! encrypted content. Only reading it step by step can bound them all by one budget.
 
 mod algorithm;
+mod contents;
 mod der;
 mod derivation;
 mod encryption;

@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 
 use crate::{
     MAX_CERTIFICATES, Part, UploadRefusal,
+    contents::Contents,
     der::{DerReader, EXPLICIT_0, IMPLICIT_0, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE},
     derivation::{self, Iterations, Password, Purpose},
     encryption::{decrypt, decrypt_private_key},
-    read::Contents,
 };
 
 const DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";

@@ -1,10 +1,10 @@
 //! Reads an upload: a certificate, its chain and its private key.
 
 use chancery_record::Secret;
-use zeroize::Zeroizing;
 
 use crate::{
     Facts, MAX_BYTES, MAX_CERTIFICATES, PrivateKey, PublicKey, UploadRefusal,
+    contents::Contents,
     derivation::Iterations,
     facts::{facts, parse},
     pem, pkcs12,
@@ -34,23 +34,6 @@ pub struct CertificateBundle {
     pub private_key: Option<PrivateKey>,
     /// The facts that the certificate states.
     pub facts: Facts,
-}
-
-/// The contents of a file, in the order of the file.
-#[derive(Default)]
-pub struct Contents {
-    pub certificates: Vec<Vec<u8>>,
-    /// The private key in DER; from a PEM file it may still be encrypted.
-    pub key: Option<Zeroizing<Vec<u8>>>,
-}
-
-impl Contents {
-    pub fn add_key(&mut self, key: Zeroizing<Vec<u8>>) -> Result<(), UploadRefusal> {
-        match self.key.replace(key) {
-            None => Ok(()),
-            Some(_) => Err(UploadRefusal::SeveralPrivateKeys),
-        }
-    }
 }
 
 /// Reads an upload.

@@ -1,8 +1,8 @@
 //! Failed attempts: counted, slowed down, locked out. A second, naive model of the rules predicts
 //! the expected state.
 
-use chancery_credential::{
-    lockout::Limits,
+use chancery_credential::lockout::{
+    Limits,
     model::{Action, Model},
 };
 use chancery_record::{Timestamp, Value as Bound};

@@ -3,7 +3,7 @@
 use chancery_record::Secret;
 use zxcvbn::{Score, zxcvbn};
 
-use crate::policy::Person;
+use crate::Person;
 
 /// The longest password that is estimated, in characters. Weak ones are short, and the work
 /// grows with the length: up to 0.1 s for a hostile password of this length, 1 s for one of 100.

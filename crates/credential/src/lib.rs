@@ -9,11 +9,12 @@ mod blocklist;
 mod form;
 pub mod hash;
 pub mod lockout;
-#[cfg(any(test, feature = "model"))]
-pub mod model;
+mod person;
 pub mod policy;
 pub mod totp;
 pub mod typed;
+
+pub use person::Person;
 
 /// The longest password, in bytes of UTF-8: a longer one is never set and never right, so that the work of a
 /// request is bounded. 128 characters, the default of PasswordMaxLength, are at most 512 bytes.

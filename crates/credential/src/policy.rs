@@ -6,7 +6,7 @@
 use chancery_record::{Secret, fold};
 use zeroize::Zeroizing;
 
-use crate::{MAX_PASSWORD_BYTES, advice::advice, blocklist::is_common, form::normalized};
+use crate::{MAX_PASSWORD_BYTES, Person, advice::advice, blocklist::is_common, form::normalized};
 
 /// The rules for a password: the options Password.. of a user store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,19 +46,6 @@ impl Default for Policy {
             not_email: true,
         }
     }
-}
-
-/// The user of the checked password.
-#[derive(Clone, Copy)]
-pub struct Person<'a> {
-    /// The login name.
-    pub login_name: &'a str,
-    /// The e-mail address.
-    pub email_address: Option<&'a str>,
-    /// The first name.
-    pub first_name: Option<&'a str>,
-    /// The last name.
-    pub last_name: Option<&'a str>,
 }
 
 /// A rule that a password breaks.
@@ -154,8 +141,8 @@ mod tests {
     use chancery_record::Secret;
     use proptest::prelude::*;
 
-    use super::{BrokenRule, Person, Policy};
-    use crate::form::normalized;
+    use super::{BrokenRule, Policy};
+    use crate::{Person, form::normalized};
 
     const ADA: Person<'_> = Person {
         login_name: "Ada.Lovelace",

@@ -10,6 +10,8 @@ mod admin;
 mod attempt;
 #[cfg(test)]
 mod interleaved;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
 #[cfg(test)]
 mod tests;
 

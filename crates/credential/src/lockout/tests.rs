@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::{
-    AttemptStart, Limits, PendingAttempt, Reason, State, begin, fail, reset, set_locked, set_locked_until,
-    succeed, token_used, withdraw,
+    AttemptStart, Limits, PendingAttempt, Reason, State, begin, fail,
+    model::{Action, Expected, Model},
+    reset, set_locked, set_locked_until, succeed, token_used, withdraw,
 };
-use crate::model::{Action, Expected, Model};
 
 pub const NOON: Timestamp = Timestamp(1_795_262_400_000);
 

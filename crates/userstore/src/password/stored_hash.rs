@@ -1,8 +1,9 @@
 //! The stored password of a user: its hash, and the history of former hashes.
 
 use chancery_credential::{
+    Person,
     hash::Parameters,
-    policy::{BrokenRule, Person, Policy},
+    policy::{BrokenRule, Policy},
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
 use chancery_resource::settings::{Options, UserStoreOption};

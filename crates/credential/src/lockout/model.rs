@@ -5,7 +5,7 @@
 
 use chancery_record::Timestamp;
 
-use crate::lockout::Limits;
+use super::Limits;
 
 /// What happens to a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use std::{
 const CIRCULAR: &[&str] = &[
     "application",
     "auth",
-    "mail",
     "management",
     "oauth",
     "picture",

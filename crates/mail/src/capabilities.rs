@@ -13,10 +13,7 @@ use lettre::{
     },
 };
 
-use crate::{
-    compose::ComposedMessage,
-    send::{Failure, words},
-};
+use crate::{compose::ComposedMessage, failure::Failure};
 
 /// Codes that refuse the settings, not the mail: a password or TLS is required (RFC 4954, section 6).
 const OF_SETTINGS: [u16; 4] = [530, 534, 535, 538];
@@ -61,7 +58,7 @@ impl Capabilities {
         let last = lines.len() - 1;
         for (index, line) in lines.into_iter().enumerate() {
             let answer = connection.command(format!("{line}\r\n")).await;
-            let answer = answer.map_err(|error| Failure::Transient(words(&error)))?;
+            let answer = answer.map_err(|error| Failure::transient(&error))?;
             if answer.has_code(CHALLENGE) == (index == last) {
                 let why = "the mail server's answer to the login was not understood";
                 return Err(Failure::Transient(why.to_owned()));
@@ -114,8 +111,8 @@ impl Capabilities {
 fn refused(error: &Error) -> Failure {
     let is_of_settings = error.status().is_some_and(|code| OF_SETTINGS.contains(&u16::from(code)));
     if error.is_permanent() && !is_of_settings {
-        Failure::Permanent(words(error))
+        Failure::permanent(error)
     } else {
-        Failure::Transient(words(error))
+        Failure::transient(error)
     }
 }

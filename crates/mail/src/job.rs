@@ -12,9 +12,10 @@ use uuid::Uuid;
 use crate::{
     Kind, MailServer,
     compose::compose,
+    failure::Failure,
     outbox::{Outcome, QueuedMail, associated_data, due, finish, give_up, is_any_due, lease},
     program,
-    send::{Failure, send},
+    send::send,
 };
 
 /// The attempts before a mail is given up: with the rests between them, about three hours.

@@ -10,6 +10,7 @@
 mod capabilities;
 mod compose;
 mod config;
+mod failure;
 mod job;
 mod outbox;
 mod program;

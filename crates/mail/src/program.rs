@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{outbox::QueuedMail, send::Failure};
+use crate::{failure::Failure, outbox::QueuedMail};
 
 /// The time that the program may take.
 pub const TIME: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! Sends one mail over one connection (RFC 5321).
 
-use std::{error::Error as _, net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use chancery_fetch::{Permission, resolve};
 use lettre::transport::smtp::{
@@ -14,22 +14,13 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{MailServer, capabilities::Capabilities, compose::ComposedMessage, uppercase::UppercaseReplies};
+use crate::{
+    MailServer, capabilities::Capabilities, compose::ComposedMessage, failure::Failure,
+    uppercase::UppercaseReplies,
+};
 
 /// How long the server may take to answer `QUIT`; it has accepted the mail by then.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The most characters in the text of a failure.
-const WHY: usize = 200;
-
-/// Why a mail was not sent. The text contains no secret, and nothing that the server worded.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Another attempt may succeed.
-    Transient(String),
-    /// No further attempt can succeed.
-    Permanent(String),
-}
-
 /// Sends a mail within the server's timeout, and not beyond `end`. Sent means that the server accepted it.
 ///
 /// A refusal of the mail itself with 5xx is final. A refusal before it - of the greeting, of the certificate,
@@ -56,11 +47,6 @@ async fn transmit(server: &MailServer, message: &ComposedMessage) -> Result<(), 
     Ok(())
 }
 
-/// A failure that can be repaired.
-fn transient(error: &Error) -> Failure {
-    Failure::Transient(words(error))
-}
-
 /// Connects to one of the checked addresses, performs the TLS handshake with the host, and logs in.
 async fn connect(
     server: &MailServer,
@@ -69,19 +55,19 @@ async fn connect(
 ) -> Result<(AsyncSmtpConnection, Capabilities), Failure> {
     let hello = ClientId::Domain(domain.to_owned());
     let mut connection = if server.tls_from_start {
-        let tls = tls(server).await.map_err(|error| transient(&error))?;
+        let tls = tls(server).await.map_err(|error| Failure::transient(&error))?;
         AsyncSmtpConnection::connect_tokio1(addresses, Some(server.timeout), &hello, Some(tls), None).await
     } else {
         let stream = TcpStream::connect(addresses).await;
         let stream = stream.map_err(|error| Failure::Transient(format!("Connection error: {error}")))?;
         AsyncSmtpConnection::connect_with_transport(Box::new(UppercaseReplies::new(stream)), &hello).await
     }
-    .map_err(|error| transient(&error))?;
+    .map_err(|error| Failure::transient(&error))?;
     if connection.can_starttls() {
-        let tls = tls(server).await.map_err(|error| transient(&error))?;
-        connection.starttls(tls, &hello).await.map_err(|error| transient(&error))?;
+        let tls = tls(server).await.map_err(|error| Failure::transient(&error))?;
+        connection.starttls(tls, &hello).await.map_err(|error| Failure::transient(&error))?;
     }
-    let response = connection.command(Ehlo::new(hello)).await.map_err(|error| transient(&error))?;
+    let response = connection.command(Ehlo::new(hello)).await.map_err(|error| Failure::transient(&error))?;
     let capabilities = Capabilities::of(&response);
     if let Some((user, password)) = &server.credentials {
         let password = String::from_utf8_lossy(password.expose()).into_owned();
@@ -104,44 +90,4 @@ async fn tls(server: &MailServer) -> Result<TlsParameters, Error> {
     });
     // the blocking task is cancelled when the runtime ends: read the roots here instead
     parameters.await.unwrap_or_else(|_| TlsParameters::new_rustls(server.host.clone()))
-}
-
-/// The text of a failure. Of a reply it has only the code and the enhanced code (RFC 3463): the rest is the server's
-/// own text, and can repeat the sent content.
-pub fn words(error: &Error) -> String {
-    let words = if let Some(status) = error.status() {
-        let reply = error.source().map(ToString::to_string).unwrap_or_default();
-        let first = reply.split_whitespace().next().filter(|word| is_enhanced(word));
-        format!("the mail server answered {status} {}", first.unwrap_or_default()).trim_end().to_owned()
-    } else if error.is_response() {
-        "the mail server's answer ended early or was not understood".to_owned()
-    } else {
-        error.to_string()
-    };
-    words.chars().filter(|message| !message.is_control()).take(WHY).collect()
-}
-
-/// Whether a word is an enhanced code such as `5.7.1`.
-fn is_enhanced(word: &str) -> bool {
-    let mut parts = 0;
-    let digits = |part: &str| {
-        parts += 1;
-        (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    word.split('.').all(digits) && parts == 3
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_enhanced;
-
-    #[test]
-    fn an_enhanced_code_is_three_numbers() {
-        for code in ["5.7.1", "4.4.316"] {
-            assert!(is_enhanced(code), "{code}");
-        }
-        for other in ["", "5.7", "5.7.1.2", "5..1", "5.7.x", "5.7.1234", "token"] {
-            assert!(!is_enhanced(other), "{other}");
-        }
-    }
 }

@@ -12,7 +12,6 @@ const CIRCULAR: &[&str] = &[
     "auth",
     "management",
     "oauth",
-    "picture",
     "provisioning",
     "resource",
     "server",

@@ -7,7 +7,7 @@ use gif::{DecodeOptions, Decoder, Encoder, Frame, MemoryLimit};
 
 use crate::{
     Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, PictureRefusal, bounded_writer::BoundedWriter,
-    picture::check_size,
+    dimensions::check_size,
 };
 
 /// Encodes an animation again; returns the bytes, and the canvas's width and height.

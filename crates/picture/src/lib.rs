@@ -6,6 +6,7 @@
 mod animation;
 mod bounded_writer;
 mod colour;
+mod dimensions;
 mod extent;
 mod format;
 mod multipart;

@@ -2,9 +2,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-use crate::{
-    Format, MAX_BYTES, MAX_PIXELS, MAX_SIDE, PictureRefusal, Upload, animation, extent::image_bytes, still,
-};
+use crate::{Format, MAX_BYTES, PictureRefusal, Upload, animation, extent::image_bytes, still};
 
 /// An image as it is stored: pixels, without metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,19 +50,6 @@ pub fn normalize(upload: &Upload) -> Result<Picture, PictureRefusal> {
     let mut sha256 = [0; 32];
     sha256.copy_from_slice(digest(&SHA256, &bytes).as_ref());
     Ok(Picture { format: *format, content_type: format.content_type(), bytes, width, height, sha256 })
-}
-
-/// Rejects an image with no pixels or too many.
-pub(crate) fn check_size(width: u32, height: u32) -> Result<(), PictureRefusal> {
-    if width == 0 || height == 0 {
-        return Err(PictureRefusal::Malformed("The image has no pixels.".to_owned()));
-    }
-    if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(PictureRefusal::TooManyPixels(format!(
-            "The image has {width} x {height} pixels; {MAX_SIDE} x {MAX_SIDE} are allowed, {MAX_PIXELS} in all."
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

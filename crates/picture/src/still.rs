@@ -14,7 +14,7 @@ use image::{
 
 use crate::{
     Format, MAX_PIXELS, MAX_SIDE, PictureRefusal, bounded_writer::BoundedWriter, colour::to_srgb,
-    picture::check_size,
+    dimensions::check_size,
 };
 
 /// How many bytes the decoded pixels may have: four for each of [`MAX_PIXELS`].

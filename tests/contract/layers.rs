@@ -16,7 +16,6 @@ const CIRCULAR: &[&str] = &[
     "resource",
     "server",
     "signin",
-    "store",
     "testkit",
     "userstore",
     "web",

@@ -5,6 +5,7 @@
 //! and the migration files knows an engine by name.
 
 mod clock;
+mod connection;
 pub mod copy;
 mod error;
 mod figure;
@@ -29,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+pub use connection::EPOCH;
 pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
 pub use guard::{on_panic, report_panic};
@@ -39,7 +41,7 @@ pub use migrate::{
 };
 pub use row::Row;
 pub use state::{StateTable, Write};
-pub use tx::{EPOCH, Tx};
+pub use tx::Tx;
 
 use job::{Job, Ticket};
 use queue::{JobKind, Queue};

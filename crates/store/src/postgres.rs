@@ -1,17 +1,12 @@
 //! PostgreSQL: a number of lanes, each a thread that owns one connection and drives it itself, so that a
 //! statement costs no hop between threads.
 
-mod address;
 mod epoch;
 mod inquiry;
 mod lane;
 mod migration;
 mod monitor;
-mod opening;
-mod parameter;
 mod servers;
-mod session;
-mod tls;
 
 use std::{
     path::PathBuf,
@@ -23,8 +18,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use session::Session;
-
 use self::{
     epoch::SharedEpoch,
     lane::Lane,
@@ -33,6 +26,7 @@ use self::{
 };
 use crate::{
     Class, Error, Figures, Health, Mode, Settings,
+    connection::postgres::{Session, address},
     guard::spawn,
     job::Job,
     migrate,

@@ -2,7 +2,11 @@
 
 use chancery_record::Value;
 
-use crate::{Error, Row, Write, postgres::Session, record_statement, sqlite::Connection};
+use crate::{
+    EPOCH, Error, Row, Write,
+    connection::{Statement, postgres::Session, sqlite::Connection},
+    record_statement,
+};
 
 /// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation does
 /// with it, and decides whether the operation runs again.
@@ -36,9 +40,6 @@ pub enum Engine<'c> {
     Sqlite(&'c Connection),
     Postgres(&'c mut Session),
 }
-
-/// A statement: its text with `?1`, `?2`, and its parameters.
-pub type Statement<'a> = (&'a str, &'a [Value]);
 
 impl<'c> Tx<'c> {
     pub(crate) const fn new(engine: Engine<'c>) -> Self {
@@ -416,6 +417,3 @@ impl<'c> Tx<'c> {
 fn only_reads(sql: &str) -> bool {
     ["SELECT", "WITH", "EXPLAIN"].iter().any(|word| sql.trim_start().starts_with(word))
 }
-
-/// Reads the epoch; its row is created by the first migration.
-pub const EPOCH: &str = "SELECT value FROM security_epoch";

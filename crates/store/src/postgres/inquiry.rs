@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use chancery_record::Value;
 
-use super::{
-    opening::Backend,
-    session::{EXCHANGE, Session},
+use crate::{
+    Error,
+    connection::postgres::{EXCHANGE, Session, opening::Backend},
+    tx::CommitProof,
 };
-use crate::{Error, tx::CommitProof};
 
 /// How long the server process of a lost connection may take to end.
 const ENDING: Duration = Duration::from_secs(2);

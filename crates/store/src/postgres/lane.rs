@@ -5,9 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Counters, opening::Backend, servers::Servers, session::Session};
+use super::{Counters, servers::Servers};
 use crate::{
     Error, Health, Mode, Tx,
+    connection::postgres::{Session, opening::Backend},
     job::Job,
     queue::{Next, Queue, WorkerKind},
     tx::{CommitOutcome, CommitProof, Engine},

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::session::Session;
 use crate::{
     Error, Row,
+    connection::postgres::Session,
     migrate::{self, AppliedSchema, Fill, Migration, Step, steps},
 };
 

@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{servers::Servers, session::Session};
-use crate::{Error, Health};
+use super::servers::Servers;
+use crate::{Error, Health, connection::postgres::Session};
 
 /// The interval of checks.
 const PERIOD: Duration = Duration::from_secs(1);

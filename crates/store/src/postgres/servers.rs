@@ -11,14 +11,14 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{
-    address::{self, HostConfig},
-    opening::{Backend, ConnectionRefusal},
-    session::Session,
-};
 use crate::{
     Error, Health,
     clock::{self, Anchor},
+    connection::postgres::{
+        Session,
+        address::{self, HostConfig},
+        opening::{Backend, ConnectionRefusal},
+    },
 };
 
 /// The timeout of opening a connection, with handshake and settings, over all hosts.

@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Connection, Counters};
-use crate::{Class, Error, Mode, job::Job, queue::Queue, raw};
+use super::Counters;
+use crate::{Class, Error, Mode, connection::sqlite::Connection, job::Job, queue::Queue, raw};
 
 /// The pause between checkpoints while there are writes.
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(200);

@@ -9,11 +9,12 @@ use std::{
 };
 
 use super::{
-    Connection, Counters, SINGLE_USE, Sqlite,
+    Counters, SINGLE_USE, Sqlite,
     checkpointer::{Checkpointer, WriteSignal},
 };
 use crate::{
     Class, Error, Settings, Tx,
+    connection::sqlite::Connection,
     guard::spawn,
     job::Job,
     queue::{JobKind, Next, Queue, QueuedJob, WorkerKind},

@@ -8,9 +8,9 @@ use std::{
     time::Duration,
 };
 
-use super::{Connection, ConnectionLimits};
 use crate::{
     Error, Tx,
+    connection::sqlite::{Connection, ConnectionLimits},
     guard::spawn,
     job::Job,
     queue::{Next, Queue, WorkerKind},

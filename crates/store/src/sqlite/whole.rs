@@ -9,8 +9,7 @@ use std::{
 
 use rusqlite::OpenFlags;
 
-use super::Connection;
-use crate::{Error, error::torn, location::DatabaseLocation};
+use crate::{Error, connection::sqlite::Connection, error::torn, location::DatabaseLocation};
 
 /// Checks a file that is not at the recorded location of the installation's, or has none recorded. Returns whether the
 /// check is to be recorded.

@@ -1,6 +1,11 @@
 //! One connection, driven by the thread that uses it. Statements without a read result are queued and sent with
 //! the next read or the commit. Every wait is bounded: a missing answer breaks the connection.
 
+pub mod address;
+pub mod opening;
+mod parameter;
+mod tls;
+
 use std::{
     cell::Cell,
     num::NonZeroUsize,
@@ -19,12 +24,12 @@ use tokio::{
 };
 use tokio_postgres::{Client, Statement, error::SqlState};
 
-use super::{
-    address::HostConfig,
-    opening::{Backend, ConnectionRefusal, open},
-    parameter::Parameter,
-};
-use crate::{Error, Mode, Row, error::is_loss, tx::Statement as Query};
+use address::HostConfig;
+use opening::{Backend, ConnectionRefusal, open};
+use parameter::Parameter;
+
+use super::Statement as Query;
+use crate::{Error, Mode, Row, error::is_loss};
 
 /// Prepared statements cached per connection. Beyond that the least recently used one is closed on the server,
 /// too.
@@ -32,7 +37,7 @@ const STATEMENTS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Statements sent before their answers are read: bounds memory.
 const FLUSH: usize = 256;
 /// The timeout of an answer: longer than a statement may run.
-pub(super) const EXCHANGE: Duration = Duration::from_secs(35);
+pub const EXCHANGE: Duration = Duration::from_secs(35);
 /// A connection without traffic for this long counts as idle.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
@@ -55,11 +60,11 @@ pub struct Session {
     counts: Cell<Counts>,
     /// The time of the last exchange.
     used: Cell<Instant>,
-    pub(super) patience: Duration,
+    pub patience: Duration,
     /// How long a step of a migration waits for locks in total.
-    pub(super) lock_wait: Duration,
-    pub(super) generations: watch::Receiver<u64>,
-    pub(super) generation: u64,
+    pub lock_wait: Duration,
+    pub generations: watch::Receiver<u64>,
+    pub generation: u64,
     pub backend: Backend,
     pub opened: Instant,
 }
@@ -370,7 +375,7 @@ impl Session {
     }
 
     /// Runs a text of several statements.
-    pub(super) fn batch(&self, text: &str) -> Result<(), Error> {
+    pub fn batch(&self, text: &str) -> Result<(), Error> {
         self.note_round_trip(count_statements(text));
         let done = self.runtime.block_on(self.within(self.client.batch_execute(text)))?;
         done.map_err(|error| self.classify(error))

@@ -231,7 +231,7 @@ mod tests {
     use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
     use super::{HostConfig, read};
-    use crate::postgres::tls::{Check, Roots};
+    use crate::connection::postgres::tls::{Check, Roots};
 
     fn one(url: &str) -> HostConfig {
         read(url, false).unwrap().remove(0)

@@ -1,26 +1,25 @@
 //! The cached statements of a session, and its timeouts.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
-use super::{EXCHANGE, STATEMENTS};
-use crate::{
-    Error, Mode,
-    postgres::{
-        opening::SETTINGS,
-        servers::{CONNECT_TIMEOUT, Servers},
-    },
-};
+use tokio::sync::watch;
 
-fn servers() -> Servers {
+use super::{EXCHANGE, STATEMENTS, Session, address, opening::SETTINGS};
+use crate::{Error, Mode};
+
+/// It lives as long as the sessions, which would end with it.
+static GENERATIONS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::new(0));
+
+fn open() -> Session {
     let cluster = std::env::var("CHANCERY_TEST_POSTGRES").expect("set by scripts/test");
-    Servers::new(&format!("{cluster}/postgres"), false).unwrap()
+    let hosts = address::read(&format!("{cluster}/postgres"), false).unwrap();
+    Session::open(&hosts[0], Duration::from_secs(5), GENERATIONS.subscribe()).unwrap()
 }
 
 /// Statements in frequent use stay prepared; evicted ones are closed on the server, too.
 #[test]
 fn the_least_recently_used_statement_is_evicted() {
-    let servers = servers();
-    let mut session = servers.open(CONNECT_TIMEOUT).unwrap();
+    let mut session = open();
     let mut query = |text: &str| {
         let mut value = 0;
         let read = session.query_all(&[(text, &[])], &mut |_, row| {
@@ -52,16 +51,15 @@ fn the_exchange_timeout_exceeds_the_statement_timeout() {
 /// Section 2: a late answer costs the connection; for a commit the outcome is then unknown.
 #[test]
 fn an_exchange_times_out() {
-    let servers = servers();
     let sleep = "SELECT 1 FROM pg_sleep(10)";
-    let mut session = servers.open(CONNECT_TIMEOUT).unwrap();
+    let mut session = open();
     assert_eq!(session.patience, EXCHANGE);
     session.patience = Duration::from_millis(50);
     let Err(Error::Unavailable(why)) = session.query_all(&[(sleep, &[])], &mut |_, _| Ok(())) else {
         panic!("it is not waited for")
     };
     assert!(why.contains("did not answer in time") && session.is_closed(Mode::Write), "{why}");
-    let mut session = servers.open(CONNECT_TIMEOUT).unwrap();
+    let mut session = open();
     session.begin(Mode::Long, false);
     session.queue(sleep, Vec::new()).unwrap();
     session.patience = Duration::from_millis(50);

@@ -9,13 +9,10 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use crate::role_carriers::{Granted, RoleCarriers, RoleGroups};
-
-/// The columns of a role assignment: the role, and the lineage of its target.
-pub(super) const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
-pub(super) const LINEAGE: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
-    LEFT JOIN idp_instance x ON x.id = r.apply_to_idp_instance_id \
-    LEFT JOIN subscription y ON y.id = COALESCE(r.apply_to_subscription_id, t.subscription_id, x.subscription_id)";
+use crate::{
+    granted_role::{Granted, LINEAGE, ROLE, RoleGroups, read_granted},
+    role_carriers::RoleCarriers,
+};
 
 /// Finds the roles that users of the store carry.
 pub fn of_users(context: &Context, tx: &mut Tx<'_>, users: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
@@ -359,16 +356,4 @@ pub(super) fn carry(row: Uuid, granted: &[Granted], found: &mut Vec<CarriedRole>
 /// It is unknown, such as one of a newer release: what it permits is unknown too.
 fn known(granted: Granted) -> Result<(RoleType, Lineage), StoreError> {
     granted.ok_or_else(|| StoreError::Internal("a role of no known type was assigned".into()))
-}
-
-/// Reads the columns of [`ROLE`], which follow the first; `None` if the role is unknown.
-pub(super) fn read_granted(row: &chancery_resource::Row<'_>) -> Result<Granted, StoreError> {
-    let Some(role) = RoleType::of(row.text(1)?) else { return Ok(None) };
-    let granted_for = Lineage {
-        customer: row.optional_id(2)?,
-        subscription: row.optional_id(3)?,
-        tenant: row.optional_id(4)?,
-        instance: row.optional_id(5)?,
-    };
-    Ok(Some((role, granted_for)))
 }

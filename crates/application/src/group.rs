@@ -4,7 +4,7 @@ use chancery_record::{GroupName, HIDDEN, KEY, Name, SHOWN, Token, id_types, reco
 use chancery_resource::{Reach, Relation, Shape, Unique};
 use uuid::Uuid;
 
-use crate::identity::{APPLICATION_GROUP_IDENTITY, identities};
+use crate::identity::{ApplicationIdentity, identities};
 
 id_types! {
     /// The id of a platform group.
@@ -53,3 +53,8 @@ pub static APPLICATION_GROUP: Shape = Shape::of::<ApplicationGroup>(
     .reported_at(ApplicationGroup::EXTERNAL_ID),
 ])
 .relations(&RELATIONS);
+
+/// The identities of platform groups.
+pub static APPLICATION_GROUP_IDENTITY: Shape =
+    Shape::of::<ApplicationIdentity>("ApplicationGroupIdentity", "application_group_identity", Reach::Part)
+        .owned(&APPLICATION_GROUP, "application_group_rid");

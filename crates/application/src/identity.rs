@@ -1,10 +1,8 @@
 //! Identities of platform users and groups at identity provider instances.
 
 use chancery_record::{KEY, Name, OWNER, OptionValue, SHOWN, choice_types, id_types, record};
-use chancery_resource::{Reach, Relation, Shape};
+use chancery_resource::{Relation, Shape};
 use uuid::Uuid;
-
-use crate::{group::APPLICATION_GROUP, user::APPLICATION_USER};
 
 id_types! {
     /// The id of an identity.
@@ -44,16 +42,6 @@ record! {
         lifecycle_status: LifecycleStatus = SHOWN,
     }
 }
-
-/// The identities of platform users.
-pub static APPLICATION_IDENTITY: Shape =
-    Shape::of::<ApplicationIdentity>("ApplicationIdentity", "application_identity", Reach::Part)
-        .owned(&APPLICATION_USER, "application_user_rid");
-
-/// The identities of platform groups.
-pub static APPLICATION_GROUP_IDENTITY: Shape =
-    Shape::of::<ApplicationIdentity>("ApplicationGroupIdentity", "application_group_identity", Reach::Part)
-        .owned(&APPLICATION_GROUP, "application_group_rid");
 
 /// The relation from a platform user or group to its identities. Each identity has one owner, so the
 /// relation's table of pairs is the table of the identities. `own`: the owner's column there.

@@ -6,11 +6,11 @@
 mod carried_roles;
 mod controllers;
 mod external;
+mod granted_role;
 mod group;
 mod identity;
 mod independence;
 mod mirror;
-mod profile;
 mod reconcile;
 mod role_carriers;
 mod set_by_other;
@@ -25,16 +25,15 @@ pub use carried_roles::{
     of_people as roles_of_people, of_users as roles_of_users,
 };
 pub use external::{ExternalInstance, ExternalProfile, ExternalSubject, create_external, update_external};
-pub use group::{APPLICATION_GROUP, ApplicationGroup, ApplicationGroupId};
-pub use identity::{
-    APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, ApplicationIdentity, ApplicationIdentityId,
-    LifecycleStatus,
-};
+pub use group::{APPLICATION_GROUP, APPLICATION_GROUP_IDENTITY, ApplicationGroup, ApplicationGroupId};
+pub use identity::{ApplicationIdentity, ApplicationIdentityId, LifecycleStatus};
 pub use independence::check_independence;
 pub use mirror::Mirror;
-pub use profile::{APPLICATION_USER_PROFILE, ApplicationUserProfile, add_entries};
 pub use set_by_other::{CredentialKind, CredentialQuery, SetByOther, set_by_others};
 pub use sign_in_roles::{at_instances, at_tenants, by_certificates, with_factors};
 pub use sign_out::{SignOutScope, sign_out, sign_out_audited, sign_out_by, sign_out_user_by};
 pub use synchronize::{SynchronizeResult, synchronize};
-pub use user::{APPLICATION_USER, ApplicationUser, ApplicationUserId};
+pub use user::{
+    APPLICATION_IDENTITY, APPLICATION_USER, ApplicationUser, ApplicationUserId,
+    profile::{APPLICATION_USER_PROFILE, ApplicationUserProfile, add_entries},
+};

@@ -4,16 +4,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use chancery_resource::{Context, LIST, Lineage, RoleType, StoreError, Tx};
+use chancery_resource::{Context, LIST, StoreError, Tx};
 use uuid::Uuid;
 
-use crate::carried_roles::{LINEAGE, ROLE, read_granted};
-
-/// A role with the lineage of its target; `None` if the role is unknown, such as one of a newer release that runs in
-/// parallel. Only carriers of that role are refused.
-pub type Granted = Option<(RoleType, Lineage)>;
-/// Groups of a store that were granted roles.
-pub type RoleGroups = HashMap<Uuid, Vec<Granted>>;
+use crate::granted_role::{Granted, LINEAGE, ROLE, RoleGroups, read_granted};
 
 /// The maximum number of cached assignments. Beyond it, each transaction looks up the roles of its people: reading all
 /// assignments for each epoch would take longer.

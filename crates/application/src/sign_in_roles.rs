@@ -8,8 +8,8 @@ use chancery_resource::{CarriedRole, Context, LIST, Problem, Sql, StoreError, Tx
 use uuid::Uuid;
 
 use crate::{
-    carried_roles::{LINEAGE, ROLE, carry, read_granted},
-    role_carriers::Granted,
+    carried_roles::carry,
+    granted_role::{Granted, LINEAGE, ROLE, read_granted},
 };
 
 /// The maximum number of members of groups with roles for which other identities are read. Beyond it, all count as signing in anywhere.

@@ -8,7 +8,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use crate::user::{APPLICATION_USER, ApplicationUserId};
+use super::{APPLICATION_USER, ApplicationUserId};
 
 record! {
     /// A key and value entry of a platform user who comes from no user store.

@@ -1,5 +1,7 @@
 //! Platform users.
 
+pub mod profile;
+
 use chancery_record::{
     Bytes, DefaultValue, Email, HIDDEN, KEY, LoginName, Name, SHOWN, Timestamp, Token, Url, id_types, record,
 };
@@ -9,8 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     carried_roles::of_people,
-    identity::{APPLICATION_IDENTITY, identities},
-    profile::entries,
+    identity::{ApplicationIdentity, identities},
 };
 
 id_types! {
@@ -55,7 +56,8 @@ record! {
     }
 }
 
-static RELATIONS: [Relation; 2] = [identities(&APPLICATION_IDENTITY, "application_user_rid"), entries()];
+static RELATIONS: [Relation; 2] =
+    [identities(&APPLICATION_IDENTITY, "application_user_rid"), profile::entries()];
 
 /// The protected fields of a platform user with roles: all that identify the person, with the person's
 /// identities and second factors. Names, pictures and the like are not protected.
@@ -95,3 +97,8 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
     .reported_at(ApplicationUser::EXTERNAL_ID),
 ])
 .relations(&RELATIONS);
+
+/// The identities of platform users.
+pub static APPLICATION_IDENTITY: Shape =
+    Shape::of::<ApplicationIdentity>("ApplicationIdentity", "application_identity", Reach::Part)
+        .owned(&APPLICATION_USER, "application_user_rid");

@@ -11,7 +11,7 @@ use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
 
-use crate::signing_certificate::lifetime;
+use crate::{exact_id, signing_certificate::lifetime};
 
 /// How a client app authenticates: `token_endpoint_auth_method` (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,12 +317,6 @@ fn resource_parameters(key: Value, resources: &[String]) -> Vec<Value> {
     let names = resources.iter().map(|name| Value::Text(name.clone()));
     let normal = resources.iter().map(|name| Value::Text(normalize_resource(name)));
     std::iter::once(key).chain(names).chain(normal).collect()
-}
-
-/// Parses an id in its canonical form. Clients compare `aud` and `iss` letter by letter, so another spelling is another
-/// id.
-pub fn exact_id(text: &str) -> Option<Uuid> {
-    Uuid::try_parse(text).ok().filter(|id| id.to_string() == text)
 }
 
 fn read(

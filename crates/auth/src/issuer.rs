@@ -6,7 +6,7 @@ use chancery_store::{EPOCH, Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::client::exact_id;
+use crate::exact_id;
 
 /// An issuer of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,6 @@ const CIRCULAR: &[&str] = &[
     "testkit",
     "userstore",
     "web",
-    "webhook",
 ];
 
 /// The folders that the folders of a crate import.

@@ -7,6 +7,7 @@
 mod delivery;
 mod operations;
 mod schedule;
+mod secret;
 mod signature;
 pub mod state;
 mod subscription;

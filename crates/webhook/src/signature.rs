@@ -3,21 +3,16 @@
 use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_record::{Mismatch, Timestamp, Value, pairs_of};
-use chancery_resource::{MasterKey, StoredRow, WebhookRequest, open_secret, random};
-
+use chancery_resource::{MasterKey, StoredRow, WebhookRequest, open_secret};
 use uuid::Uuid;
 
-use crate::subscription::{EventSubscription, TABLE};
+use crate::{
+    secret::key_of,
+    subscription::{EventSubscription, TABLE},
+};
 
-/// The prefix of a secret.
-const PREFIX: &str = "whsec_";
 /// How long a former secret signs besides the new one, in ms.
 pub const SECRET_LIFE: i64 = 24 * 3_600_000;
-
-/// A new secret: 32 random bytes.
-pub fn new_secret() -> String {
-    format!("{PREFIX}{}", BASE64_STANDARD.encode(random::<32>()))
-}
 
 /// The most former secrets that sign besides the new one.
 pub const MOST_FORMER: usize = 3;
@@ -96,12 +91,6 @@ impl Signing {
     }
 }
 
-/// The key of a secret; none where it is malformed.
-fn key_of(secret: &str) -> Option<hmac::Key> {
-    let key = BASE64_STANDARD.decode(secret.strip_prefix(PREFIX)?).ok()?;
-    Some(hmac::Key::new(hmac::HMAC_SHA256, &key))
-}
-
 /// The signature by a key.
 fn sign(key: &hmac::Key, text: &str) -> String {
     format!("v1,{}", BASE64_STANDARD.encode(hmac::sign(key, text.as_bytes())))
@@ -109,7 +98,8 @@ fn sign(key: &hmac::Key, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{key_of, new_secret, sign};
+    use super::sign;
+    use crate::secret::{key_of, new_secret};
 
     /// Vectors by another implementation: `standardwebhooks` 1.1.0.
     #[test]

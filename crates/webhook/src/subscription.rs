@@ -12,7 +12,7 @@ use chancery_resource::{
 use url::Url;
 use uuid::Uuid;
 
-use crate::signature::new_secret;
+use crate::secret::new_secret;
 
 /// The table of the resource.
 pub const TABLE: &str = "event_subscription";

@@ -152,6 +152,18 @@ pub struct ClientSettings<'a> {
     pub authentication: Option<Authentication<'a>>,
 }
 
+impl ClientSettings<'_> {
+    /// The allowed response types, each with its words sorted.
+    pub fn response_types(&self) -> Vec<String> {
+        let sorted = |name: &str| {
+            let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
+            words.sort_unstable();
+            words.join(" ")
+        };
+        self.allowed_response_types.split(',').map(sorted).filter(|name| !name.is_empty()).collect()
+    }
+}
+
 impl Default for ClientSettings<'_> {
     fn default() -> Self {
         Self {

@@ -3,7 +3,8 @@
 
 use crate::{
     ClientSettings, Method, SecurityProfile,
-    profile::{Findings, has_scheme, host_of, response_types},
+    finding::Findings,
+    uri::{has_scheme, host_of},
 };
 
 /// Checks the rules of the client app's profile.
@@ -51,7 +52,7 @@ fn check_fapi_1(facts: &ClientSettings<'_>, findings: &mut Findings) {
         "Use PS256 or ES256: FAPI 1.0 Advanced asks for signed request objects.",
     );
     findings.require(
-        response_types(facts).iter().all(|name| matches!(name.as_str(), "code" | "code id_token")),
+        facts.response_types().iter().all(|name| matches!(name.as_str(), "code" | "code id_token")),
         "allowedResponseTypes",
         "Use code id_token, or code with signed answers (JARM).",
     );
@@ -80,7 +81,7 @@ fn check_fapi_2(facts: &ClientSettings<'_>, findings: &mut Findings) {
         "Turn it on: FAPI 2.0 asks for pushed authorization requests.",
     );
     findings.require(
-        response_types(facts).iter().all(|name| name == "code"),
+        facts.response_types().iter().all(|name| name == "code"),
         "allowedResponseTypes",
         "Use code only: FAPI 2.0 allows no other.",
     );

@@ -5,11 +5,12 @@ use chancery_record::{Json, read_json};
 use crate::{
     Algorithm, Curve, KeyFault, PublicKey,
     claims::{from_base64, text},
-    jwk_set::MAX_LENGTH,
 };
 
 /// The members of private keys: RSA, EC and OKP (RFC 7518, section 6), AKP.
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "priv"];
+/// The maximum length of the JSON text of a key or a set, in bytes.
+pub const MAX_LENGTH: usize = 256 * 1024;
 /// The maximum length of a key's id, in bytes.
 const MAX_KID: usize = 512;
 

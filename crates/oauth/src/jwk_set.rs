@@ -4,12 +4,10 @@ use std::collections::HashSet;
 
 use chancery_record::{Json, read_json};
 
-use crate::{Jwk, KeyFault, KeyProblem};
+use crate::{Jwk, KeyFault, KeyProblem, MAX_LENGTH};
 
 /// The maximum number of keys in a set.
 pub const MAX_KEYS: usize = 100;
-/// The maximum length of a set's JSON text, in bytes.
-pub const MAX_LENGTH: usize = 256 * 1024;
 
 /// The keys of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ mod error;
 mod exchange;
 mod facts;
 mod fapi;
+mod finding;
 mod half_hash;
 mod jwk;
 mod jwk_set;
@@ -32,6 +33,7 @@ mod scope;
 mod spki;
 mod target;
 mod unsupported;
+mod uri;
 
 pub use algorithm::Algorithm;
 pub use assertion::{
@@ -62,16 +64,17 @@ pub use exchange::{
     parse_targets,
 };
 pub use facts::{Authentication, ClientSettings, Encryption, Method, SecurityProfile};
+pub use finding::Finding;
 pub use half_hash::half_hash;
-pub use jwk::{Jwk, Purpose};
-pub use jwk_set::{JwkSet, MAX_KEYS, MAX_LENGTH};
+pub use jwk::{Jwk, MAX_LENGTH, Purpose};
+pub use jwk_set::{JwkSet, MAX_KEYS};
 pub use key_fault::{KeyFault, KeyProblem};
 pub use key_set::KeySetStatus;
 pub use logout::LogoutRequest;
 pub use matching_keys::{NoMatchingKey, matching_keys};
 pub use nonce::Nonces;
 pub use pkce::{Challenge, verify_pkce};
-pub use profile::{Finding, KEY_ENCRYPTION, findings};
+pub use profile::{KEY_ENCRYPTION, findings};
 pub use public_key::{Curve, PublicKey};
 pub use redirect::{RedirectKind, is_claimable, is_registered_redirect};
 pub use scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES, Scope};

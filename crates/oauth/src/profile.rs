@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Algorithm, Authentication, ClientSettings, Encryption, Method, ResponseType, fapi};
-
-/// A violated rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The member to change, by its wire name.
-    pub member: &'static str,
-    /// The instruction for the administrator.
-    pub detail: &'static str,
-}
+use crate::{
+    Algorithm, Authentication, ClientSettings, Encryption, Method, ResponseType, fapi,
+    finding::{Finding, Findings},
+    uri::{has_scheme, host_of},
+};
 
 /// The supported key management algorithms for messages to a client (RFC 7518, section 4.1), without `RSA1_5` and
 /// symmetric ones.
@@ -31,33 +26,7 @@ pub fn findings(facts: &ClientSettings<'_>) -> Vec<Finding> {
         check_authentication(authentication, &mut findings);
     }
     fapi::check(facts, &mut findings);
-    findings.0
-}
-
-#[derive(Default)]
-pub struct Findings(Vec<Finding>);
-
-impl Findings {
-    pub fn add(&mut self, member: &'static str, detail: &'static str) {
-        self.0.push(Finding { member, detail });
-    }
-
-    /// Adds a finding if a rule does not hold.
-    pub fn require(&mut self, holds: bool, member: &'static str, detail: &'static str) {
-        if !holds {
-            self.add(member, detail);
-        }
-    }
-}
-
-/// The client app's allowed response types, each with its words sorted.
-pub fn response_types(facts: &ClientSettings<'_>) -> Vec<String> {
-    let sorted = |name: &str| {
-        let mut words: Vec<&str> = name.split_ascii_whitespace().collect();
-        words.sort_unstable();
-        words.join(" ")
-    };
-    facts.allowed_response_types.split(',').map(sorted).filter(|name| !name.is_empty()).collect()
+    findings.into_list()
 }
 
 fn check_encryption(facts: &ClientSettings<'_>, findings: &mut Findings) {
@@ -97,7 +66,7 @@ fn check_requests(facts: &ClientSettings<'_>, findings: &mut Findings) {
         "requestObjectSigningAlg",
         "Use RS, PS or ES with 256, 384 or 512, or EdDSA.",
     );
-    let types = response_types(facts);
+    let types = facts.response_types();
     findings.require(
         types.iter().all(|name| ResponseType::named(name).is_some()),
         "allowedResponseTypes",
@@ -163,20 +132,4 @@ fn check_authentication(authentication: &Authentication<'_>, findings: &mut Find
     } else if set().count() > 1 {
         set().for_each(|(member, _)| findings.add(member, "Set exactly one of the tlsClientAuth members."));
     }
-}
-
-/// The host of a URI, in lower case.
-pub fn host_of(uri: &str) -> Option<String> {
-    let authority = uri.split_once("://")?.1.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let host = match host.strip_prefix('[') {
-        Some(address) => address.split(']').next()?,
-        None => host.split(':').next()?,
-    };
-    (!host.is_empty()).then(|| host.to_ascii_lowercase())
-}
-
-/// Whether a URI has a scheme.
-pub fn has_scheme(uri: &str, scheme: &str) -> bool {
-    uri.split_once(':').is_some_and(|(own, _)| own.eq_ignore_ascii_case(scheme))
 }

@@ -2,7 +2,7 @@
 //! is less private than its setting would not be noticed. The error and `chancery check-upgrade` report the text of a declaration; the
 //! console shows a badge.
 
-use crate::{ClientSettings, ErrorCode, ProtocolError, SecurityProfile, profile::response_types};
+use crate::{ClientSettings, ErrorCode, ProtocolError, SecurityProfile};
 
 /// The use of a setting that is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ const UNSUPPORTED_SETTINGS: [(&str, Use, IsSet, &str); 10] = [
     (
         "allowedResponseTypes",
         Use::WhenRequested,
-        |facts| response_types(facts).iter().any(|name| !matches!(name.as_str(), "code" | "none")),
+        |facts| facts.response_types().iter().any(|name| !matches!(name.as_str(), "code" | "none")),
         "The client app has response types other than code and none, which this server does not support.",
     ),
     (

@@ -3,7 +3,6 @@
 use super::request::AuthorizationRequest;
 use crate::{
     ClientSettings, ErrorCode, ProtocolError, Scope, SecurityProfile,
-    profile::response_types,
     scope::{GROUPS, OFFLINE_ACCESS, OPENID, STANDARD_SCOPES},
 };
 
@@ -111,7 +110,7 @@ fn check_response_type(request: &AuthorizationRequest, facts: &SignInFacts<'_>) 
     if !facts.allow_user_login {
         return Err(unauthorized("Nobody signs in to this client app."));
     }
-    if !response_types(&facts.client).iter().any(|name| name == response_type.name()) {
+    if !facts.client.response_types().iter().any(|name| name == response_type.name()) {
         return Err(unauthorized("The client app may not use this response_type."));
     }
     let authentication = facts.client.authentication.unwrap_or_default();

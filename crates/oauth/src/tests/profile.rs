@@ -2,7 +2,7 @@
 
 use crate::{
     Authentication, ClientSettings, Encryption, Method, SecurityProfile, findings,
-    profile::{has_scheme, host_of},
+    uri::{has_scheme, host_of},
 };
 
 fn members(facts: &ClientSettings<'_>) -> Vec<&'static str> {

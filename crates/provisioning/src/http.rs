@@ -3,7 +3,7 @@
 use chancery_record::{Json, Timestamp};
 use chancery_resource::{Method, Op, Permit, Problem, ProblemKind};
 use chancery_scim::{ScimError, ScimType, Target, error_summary, pointer_of};
-use chancery_web::{AnswerBody, App, Provision, RequestBody, add_headers, respond, trace::TraceId};
+use chancery_web::{AnswerBody, App, Provision, RequestBody, add_headers, respond, trace_of};
 use http::{HeaderValue, Response, header, request::Parts};
 
 use crate::{
@@ -52,7 +52,7 @@ fn error_response(problem: Problem, parts: &Parts) -> Response<AnswerBody> {
     let error = ScimError::from(&problem);
     let mut response = respond(error.status, SCIM_JSON, error.body().to_string());
     add_headers(&mut response, problem.headers);
-    let trace = TraceId::of(parts);
+    let trace = trace_of(parts);
     // a span id of zero is invalid
     let span = (trace.number() & u128::from(u64::MAX)).max(1);
     add_headers(&mut response, vec![("traceresponse", format!("00-{trace}-{span:016x}-00"))]);

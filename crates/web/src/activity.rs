@@ -9,7 +9,7 @@ use std::{
 use http::Version;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::connections::Stage;
+use crate::stage::Stage;
 
 /// The timeout of a connection's first head, and of any head that has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);

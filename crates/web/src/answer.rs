@@ -11,7 +11,11 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header, request::Parts
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::{base::BasePath, compress::EncodedBody, trace::TraceId};
+use crate::{
+    base::BasePath,
+    coding::{Coding, Encoder},
+    peer::trace_of,
+};
 
 /// The largest chunk of an answer that is passed to the connection at once, in bytes.
 const CHUNK: usize = 64 << 10;
@@ -24,6 +28,56 @@ pub enum AnswerBody {
     Parts(mpsc::Receiver<Part>),
     /// Either, compressed.
     EncodedBody(Box<EncodedBody>),
+}
+
+/// A body that is streamed through an encoder.
+pub struct EncodedBody {
+    inner: AnswerBody,
+    /// `None` when the body has ended.
+    encoder: Option<Encoder>,
+}
+
+impl EncodedBody {
+    /// A body in this coding; the body itself if there is no encoder.
+    pub fn of(inner: AnswerBody, coding: Coding) -> Result<Self, AnswerBody> {
+        match Encoder::new(coding) {
+            Some(encoder) => Ok(Self { inner, encoder: Some(encoder) }),
+            None => Err(inner),
+        }
+    }
+
+    /// The next frame.
+    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Interrupted>>> {
+        loop {
+            let Some(mut encoder) = self.encoder.take() else { return Poll::Ready(None) };
+            match Pin::new(&mut self.inner).poll_frame(context) {
+                Poll::Pending => {
+                    self.encoder = Some(encoder);
+                    return Poll::Pending;
+                }
+                Poll::Ready(Some(Ok(frame))) => {
+                    let compressed = frame.data_ref().map_or(Ok(Vec::new()), |data| encoder.take(data));
+                    self.encoder = Some(encoder);
+                    match compressed {
+                        Ok(bytes) if bytes.is_empty() => {}
+                        Ok(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes.into())))),
+                        Err(_) => return Poll::Ready(Some(Err(Interrupted))),
+                    }
+                }
+                Poll::Ready(None) => {
+                    let last =
+                        encoder.finish().map(|encoded| Frame::data(encoded.into())).map_err(|_| Interrupted);
+                    return Poll::Ready(Some(last));
+                }
+                Poll::Ready(Some(Err(broken))) => return Poll::Ready(Some(Err(broken))),
+            }
+        }
+    }
+
+    /// Whether no frame follows.
+    pub const fn is_over(&self) -> bool {
+        self.encoder.is_none()
+    }
 }
 
 /// The list ended early; the reader sees a broken connection.
@@ -134,7 +188,7 @@ pub fn protect(response: &mut Response<AnswerBody>) {
 /// The body of a problem (RFC 9457), with the trace id that the log lines of the request carry.
 pub fn problem_body(problem: &Problem, parts: &Parts) -> Vec<u8> {
     let base = parts.extensions.get::<BasePath>().map_or("", BasePath::as_str);
-    problem.body(&format!("{base}{}", parts.uri.path()), &TraceId::of(parts).to_string())
+    problem.body(&format!("{base}{}", parts.uri.path()), &trace_of(parts).to_string())
 }
 
 /// A problem as an answer.

@@ -3,7 +3,6 @@
 use std::{
     pin::Pin,
     sync::{Arc, OnceLock},
-    time::{Duration, Instant, SystemTime},
 };
 
 use chancery_auth::{Rights, TokenService};
@@ -15,73 +14,28 @@ use chancery_signin::{
     SignOutDeliveries,
 };
 use chancery_store::{Class, Error, Figure, Store};
-use http::{HeaderMap, HeaderValue, Request, Response, Version, header, request::Parts};
-use hyper::body::Incoming;
+use http::{Response, request::Parts};
 use tokio::sync::{Semaphore, watch};
-use tracing::{Instrument as _, Span};
 
 use crate::{
-    answer::{self, AnswerBody, respond},
+    answer::{AnswerBody, respond},
     base::BasePath,
     body::{Bodies, RequestBody},
-    compress::CompressedText,
+    clock::now,
+    compressed_text::CompressedText,
     connections::Connections,
     deprecation::Deprecation,
-    event_stream::Streams,
-    execute, external,
-    health::{Jobs, Warnings},
+    job_state::{Jobs, Warnings},
     limiter::Limiter,
-    listener::Peer,
+    limits::Limits,
     metrics::Metrics,
     openapi,
+    peer::address_of,
     proof_limiter::ProofLimiter,
-    route::{Entry, Routes, Target, choose},
-    system::open_to_scripts,
-    trace::{self, AccessLog},
+    route::Routes,
+    stream_slots::StreamSlots,
+    trace::AccessLog,
 };
-
-/// Limits on requests, connections and bodies.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Requests a minute and address to operations without a token; `None` is no limit.
-    pub public_rate: Option<u32>,
-    /// Failed proofs of people a minute and address; `None` is no limit.
-    pub failed_sign_ins: Option<u32>,
-    /// The minimum time of the answer to a failed proof of a person. The records about a known person cost more than those
-    /// about an unknown one, by the indexes of the tables; within this time the difference cannot be measured.
-    pub failed_sign_in_time: Duration,
-    /// Bytes of a JSON body.
-    pub body: usize,
-    /// Bytes of the body of a batch.
-    pub batch_body: usize,
-    /// Connections at once.
-    pub connections: usize,
-    /// Connections at once from one address.
-    pub connections_per_address: usize,
-    /// How long a connection may be idle between requests.
-    pub idle_time: Duration,
-    /// How long a client may take to read an answer.
-    pub answer_time: Duration,
-    /// MiB of larger bodies held in memory at once.
-    pub bodies_mib: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            public_rate: Some(60),
-            failed_sign_ins: Some(60),
-            failed_sign_in_time: Duration::from_millis(50),
-            body: 10 << 20,
-            batch_body: 64 << 20,
-            connections: 10_000,
-            connections_per_address: 1_024,
-            idle_time: Duration::from_mins(1),
-            answer_time: Duration::from_mins(10),
-            bodies_mib: 512,
-        }
-    }
-}
 
 /// Device authorizations a minute and address in the name of public client apps. Codes last an hour at most, so one
 /// address takes less than the 1,000 entries that a client app has.
@@ -144,7 +98,7 @@ pub struct App {
     /// Permits for password reset requests, which are processed after their answer.
     pub(crate) resets: Arc<Semaphore>,
     /// Slots for streams of events.
-    pub(crate) streams: Streams,
+    pub(crate) streams: StreamSlots,
     /// Permits for reading larger bodies.
     pub(crate) readers: Arc<Semaphore>,
     /// Memory for bodies that are not tiny.
@@ -249,7 +203,7 @@ impl App {
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),
             device_limiter: Limiter::new(limits.public_rate.map(|limit| limit.min(DEVICES))),
             resets: Arc::new(Semaphore::new(RESETS)),
-            streams: Streams::default(),
+            streams: StreamSlots::default(),
             readers: Arc::new(Semaphore::new(processors)),
             documents: services.iter().map(|service| Document::of(service)).collect(),
             rights: Rights::default(),
@@ -277,46 +231,6 @@ impl App {
         })
     }
 
-    /// Answers a request; never fails.
-    pub async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Response<AnswerBody> {
-        let (mut parts, body) = request.into_parts();
-        if !self.base.as_str().is_empty() {
-            self.base.strip_from(&mut parts.uri);
-            parts.extensions.insert(self.base.clone());
-        }
-        let span = trace::of_request(&parts);
-        self.answer(parts, RequestBody::from(body)).instrument(span).await
-    }
-
-    async fn answer(self: &Arc<Self>, parts: Parts, mut body: RequestBody) -> Response<AnswerBody> {
-        let started = Instant::now();
-        let (mut entry, mut fallback) = (None, None);
-        let outcome = match check_host(&parts) {
-            Ok(()) if has_unread_coding(&parts.headers) => Ok(answer::unread_coding()),
-            Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut fallback)).await,
-            Err(problem) => Err(problem),
-        };
-        let mut response = outcome.unwrap_or_else(|problem| {
-            self.log_problem(&problem, &parts);
-            answer::problem(problem, &parts)
-        });
-        body.finish(&parts, response.headers_mut()).await;
-        answer::protect(&mut response);
-        let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
-        self.metrics.note(entry.map(|entry| entry.number), status, seconds);
-        if let Some(entry) = entry.or(fallback) {
-            self.deprecation.set_headers(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
-        }
-        self.base.prefix_headers(response.headers_mut());
-        if self.access_log.has(status) {
-            // the path is left out: it can identify a person
-            tracing::info!(method = %parts.method, status, seconds, "answered");
-        } else {
-            tracing::debug!(method = %parts.method, path = parts.uri.path(), status, seconds, "answered");
-        }
-        response
-    }
-
     /// The OpenID provider, with this class of access to the store.
     pub fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
         let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
@@ -337,67 +251,6 @@ impl App {
     /// Records a metric that a job determined.
     pub fn note_figure(&self, figure: &'static Figure, value: i64) {
         self.metrics.figures.note(figure, value);
-    }
-
-    /// Answers a request at the address that serves only metrics.
-    pub async fn handle_metrics(&self, request: Request<Incoming>) -> Response<AnswerBody> {
-        let (parts, _) = request.into_parts();
-        let mut response = if parts.uri.path() == "/metrics" {
-            self.metrics_text().instrument(trace::of_request(&parts)).await
-        } else {
-            let problem = Problem::new(ProblemKind::NoSuchRoute, "This address has /metrics only.");
-            answer::problem(problem, &parts)
-        };
-        answer::protect(&mut response);
-        response
-    }
-
-    async fn dispatch(
-        self: &Arc<Self>,
-        parts: &Parts,
-        body: &mut RequestBody,
-        (chosen, fallback): (&mut Option<Entry>, &mut Option<Entry>),
-    ) -> Result<Response<AnswerBody>, Problem> {
-        let now = now();
-        let path = parts.uri.path();
-        let (target, parameters) = match self.routes.find(path) {
-            Ok(found) => found,
-            Err(problem) => {
-                let is_of_protocol = ["/connect/", "/.well-known/"].iter().any(|part| path.contains(part));
-                return match Box::pin(external::of_path(self, parts, now)).await {
-                    None if is_of_protocol => Ok(self.problem_for_scripts(problem, parts)),
-                    found => found.unwrap_or(Err(problem)),
-                };
-            }
-        };
-        match target {
-            Target::System(route, kind) => {
-                Span::current().record("operation", route.path());
-                let answered = route.answer(self, (*kind, parameters), parts, body, now).await;
-                if route.is_open_to_scripts() {
-                    let response = answered.or_else(|problem| Ok(self.problem_for_scripts(problem, parts)));
-                    return response.map(open_to_scripts);
-                }
-                let mut response = answered?;
-                if route.shows_pages() {
-                    self.base.prefix_page(&mut response);
-                }
-                Ok(response)
-            }
-            Target::Operations(entries) => {
-                *fallback = entries.first().copied();
-                let entry = choose(entries, &parts.method)?;
-                *chosen = Some(entry);
-                Span::current().record("operation", entry.op.name);
-                execute::execute(self, entry, parts, body, parameters?, now).await
-            }
-        }
-    }
-
-    /// A problem that scripts of any site may read.
-    fn problem_for_scripts(&self, problem: Problem, parts: &Parts) -> Response<AnswerBody> {
-        self.log_problem(&problem, parts);
-        open_to_scripts(answer::problem(problem, parts))
     }
 
     /// Limits how often operations without a token are called from one address.
@@ -435,29 +288,6 @@ impl App {
     }
 }
 
-/// The address that a request comes from.
-pub fn address_of(parts: &Parts) -> std::net::IpAddr {
-    parts.extensions.get::<Peer>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address)
-}
-
-/// Checks that an HTTP/1.1 request has exactly one `Host` (RFC 9112, section 3.2).
-fn check_host(parts: &Parts) -> Result<(), Problem> {
-    let hosts = parts.headers.get_all(header::HOST).iter().count();
-    if hosts > 1 || (hosts == 0 && parts.version == Version::HTTP_11) {
-        let problem = Problem::invalid("A request of HTTP/1.1 has the header Host, once.");
-        return Err(problem.with_header("connection", "close"));
-    }
-    Ok(())
-}
-
-/// Whether a body has a transfer coding besides the framing of HTTP/1.1, which alone is read (RFC 9112, section 6.1): a proxy in
-/// front that decodes it would read another body.
-fn has_unread_coding(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    let is_read = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
-    codings.next().is_some_and(|first| !is_read(first)) || codings.next().is_some()
-}
-
 /// Whether people sign in here, and the class of authentication that they need at the services.
 #[derive(Clone, Copy, Debug)]
 pub struct SignInSettings {
@@ -480,11 +310,4 @@ pub fn unauthorized(detail: &str, error: Option<&str>) -> Problem {
         None => "Bearer realm=\"chancery\"".to_owned(),
     };
     Problem::new(ProblemKind::Unauthorized, detail).with_header("www-authenticate", challenge)
-}
-
-/// The current time: only the edge reads the clock, and hands it to operations.
-#[expect(clippy::disallowed_methods, reason = "this is the edge")]
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -2,33 +2,21 @@
 
 use std::sync::Arc;
 
-use chancery_auth::{AccessDenied, Audience, Caller, RightsLookup, SecurityContext, decide};
+use chancery_auth::{Audience, RightsLookup, SecurityContext, decide};
 use chancery_record::Timestamp;
-use chancery_resource::{Permit, Problem, ProblemKind, Provisioner, Scope};
+use chancery_resource::{Permit, Problem, Scope};
 use chancery_signin::is_at_least;
 use chancery_store::{Class, Tx};
 use http::request::Parts;
 
 use crate::{
     app::{App, NO_TOKEN, SIGN_IN, unauthorized},
+    authorization::{Authorization, problem_of_denial},
     guard,
     request::{Scheme, access_token},
     trace,
     visitor::SessionAuthority,
 };
-
-/// A granted request, and the epoch of its rights.
-#[derive(Clone, Debug)]
-pub struct Authorization {
-    /// The epoch.
-    pub epoch: i64,
-    /// The caller; `None` where no token is needed or given.
-    pub caller: Option<Arc<Caller>>,
-    /// The directory that calls, where one does.
-    pub provisioner: Option<Arc<Provisioner>>,
-    /// The scope that it reaches.
-    pub scope: Scope,
-}
 
 /// The requirements of a request.
 #[derive(Clone)]
@@ -245,13 +233,4 @@ fn grant_public_access(context: SecurityContext) -> Result<Authorization, Proble
     let store = store.ok_or_else(|| Problem::not_found("user store"))?;
     let scope = Scope::Store(store.scope.clone());
     Ok(Authorization { epoch: context.epoch, caller: None, provisioner: None, scope })
-}
-
-pub fn problem_of_denial(refused: AccessDenied) -> Problem {
-    match refused {
-        AccessDenied::Forbidden => {
-            Problem::new(ProblemKind::Forbidden, "The client app has no role that allows this.")
-        }
-        AccessDenied::NotFound => Problem::new(ProblemKind::NotFound, "There is no such user store here."),
-    }
 }

@@ -3,11 +3,9 @@
 
 use chancery_resource::settings::OWN_PATHS;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Response, Uri, header,
+    HeaderMap, HeaderName, HeaderValue, Uri, header,
     uri::{PathAndQuery, Scheme},
 };
-
-use crate::answer::AnswerBody;
 
 /// The prefix of well-known documents, also of issuers with a path (RFC 8414, section 3.1).
 const WELL_KNOWN: &str = "/.well-known/";
@@ -124,21 +122,8 @@ impl BasePath {
         }
     }
 
-    /// Puts the path before the addresses of a page.
-    pub fn prefix_page(&self, response: &mut Response<AnswerBody>) {
-        let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let is_page = kind.is_some_and(|kind| kind.starts_with("text/html"));
-        if self.0.is_empty() || !is_page {
-            return;
-        }
-        if let AnswerBody::Whole(Some(bytes)) = response.body_mut()
-            && let Ok(html) = str::from_utf8(bytes)
-        {
-            *bytes = self.prefix_html(html).into();
-        }
-    }
-
-    fn prefix_html(&self, html: &str) -> String {
+    /// A page with the path before its addresses.
+    pub fn prefix_html(&self, html: &str) -> String {
         let mut out = String::with_capacity(html.len() + html.len() / 8);
         let mut rest = html;
         while let Some(at) = rest.find('<') {
@@ -218,7 +203,7 @@ mod tests {
     use http::{HeaderMap, HeaderValue, Uri, header};
 
     use super::{BasePath, first_segment};
-    use crate::system::SystemRoute;
+    use crate::system_route::SystemRoute;
 
     #[test]
     fn own_paths_are_those_of_the_routes() {

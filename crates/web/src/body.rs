@@ -1,12 +1,9 @@
-//! Request bodies: received within bounds and time, parsed off the workers where they are large.
+//! Request bodies, received within bounds and time.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use chancery_record::{Json, read_json_within};
-use chancery_resource::{
-    Action, Body, Custom, FairShares, Op, Permit, Problem, ProblemKind, Share, check_body,
-};
+use chancery_resource::{FairShares, Problem, ProblemKind, Share};
 use chancery_store::Error;
 use http::{HeaderMap, HeaderValue, Version, header, request::Parts};
 use http_body::Body as _;
@@ -16,15 +13,9 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout, timeout_at},
 };
-use tracing::Span;
 use uuid::Uuid;
 
-use crate::{
-    activity::STALL_TIME,
-    app::App,
-    connections::Connections,
-    request::{MediaType, media_type, read_form, text},
-};
+use crate::{activity::STALL_TIME, connections::Connections, request::text};
 
 /// The largest form, body without a token, and body that a worker parses, in bytes.
 pub const SMALL_BODY: usize = 64 << 10;
@@ -39,8 +30,6 @@ const READ_SIZE: u32 = 4;
 const BODY_TIME: Duration = Duration::from_mins(2);
 /// How long the rest of a small body is waited for when it is answered before it arrived.
 const REST_TIME: Duration = Duration::from_secs(1);
-/// The most values in a body that is no batch: `relatedIds` has the most.
-const MAX_VALUES: usize = 200_000;
 const MIB: usize = 1 << 20;
 
 /// The body of a request.
@@ -128,16 +117,6 @@ fn late() -> Problem {
 fn too_large(bound: usize) -> Problem {
     let detail = format!("A body has at most {bound} bytes here. Send less, or in several calls.");
     Problem::new(ProblemKind::PayloadTooLarge, detail)
-}
-
-/// The largest body of an operation, in bytes.
-pub const fn bound_of(app: &App, op: &Op) -> usize {
-    match op.action {
-        Action::Custom(Custom { body: Body::Bytes(_, bound), .. }) => bound,
-        _ if matches!(op.permit, Permit::Public) => SMALL_BODY,
-        _ if op.is_batch() => app.limits.batch_body,
-        _ => app.limits.body,
-    }
 }
 
 /// Memory for bodies. A larger body takes it as it arrives: one that is announced and never arrives blocks
@@ -235,58 +214,6 @@ impl Reservation<'_> {
         }
         Ok(())
     }
-}
-
-/// Parses the JSON of a body. A large one is parsed off the workers, and refused there if nearly all of it
-/// is invalid.
-pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Result<Json, Problem> {
-    if bytes.len() <= SMALL_BODY {
-        return parse(op, &bytes);
-    }
-    off_workers(app, move || {
-        let json = parse(op, &bytes)?;
-        check_body(op, &json, merges)?;
-        Ok(json)
-    })
-    .await?
-}
-
-/// Reads a posted form of at most this many bytes.
-///
-/// # Errors
-/// It is no form, is too large, or breaks off.
-pub async fn read_form_body(
-    app: &App,
-    parts: &Parts,
-    body: &mut RequestBody,
-    most: usize,
-) -> Result<Vec<(String, String)>, Problem> {
-    if media_type(&parts.headers) != Some(MediaType::Form) {
-        return Err(Problem::invalid("Send application/x-www-form-urlencoded."));
-    }
-    let mut room = app.bodies.reserve(None, &parts.headers, most).await?;
-    let bytes = body.receive(&app.connections, &parts.headers, &mut room).await?;
-    read_form(std::str::from_utf8(&bytes).map_err(|_| Problem::invalid("The form is not UTF-8."))?)
-}
-
-/// Runs long work off the workers, on one of as many threads as there are processors.
-pub async fn off_workers<T: Send + 'static>(
-    app: &App,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    let permit = Arc::clone(&app.readers).acquire_owned().await.map_err(|_| Error::Busy)?;
-    let span = Span::current();
-    let read = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        span.in_scope(work)
-    });
-    Ok(read.await.map_err(|_| Error::Internal("work off the workers broke".into()))?)
-}
-
-fn parse(op: &Op, bytes: &[u8]) -> Result<Json, Problem> {
-    let most = if op.is_batch() { chancery_record::MAX_VALUES } else { MAX_VALUES };
-    read_json_within(bytes, most)
-        .map_err(|error| Problem::invalid(format!("The body is not JSON that is read here: {}.", error.0)))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{
     },
 };
 
-use crate::tls::files;
+use crate::certificate_files;
 
 /// Requests certificates from clients, and verifies them.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ impl ClientTrust {
     /// Reads the authorities from a file, PEM or one in DER. A file without any trusts none: then only certificates that
     /// client apps registered themselves count.
     pub fn read(path: &Path) -> io::Result<Arc<Self>> {
-        let wrong = |error: &dyn std::fmt::Display| files::wrong(path, error);
+        let wrong = |error: &dyn std::fmt::Display| certificate_files::wrong(path, error);
         let provider = Arc::new(default_provider());
         let mut roots = RootCertStore::empty();
-        for certificate in files::certificates(path)? {
+        for certificate in certificate_files::certificates(path)? {
             roots.add(certificate).map_err(|error| wrong(&error))?;
         }
         let authorities = if roots.is_empty() {

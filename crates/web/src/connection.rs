@@ -25,7 +25,8 @@ use self::line_ends::LineEnds;
 use crate::{
     activity::{ActiveRequest, Activity, Verdict},
     answer::{AnswerBody, Interrupted, leave_body_out},
-    connections::{Connections, Stage},
+    connections::Connections,
+    stage::Stage,
 };
 
 /// The longest head, and the buffer of an answer that is not read, in bytes.

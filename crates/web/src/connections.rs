@@ -14,18 +14,8 @@ use crate::{
     Limits,
     activity::{Activity, LAST_TIME, Timeouts},
     counts::network,
+    stage::Stage,
 };
-
-/// The stages of the server's stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// The server is not stopping.
-    Open,
-    /// It serves, and announces to clients that it will stop.
-    Draining,
-    /// It answers requests that have arrived, and no others.
-    Closing,
-}
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use chancery_signin::{
 };
 use serde_json::{Value, json};
 
-use crate::{app::App, pages, system::SystemRoute};
+use crate::{app::App, pages, system_route::SystemRoute};
 
 /// The client authentication methods.
 const METHODS: [&str; 4] =

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     answer::{AnswerBody, respond},
     app::App,
-    compress::CompressedText,
+    compressed_text::CompressedText,
     event_types,
 };
 

@@ -2,14 +2,10 @@
 //! caller's current rights, so that a caller who loses a role gets nothing more. A reader near the end gets a chunk of the tail
 //! that the process caches for all; a reader further behind, or one whose rights the database alone knows, queries the database.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chancery_resource::{
-    BoundedCounter, CountGuard, EventCursor, Op, Part, Preconditions, Problem, ProblemKind, Request, Tail,
+    EventCursor, Op, Part, Preconditions, Problem, Request, Tail,
     feed::{CURSOR, EventQuery, MORE},
     streamed,
 };
@@ -17,17 +13,16 @@ use http::{HeaderName, HeaderValue, Response, header, request::Parts};
 use http_body_util::BodyExt as _;
 use tokio::{sync::mpsc, time::sleep};
 use tracing::Instrument as _;
-use uuid::Uuid;
 
 use crate::{
     answer::{AnswerBody, stream},
-    app::{App, now},
-    authority::{Authorization, Requirement, Rights},
-    execute::{AuthorizedRequest, PATIENCE, carry_out},
+    app::App,
+    authority::{Requirement, Rights},
+    authorization::Authorization,
+    carry_out::{AuthorizedRequest, PATIENCE, carry_out},
+    clock::now,
 };
 
-/// The most streams of a client app, and of a process.
-const MAX_STREAMS: (usize, usize) = (8, 1000);
 /// How long a stream lasts at most; its reader then connects again.
 const MAX_DURATION: Duration = Duration::from_mins(15);
 /// After this time without an event a stream sends a heartbeat.
@@ -38,30 +33,6 @@ const BUSY_PAUSE: Duration = Duration::from_secs(1);
 const COUNT: &str = "1000";
 /// The cursor of a reader that reconnects.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-
-/// Slots for streams.
-#[derive(Default)]
-pub struct Streams {
-    all: BoundedCounter,
-    callers: Mutex<HashMap<Uuid, BoundedCounter>>,
-}
-
-impl Streams {
-    fn take(&self, caller: Uuid) -> Result<(CountGuard, CountGuard), Problem> {
-        let full =
-            |detail: &str| Problem::new(ProblemKind::Unavailable, detail).with_header("retry-after", "60");
-        let in_all = self
-            .all
-            .take(MAX_STREAMS.1)
-            .ok_or_else(|| full("This process has all the streams that it may have."))?;
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        callers.retain(|_, streams| streams.count() > 0);
-        let own = callers.entry(caller).or_default().take(MAX_STREAMS.0);
-        let own =
-            own.ok_or_else(|| full("The client app has 8 streams already. Close one, or read the feed."))?;
-        Ok((in_all, own))
-    }
-}
 
 /// The reader of a stream, and its request.
 pub struct Reader {

@@ -1,59 +1,10 @@
 //! The health of this process, for people: its probes, metrics and background jobs.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
-use chancery_record::Timestamp;
 use chancery_store::Health;
 
-use crate::{
-    app::{App, now},
-    connections::Stage,
-};
-
-/// The state of a background job on this process.
-#[derive(Clone, Debug)]
-pub struct JobState {
-    /// The job's name.
-    pub name: &'static str,
-    /// The rest before each run.
-    pub rest: Duration,
-    /// When it last succeeded here.
-    pub succeeded_on: Option<Timestamp>,
-    /// When and why it failed, where that was after its last success.
-    pub failed: Option<(Timestamp, String)>,
-    /// Whether another process runs it.
-    pub runs_on_other_process: bool,
-}
-
-/// Warnings about a process that can serve requests, by the job that found them.
-#[derive(Debug, Default)]
-pub struct Warnings(Mutex<BTreeMap<&'static str, String>>);
-
-/// The jobs of this process.
-#[derive(Debug, Default)]
-pub struct Jobs(Mutex<BTreeMap<&'static str, JobState>>);
-
-impl Jobs {
-    fn change(&self, name: &'static str, change: impl FnOnce(&mut JobState)) {
-        let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = JobState {
-            name,
-            rest: Duration::ZERO,
-            succeeded_on: None,
-            failed: None,
-            runs_on_other_process: false,
-        };
-        change(jobs.entry(name).or_insert(fresh));
-    }
-
-    fn all(&self) -> Vec<JobState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-}
+use crate::{app::App, clock::now, job_state::JobState, stage::Stage};
 
 /// The health of this process.
 #[derive(Debug)]
@@ -113,16 +64,12 @@ impl App {
 
     /// Records a problem that a background job found although requests can be served; `None`: there is none any more.
     pub fn note_warning(&self, job: &'static str, warning: Option<String>) {
-        let mut warnings = self.warnings.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match warning {
-            Some(warning) => warnings.insert(job, warning),
-            None => warnings.remove(job),
-        };
+        self.warnings.set(job, warning);
     }
 
     /// The warnings of the background jobs.
     pub fn warnings(&self) -> BTreeMap<&'static str, String> {
-        self.warnings.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.warnings.all()
     }
 
     /// Records that another process runs a background job.

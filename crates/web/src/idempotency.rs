@@ -18,7 +18,8 @@ use crate::{
     answer::{AnswerBody, add_headers, problem_body, respond},
     app::App,
     authority::Rights,
-    trace::TraceId,
+    clock::now,
+    peer::trace_of,
 };
 
 /// How long an answer is stored, in milliseconds.
@@ -248,7 +249,7 @@ impl HeldClaim {
 
     /// Renews the claim in a row of its own: the operation's transaction writes the claim itself.
     async fn hold(&self, app: &App) {
-        let (attempt, now) = (self.attempt, crate::app::now());
+        let (attempt, now) = (self.attempt, now());
         let held = app.store.run("HoldIdempotencyKey", Mode::Write, None, move |tx| {
             tx.queue(
                 &StateTable::IdempotentClaim.insert(
@@ -324,7 +325,7 @@ impl HeldClaim {
             problem.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let head = Head { status, content_type: PROBLEM.to_owned(), headers };
         let stored = if passing { Vec::new() } else { shortened(problem.clone(), parts) };
-        let (claim, now) = (self, crate::app::now());
+        let (claim, now) = (self, now());
         let settled = app.store.run("SettleIdempotencyKey", Mode::Write, None, move |tx| {
             if passing {
                 tx.queue(
@@ -393,7 +394,7 @@ fn shortened(mut problem: Problem, parts: &Parts) -> Vec<u8> {
         }
     }
     let detail = "The request was refused before. What was told then was too long to be kept: send it with another key.";
-    Problem::new(problem.kind, detail).body("", &TraceId::of(parts).to_string())
+    Problem::new(problem.kind, detail).body("", &trace_of(parts).to_string())
 }
 
 /// The stored state of a key.

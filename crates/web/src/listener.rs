@@ -25,9 +25,10 @@ use crate::{
     activity::MOMENT,
     answer::AnswerBody,
     connection::{builder, serve_connection},
-    connections::{Connections, Slot, Stage},
+    connections::{Connections, Slot},
+    peer::{Peer, Serves},
     proxy::caller,
-    trace::TraceId,
+    stage::Stage,
 };
 
 /// How long requests in progress are waited for at the stop.
@@ -40,15 +41,6 @@ pub struct Listener {
     tcp: TcpListener,
     tls: Option<Arc<Tls>>,
     serves: Serves,
-}
-
-/// The content that an address serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Serves {
-    All,
-    /// All but the console, which has an address of its own.
-    AllButConsole,
-    Metrics,
 }
 
 impl Listener {
@@ -95,17 +87,6 @@ impl Listener {
     pub const fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
-}
-
-/// A request's origin.
-#[derive(Clone)]
-pub struct Peer {
-    /// The address.
-    pub address: IpAddr,
-    /// The request's trace, set on first use.
-    pub trace: OnceLock<TraceId>,
-    /// The content that the address of the request serves.
-    pub(crate) serves: Serves,
 }
 
 /// Serves until `stop` resolves with the time to drain, then finishes running requests.

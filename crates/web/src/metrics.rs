@@ -20,7 +20,7 @@ use prometheus_client::{
 };
 use uuid::Uuid;
 
-use crate::{connections::Connections, figures::Figures, refused::RefusedCounter};
+use crate::{clock::now, connections::Connections, figures::Figures, refused_counter::RefusedCounter};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -368,7 +368,7 @@ impl Metrics {
 
     /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
-        self.jobs.get_or_create(&JobLabels { job }).set(crate::app::now().0 / 1000);
+        self.jobs.get_or_create(&JobLabels { job }).set(now().0 / 1000);
     }
 
     /// Records how far a job is that reads rows once to fill in or to convert them.

@@ -9,7 +9,7 @@ use http::HeaderMap;
 
 use crate::{
     app::App,
-    execute::authority,
+    carry_out::authority,
     perform::{Input, Output},
     visitor::{SessionRights, Visitor},
 };

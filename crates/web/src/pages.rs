@@ -37,11 +37,13 @@ use self::{
 };
 use crate::{
     answer::AnswerBody,
-    app::{App, address_of},
-    body::{RequestBody, SMALL_BODY, read_form_body},
+    app::App,
+    body::{RequestBody, SMALL_BODY},
+    peer::address_of,
+    read_body::read_form_body,
     refused::Refused,
     request::{read_form, text},
-    system::SystemRoute,
+    system_route::SystemRoute,
 };
 
 type Parameters = Vec<(String, String)>;

@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use crate::{
     app::App,
-    authority::{Rights, problem_of_denial},
-    execute::{AuthorizedRequest, carry_out},
+    authority::Rights,
+    authorization::problem_of_denial,
+    carry_out::{AuthorizedRequest, carry_out},
     idempotency::{self, Claim},
     visitor::{SessionAuthority, SessionLookup, Visitor},
 };

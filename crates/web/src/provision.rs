@@ -8,9 +8,11 @@ use http::{HeaderMap, Response, header, request::Parts};
 use crate::{
     answer::AnswerBody,
     app::App,
-    authority::{Authorization, Requirement, Rights, RightsQuery},
-    body::{self, RequestBody},
-    execute::{AuthorizedRequest, carry_out},
+    authority::{Requirement, Rights, RightsQuery},
+    authorization::Authorization,
+    body::RequestBody,
+    carry_out::{AuthorizedRequest, carry_out},
+    read_body::{self, bound_of},
     request::text,
 };
 
@@ -54,12 +56,12 @@ impl App {
         }
         let token = allowed.provisioner.as_ref().and_then(|provisioner| provisioner.token);
         let caller = allowed.caller.as_ref().map(|caller| caller.holder).or(token);
-        let mut room = self.bodies.reserve(caller, headers, body::bound_of(self, op)).await?;
+        let mut room = self.bodies.reserve(caller, headers, bound_of(self, op)).await?;
         let bytes = body.receive(&self.connections, headers, &mut room).await?;
         if bytes.is_empty() {
             return Err(Problem::invalid("This operation needs a JSON body."));
         }
-        body::read(self, op, bytes, false).await.map(Some)
+        read_body::read(self, op, bytes, false).await.map(Some)
     }
 
     /// Runs an operation for a directory.

@@ -1,26 +1,15 @@
 //! The log of refused client app requests: one line for each, with the reason, the parameters sent and the registered values,
 //! and never a secret.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::Instant;
 
 use chancery_auth::{EndpointRequest, Issuer, Proof};
 use chancery_record::Timestamp;
 use chancery_signin::RefusedRequest;
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family},
-};
 use uuid::Uuid;
 
-use crate::app::App;
+use crate::{app::App, refused_counter::Labels};
 
-/// The most client apps that are looked up in a second for requests that the log suppresses.
-const MOST_LOOKUPS: u64 = 100;
-/// The most lines of a second.
-const MOST_LINES: u64 = 10;
 /// The most characters of a value.
 const LONGEST: usize = 256;
 /// The most logged parameters of a request.
@@ -247,61 +236,12 @@ fn first(text: &str, marks: &[&str]) -> Option<(usize, usize)> {
     marks.iter().filter_map(|mark| Some((text.find(mark)?, mark.len()))).min()
 }
 
-/// The metric labels of a refused request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Labels {
-    endpoint: &'static str,
-    error: &'static str,
-}
-
-/// Requests that were refused, and how many of them were logged within this second.
-#[derive(Default)]
-pub struct RefusedCounter {
-    /// All of them.
-    pub count: Family<Labels, Counter>,
-    lines: Mutex<Lines>,
-}
-
-#[derive(Default)]
-struct Lines {
-    since: Option<Instant>,
-    logged: u64,
-    suppressed: u64,
-    lookups: u64,
-}
-
-impl RefusedCounter {
-    /// Counts one. Returns the number of suppressed lines before it if the log may have a line now.
-    fn note(&self, labels: Labels, now: Instant) -> Option<u64> {
-        self.count.get_or_create(&labels).inc();
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
-            (lines.since, lines.logged, lines.lookups) = (Some(now), 0, 0);
-        }
-        if lines.logged >= MOST_LINES {
-            lines.suppressed += 1;
-            return None;
-        }
-        lines.logged += 1;
-        Some(std::mem::take(&mut lines.suppressed))
-    }
-
-    /// Whether a client app may still be looked up within this second for a suppressed request.
-    fn may_look_up(&self) -> bool {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.lookups += 1;
-        lines.lookups <= MOST_LOOKUPS
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use chancery_auth::Issuer;
     use chancery_resource::ROOT;
 
-    use super::{LONGEST, Labels, Refused, RefusedCounter, sanitized};
+    use super::{LONGEST, Refused, sanitized};
 
     #[test]
     fn a_logged_value_has_no_query_and_no_line_end() {
@@ -338,16 +278,5 @@ mod tests {
             assert_eq!(refused.client.as_deref(), Some(id));
             assert_eq!(refused.with_possible_secret().client.as_deref(), Some(expected));
         }
-    }
-
-    #[test]
-    fn ten_lines_are_logged_in_a_second_and_the_rest_is_counted() {
-        let (counter, start) = (RefusedCounter::default(), Instant::now());
-        let labels = Labels { endpoint: "/connect/token", error: "invalid_client" };
-        let at = |ms| counter.note(labels, start + Duration::from_millis(ms));
-        let results: Vec<_> = (0..25).map(|number| at(number * 10)).collect();
-        assert!(results[..10].iter().all(|one| *one == Some(0)) && results[10..].iter().all(Option::is_none));
-        assert_eq!((at(1_000), at(1_001)), (Some(15), Some(0)));
-        assert_eq!(counter.count.get_or_create(&labels).get(), 27);
     }
 }

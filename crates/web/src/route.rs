@@ -5,7 +5,7 @@ use http::Method as HttpMethod;
 use matchit::{InsertError, Router};
 use percent_encoding::percent_decode_str;
 
-use crate::system::{IssuerKind, SystemRoute};
+use crate::system_route::{IssuerKind, SystemRoute};
 
 /// The target of a path.
 pub enum Target {

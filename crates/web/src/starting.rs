@@ -13,11 +13,13 @@ use hyper::body::Incoming;
 
 use crate::{
     answer::{self, AnswerBody, respond},
-    app::Limits,
     base::BasePath,
-    connections::{Connections, Stage},
-    listener::{Host, Listener, Peer, Serves},
-    system::SystemRoute,
+    connections::Connections,
+    limits::Limits,
+    listener::{Host, Listener},
+    peer::{Peer, Serves},
+    stage::Stage,
+    system_route::SystemRoute,
 };
 
 /// The `reason` of all other answers.

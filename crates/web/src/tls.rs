@@ -1,7 +1,5 @@
 //! TLS of the listener, reloadable.
 
-pub mod files;
-
 use std::{
     io,
     path::PathBuf,
@@ -16,8 +14,10 @@ use tokio_rustls::{
     server::TlsStream,
 };
 
-use self::files::wrong;
-use crate::client_certificate::ClientTrust;
+use crate::{
+    certificate_files::{self, wrong},
+    client_certificate::ClientTrust,
+};
 
 /// A certificate chain and its key, as files in PEM or DER.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Settings {
 }
 
 fn acceptor(files: &TlsFiles, trust: Option<&Arc<ClientTrust>>) -> io::Result<TlsAcceptor> {
-    let (chain, key) = (files::chain(&files.certificate)?, files::key(&files.key)?);
+    let (chain, key) = (certificate_files::chain(&files.certificate)?, certificate_files::key(&files.key)?);
     let builder = ServerConfig::builder();
     let builder = match trust {
         Some(trust) => builder.with_client_cert_verifier(Arc::clone(trust) as _),
@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn a_key_of_another_certificate_is_refused() {
-        let sample = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tls/samples").join(name);
+        let sample = |name: &str| {
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("src/certificate_files/samples").join(name)
+        };
         let files = |key: &str| TlsFiles {
             certificate: sample("certificate.pem"),
             key: sample(key),

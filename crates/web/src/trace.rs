@@ -8,13 +8,8 @@ use std::{
 
 use chancery_auth::Caller;
 use chancery_resource::Scope;
-use http::{HeaderMap, request::Parts};
-use tracing::{
-    Span,
-    field::{Empty, display},
-};
-
-use crate::listener::Peer;
+use http::HeaderMap;
+use tracing::{Span, field::display};
 
 /// The length of a `traceparent` of version 00.
 const LENGTH: usize = 55;
@@ -41,14 +36,8 @@ impl TraceId {
         self.0
     }
 
-    /// A request's trace id; the same on each call.
-    pub fn of(parts: &Parts) -> Self {
-        let new_id = || Self::from_headers(&parts.headers).unwrap_or_else(Self::random);
-        parts.extensions.get::<Peer>().map_or_else(new_id, |peer| *peer.trace.get_or_init(new_id))
-    }
-
     /// The caller's trace id, if there is exactly one `traceparent` and it is valid.
-    fn from_headers(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut parents = headers.get_all("traceparent").iter();
         let parent = parents.next()?.to_str().ok()?;
         if parents.next().is_some() {
@@ -102,18 +91,6 @@ impl AccessLog {
     pub const fn has(self, status: u16) -> bool {
         matches!(self, Self::All) || (matches!(self, Self::Errors) && status >= 400)
     }
-}
-
-/// The span of a request. It is created at any log level, as long as there is a log: errors belong to
-/// requests, too.
-pub fn of_request(parts: &Parts) -> Span {
-    tracing::error_span!(
-        "request",
-        trace_id = %TraceId::of(parts),
-        operation = Empty,
-        store = Empty,
-        client = Empty
-    )
 }
 
 /// Records the caller and the store in the span of the request.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::{
     app::App,
-    authority::{Authorization, problem_of_denial},
+    authorization::{Authorization, problem_of_denial},
 };
 
 /// The most user stores of which the names are read.

@@ -39,7 +39,7 @@ impl Failure {
         let wait = wait.map(|seconds| json!({ "seconds": seconds, "again": parts.method != Method::POST }));
         let content = json!({
             "heading": heading, "text": words.error_text(&problem.detail), "facts": facts,
-            "trace": chancery_web::trace::TraceId::of(parts).to_string(), "wait": wait, "link": next_link(parts, words, status),
+            "trace": chancery_web::trace_of(parts).to_string(), "wait": wait, "link": next_link(parts, words, status),
         });
         Self { status, heading, content }
     }

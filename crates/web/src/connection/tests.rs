@@ -23,7 +23,8 @@ use crate::{
     activity::{Activity, Timeouts},
     answer::{AnswerBody, respond, stream},
     body::{Bodies, RequestBody},
-    connections::{ConnectionLimits, Connections, Slot, Stage},
+    connections::{ConnectionLimits, Connections, Slot},
+    stage::Stage,
 };
 
 const LIMITS: ConnectionLimits = ConnectionLimits { total: 4, per_address: 3 };

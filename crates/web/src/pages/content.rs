@@ -11,7 +11,8 @@ use http::{HeaderValue, Response, header, request::Parts};
 
 use crate::{
     answer::{AnswerBody, respond},
-    app::{App, address_of},
+    app::App,
+    peer::address_of,
     request::text,
 };
 

@@ -5,7 +5,7 @@ use chancery_signin::{DEVICE, PageError, enter_page};
 use http::Response;
 
 use super::{Browser, Form, Parameters, Shown, error_page, page, see_other};
-use crate::{answer::AnswerBody, app::address_of, proof_limiter::About};
+use crate::{answer::AnswerBody, peer::address_of, proof_limiter::About};
 
 impl Browser<'_> {
     /// The page where a person types a device's code.

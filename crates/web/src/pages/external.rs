@@ -7,12 +7,7 @@ use chancery_signin::{AttemptResult, EXTERNAL, PageError};
 use http::{Response, request::Parts};
 
 use super::{Browser, Cookies, error_page, language::languages, seconds_of, visit};
-use crate::{
-    answer::AnswerBody,
-    app::{App, address_of},
-    request::read_form,
-    system::SystemRoute,
-};
+use crate::{answer::AnswerBody, app::App, peer::address_of, request::read_form, system_route::SystemRoute};
 
 /// Processes the answer that a browser brings to this path of an instance, for the flow of this id.
 pub async fn returned(

@@ -9,8 +9,9 @@ use http::{HeaderValue, Response, header, request::Parts};
 use super::Parameters;
 use crate::{
     answer::{AnswerBody, respond},
-    app::{App, address_of},
-    system::SystemRoute,
+    app::App,
+    peer::address_of,
+    system_route::SystemRoute,
 };
 
 /// A redirect that is followed by GET.

@@ -20,8 +20,8 @@ use super::{
 use crate::{
     answer::{AnswerBody, respond},
     app::App,
-    system::SystemRoute,
-    trace::TraceId,
+    peer::trace_of,
+    system_route::SystemRoute,
 };
 
 /// The most bytes of hosts of frames in a policy.
@@ -204,7 +204,7 @@ pub async fn error_page_leading_to(
     if needs_log && (is_of_app || error == PageError::UNKNOWN_CLIENT) {
         browser.log_refusal(error.code, error.detail).await;
     }
-    let reference = TraceId::of(browser.parts).to_string();
+    let reference = trace_of(browser.parts).to_string();
     let context = json!({ "code": error.code, "reference": reference, "return_url": back });
     let page_of = Page { status: error.status, ..Page::new("Error", "error", context) };
     let page_of = page_of.in_language(locale_of(browser, error.status).await);

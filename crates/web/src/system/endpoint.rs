@@ -12,16 +12,18 @@ use chancery_store::Class;
 use http::{HeaderValue, Response, header, request::Parts};
 use serde_json::json;
 
-use super::SystemRoute;
 use crate::{
     answer::{AnswerBody, add_headers, respond},
-    app::{App, address_of},
-    body::{RequestBody, SMALL_BODY, read_form_body},
+    app::App,
+    body::{RequestBody, SMALL_BODY},
     discovery::unsupported_grant,
     pages::seconds_of,
+    peer::address_of,
     proof_limiter::About,
+    read_body::read_form_body,
     refused::Refused,
     request::{dpop_proofs, prefers, text},
+    system_route::SystemRoute,
 };
 
 impl SystemRoute {

@@ -132,10 +132,10 @@ mod tests {
 
     use super::{BYTE_ORDER_MARK, certificates, chain, key};
 
-    const CERTIFICATE: &[u8] = include_bytes!("samples/certificate.pem");
-    const VERSION_1: &[u8] = include_bytes!("samples/version-1.pem");
-    const KEY: &[u8] = include_bytes!("samples/key.pem");
-    const CLOSED: &[u8] = include_bytes!("samples/closed-key.pem");
+    const CERTIFICATE: &[u8] = include_bytes!("certificate_files/samples/certificate.pem");
+    const VERSION_1: &[u8] = include_bytes!("certificate_files/samples/version-1.pem");
+    const KEY: &[u8] = include_bytes!("certificate_files/samples/key.pem");
+    const CLOSED: &[u8] = include_bytes!("certificate_files/samples/closed-key.pem");
 
     /// A folder that is removed with the test.
     struct Folder(PathBuf);

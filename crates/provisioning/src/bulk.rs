@@ -20,7 +20,7 @@ use http::{Method as HttpMethod, Response};
 use serde_json::{Map, Value, json};
 
 use self::run::Execution;
-use crate::{form::BODY, http::Caller};
+use crate::{caller::Caller, operations::BODY};
 
 const RESPONSE: &str = "urn:ietf:params:scim:api:messages:2.0:BulkResponse";
 /// The most operations of a request.

@@ -1,22 +1,17 @@
-//! The SCIM representation of users and groups: the resources of version 2 with other members, and the operations on
-//! them. Rules, audit entries, events and quarantine are the resources'.
+//! The SCIM representation of users and groups: the resources of version 2 with other members. Rules, audit entries,
+//! events and quarantine are the resources'.
 
 use std::sync::LazyLock;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
 use chancery_record::{Access, Column, Field, Json};
-use chancery_resource::{
-    Action, Body, Call, Custom, JsonForm, Method, Op, Permit, Purpose, Relation, Reply, Run, Shape,
-};
+use chancery_resource::{Call, Method, Op, Relation, Shape};
 use chancery_scim::{GROUP, Patch, ResourceType, ScimError, Target, USER, read_resource};
 use chancery_userstore::{
     group::{GROUP as STORE_GROUP, Group},
     user::{USER as STORE_USER, User},
     user_profile::USER_PROFILE,
 };
-use serde_json::json;
-
-use crate::{groups, list, users};
 
 /// A resource type at a target.
 #[derive(Clone, Copy)]
@@ -29,85 +24,16 @@ pub struct Form {
     pub shape: &'static Shape,
 }
 
-/// The operations on a resource type at a target.
-pub struct Operations {
-    pub form: Form,
-    pub list: Op,
-    pub read: Op,
-    pub create: Op,
-    pub replace: Op,
-    pub patch: Op,
-    pub delete: Op,
-    /// Reads the resource after the commit of a change, if the change does not return it itself.
-    pub changed: Option<Op>,
-}
-
-/// The target of a user store.
-pub static STORE: LazyLock<[Operations; 2]> = LazyLock::new(|| {
-    [
-        operations((&USER, Target::Store), &STORE_USERS, &USERS),
-        operations((&GROUP, Target::Store), &STORE_GROUPS, &GROUPS),
-    ]
-});
-
-/// The target of an identity provider instance.
-pub static PROVIDER: LazyLock<[Operations; 2]> = LazyLock::new(|| {
-    [
-        operations((&USER, Target::Provider), &PERSONS, &USERS),
-        operations((&GROUP, Target::Provider), &PLATFORM_GROUPS, &GROUPS),
-    ]
-});
-
-/// The shapes of all resources that are provisioned.
-pub fn shapes() -> impl Iterator<Item = &'static Shape> {
-    STORE.iter().chain(PROVIDER.iter()).map(|all| all.form.shape)
-}
-
-/// The operations of `/Me`.
-pub struct MeOperations {
-    pub read: Op,
-    pub replace: Op,
-    pub patch: Op,
-}
-
-/// The operations of `/Me` at user stores.
-pub static ME: LazyLock<MeOperations> = LazyLock::new(|| {
-    let op = |name, method, custom| {
-        let shape = STORE_USERS.of(method);
-        Op::new(name, method, "", Permit::Person, shape, Action::Custom(custom), "")
-            .answering(200, Reply::Json(&BODY))
-    };
-    MeOperations {
-        read: op("ScimGetMe", Method::Get, Custom::reading(users::me::read).replying(Reply::Json(&BODY))),
-        replace: op("ScimReplaceMe", Method::Put, writing(users::me::replace)),
-        patch: op("ScimPatchMe", Method::Patch, writing(users::me::patch)),
-    }
-});
-
-/// All paths below an instance, each with an operation on it.
-pub fn paths() -> impl Iterator<Item = (String, &'static Op)> {
-    let of_many = STORE.iter().chain(PROVIDER.iter()).flat_map(|all| {
-        let (many, one) = (all.form.of.endpoint.to_owned(), format!("{}/{{id}}", all.form.of.endpoint));
-        let of_one = [&all.read, &all.replace, &all.patch, &all.delete];
-        [(many.clone(), &all.list), (many, &all.create)].into_iter().chain(of_one.map(|op| (one.clone(), op)))
-    });
-    of_many.chain([&ME.read, &ME.replace, &ME.patch].map(|op| ("/Me".to_owned(), op)))
-}
-
-impl Operations {
-    /// The operations of a target, users first.
-    pub fn at(target: Target) -> &'static [Self; 2] {
-        match target {
-            Target::Store => &STORE,
-            Target::Provider => &PROVIDER,
-        }
-    }
-}
-
 impl Form {
     /// The form of a call.
     pub fn of(call: &Call) -> Self {
         Self::of_shape(call.request.op.shape)
+    }
+
+    /// The forms of users and of groups at a target.
+    pub fn at(target: Target) -> [Self; 2] {
+        let [users, groups] = Views::at(target);
+        [(&USER, users), (&GROUP, groups)].map(|(of, views)| Self { of, target, shape: &views.whole })
     }
 
     /// The form of a shape.
@@ -133,6 +59,18 @@ impl Form {
     pub fn is_of_users(self) -> bool {
         std::ptr::eq(self.of, &raw const USER)
     }
+
+    /// Whether the target stores profile entries.
+    pub fn stores_entries(self) -> bool {
+        self.target == Target::Store && self.is_of_users()
+    }
+
+    /// The shape for operations of this method.
+    pub fn shape_for(self, method: Method) -> &'static Shape {
+        let [users, groups] = Views::at(self.target);
+        let views = if self.is_of_users() { users } else { groups };
+        if method == Method::Get { &views.shown } else { &views.whole }
+    }
 }
 
 /// A resource as directories see it, for writing and for reading.
@@ -144,9 +82,12 @@ struct Views {
 }
 
 impl Views {
-    /// The shape for operations of this method.
-    fn of(&self, method: Method) -> &Shape {
-        if method == Method::Get { &self.shown } else { &self.whole }
+    /// The views of users and of groups at a target.
+    fn at(target: Target) -> [&'static Self; 2] {
+        match target {
+            Target::Store => [&STORE_USERS, &STORE_GROUPS],
+            Target::Provider => [&PERSONS, &PLATFORM_GROUPS],
+        }
     }
 }
 
@@ -251,93 +192,4 @@ fn views(whole: &'static Shape, writable: &[&'static Field], relations: &[Relati
         whole.legacy_view(fields.collect(), relations.to_vec())
     };
     Views { whole: view(false), shown: view(true) }
-}
-
-/// The functions and names of the operations on a resource type.
-struct Functions {
-    names: [&'static str; 6],
-    read: Custom,
-    create: Custom,
-    replace: Custom,
-    patch: Custom,
-    delete: Run,
-    changed: Option<(&'static str, Custom)>,
-}
-
-/// A resource, as the schemas describe it.
-pub static BODY: JsonForm =
-    JsonForm { name: "ScimResource", schema: || json!({ "type": "object", "description": "See /Schemas." }) };
-
-const fn writing(run: Run) -> Custom {
-    Custom::writing(run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY)).by_rows()
-}
-
-/// As [`writing`], but may hash a password.
-const fn hashing(run: Run) -> Custom {
-    Custom::working(Purpose::Password, run).taking(Body::Json(&BODY)).replying(Reply::Json(&BODY)).by_rows()
-}
-
-const USERS: Functions = Functions {
-    names: [
-        "ScimListUsers",
-        "ScimGetUser",
-        "ScimCreateUser",
-        "ScimReplaceUser",
-        "ScimPatchUser",
-        "ScimDeleteUser",
-    ],
-    read: Custom::reading(users::read).replying(Reply::Json(&BODY)),
-    create: hashing(users::create),
-    replace: hashing(users::replace),
-    patch: hashing(users::patch),
-    delete: users::delete,
-    changed: None,
-};
-const GROUPS: Functions = Functions {
-    names: [
-        "ScimListGroups",
-        "ScimGetGroup",
-        "ScimCreateGroup",
-        "ScimReplaceGroup",
-        "ScimPatchGroup",
-        "ScimDeleteGroup",
-    ],
-    read: Custom::listing(groups::read).replying(Reply::Json(&BODY)),
-    create: writing(groups::create),
-    replace: writing(groups::replace),
-    patch: writing(groups::patch),
-    delete: groups::delete,
-    changed: Some(("ScimGetChangedGroup", Custom::listing(groups::changed).replying(Reply::Json(&BODY)))),
-};
-
-/// The permit that an access token needs; a directory's own token has rights instead.
-const PERMIT: Permit = Permit::UserStore;
-
-fn operations(
-    (of, target): (&'static ResourceType, Target),
-    views: &'static Views,
-    functions: &Functions,
-) -> Operations {
-    let form = Form { of, target, shape: &views.whole };
-    let [list, read, create, replace, patch, delete] = functions.names;
-    let op = |name, method, custom, status| {
-        let reply = if status == 204 { Reply::Empty } else { Reply::Json(&BODY) };
-        let shape = views.of(method);
-        Op::new(name, method, "", PERMIT, shape, Action::Custom(custom), "").answering(status, reply)
-    };
-    Operations {
-        form,
-        list: op(list, Method::Get, Custom::listing(list::list).replying(Reply::Json(&BODY)), 200),
-        read: op(read, Method::Get, functions.read, 200),
-        create: op(create, Method::Post, functions.create, 201),
-        replace: op(replace, Method::Put, functions.replace, 200),
-        patch: op(patch, Method::Patch, functions.patch, 200),
-        delete: op(
-            delete,
-            Method::Delete,
-            Custom::writing(functions.delete).replying(Reply::Empty).by_rows(),
-            204,
-        ),
-        changed: functions.changed.map(|(name, custom)| op(name, Method::Get, custom, 200)),
-    }
 }

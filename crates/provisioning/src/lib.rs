@@ -10,11 +10,13 @@
 mod access;
 mod address;
 mod bulk;
+mod caller;
 mod discovery;
 mod form;
 mod groups;
 mod http;
 mod list;
+mod operations;
 mod pages;
 mod reach;
 mod related;
@@ -30,7 +32,7 @@ use chancery_record::Timestamp;
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, App, RequestBody};
 
-pub use form::{paths, shapes};
+pub use operations::{paths, shapes};
 pub use users::prune_removal_refusals;
 
 /// Answers a request below `/api/scim/v2`.

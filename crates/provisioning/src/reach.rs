@@ -9,7 +9,7 @@ use chancery_resource::{
 use chancery_scim::Target;
 use uuid::Uuid;
 
-use crate::form::{Form, Operations};
+use crate::form::Form;
 
 /// The calling directory.
 pub fn directory(context: &Context) -> Provisioner {
@@ -35,8 +35,11 @@ pub fn add_reach(sql: &mut Sql, form: Form, context: &Context, alias: &str) {
 /// Adds the condition on rows of a relation that a filter names, in which `o` is their table: the holders of a group or
 /// user outside of the reach are not revealed. Profile entries are the user's own.
 pub fn add_linked_reach(sql: &mut Sql, form: Form, context: &Context, relation: &Relation) {
-    let mut forms = Operations::at(form.target).iter().map(|all| all.form);
-    let Some(linked) = forms.find(|form| form.shape.table == relation.target.table) else { return };
+    let Some(linked) =
+        Form::at(form.target).into_iter().find(|form| form.shape.table == relation.target.table)
+    else {
+        return;
+    };
     if form.target == Target::Provider {
         sql.add(" AND o.idp_instance_id = ");
         sql.add_bound(directory(context).owner.unwrap_or_default());

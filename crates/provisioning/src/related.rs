@@ -12,9 +12,8 @@ use chancery_userstore::user::User;
 use uuid::Uuid;
 
 use crate::{
-    form::{Form, Operations},
+    form::Form,
     reach::{self, add_reach, directory},
-    render::stores_entries,
 };
 
 /// The values of a user's profile entries, by their keys.
@@ -123,7 +122,7 @@ pub fn find(
 fn statements(context: &Context, form: Form, numbers: &Sql, has_groups: bool) -> (Vec<Related>, Vec<Sql>) {
     let begin = |text: String| Sql { text: text + &numbers.text, parameters: numbers.parameters.clone() };
     let (mut kinds, mut statements) = (Vec::new(), Vec::new());
-    if stores_entries(form) {
+    if form.stores_entries() {
         let mut sql = begin("SELECT e.user_rid, e.key, e.value FROM user_profile e WHERE e.user_rid ".into());
         sql.add(&ATTRIBUTE_ENTRIES);
         kinds.push(Related::Entry);
@@ -137,12 +136,12 @@ fn statements(context: &Context, form: Form, numbers: &Sql, has_groups: bool) ->
             table = relation.table,
             target = relation.target.table,
         ));
-        let [_, groups] = Operations::at(form.target);
+        let [_, groups] = Form::at(form.target);
         if form.target == Target::Provider {
             sql.add(" AND g.idp_instance_id = ");
             sql.add_bound(directory(context).owner.unwrap_or_default());
         }
-        add_reach(&mut sql, groups.form, context, "g");
+        add_reach(&mut sql, groups, context, "g");
         sql.add(&format!(" ORDER BY m.{}, m.{} LIMIT {}", relation.own, relation.other, MAX_RELATED + 1));
         kinds.push(Related::Group);
         statements.push(sql);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chancery_record::{Json, Timestamp, format_timestamp, read_json};
 use chancery_resource::{Answer, Call, Context, Problem, StoredRow, Tx, etag, shown_members};
-use chancery_scim::{Fields, Resource, Selection, StoredResource, Target, fields_of, read_resource, show};
+use chancery_scim::{Fields, Resource, Selection, StoredResource, fields_of, read_resource, show};
 use chancery_userstore::user::User;
 use serde_json::{Value as Serde, json};
 use uuid::Uuid;
@@ -261,9 +261,4 @@ pub fn begin(call: &mut Call, form: Form, resource: &Resource, status: u16) -> A
         answer.headers.push(("location", format!("{}{}/{id}", base_of(call), form.of.endpoint)));
     }
     answer
-}
-
-/// Whether the target stores profile entries.
-pub fn stores_entries(form: Form) -> bool {
-    form.target == Target::Store && form.is_of_users()
 }

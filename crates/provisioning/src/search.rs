@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{
     address::{Type, Verb},
-    form::Operations,
-    http::{Caller, Query},
+    caller::{Caller, Query},
+    operations::Operations,
 };
 
 const LIST: &str = "urn:ietf:params:scim:api:messages:2.0:ListResponse";

@@ -12,7 +12,7 @@ use chancery_userstore::{
 };
 use serde_json::{Map, Value as Serde};
 
-use crate::{form::Form, reach, related::Entries, render::stores_entries};
+use crate::{form::Form, reach, related::Entries};
 
 /// Members of a body of version 2.
 pub type Body = Map<String, Serde>;
@@ -74,7 +74,7 @@ fn draft(writer: Writer<'_>, form: BodyForm, body: Body) -> Result<Draft, Proble
 /// Reads a new row back, to get its number.
 pub fn read_back(call: &Call, tx: &mut Tx<'_>, form: Form, row: &StoredRow) -> Result<StoredRow, Problem> {
     // a user is found by name: a look-up by id reads the end of its index, which all others write
-    if let Some(name) = row.text(User::LOGIN_NAME).filter(|_| stores_entries(form)) {
+    if let Some(name) = row.text(User::LOGIN_NAME).filter(|_| form.stores_entries()) {
         let sql = select_by(&call.context, form.shape, User::LOGIN_NAME, name);
         return load_by(&call.context, tx, form.shape, None, &sql);
     }

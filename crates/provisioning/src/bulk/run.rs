@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{BulkOperation, REFERENCE_PREFIX, cycles, dry_run, shortened};
 use crate::{
     address::{self, Endpoint, Verb},
-    http::Caller,
+    caller::Caller,
     search::json_of,
 };
 

@@ -10,7 +10,7 @@ use serde_json::{Value as Serde, json};
 use uuid::Uuid;
 
 use crate::{
-    form::{Form, Operations},
+    form::Form,
     reach::{add_reach, visible},
     render::base_of,
 };
@@ -31,12 +31,12 @@ struct MemberRelation {
 }
 
 fn sets(form: Form) -> Vec<MemberRelation> {
-    let [users, groups] = Operations::at(form.target);
+    let [users, groups] = Form::at(form.target);
     let relation = |relation: Relation, of_type, members| {
         form.shape.relation(relation.name).map(|relation| MemberRelation { relation, of_type, members })
     };
     let [user, group] = TYPES;
-    [relation(Group::MEMBER_USERS, user, users.form), relation(Group::MEMBER_GROUPS, group, groups.form)]
+    [relation(Group::MEMBER_USERS, user, users), relation(Group::MEMBER_GROUPS, group, groups)]
         .into_iter()
         .flatten()
         .collect()

@@ -19,8 +19,7 @@ use crate::{
     form::Form,
     reach::{self, directory, forbid_administrator, id_in_path},
     render::{
-        answer, answer_named, answer_new, body_of, check_version, fields_in, resource_of, stores_entries,
-        with_external_id,
+        answer, answer_named, answer_new, body_of, check_version, fields_in, resource_of, with_external_id,
     },
     write::{self, Body, changes, confirm, new_body},
 };
@@ -133,7 +132,7 @@ fn rewrite(
         confirm(call, &mut body);
         row = write::change(call, tx, form, &was, body)?;
     }
-    if stores_entries(form) {
+    if form.stores_entries() {
         write::entries(call, tx, form, &row, (&before, &after))?;
     } else {
         identity::update_identity(call, tx, form, &row)?;

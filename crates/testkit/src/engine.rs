@@ -1,7 +1,7 @@
 //! A database of one test's own.
 
 use std::{
-    fs::Permissions,
+    fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
@@ -10,8 +10,6 @@ use std::{
 use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio_postgres::NoTls;
-
-use crate::template::copy_files;
 
 /// A database engine to test on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +27,9 @@ pub struct Database {
     /// Whether the database stays on its server when the value is dropped.
     stays: bool,
 }
+
+/// The name of the file with the master key.
+const MASTER_KEY: &str = "master.key";
 
 /// The environment variable with the URL of the PostgreSQL cluster for tests, which `scripts/test`
 /// starts.
@@ -167,8 +168,8 @@ impl Database {
     #[expect(clippy::expect_used, reason = "a test cannot go on")]
     pub fn write_private(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let file = self.folder.path().join(name);
-        std::fs::write(&file, content).expect("a file to be written");
-        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a file to be private");
+        fs::write(&file, content).expect("a file to be written");
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a file to be private");
         file
     }
 
@@ -210,4 +211,16 @@ fn execute(url: &str, statement: &str) -> bool {
         })
     });
     executing.join().ok().flatten().is_some()
+}
+
+/// Copies the files of a server that has stopped.
+fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    for file in fs::read_dir(from)? {
+        let file = file?;
+        let name = file.file_name();
+        if name == MASTER_KEY || name == Database::FILE {
+            fs::copy(file.path(), to.join(name))?;
+        }
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ mod engine;
 mod process;
 mod proxy;
 mod receiver;
+mod server_config;
 mod template;
 mod world;
 

@@ -5,17 +5,14 @@
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::UNIX_EPOCH,
 };
 
 use chancery::{Config, Server};
 use chancery_store::{Error, Mode, Store, raw};
 
-use crate::{Database, Engine, world};
-
-/// The name of the file with the master key.
-const MASTER_KEY: &str = "master.key";
+use crate::{Database, Engine, server_config};
 
 /// An engine's template: the folder of its files, and the name of its database on a server.
 struct Template {
@@ -66,7 +63,7 @@ impl Template {
         let _ = fs::remove_dir_all(&self.folder);
         fs::create_dir_all(&self.folder).expect("a folder for the template");
         let database = Database::named(engine, &self.name);
-        let config = world::config(&database, Vec::new());
+        let config = server_config::config(&database, Vec::new());
         let server = Server::start(&config).await.expect("the server starts");
         server
             .run(std::future::ready(std::time::Duration::ZERO))
@@ -92,16 +89,4 @@ async fn forget_installation(config: &Config) {
     let forget = store.run("Test", Mode::Write, None, |tx| raw::execute(tx, text, &[]));
     forget.await.map_err(|error: Error| error.to_string()).expect("a template without an installation");
     tokio::task::spawn_blocking(move || store.close()).await.expect("a thread");
-}
-
-/// Copies the files of a server that has stopped.
-pub fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
-    for file in fs::read_dir(from)? {
-        let file = file?;
-        let name = file.file_name();
-        if name == MASTER_KEY || name == Database::FILE {
-            fs::copy(file.path(), to.join(name))?;
-        }
-    }
-    Ok(())
 }

@@ -5,21 +5,20 @@ use std::{
     path::Path,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
-use chancery::{Arguments, Config, Server};
-use chancery_credential::hash::Parameters;
+use chancery::Server;
 use chancery_federation::ProviderAddresses;
 use chancery_store::{Error, Mode, raw};
 use chancery_web::App;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{Client, Database, Engine, template};
-
-/// The secret of the root client in tests.
-const SECRET: &str = "the root secret of the tests";
+use crate::{
+    Client, Database, Engine,
+    server_config::{ROOT_SECRET, config},
+    template,
+};
 
 /// A role to assign to a client app: its type, tenant and instance.
 pub type RoleRow<'a> = (&'a str, Option<Uuid>, Option<Uuid>);
@@ -71,7 +70,7 @@ pub fn run_with(engine: Engine, words: fn(&Path) -> Vec<String>, test: Test) {
             std::time::Duration::ZERO
         }));
         let anonymous = Client::anonymous(&base);
-        let admin = log_in(&anonymous, "root", SECRET).await;
+        let admin = log_in(&anonymous, "root", ROOT_SECRET).await;
         let (calls, state) = (Arc::clone(&admin.calls), Arc::clone(&app));
         let retained = Arc::clone(&database);
         let public_providers = Mutex::new(Some(public_providers));
@@ -95,33 +94,6 @@ pub fn one_address(address: &str) -> ProviderAddresses {
         twitter: at(),
         twitter_api: at(),
     }
-}
-
-/// The configuration of a server in a test.
-#[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
-pub(crate) fn config(database: &Database, more: Vec<String>) -> Config {
-    let folder = database.folder().display().to_string();
-    let listen =
-        if more.iter().any(|word| word == "--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
-    let words = [
-        "--data-dir",
-        &folder,
-        "--database",
-        database.url(),
-        "--root-client-secret",
-        SECRET,
-        // all tests send from one address
-        "--public-rate-limit",
-        "off",
-        "--failed-sign-ins",
-        "off",
-    ];
-    let words = ["chancery"].iter().chain(listen).chain(&words).map(|word| (*word).to_owned());
-    let arguments = <Arguments as clap::Parser>::parse_from(words.chain(more));
-    let mut config = Config::read(&arguments).expect("the configuration is good");
-    config.hashing = Parameters::for_tests();
-    config.limits.failed_sign_in_time = Duration::ZERO;
-    config
 }
 
 async fn log_in(anonymous: &Client, client: &str, secret: &str) -> Client {

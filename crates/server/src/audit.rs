@@ -17,7 +17,7 @@ use clap::Subcommand;
 
 pub use export::{ExportError, ExportSummary, export};
 
-use crate::{Arguments, Config, key_file::read_master_key};
+use crate::{Config, ConfigArguments, key_file::read_master_key};
 
 const EXPORT_HELP: &str = "\
 The file has JSON lines: a head with the trail's newest signed checkpoint, then the hashes of 256
@@ -73,7 +73,7 @@ pub enum AuditCommand {
 
 impl AuditCommand {
     /// Runs the command.
-    pub fn run(&self, arguments: &Arguments) -> ExitCode {
+    pub fn run(&self, arguments: &ConfigArguments) -> ExitCode {
         let outcome = match self {
             Self::Export { store, output } => {
                 run_export(arguments, store, output.as_deref()).map(|()| true).map_err(|error| (1, error))
@@ -96,7 +96,7 @@ impl AuditCommand {
 /// The number of checks for pending deletions, before the trail is exported without them.
 const PATIENCE: u32 = 10;
 
-fn run_export(arguments: &Arguments, name: &str, output: Option<&Path>) -> Result<(), String> {
+fn run_export(arguments: &ConfigArguments, name: &str, output: Option<&Path>) -> Result<(), String> {
     let config = Config::read(arguments).map_err(|error| error.to_string())?;
     let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
     let settings = Settings { connections: 1, ..config.store };

@@ -15,9 +15,8 @@ use chancery_web::now;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Config,
+    Config, StartError,
     key_file::read_master_key,
-    start::StartError,
     trail_check::check_trails,
     whole_file::{remove, replace, sync_folder, with_suffix},
 };

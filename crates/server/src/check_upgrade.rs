@@ -9,11 +9,7 @@ use chancery_management::upgrade;
 use chancery_resource::{MasterKey, Problem, Shape, StoredViolation};
 use chancery_store::{Mode, Settings, Store};
 
-use crate::{
-    Arguments, Config,
-    key_file::read_master_key,
-    start::{cause_of, services},
-};
+use crate::{Config, ConfigArguments, key_file::read_master_key, services::services, start_error::cause_of};
 
 /// The help of the command.
 pub const CHECK_UPGRADE_HELP: &str = "\
@@ -30,7 +26,7 @@ Example:
   chancery --config chancery.toml check-upgrade";
 
 /// Runs the command.
-pub fn check_upgrade(arguments: &Arguments) -> ExitCode {
+pub fn check_upgrade(arguments: &ConfigArguments) -> ExitCode {
     match run(arguments) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
@@ -41,7 +37,7 @@ pub fn check_upgrade(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<u64, String> {
+fn run(arguments: &ConfigArguments) -> Result<u64, String> {
     let config = Config::read(arguments).map_err(|error| error.to_string())?;
     let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
     let settings = Settings { connections: 1, ..config.store };

@@ -3,10 +3,9 @@
 mod display;
 mod files;
 mod listeners;
-pub mod private;
 pub mod secrets;
 
-use std::{env, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{env, net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use chancery_credential::hash::Parameters;
 use chancery_federation::ProviderAddresses;
@@ -18,8 +17,9 @@ use chancery_store::{Settings, Target};
 use chancery_web::{ACR, BasePath, DEPRECATED_ON, Limits, TlsFiles, trace::AccessLog};
 
 use crate::{
-    arguments::{Arguments, Options, read_file},
+    ConfigError,
     log::read_filter,
+    options::{ConfigArguments, Options, read_file},
 };
 
 /// The effective configuration.
@@ -94,18 +94,6 @@ pub struct Config {
     /// The TLS files, if TLS is configured.
     pub tls: Option<TlsFiles>,
 }
-
-/// A configuration error: the option, and its valid form.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ConfigError(pub String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// A time in the configuration (RFC 3339).
 fn moment(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ConfigError> {
@@ -185,7 +173,7 @@ impl Config {
     ///
     /// # Errors
     /// The first option that is invalid.
-    pub fn read(arguments: &Arguments) -> Result<Self, ConfigError> {
+    pub fn read(arguments: &ConfigArguments) -> Result<Self, ConfigError> {
         let (file, options) = arguments.meant(|name| env::var(name).ok())?;
         let file = match &file {
             Some(path) => {

@@ -19,7 +19,7 @@ use clap::Args;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Arguments, Config,
+    Config, ConfigArguments,
     config::secrets,
     database::{lock, lock_existing},
     database_lock::DatabaseLock,
@@ -73,7 +73,7 @@ impl CopyCommand {
     ///
     /// # Errors
     /// The message is written for people.
-    pub fn run(&self, arguments: &Arguments) -> Result<(), String> {
+    pub fn run(&self, arguments: &ConfigArguments) -> Result<(), String> {
         let config = Config::read(arguments).map_err(|error| error.to_string())?;
         let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
         let to = secrets::text("to", self.to.clone(), self.to_file.clone(), None);

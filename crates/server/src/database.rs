@@ -73,6 +73,12 @@ pub async fn open(config: &Config) -> Result<Store, StartError> {
     on_database(move || Store::open(&database, settings)).await
 }
 
+/// Whether the database has keys that a master key sealed.
+pub async fn has_sealed_keys(config: &Config) -> Result<bool, StartError> {
+    let (database, settings) = (config.database.clone(), config.store);
+    on_database(move || Store::has_sealed_keys(&database, settings)).await
+}
+
 /// Runs blocking work on the database in another thread.
 pub async fn on_database<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,

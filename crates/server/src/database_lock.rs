@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use crate::start::StartError;
+use crate::StartError;
 
 /// The locks of an embedded database, which are held until the value is dropped. It outlives the store: closing a descriptor
 /// of the database's file would release the locks that SQLite has on it.

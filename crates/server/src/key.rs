@@ -13,7 +13,7 @@ use clap::Subcommand;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Arguments, Config, database::lock_existing, key_file::read_master_key, running, whole_file::replace,
+    Config, ConfigArguments, database::lock_existing, key_file::read_master_key, running, whole_file::replace,
 };
 
 const ROTATE_HELP: &str = "\
@@ -46,7 +46,7 @@ impl KeyCommand {
     ///
     /// # Errors
     /// The message is written for people.
-    pub fn run(self, arguments: &Arguments) -> Result<(), String> {
+    pub fn run(self, arguments: &ConfigArguments) -> Result<(), String> {
         let Self::Rotate = self;
         let count = rotate(arguments)?;
         let report = format!(
@@ -58,7 +58,7 @@ impl KeyCommand {
 }
 
 /// Creates a new key, and encrypts the signing keys and the root key under it. Returns the number of keys.
-fn rotate(arguments: &Arguments) -> Result<usize, String> {
+fn rotate(arguments: &ConfigArguments) -> Result<usize, String> {
     let config = Config::read(arguments).map_err(|error| error.to_string())?;
     let path = &config.master_key_file;
     let master = read_master_key(path).map_err(|error| error.to_string())?;

@@ -8,21 +8,20 @@ use std::{
 };
 
 use chancery_resource::MasterKey;
-use chancery_store::Store;
 
-use crate::{
-    Config, StartError, config::private::read_private, database::on_database, whole_file::sync_folder,
-};
+use crate::{StartError, private_file::read_private, whole_file::sync_folder};
 
-/// Reads the master key, or creates it, readable by its owner only. It is not created if the database has data: a new key decrypts
-/// nothing there, and would replace the former one in backups.
+/// Reads the master key, or creates it, readable by its owner only. It is not created if the database has keys that it sealed: a new
+/// key decrypts nothing there, and would replace the former one in backups.
 ///
 /// # Errors
 /// It is missing although the database has data, or cannot be read or created.
-pub async fn ensure_master_key(config: &Config) -> Result<MasterKey, StartError> {
-    let path = &config.master_key_file;
+pub async fn ensure_master_key(
+    path: &Path,
+    has_sealed_keys: impl AsyncFnOnce() -> Result<bool, StartError>,
+) -> Result<MasterKey, StartError> {
     // another process may create the key and the database meanwhile, in this order
-    if !path.exists() && has_sealed_keys(config).await? && !path.exists() {
+    if !path.exists() && has_sealed_keys().await? && !path.exists() {
         return Err(StartError::new(
             format!("master key {} is not there", path.display()),
             "the database has keys that it sealed. Put the file back from a backup, or name where it is by \
@@ -43,11 +42,6 @@ pub async fn ensure_master_key(config: &Config) -> Result<MasterKey, StartError>
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_master_key(path),
         Err(error) => Err(failed(error)),
     }
-}
-
-async fn has_sealed_keys(config: &Config) -> Result<bool, StartError> {
-    let (database, settings) = (config.database.clone(), config.store);
-    on_database(move || Store::has_sealed_keys(&database, settings)).await
 }
 
 /// Reads the master key from a file that only its owner can read.

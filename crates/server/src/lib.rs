@@ -1,11 +1,13 @@
 //! The server: configuration, first start, background jobs, start and stop.
 
+mod adopt;
 mod arguments;
 mod audit;
 mod backup;
 pub mod build;
 mod check_upgrade;
 mod config;
+mod config_error;
 mod configuration;
 mod console;
 mod copy;
@@ -20,29 +22,35 @@ mod key;
 mod key_file;
 mod log;
 mod login;
+mod options;
 mod outbound;
+mod own_context;
+mod private_file;
 mod recover;
 mod reload;
 mod restore;
 mod rows;
 mod running;
+mod services;
 mod start;
+mod start_error;
 mod text_message;
 mod trail_check;
 mod variables;
 mod webhook;
 mod whole_file;
 
+pub use adopt::adopt;
 pub use arguments::{Arguments, Command};
 pub use audit::{AuditCommand, ExportError, ExportSummary, export};
 pub use backup::back_up;
 pub use check_upgrade::check_upgrade;
-pub use config::{Config, ConfigError};
+pub use config::Config;
+pub use config_error::ConfigError;
 pub use configuration::ConfigurationCommand;
 pub use copy::CopyCommand;
 pub use end::{BROKEN, exit_on_panic};
 pub use first_start::{RootAccess, RootClient};
-pub use installation::adopt;
 pub use jobs::{
     Job, Leases,
     floor::raise as raise_floor,
@@ -61,11 +69,15 @@ pub use jobs::{
 pub use key::KeyCommand;
 pub use log::Log;
 pub use login::{Login, log_out, print_token};
+pub use options::ConfigArguments;
+pub use own_context::own_context;
 pub use reload::Reload;
 pub use restore::{
     RestoreOptions,
     endings::{end_audited, end_rows},
     restore,
 };
-pub use start::{Server, StartError, console_link, figures, migrate, own_context, recover_root, services};
+pub use services::services;
+pub use start::{Server, console_link, figures, migrate, recover_root};
+pub use start_error::StartError;
 pub use variables::unknown_variables;

@@ -7,9 +7,9 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, Log, RootAccess, RootClient, Server, StartError, adopt, back_up, build,
-    check_upgrade, console_link, exit_on_panic, log_out, migrate, print_token, recover_root, restore,
-    unknown_variables,
+    Arguments, Command, Config, ConfigArguments, Log, RootAccess, RootClient, Server, StartError, adopt,
+    back_up, build, check_upgrade, console_link, exit_on_panic, log_out, migrate, print_token, recover_root,
+    restore, unknown_variables,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,17 +29,17 @@ fn main() -> ExitCode {
             say!("chancery {}", build::described());
             return ExitCode::SUCCESS;
         }
-        Some(Command::Audit(command)) => return command.run(&arguments),
-        Some(Command::Key(command)) => return exit_code(command.run(&arguments)),
-        Some(Command::Copy(copy)) => return exit_code(copy.run(&arguments)),
-        Some(Command::CheckUpgrade) => return check_upgrade(&arguments),
+        Some(Command::Audit(command)) => return command.run(&arguments.config),
+        Some(Command::Key(command)) => return exit_code(command.run(&arguments.config)),
+        Some(Command::Copy(copy)) => return exit_code(copy.run(&arguments.config)),
+        Some(Command::CheckUpgrade) => return check_upgrade(&arguments.config),
         Some(Command::Configuration(command)) => return command.run(),
         Some(Command::Login(login)) => return exit_code(login.run()),
         Some(Command::Token) => return exit_code(print_token()),
         Some(Command::Logout) => return exit_code(log_out()),
         _ => {}
     }
-    let outcome = Config::read(&arguments).map_err(|error| error.to_string()).and_then(|config| {
+    let outcome = Config::read(&arguments.config).map_err(|error| error.to_string()).and_then(|config| {
         if arguments.command == Some(Command::CheckConfig) {
             for warning in unknown_variables() {
                 let _ = writeln!(stderr(), "chancery: {warning}");
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             Some(Command::Recover) => {
                 return run(&config, recover_root(&config)).map(|root| print_recovered(&root));
             }
-            _ => return serve(&config, &arguments),
+            _ => return serve(&config, &arguments.config),
         };
         say!("{said}");
         Ok(())
@@ -83,7 +83,7 @@ fn exit_code(outcome: Result<(), String>) -> ExitCode {
     }
 }
 
-fn serve(config: &Config, arguments: &Arguments) -> Result<(), String> {
+fn serve(config: &Config, arguments: &ConfigArguments) -> Result<(), String> {
     exit_on_panic();
     // the allocator requests huge pages, and each of them is resident as soon as one byte of it is used:
     // with a heap for each thread that is half of all memory

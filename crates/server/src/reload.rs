@@ -6,7 +6,7 @@ use chancery_resource::{Problem, Scope};
 use chancery_store::Mode;
 use chancery_web::{App, Tls};
 
-use crate::{Arguments, Config, first_start, log::Log, start::own_context};
+use crate::{Config, ConfigArguments, first_start, log::Log, own_context::own_context};
 
 /// The reloaded settings: the log's filter, the certificates of TLS and the root client's secret.
 pub struct Reload {
@@ -16,7 +16,7 @@ pub struct Reload {
 
 impl Reload {
     /// Reloads. An error is logged, and the former setting stays.
-    pub async fn again(&self, arguments: &Arguments, log: &Log) {
+    pub async fn again(&self, arguments: &ConfigArguments, log: &Log) {
         let config = match Config::read(arguments) {
             Ok(config) => config,
             Err(error) => {

@@ -19,12 +19,12 @@ use chancery_web::now;
 use clap::Args;
 
 use crate::{
-    Config,
+    Config, StartError,
     backup::{Manifest, copy, discard, remove_logs},
     database::{open, open_existing, prepare_files},
     installation::{begin_restoring, end_restoring, record},
     key_file::read_master_key,
-    start::{Assembled, StartError, assemble, url_of_config},
+    start::{Assembled, assemble, url_of_config},
     trail_check::check_trails,
     whole_file::{sync_folder, with_suffix},
 };

@@ -1,7 +1,6 @@
 //! From a configuration to a server that serves.
 
 use std::{
-    fmt,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{Arc, LazyLock, atomic::AtomicU32},
     time::Duration,
@@ -12,8 +11,7 @@ use chancery_fetch::{Limits as FetchLimits, Networks, Outbound, Policy, get};
 use chancery_ledger::AuditKeys;
 use chancery_management::{client_app::resource_key, option::add_new_entries};
 use chancery_resource::{
-    AppContext, AuditSigner, Context, CursorKey, Fetch, ItemCache, MasterKey, MetadataSource, Problem, Scope,
-    Service, Tails,
+    AppContext, AuditSigner, CursorKey, Fetch, ItemCache, MasterKey, MetadataSource, Problem, Scope, Tails,
 };
 use chancery_store::{Error, Figure, Mode, Store};
 use chancery_web::{
@@ -22,35 +20,21 @@ use chancery_web::{
 use serde_json::json;
 
 use crate::{
-    Config, ConfigError, Reload, RootAccess, build, console,
-    database::{check_there, on_database, open, open_existing, prepare_files},
+    Config, Reload, RootAccess, StartError, build, console,
+    database::{check_there, has_sealed_keys, on_database, open, open_existing, prepare_files},
     database_lock::DatabaseLock,
     erasure_list::ErasureList,
     first_start, installation,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     key_file::{ensure_master_key, read_master_key},
-    log, outbound, recover,
+    log, outbound,
+    own_context::own_context,
+    recover,
+    services::{current_services, services},
+    start_error::cause_of,
     trail_check::check_whole,
     webhook,
 };
-
-static SERVICES: LazyLock<Vec<&'static Service>> = LazyLock::new(|| {
-    let current = [&chancery_userstore::SERVICE, &chancery_management::SERVICE];
-    current.into_iter().chain(DEPRECATED()).collect()
-});
-static CURRENT: LazyLock<Vec<&'static Service>> =
-    LazyLock::new(|| services().iter().copied().filter(|service| !service.is_deprecated).collect());
-
-/// The deprecated services that are served, too.
-#[cfg(feature = "version-1")]
-const DEPRECATED: fn() -> [&'static Service; 2] = chancery_v1::services;
-#[cfg(not(feature = "version-1"))]
-const DEPRECATED: fn() -> [&'static Service; 0] = || [];
-
-/// The services that are served, in the order of the documentation.
-pub fn services() -> &'static [&'static Service] {
-    &SERVICES
-}
 
 /// The metrics besides those of the edge, one list for each slice.
 pub fn figures() -> &'static [&'static [Figure]] {
@@ -66,28 +50,6 @@ pub fn figures() -> &'static [&'static [Figure]] {
         own.into_iter().chain(chancery_management::FIGURES.iter().copied()).collect()
     });
     &FIGURES
-}
-
-/// Why a server does not start.
-#[derive(Debug)]
-pub struct StartError(String);
-
-impl fmt::Display for StartError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for StartError {}
-
-impl StartError {
-    fn from_config(error: ConfigError) -> Self {
-        Self(error.0)
-    }
-
-    pub(crate) fn new(what: impl fmt::Display, why: impl fmt::Display) -> Self {
-        Self(format!("{what}: {why}"))
-    }
 }
 
 /// A server that is listening and ready to serve.
@@ -130,7 +92,8 @@ impl Server {
         let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
         tracing::info!(%address, "starting");
         let start = async {
-            let master = ensure_master_key(config).await?;
+            let master =
+                ensure_master_key(&config.master_key_file, async || has_sealed_keys(config).await).await?;
             let store = open(config).await?;
             check_whole(&store, &master).await?;
             let status = installation::learn(&store, config).await?;
@@ -291,11 +254,6 @@ async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> Result<Listener, St
     bound.map_err(|error| StartError::new(format!("cannot listen on {address}"), error))
 }
 
-/// A problem's cause, for the log.
-pub fn cause_of(problem: Problem) -> String {
-    problem.cause.map_or(problem.detail, |cause| cause.to_string())
-}
-
 /// The components of an application, besides its store.
 pub struct Assembled<'a> {
     /// The configuration.
@@ -331,7 +289,7 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
     let metadata = metadata_source(config)?;
     let policy = Policy::within(config.private_destinations.clone());
     let token_service = TokenService::new(keyring, public_url.to_owned(), master.clone(), policy);
-    let services = if config.version_1 { services() } else { &CURRENT };
+    let services = if config.version_1 { services() } else { current_services() };
     let context = Arc::new(AppContext {
         master,
         hashing: config.hashing,
@@ -417,9 +375,4 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
     });
     let root = config.metadata_root().map_err(StartError)?;
     Ok(MetadataSource { fetch, root: root.map(Arc::new) })
-}
-
-/// The context of the server's own actions at this time.
-pub fn own_context(context: &Arc<AppContext>, scope: Scope) -> Context {
-    Context::of_server(context, scope, now())
 }

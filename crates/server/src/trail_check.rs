@@ -6,7 +6,7 @@ use chancery_resource::{MasterKey, read_leaves, read_position};
 use chancery_store::{Error, Mode, Store, Tx};
 use chancery_web::now;
 
-use crate::{installation, jobs::ledger::entry_hashes, start::StartError};
+use crate::{StartError, installation, jobs::ledger::entry_hashes};
 
 /// Checks that each trail has exactly the entries that its last checkpoint covers. The time grows with the trails. Returns the
 /// checkpoints.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, env};
 
 use clap::{Command, CommandFactory as _};
 
-use crate::{Arguments, arguments::PREFIX};
+use crate::{Arguments, options::PREFIX};
 
 /// Variables that are no option's: the token of commands, and the records of builds for tests.
 const OTHERS: [&str; 4] = ["CHANCERY_TOKEN", "CHANCERY_TOKEN_FILE", "CHANCERY_STATEMENTS", "CHANCERY_HOLDS"];

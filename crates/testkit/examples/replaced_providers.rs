@@ -17,7 +17,7 @@ use tokio::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut config = Config::read(&Arguments::parse())?;
+    let mut config = Config::read(&Arguments::parse().config)?;
     config.provider_addresses = one_address(&env::var("PUBLIC_PROVIDERS")?);
     Log::start(&config.log)?;
     let outcome: Result<(), Box<dyn Error>> = Runtime::new()?.block_on(async {

@@ -31,7 +31,7 @@ pub fn config(database: &Database, more: Vec<String>) -> Config {
     ];
     let words = ["chancery"].iter().chain(listen).chain(&words).map(|word| (*word).to_owned());
     let arguments = <Arguments as clap::Parser>::parse_from(words.chain(more));
-    let mut config = Config::read(&arguments).expect("the configuration is good");
+    let mut config = Config::read(&arguments.config).expect("the configuration is good");
     config.hashing = Parameters::for_tests();
     config.limits.failed_sign_in_time = Duration::ZERO;
     config

@@ -5,8 +5,8 @@ use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path};
 use chancery_trust::Anchors;
 use chancery_web::Tls;
 
-use super::{Config, ConfigError, private::check_private};
-use crate::key_file::read_master_key;
+use super::Config;
+use crate::{ConfigError, key_file::read_master_key, private_file::check_private};
 
 impl Config {
     /// Checks all files that the configuration names, as a start reads them.

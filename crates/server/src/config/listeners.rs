@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::ConfigError;
+use crate::ConfigError;
 
 /// Refuses two listeners on one address.
 pub fn check_distinct(

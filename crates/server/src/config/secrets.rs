@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
+use crate::{
     ConfigError,
-    private::{check_private, read_private_text},
+    options::Options,
+    private_file::{check_private, read_private_text},
 };
-use crate::arguments::Options;
 
 /// The folder of credentials, as systemd names it.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
@@ -114,7 +114,7 @@ mod tests {
     };
 
     use super::{find, has_password};
-    use crate::arguments::Options;
+    use crate::options::Options;
 
     /// A folder that is removed with the test.
     struct Folder(PathBuf);

@@ -4,7 +4,14 @@ use clap::Parser as _;
 use proptest::prelude::{prop_assert_eq, proptest};
 
 use super::Config;
-use crate::arguments::{Arguments, Options};
+use crate::options::{ConfigArguments, Options};
+
+/// A command line without commands.
+#[derive(clap::Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    config: ConfigArguments,
+}
 
 fn read(toml: &str) -> Result<Config, String> {
     let options: Options = toml::from_str(toml).map_err(|error| error.to_string())?;
@@ -107,18 +114,18 @@ fn line_ends_and_blanks_after_variables_are_trimmed() {
         "--data-dir",
         "/data ",
     ];
-    let arguments = Arguments::parse_from(words);
+    let arguments = CommandLine::parse_from(words);
     let variables = |name: &str| match name {
         "CHANCERY_PUBLIC_URL" => Some("https://id.example.com \r\n".to_owned()),
         "CHANCERY_DATA_DIR" => Some("/elsewhere".to_owned()),
         _ => None,
     };
-    let (_, options) = arguments.meant(variables).unwrap();
+    let (_, options) = arguments.config.meant(variables).unwrap();
     assert_eq!(options.public_url.as_deref(), Some("https://id.example.com"));
     assert_eq!(options.data_dir, Some("/data ".into()));
     assert_eq!(options.drain, Some(7));
-    let blank = Arguments::parse_from(["chancery", "--log", "\n"]);
-    let refused = blank.meant(|name| (name == "CHANCERY_LOG").then(|| "\n".to_owned())).unwrap_err();
+    let blank = CommandLine::parse_from(["chancery", "--log", "\n"]);
+    let refused = blank.config.meant(|name| (name == "CHANCERY_LOG").then(|| "\n".to_owned())).unwrap_err();
     assert!(refused.0.contains("CHANCERY_LOG"), "{refused}");
 }
 
@@ -156,11 +163,11 @@ proptest! {
             ("--tls-key", |options| options.tls_key.as_ref().map(|path| path.to_str().unwrap().to_owned())),
         ] {
             let held = format!("{text}{ends}");
-            let arguments = Arguments::try_parse_from(["chancery", &format!("{flag}={held}")]).unwrap();
+            let arguments = CommandLine::try_parse_from(["chancery", &format!("{flag}={held}")]).unwrap();
             let own = format!("CHANCERY_{}", flag.trim_start_matches('-').replace('-', "_").to_uppercase());
-            let (_, options) = arguments.meant(|name| (name == own).then(|| held.clone())).unwrap();
+            let (_, options) = arguments.config.meant(|name| (name == own).then(|| held.clone())).unwrap();
             prop_assert_eq!(value(&options), Some(text.clone()), "{} of the environment", own);
-            let (_, options) = arguments.meant(|_| None).unwrap();
+            let (_, options) = arguments.config.meant(|_| None).unwrap();
             prop_assert_eq!(value(&options), Some(held), "{}", flag);
         }
     }

@@ -12,11 +12,9 @@ use chancery_record::read_json_within;
 use serde_json::Value;
 
 use crate::{
-    config::{
-        private::read_private_text,
-        secrets::{credential, credentials},
-    },
+    config::secrets::{credential, credentials},
     login::plain,
+    private_file::read_private_text,
 };
 
 /// The file of the set's memory of servers.

@@ -11,7 +11,7 @@ use chancery_userstore::user::USER;
 use uuid::Uuid;
 
 use super::{Job, bounded};
-use crate::start::cause_of;
+use crate::start_error::cause_of;
 
 /// The interval between runs.
 const INTERVAL: Duration = Duration::from_mins(10);

@@ -15,7 +15,7 @@ use chancery_store::{Class, Error, Mode, Store, Tx};
 use chancery_web::App;
 
 use super::{Job, Progress};
-use crate::start::services;
+use crate::services::services;
 
 /// The interval before each run; nothing is left to do after the first that succeeds.
 const INTERVAL: Duration = Duration::from_secs(5);

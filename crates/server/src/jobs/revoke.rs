@@ -12,7 +12,7 @@ use chancery_store::{Class, Error, Mode, Store};
 use uuid::Uuid;
 
 use super::{Job, bounded};
-use crate::start::cause_of;
+use crate::start_error::cause_of;
 
 /// The interval between runs.
 const INTERVAL: Duration = Duration::from_secs(1);

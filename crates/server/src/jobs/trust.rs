@@ -8,7 +8,7 @@ use chancery_resource::{AppContext, Context, FetchResult, Problem, Scope, random
 use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
 
 use super::Job;
-use crate::start::cause_of;
+use crate::start_error::cause_of;
 
 /// The interval between checks of whether a refresh is due.
 const INTERVAL: Duration = Duration::from_mins(1);

@@ -13,7 +13,7 @@ use chancery_userstore::{
 use uuid::Uuid;
 
 use super::failed;
-use crate::start::{StartError, cause_of, own_context};
+use crate::{StartError, own_context::own_context, start_error::cause_of};
 
 /// Rows that are ended in one transaction.
 const BATCH: u64 = 1000;

@@ -9,9 +9,11 @@ use tokio::sync::mpsc;
 
 use super::{endings::context_of, failed};
 use crate::{
+    StartError,
     erasure_list::{Erasure, read},
+    own_context::own_context,
     services,
-    start::{StartError, cause_of, own_context},
+    start_error::cause_of,
 };
 
 /// People who are erased in one transaction.

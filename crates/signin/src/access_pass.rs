@@ -13,15 +13,16 @@ use chancery_userstore::{
 use uuid::Uuid;
 
 use crate::{
+    after_post::after_post,
     application::OfferedStore,
-    page::ACCESS_PASS,
+    flow_context::FlowContext,
+    page_name::ACCESS_PASS,
     password::{LONGEST, find_login, shown_name},
     pending_flow::{FormErrors, PendingFlow},
     person,
-    provider::{FlowContext, Provider, Visit},
+    provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
     sign_in_transaction::{ProofResult, SignInTransaction},
-    step::after_post,
 };
 
 /// The input of the page.

@@ -1,7 +1,7 @@
 //! Required actions of a sign-in besides a new password and the questionnaire: confirming an address, accepting
 //! terms, registering an offered passkey.
 
-use chancery_flow::{Action, DueAction, Event, Step};
+use chancery_flow::{Action, Event};
 use chancery_resource::settings::TenantOption;
 use chancery_resource::{AuditAction, Problem, StateTable, Tx};
 use chancery_userstore::user::user_of;
@@ -10,9 +10,9 @@ use crate::{
     advance::{ActionContext, ActionResult},
     confirm::audit_person,
     facts::PASSKEY_OFFER,
-    page::{CONFIRM, PASSKEY, QUESTIONNAIRE, TERMS},
+    page_name::{CONFIRM, PASSKEY, QUESTIONNAIRE, TERMS},
     pending_flow::PendingFlow,
-    provider::{Evaluated, Provider, Visit},
+    provider::{Provider, Visit},
     questionnaire::leave_unanswered,
     response::{AttemptResult, BrowserResponse},
     second_factor::{CodeCheck, Purpose, verify_sent},
@@ -37,14 +37,6 @@ pub enum PageAction {
     PasswordInstead,
     /// The person returns to the client app.
     Cancelled,
-}
-
-/// The action, if it is due now.
-pub fn is_due(evaluated: &Evaluated, action: Action) -> Option<DueAction> {
-    match evaluated.due.step() {
-        Step::Action(due) if due.action == action => Some(*due),
-        _ => None,
-    }
 }
 
 impl Provider<'_> {
@@ -87,7 +79,7 @@ impl Provider<'_> {
 
 fn confirm_email(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified), Some(admitted), Some(user)) = (
-        is_due(action.evaluated, Action::Email),
+        action.evaluated.due_action(Action::Email),
         action.evaluated.due.identified(),
         &action.evaluated.admitted,
         action.evaluated.user(),
@@ -111,7 +103,7 @@ fn confirm_email(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Re
 
 fn accept_terms(action: &ActionContext<'_>, tx: &mut Tx<'_>, shown: &str) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified)) =
-        (is_due(action.evaluated, Action::Terms), action.evaluated.due.identified())
+        (action.evaluated.due_action(Action::Terms), action.evaluated.due.identified())
     else {
         return Ok(ActionResult::Nothing);
     };
@@ -134,7 +126,7 @@ fn accept_terms(action: &ActionContext<'_>, tx: &mut Tx<'_>, shown: &str) -> Res
 
 fn defer_passkey(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified)) =
-        (is_due(action.evaluated, Action::Passkey), action.evaluated.due.identified())
+        (action.evaluated.due_action(Action::Passkey), action.evaluated.due.identified())
     else {
         return Ok(ActionResult::Nothing);
     };

@@ -5,8 +5,10 @@ use chancery_resource::{Context, Problem, Tx};
 use chancery_store::Mode;
 
 use crate::{
+    flow_context::{Evaluated, FlowContext},
     pending_flow::{FormErrors, PendingFlow},
-    provider::{Evaluated, FlowContext, Provider, Visit, context_of},
+    person_context::context_of,
+    provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
     sign_in_transaction::{ProofResult, SignInTransaction},
 };

@@ -1,14 +1,14 @@
 //! The data of a client app that a sign-in needs. It is cached until the security epoch advances.
 
 mod load;
+mod offered_factor;
 
 use std::{net::IpAddr, sync::Arc};
 
 pub use chancery_federation::ProviderKind;
 use chancery_flow::TenantFacts;
 use chancery_oauth::{
-    ClientSettings, OFFLINE_ACCESS, ProtocolError, Scope, SecurityProfile, SignInFacts, UnsupportedSetting,
-    Use, check_use,
+    ClientSettings, ProtocolError, Scope, SecurityProfile, SignInFacts, UnsupportedSetting, Use, check_use,
 };
 use chancery_record::fold;
 use chancery_resource::{
@@ -19,8 +19,8 @@ use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-pub use self::load::load;
-use crate::{claims::RulesInForce, granted::Granted, second_factor::OfferedFactor};
+pub use self::{load::load, offered_factor::OfferedFactor};
+use crate::rules_in_force::RulesInForce;
 
 /// Why a client app gets no tokens.
 pub const NOT_SERVING: &str = "The client app is not enabled, or its subscription is not active.";
@@ -356,12 +356,6 @@ impl Application {
         };
         let tenants = self.tenants.iter().filter(|tenant| tenant.ranges.iter().any(holds));
         tenants.map(|tenant| tenant.facts.id).collect()
-    }
-
-    /// Whether the grant includes a refresh token. Without `offline_access` the grant needs a session, with which it
-    /// ends.
-    pub fn refreshes(&self, granted: &Granted) -> bool {
-        granted.has(OFFLINE_ACCESS) || (self.refreshes_in_session && granted.session.is_some())
     }
 
     /// The part of a scope that may be granted to the client app.

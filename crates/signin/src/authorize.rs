@@ -16,9 +16,11 @@ use uuid::Uuid;
 use crate::{
     application::{Application, with_facts},
     audience::{as_registered, audience},
-    console::{CONSOLE_PATH, CONSOLE_RETURN},
+    console_path::{CONSOLE_PATH, CONSOLE_RETURN},
+    demands::demands,
+    flow_context::FlowContext,
     pending_flow::{PendingFlow, home_of},
-    provider::{FlowContext, Provider, Visit, demands},
+    provider::{Provider, Visit},
     response::{BrowserResponse, PageError},
 };
 

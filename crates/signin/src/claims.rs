@@ -4,54 +4,28 @@
 mod facts;
 mod preview;
 mod release;
-mod requested;
-mod rules;
 
 use std::{mem, sync::Arc};
 
 use chancery_management::claim_rule::{Unusable, run};
-use chancery_oauth::GROUPS;
 use chancery_record::Timestamp;
 use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use uuid::Uuid;
 
-pub use facts::person_claims;
 pub use preview::{Preview, Reasons};
 pub use release::{ReleaseReason, ReleasedClaims, WithholdReason};
-pub use requested::Requested;
-pub use rules::RulesInForce;
 
 use self::{
     facts::{Facts, Include},
     release::{Issue, ReleasePolicy, release_claims, without_rules},
-    rules::Rules,
 };
 use crate::{
     application::Application,
     granted::Granted,
-    issuance::Issuance,
     person::{self, Admitted},
+    requested::Requested,
+    rules_in_force::Rules,
 };
-
-/// Derived claims of the platform, which are no column of a user, each with its scope.
-const DERIVED: [(&str, &str); 5] = [
-    ("name", "profile"),
-    ("updated_at", "profile"),
-    ("email_verified", "email"),
-    ("phone_number_verified", "phone"),
-    ("groups", GROUPS),
-];
-
-/// The scope of a claim of the platform; `None` of any other claim.
-pub(crate) fn scope_of(claim: &str) -> Option<&'static str> {
-    let derived = DERIVED.iter().find(|(name, _)| *name == claim).map(|(_, scope)| *scope);
-    derived.or_else(|| person_claims().find(|(name, _)| *name == claim).map(|(name, _)| facts::scope(name)))
-}
-
-/// The claims of the platform, as discovery lists them.
-pub fn platform_claims() -> impl Iterator<Item = &'static str> {
-    person_claims().chain(DERIVED).map(|(name, _)| name).chain(["groups_truncated"])
-}
 
 /// The input of claim rules, which run outside of transactions.
 pub struct Pending {
@@ -74,6 +48,14 @@ impl Pending {
             release_claims(&evaluation.outcome.claims, &facts, &policy)
         })
     }
+}
+
+/// The outcome of a transaction that issues tokens.
+pub enum Issuance<T> {
+    /// It is done.
+    Done(T),
+    /// Claim rules are in force. Nothing is written yet.
+    Rules(Box<Pending>),
 }
 
 /// The input of the claim rules in force for tokens of this scope; `None` if there are no rules or the person is not

@@ -10,7 +10,9 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{application::Application, claims::Requested, granted::Granted, provider::FlowContext, session};
+use crate::{
+    application::Application, flow_context::FlowContext, granted::Granted, requested::Requested, session,
+};
 
 /// How often a code may be presented with wrong parameters.
 const MISSES: i64 = 5;

@@ -8,16 +8,17 @@ use uuid::Uuid;
 
 use crate::{
     advance::{ActionContext, ActionResult},
-    page::{ENROL, SECOND_FACTOR},
+    page_name::{ENROL, SECOND_FACTOR},
     pending_flow::PendingFlow,
-    prepare::store_of,
-    provider::{Provider, Visit, context_of_person},
+    person_context::context_of_person,
+    provider::{Provider, Visit},
     record::SignInOutcome,
     response::{AttemptResult, BrowserResponse},
     second_factor::{
-        CodeCheck, Enrolling, Purpose, choice_of, enrol, guard, make_recovery_codes, use_code,
-        verify_authenticator, verify_sent,
+        CodeCheck, Enrolling, Purpose, enrol, guard, make_recovery_codes, use_code, verify_authenticator,
+        verify_sent,
     },
+    second_factor_page::choice_of,
 };
 
 /// The maximum length of a typed code, in bytes.
@@ -104,7 +105,7 @@ fn prove(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Act
         return Ok(ActionResult::Nothing);
     };
     let (context, person) = (action.context, identified.person);
-    let store = store_of(&action.transaction.flow_context, action.evaluated);
+    let store = action.transaction.flow_context.store_of(action.evaluated);
     if guard::is_locked(tx, person, context.now)? {
         return Ok(ActionResult::Wrong("locked", "code"));
     }

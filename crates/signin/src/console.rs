@@ -8,12 +8,7 @@ use chancery_resource::{CONSOLE, Context, MasterKey, Problem, Scope, StateTable,
 use chancery_store::Mode;
 use uuid::Uuid;
 
-use crate::{code, people::names_of, provider::Provider, redeem::is_session_active};
-
-/// The path of the console, below the public URL.
-pub const CONSOLE_PATH: &str = "/console";
-/// The redirect path of its sign-ins, below the public URL.
-pub const CONSOLE_RETURN: &str = "/console/signin";
+use crate::{code, people::names_of, provider::Provider, session::is_session_active};
 
 /// The minimum interval between two writes of a session's last use, in ms.
 pub const USE_MS: i64 = 60_000;

@@ -15,20 +15,19 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
+    after_post::after_post,
     application::Application,
     audience::{as_registered, audience},
-    claims::Requested,
-    consent,
+    consent, device_page,
+    flow_context::FlowContext,
     granted::Granted,
     pending_flow::{PendingFlow, WaitingDevice},
-    provider::{Evaluated, FlowContext, Provider, Visit},
-    response::{BrowserResponse, Page, PageError},
+    provider::{Provider, Visit},
+    requested::Requested,
+    response::{BrowserResponse, PageError},
     session,
-    step::after_post,
 };
 
-/// The page that authorizes a device.
-pub const DEVICE: &str = "device";
 /// The alphabet of user codes: without vowels, so that no words are formed (section 6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 /// The length of a user code.
@@ -257,8 +256,8 @@ impl Provider<'_> {
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
         });
         Ok(match deciding.await? {
-            Some(true) if is_allowed => page_of(pending, "done"),
-            Some(true) => rejected(pending),
+            Some(true) if is_allowed => device_page::after_decision(pending, "done"),
+            Some(true) => device_page::rejected(pending),
             _ => BrowserResponse::Error(PageError::NO_FLOW),
         })
     }
@@ -331,49 +330,6 @@ fn approve(
     let grant = granted.map_or(Value::Null, |_| Value::Id(Uuid::from_bytes(random::<16>())));
     let parameters = [digest.to_vec().into(), status.into(), sealed.into(), grant];
     Ok(tx.execute(&text, &parameters)? == 1)
-}
-
-/// The page that confirms that the device is the person's own.
-pub fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Page {
-    let session = match evaluated.due.step() {
-        Step::Done(signed_in) => signed_in.session,
-        _ => None,
-    };
-    let names = session.and_then(|session| evaluated.names.get(&session));
-    let context = json!({
-        "step": "confirm",
-        "application": { "name": flow_context.application.name },
-        "user": names.map(|names| names.detail().unwrap_or(names.display_name())),
-        "user_code": pending.device.as_ref().map(|device| &device.user_code),
-    });
-    let page = Page::new("DeviceCode", DEVICE, context);
-    let page = page.of(&flow_context.application, flow_context.tenant_of(evaluated));
-    page.in_language(evaluated.locale().cloned())
-}
-
-/// The page of a denied device.
-pub fn rejected(pending: PendingFlow) -> BrowserResponse {
-    page_of(pending, "rejected")
-}
-
-fn page_of(mut pending: PendingFlow, step: &str) -> BrowserResponse {
-    if let Some(device) = &mut pending.device {
-        device.decided = Some(step.to_owned());
-    }
-    BrowserResponse::ToPage(pending.into(), DEVICE, None)
-}
-
-/// The page that prompts for a user code: the input, and whether no device waits with it.
-pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
-    let errors: Vec<_> =
-        is_wrong.then(|| json!({ "code": "code_wrong", "field": "user_code" })).into_iter().collect();
-    let context = json!({ "step": "enter", "user_code": typed, "errors": errors });
-    Page::new("DeviceCode", DEVICE, context)
-}
-
-/// The page after the decision.
-pub fn decided_page(step: &str, locale: Option<String>) -> Page {
-    Page::new("DeviceCode", DEVICE, json!({ "step": step })).in_language(locale)
 }
 
 #[cfg(test)]

@@ -15,15 +15,14 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::audience,
-    claims::{self, ReleasedClaims},
+    claims::{self, Issuance, ReleasedClaims},
     device::{INTERVAL, associated_data, digest},
     grant::Grant,
+    grant_expiry::grant_expiry,
     granted::Granted,
-    issuance::Issuance,
     person,
     provider::Provider,
     redeem::{claim_all, invalid_grant},
-    refresh::grant_expiry,
     refresh_token::RefreshToken,
     tokens::{Lifetimes, Tokens},
 };
@@ -188,7 +187,8 @@ fn redeem(
     let grant = Grant::new(grant, app.id, granted, presented.now);
     let until = grant_expiry(&grant, application, &tenant.options, presented.now);
     grant.insert(&context.app, tx, tenant.subscription, until)?;
-    let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
+    let refresh_token =
+        grant.granted.has_refresh_token(application).then(|| RefreshToken::of(master, &grant));
     let released =
         claims::released(tx, application, (&grant.granted, &grant.granted.scope), (&admitted, released))?;
     Ok(Ok(Issuance::Done(Tokens {

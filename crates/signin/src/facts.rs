@@ -15,10 +15,11 @@ use chancery_userstore::user::PasswordDue;
 use crate::{
     application::{OfferedStore, ServingTenant},
     consent::consent_of,
+    external_claims::ExternalClaims,
+    flow_context::FlowContext,
     open_questions,
-    pending_flow::ExternalClaims,
     person::{self, Admitted, Contact},
-    provider::{FlowContext, context_of_store},
+    person_context::context_of_store,
     second_factor::{RequestedFactors, facts_of, requested_factors},
     session,
 };

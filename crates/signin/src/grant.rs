@@ -9,7 +9,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use crate::{granted::Granted, provider::context_of_person, session::is_use_due};
+use crate::{granted::Granted, person_context::context_of_person, session::is_use_due};
 
 /// A grant that has not ended.
 pub struct Grant {

@@ -1,10 +1,11 @@
 //! The content of a grant to a client app: the facts in its tokens.
 
 use chancery_auth::Confirmation;
+use chancery_oauth::OFFLINE_ACCESS;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::claims::Requested;
+use crate::{application::Application, requested::Requested};
 
 /// The content of a grant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -44,5 +45,11 @@ impl Granted {
     /// Whether the scope has this word.
     pub fn has(&self, word: &str) -> bool {
         self.scope.split(' ').any(|one| one == word)
+    }
+
+    /// Whether the grant to this client app includes a refresh token. Without `offline_access` the grant needs a
+    /// session, with which it ends.
+    pub fn has_refresh_token(&self, application: &Application) -> bool {
+        self.has(OFFLINE_ACCESS) || (application.refreshes_in_session && self.session.is_some())
     }
 }

@@ -11,7 +11,7 @@ use chancery_store::Mode;
 
 use crate::{
     application::NOT_SERVING,
-    claims::{Pending, ReleasedClaims, pending_exchange},
+    claims::{Issuance, Pending, ReleasedClaims, pending_exchange},
     grant::Grant,
     granted::Granted,
     provider::Provider,
@@ -26,14 +26,6 @@ const UNUSABLE: OAuthError = OAuthError::new(
     "server_error",
     "The claim rules in force cannot run, so there are no tokens. The server's log says why.",
 );
-
-/// The outcome of a transaction that issues tokens.
-pub enum Issuance<T> {
-    /// It is done.
-    Done(T),
-    /// Claim rules are in force. Nothing is written yet.
-    Rules(Box<Pending>),
-}
 
 /// Why no claims were released.
 pub enum RulesFailed {

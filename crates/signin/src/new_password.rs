@@ -14,14 +14,16 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    page::NEW_PASSWORD,
+    after_post::after_post,
+    flow_context::{Evaluated, FlowContext},
+    page_name::NEW_PASSWORD,
     password::LONGEST,
     pending_flow::{FormErrors, PendingFlow},
-    provider::{Evaluated, FlowContext, Provider, Visit, context_of_store},
+    person_context::context_of_store,
+    provider::{Provider, Visit},
     record::SignInOutcome,
     response::{AttemptResult, BrowserResponse, PageError},
     sign_in_transaction::{ProofResult, SignInTransaction},
-    step::after_post,
 };
 
 /// The input of the page.

@@ -7,7 +7,7 @@ use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, StoreError, Tx};
 use uuid::Uuid;
 
-use crate::provider::context_of_person;
+use crate::person_context::context_of_person;
 
 /// A session of a person.
 #[derive(Clone, Debug)]

@@ -7,94 +7,18 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     application::{Application, ConsentMode, Offered},
-    external::EXTERNAL,
+    flow_context::{Evaluated, FlowContext},
     new_password,
+    page_name::{
+        ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, ENROL, NEW_PASSWORD, PASSKEY, PASSWORD,
+        QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, TERMS, takes_access_passes,
+    },
     pending_flow::{FormErrors, PendingFlow},
-    prepare::store_of,
-    provider::{Evaluated, FlowContext},
     questionnaire,
     reset::reset_url,
     response::Page,
-    second_factor::{enrol_context, factor_context},
+    second_factor_page::{enrol_context, factor_context},
 };
-
-/// The password page, as named in addresses.
-pub const PASSWORD: &str = "password";
-/// The page of an access pass.
-pub const ACCESS_PASS: &str = "accesspass";
-/// The page that selects a tenant or an account.
-pub const CHOOSE: &str = "choose";
-/// The page of a person who is not admitted.
-pub const REFUSED: &str = "refused";
-/// The page that continues to the client app.
-pub const CONTINUE: &str = "continue";
-/// The consent page.
-pub const CONSENT: &str = "consent";
-/// The page that changes or creates a password.
-pub const NEW_PASSWORD: &str = "newpassword";
-/// The page of a second factor.
-pub const SECOND_FACTOR: &str = "secondfactor";
-/// The page that enrols an authenticator.
-pub const ENROL: &str = "enrol";
-/// The page that shows recovery codes.
-pub const RECOVERY: &str = "recoverycodes";
-/// The page that confirms an e-mail address.
-pub const CONFIRM: &str = "confirm";
-/// The questionnaire page.
-pub const QUESTIONNAIRE: &str = "questionnaire";
-/// The page of the terms.
-pub const TERMS: &str = "terms";
-/// The page that registers a passkey.
-pub const PASSKEY: &str = "passkey";
-
-/// The step's page; `None` for a step that has no page.
-pub const fn page_of(step: &Step) -> Option<&'static str> {
-    Some(match step {
-        Step::FirstFactor(due) if due.at_once.is_some() => EXTERNAL,
-        Step::FirstFactor(_) => PASSWORD,
-        Step::Tenant(_) | Step::Account { .. } => CHOOSE,
-        Step::Refuse(_) => REFUSED,
-        Step::SecondFactor(_) | Step::StepUp { .. } => SECOND_FACTOR,
-        Step::EnrolFactor(_) => ENROL,
-        Step::Action(due) => match due.action {
-            Action::Password => NEW_PASSWORD,
-            Action::Email => CONFIRM,
-            Action::Questionnaire => QUESTIONNAIRE,
-            Action::Terms => TERMS,
-            Action::Passkey => PASSKEY,
-        },
-        Step::Consent => CONSENT,
-        Step::Touch => CONTINUE,
-        Step::Fail(_) | Step::Done(_) => return None,
-    })
-}
-
-/// Whether a page is the one to show now.
-pub fn is_page_of(
-    page: &str,
-    pending: &PendingFlow,
-    flow_context: &FlowContext,
-    evaluated: &Evaluated,
-) -> bool {
-    if !pending.recovery_codes.is_empty() {
-        return page == RECOVERY;
-    }
-    match (page, evaluated.due.step()) {
-        // a person who returns from the only provider is not redirected there again
-        (PASSWORD, Step::FirstFactor(_)) => true,
-        (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(flow_context, evaluated),
-        (CONTINUE, Step::Done(_)) => evaluated.lacks_session && !pending.has_signed_in,
-        (page, step) => page_of(step) == Some(page),
-    }
-}
-
-/// Whether one of the offered stores accepts access passes.
-pub fn takes_access_passes(flow_context: &FlowContext, evaluated: &Evaluated) -> bool {
-    flow_context
-        .offered(evaluated)
-        .iter()
-        .any(|store| store.options.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED))
-}
 
 /// The due page with the prepared context.
 pub fn page_for(
@@ -192,7 +116,7 @@ fn action_page(
         Action::Passkey => {
             // a person with an access pass and neither passkey nor password may create a password instead, unless a
             // passkey is required
-            let store = store_of(flow_context, evaluated);
+            let store = flow_context.store_of(evaluated);
             let is_required = store.is_some_and(|store| {
                 store.options.get(UserStoreOption::PASSKEY_ENROLMENT).eq_ignore_ascii_case("Require")
             });

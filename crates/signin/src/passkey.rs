@@ -14,17 +14,17 @@ use chancery_userstore::passkey::sign_in::{
 use serde_json::Value;
 
 use crate::{
-    action::is_due,
     advance::{ActionContext, ActionResult},
+    after_post::after_post,
     application::OfferedStore,
-    page::{PASSKEY, PASSWORD, SECOND_FACTOR},
+    flow_context::{Evaluated, FlowContext},
+    page_name::{PASSKEY, PASSWORD, SECOND_FACTOR},
     pending_flow::PendingFlow,
     person,
-    prepare::store_of,
-    provider::{Evaluated, FlowContext, Provider, Visit, context_of_store},
+    person_context::context_of_store,
+    provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
     sign_in_transaction::{ProofResult, SignInTransaction},
-    step::after_post,
 };
 
 /// The maximum length of an authenticator's response, in bytes.
@@ -126,10 +126,10 @@ impl Provider<'_> {
             (SECOND_FACTOR, Step::SecondFactor(choices) | Step::StepUp { choices, .. })
                 if choices.chosen == Choice::Passkey =>
             {
-                store_of(flow_context, evaluated).cloned().into_iter().collect()
+                flow_context.store_of(evaluated).cloned().into_iter().collect()
             }
-            (PASSKEY, _) if is_due(evaluated, Action::Passkey).is_some() => {
-                store_of(flow_context, evaluated).cloned().into_iter().collect()
+            (PASSKEY, _) if evaluated.due_action(Action::Passkey).is_some() => {
+                flow_context.store_of(evaluated).cloned().into_iter().collect()
             }
             _ => Vec::new(),
         }
@@ -183,7 +183,8 @@ fn register_passkey(
     registered: &RegistrationResult,
     state: &[u8],
 ) -> Result<ActionResult, Problem> {
-    let (Some(_), Some(user)) = (is_due(action.evaluated, Action::Passkey), action.evaluated.user()) else {
+    let (Some(_), Some(user)) = (action.evaluated.due_action(Action::Passkey), action.evaluated.user())
+    else {
         return Ok(ActionResult::Nothing);
     };
     let Ok(credential) = registered else { return Ok(ActionResult::Wrong("passkey_not_made", "")) };

@@ -4,14 +4,16 @@
 use std::sync::Arc;
 
 use crate::{
+    after_post::after_post,
     application::OfferedStore,
-    page::PASSWORD,
+    flow_context::FlowContext,
+    page_name::PASSWORD,
     pending_flow::{FormErrors, PendingFlow},
     person,
-    provider::{FlowContext, Provider, Visit, context_of_store},
+    person_context::context_of_store,
+    provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
     sign_in_transaction::{ProofResult, SignInTransaction},
-    step::after_post,
 };
 use chancery_flow::{Method, NotAdmitted, Proven, Step};
 use chancery_record::{Secret, Timestamp};

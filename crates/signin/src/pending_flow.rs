@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    console::CONSOLE_PATH,
+    console_path::CONSOLE_PATH,
+    external_claims::ExternalClaims,
     provider::{Provider, Visit},
     second_factor::Enrolling,
 };
@@ -95,17 +96,6 @@ pub struct ProviderRedirect {
     pub login: bool,
     /// When the browser was redirected, in ms since 1970.
     pub on: i64,
-}
-
-/// Claims about a person from an external identity provider.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct ExternalClaims {
-    /// The person.
-    pub person: Uuid,
-    /// The instance.
-    pub instance: Uuid,
-    /// Types and values of the claims.
-    pub claims: Vec<(String, String)>,
 }
 
 /// A device that waits for this flow (RFC 8628).

@@ -10,11 +10,11 @@ use chancery_userstore::passkey::sign_in::{Started, relying_party, start, start_
 use serde_json::{Map, Value, json};
 
 use crate::{
-    action::is_due,
-    application::OfferedStore,
-    page::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
+    flow_context::{Evaluated, FlowContext},
+    page_name::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
     pending_flow::PendingFlow,
-    provider::{Evaluated, FlowContext, Provider, Visit, context_of, context_of_store},
+    person_context::{context_of, context_of_store},
+    provider::{Provider, Visit},
     response::{BrowserResponse, PageError},
     second_factor::{Destination, Enrolling, Purpose, SendResult, destination, send, take_back},
 };
@@ -42,7 +42,7 @@ impl Provider<'_> {
             (SECOND_FACTOR, Step::SecondFactor(choices) | Step::StepUp { choices, .. }) => {
                 match choices.chosen {
                     Choice::Passkey => {
-                        let store = store_of(flow_context, evaluated);
+                        let store = flow_context.store_of(evaluated);
                         let started = store.map(|store| start(&store.options, &self.context.public_url));
                         add_passkey_challenge(pending, &mut added, started.transpose()?);
                     }
@@ -77,7 +77,7 @@ impl Provider<'_> {
         flow_context: &FlowContext,
         evaluated: &Evaluated,
     ) -> Result<Option<Started>, Problem> {
-        let (Some(store), Some(user)) = (store_of(flow_context, evaluated), evaluated.user()) else {
+        let (Some(store), Some(user)) = (flow_context.store_of(evaluated), evaluated.user()) else {
             return Ok(None);
         };
         let (app, now, store, user) = (Arc::clone(self.context), visit.now, store.id, user.user);
@@ -210,19 +210,12 @@ fn add_passkey_challenge(
     added.insert("passkey".to_owned(), json!(options.to_string()));
 }
 
-/// The store by which the person signs in.
-pub fn store_of<'a>(flow_context: &'a FlowContext, evaluated: &Evaluated) -> Option<&'a OfferedStore> {
-    let identified = evaluated.due.identified()?;
-    let tenant = flow_context.application.tenant(identified.tenant)?;
-    tenant.stores.iter().find(|store| store.id == identified.instance)
-}
-
 /// The purpose of a code on the due page.
 fn purpose_of(flow_context: &FlowContext, evaluated: &Evaluated) -> Option<Purpose> {
     if let Step::SecondFactor(choices) | Step::StepUp { choices, .. } = evaluated.due.step() {
         let Choice::Code { instance, .. } = choices.chosen else { return None };
         return flow_context.factor(evaluated, instance).cloned().map(Purpose::Factor);
     }
-    is_due(evaluated, Action::Email)?;
+    evaluated.due_action(Action::Email)?;
     evaluated.admitted.as_ref()?.contact.email.clone().map(Purpose::Email)
 }

@@ -30,11 +30,10 @@ use crate::{
     claims::Preview,
     code::granted_of,
     consent::consent_of,
-    console::CONSOLE_RETURN,
+    console_path::CONSOLE_RETURN,
+    demands::requested_access,
     granted::Granted,
-    person,
-    provider::requested_access,
-    session,
+    person, session,
     tokens::Lifetimes,
 };
 

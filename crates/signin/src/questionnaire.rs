@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    action::is_due,
     advance::{ActionContext, ActionResult},
-    page::QUESTIONNAIRE,
+    after_post::after_post,
+    flow_context::{Evaluated, FlowContext},
+    page_name::QUESTIONNAIRE,
     pending_flow::{FormErrors, PendingFlow},
-    provider::{Evaluated, FlowContext, Provider, Visit, context_of_person},
+    person_context::context_of_person,
+    provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
-    step::after_post,
 };
 
 /// The maximum of bytes of input that the page with the errors shows again.
@@ -63,7 +64,7 @@ impl Provider<'_> {
         let flow_context = FlowContext::new(self, application, (visit, &pending));
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let person = evaluated.due.identified().map(|identified| identified.person);
-        let Some(person) = person.filter(|_| is_due(&evaluated, Action::Questionnaire).is_some()) else {
+        let Some(person) = person.filter(|_| evaluated.due_action(Action::Questionnaire).is_some()) else {
             let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
             return Ok((after_post(pending, response), AttemptResult::NotCounted));
         };
@@ -144,7 +145,7 @@ fn store_answers(
     checked: &Checked,
 ) -> Result<ActionResult, Problem> {
     let (Some(_), Some(identified), Some(admitted)) = (
-        is_due(action.evaluated, Action::Questionnaire),
+        action.evaluated.due_action(Action::Questionnaire),
         action.evaluated.due.identified(),
         &action.evaluated.admitted,
     ) else {
@@ -178,7 +179,7 @@ fn store_answers(
 /// Skips the questionnaire, if no item is required.
 pub fn leave_unanswered(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
     let (Some(due), Some(identified)) =
-        (is_due(action.evaluated, Action::Questionnaire), action.evaluated.due.identified())
+        (action.evaluated.due_action(Action::Questionnaire), action.evaluated.due.identified())
     else {
         return Ok(ActionResult::Nothing);
     };

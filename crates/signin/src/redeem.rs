@@ -14,14 +14,14 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{audience, narrowed},
-    claims::{self, ReleasedClaims},
+    claims::{self, Issuance, ReleasedClaims},
     code::{self, StoredCode},
     grant::Grant,
-    issuance::Issuance,
+    grant_expiry::grant_expiry,
     person,
     provider::Provider,
-    refresh::grant_expiry,
     refresh_token::RefreshToken,
+    session::is_session_active,
     tokens::{Lifetimes, Tokens},
 };
 
@@ -165,7 +165,8 @@ fn redeem(
     let grant = Grant::new(stored.grant, app.id, granted, presented.now);
     let until = grant_expiry(&grant, application, &tenant.options, presented.now);
     grant.insert(&context.app, tx, tenant.subscription, until)?;
-    let refresh_token = application.refreshes(&grant.granted).then(|| RefreshToken::of(master, &grant));
+    let refresh_token =
+        grant.granted.has_refresh_token(application).then(|| RefreshToken::of(master, &grant));
     let granted = grant.granted;
     let released = claims::released(tx, application, (&granted, &granted.scope), (&admitted, released))?;
     Ok(Ok(Issuance::Done(Tokens {
@@ -194,20 +195,4 @@ fn check(stored: &StoredCode, presented: &Presented) -> Result<(), &'static str>
     }
     let challenge = contents.challenge.as_deref().and_then(Challenge::read);
     verify_pkce(challenge.as_ref(), presented.verifier.as_deref()).map_err(|refusal| refusal.detail)
-}
-
-/// Whether a session has not ended.
-pub fn is_session_active(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, StoreError> {
-    Ok(session_expiry(tx, session, now)?.is_some())
-}
-
-/// When a session expires; `None` once it has ended.
-pub fn session_expiry(
-    tx: &mut Tx<'_>,
-    session: Uuid,
-    now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
-    let text =
-        "SELECT expires_on FROM sign_in_session WHERE id = ?1 AND ended_on IS NULL AND expires_on > ?2";
-    tx.one(text, &[session.into(), now.0.into()], |row| Ok(Timestamp(row.int(0)?)))
 }

@@ -9,7 +9,7 @@ use chancery_auth::{
 use chancery_oauth::{Scope, parse_targets};
 use chancery_record::Timestamp;
 use chancery_resource::{
-    AppContext, Context, Problem, StoreError, Tx,
+    AppContext, Context, Problem, Tx,
     settings::{Options, TenantOption},
 };
 use uuid::Uuid;
@@ -17,13 +17,13 @@ use uuid::Uuid;
 use crate::{
     application::Application,
     audience::{audience, narrowed},
-    claims::{self, ReleasedClaims},
+    claims::{self, Issuance, ReleasedClaims},
     grant::Grant,
-    issuance::Issuance,
+    grant_expiry::{grant_expiry, refresh_token_expiry},
     person,
     provider::Provider,
     record::{SignInOutcome, SignInRecord},
-    redeem::{claim_all, invalid_grant, session_expiry},
+    redeem::{claim_all, invalid_grant},
     refresh_token::RefreshToken,
     tokens::{Lifetimes, Tokens},
 };
@@ -80,47 +80,6 @@ impl Provider<'_> {
         };
         self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
-}
-
-/// When the last token of a grant that is used now expires.
-pub fn grant_expiry(
-    grant: &Grant,
-    application: &Application,
-    options: &Options<TenantOption>,
-    now: Timestamp,
-) -> Timestamp {
-    let access_token = now.plus(options.get(TenantOption::ACCESS_TOKEN_LIFETIME));
-    if application.refreshes(&grant.granted) {
-        access_token.max(expiry_after_use(grant, options, now))
-    } else {
-        access_token
-    }
-}
-
-/// When a refresh token with this last use expires, limited by the lifetime of the grant.
-fn expiry_after_use(grant: &Grant, options: &Options<TenantOption>, used_on: Timestamp) -> Timestamp {
-    let longest = grant.started_on.plus(options.get(TenantOption::REFRESH_TOKEN_ABSOLUTE_LIFETIME));
-    used_on.plus(options.get(TenantOption::REFRESH_TOKEN_LIFETIME)).min(longest)
-}
-
-/// When the refresh token of a grant expires; `None` once it has. Without `offline_access` it ends with the session.
-pub fn refresh_token_expiry(
-    tx: &mut Tx<'_>,
-    grant: &Grant,
-    (application, options): (&Application, &Options<TenantOption>),
-    now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
-    if !application.refreshes(&grant.granted) {
-        return Ok(None);
-    }
-    let until = expiry_after_use(grant, options, grant.used_on);
-    let until = match grant.granted.session {
-        Some(session) if !grant.is_offline() => {
-            session_expiry(tx, session, now)?.map(|session| session.min(until))
-        }
-        _ => Some(until),
-    };
-    Ok(until.filter(|until| *until > now))
 }
 
 /// Uses a refresh token. `None`: it was replaced before, and its grant has ended. Inner errors are committed.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    grant::Grant, person, provider::Provider, refresh::refresh_token_expiry, refresh_token::RefreshToken,
+    grant::Grant, grant_expiry::refresh_token_expiry, person, provider::Provider, refresh_token::RefreshToken,
 };
 
 /// Whether a request has a possible refresh token, which differs in form from access tokens.

@@ -17,10 +17,12 @@ use uuid::Uuid;
 
 use crate::{
     application::{Application, ResetDelivery},
+    flow_context::FlowContext,
     new_password::{code_of, rules_of},
     password::LONGEST,
     pending_flow::PendingFlow,
-    provider::{FlowContext, Provider, Visit, context_of_store},
+    person_context::context_of_store,
+    provider::{Provider, Visit},
     response::Page,
 };
 

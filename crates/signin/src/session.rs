@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use crate::{
     application::{Application, ServingTenant},
-    pending_flow::ExternalClaims,
-    provider::context_of_person,
+    external_claims::ExternalClaims,
+    person_context::context_of_person,
 };
 
 /// The maximum of sessions of one browser.
@@ -281,4 +281,16 @@ pub fn note_use(
     let until = expiry(options, session.is_persistent, session.started_on, now);
     let text = StateTable::SignInSession.update("SET used_on = ?2, expires_on = ?3 WHERE id = ?1");
     tx.queue(&text, vec![session.id.into(), now.0.into(), until.0.into()])
+}
+
+/// Whether a session has not ended.
+pub fn is_session_active(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<bool, Error> {
+    Ok(session_expiry(tx, session, now)?.is_some())
+}
+
+/// When a session expires; `None` once it has ended.
+pub fn session_expiry(tx: &mut Tx<'_>, session: Uuid, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    let text =
+        "SELECT expires_on FROM sign_in_session WHERE id = ?1 AND ended_on IS NULL AND expires_on > ?2";
+    tx.one(text, &[session.into(), now.0.into()], |row| Ok(Timestamp(row.int(0)?)))
 }

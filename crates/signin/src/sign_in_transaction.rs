@@ -12,18 +12,19 @@ use chancery_userstore::user::clear_attempts;
 use uuid::Uuid;
 
 use crate::{
+    after_post::after_post,
     authorize::answer_client,
     code,
-    device::DEVICE,
-    page::{CONSENT, CONTINUE},
-    pending_flow::{ExternalClaims, PendingFlow},
+    external_claims::ExternalClaims,
+    flow_context::{Evaluated, FlowContext},
+    page_name::{CONSENT, CONTINUE, DEVICE},
+    pending_flow::PendingFlow,
     person,
-    provider::{Evaluated, FlowContext, Provider, Visit},
+    provider::{Provider, Visit},
     record::{Origin, SignInOutcome, SignInRecord},
     response::{BrowserResponse, NewSession},
     second_factor::remember,
     session::{self, Session, SessionCookie},
-    step::after_post,
 };
 
 /// Result of a committed proof.

@@ -2,24 +2,21 @@
 
 use std::sync::Arc;
 
-use chancery_flow::{Due, Event, Failure, Flow, Granted, NotAdmitted, Step};
-use chancery_oauth::{AuthorizationRequest, ErrorCode, OPENID, ProtocolError};
+use chancery_flow::{Failure, Flow, NotAdmitted, Step};
+use chancery_oauth::{AuthorizationRequest, ErrorCode, ProtocolError};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
 use chancery_store::Mode;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    advance::ActionResult,
     authorize::{answer_client, refuse},
-    code, consent,
-    device::{self, DEVICE},
-    external::EXTERNAL,
-    page::{CONTINUE, PASSWORD, RECOVERY, is_page_of, page_for, page_of},
+    code, consent, device_page,
+    flow_context::{Evaluated, FlowContext},
+    page_name::{CONTINUE, DEVICE, RECOVERY, page_of},
     pending_flow::PendingFlow,
-    provider::{Evaluated, FlowContext, Provider, Visit},
-    response::{BrowserResponse, Page, PageError},
+    provider::{Provider, Visit},
+    response::{BrowserResponse, PageError},
     session::{self, SessionCookie},
 };
 
@@ -57,7 +54,7 @@ impl Provider<'_> {
         if let (Some(_), Step::Fail(failure)) = (&pending.device, step)
             && *failure != Failure::Over
         {
-            return device::rejected(pending);
+            return device_page::rejected(pending);
         }
         // a form without any usable store would look like a wrong password
         if let Step::FirstFactor(due) = step
@@ -83,47 +80,6 @@ impl Provider<'_> {
     /// The issuer's URL.
     pub(crate) fn issuer_url(self, issuing: Option<Uuid>) -> String {
         chancery_auth::issuer_url(&self.tokens.public_url, issuing)
-    }
-
-    /// Shows the page of a step, or redirects to the due one.
-    pub async fn show(
-        self,
-        visit: &Visit,
-        mut pending: PendingFlow,
-        page: &str,
-    ) -> Result<BrowserResponse, Problem> {
-        if let (Some(address), CONTINUE) = (pending.answer.clone(), page) {
-            let name = self.application_of(&pending).await?.map(|application| application.name.clone());
-            let context = json!({ "application": { "name": name }, "continue_url": address });
-            let rendered = Page::new("Continue", CONTINUE, context).in_language(pending.locale.clone());
-            return Ok(BrowserResponse::Page(pending.into(), rendered));
-        }
-        if let Some(step) = pending.device.as_ref().and_then(|device| device.decided.clone()) {
-            let rendered = device::decided_page(&step, pending.locale.clone());
-            return Ok(BrowserResponse::Page(pending.into(), rendered));
-        }
-        let Some(application) = self.application_of(&pending).await? else {
-            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
-        };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
-        if page == EXTERNAL {
-            let at_once = match evaluated.due.step() {
-                Step::FirstFactor(due) => due.at_once,
-                _ => None,
-            };
-            return Box::pin(self.redirect_or_step(visit, pending, (flow_context, evaluated), at_once)).await;
-        }
-        if let (DEVICE, Step::Done(_), Some(_)) = (page, evaluated.due.step(), &pending.device) {
-            let rendered = device::confirm_page(&flow_context, &pending, &evaluated);
-            return Ok(BrowserResponse::Page(pending.into(), rendered));
-        }
-        if !is_page_of(page, &pending, &flow_context, &evaluated) {
-            return self.step(visit, pending, flow_context, evaluated).await;
-        }
-        let added = self.prepare(visit, (&mut pending, page), &flow_context, &evaluated).await?;
-        let rendered = page_for((page, added), &flow_context, &pending, &evaluated);
-        Ok(BrowserResponse::Page(pending.into(), rendered))
     }
 
     pub(crate) async fn evaluate(
@@ -170,83 +126,6 @@ impl Provider<'_> {
             }
         })
     }
-
-    /// Applies an event of a page and continues.
-    pub(crate) async fn apply(
-        self,
-        visit: &Visit,
-        mut pending: PendingFlow,
-        event: impl Fn(&Due) -> Event + Send + Sync + 'static,
-    ) -> Result<BrowserResponse, Problem> {
-        let Some(application) = self.application_of(&pending).await? else {
-            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
-        };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let (flow, now, evaluator) = (pending.flow.clone(), visit.now, flow_context.clone());
-        let cookie = visit.session_cookie(&self.context.master);
-        let evaluated = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
-            let sessions = session::load(tx, cookie.as_ref(), now)?;
-            let before = evaluator.evaluate(tx, flow.clone(), &sessions, now)?;
-            // an event that does not belong to the due step changes nothing: the due page is shown
-            match before.due.apply(event(&before.due)) {
-                Ok(flow) => evaluator.evaluate(tx, flow, &sessions, now),
-                Err(_) => Ok(before),
-            }
-        });
-        let evaluated: Evaluated = evaluated.await?;
-        pending.flow = evaluated.due.flow().clone();
-        pending.locale = evaluated.locale().cloned();
-        let is_complete = matches!(evaluated.due.step(), Step::Done(_) | Step::Consent);
-        if evaluated.lacks_session && is_complete && !pending.has_signed_in {
-            let (response, _) =
-                self.advance(visit, (pending, CONTINUE), |_, _| Ok(ActionResult::Nothing)).await?;
-            return Ok(response);
-        }
-        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-        Ok(after_post(pending, response))
-    }
-
-    /// Handles a post of the page that chooses a tenant or an account, or of the page of a person who is not
-    /// admitted.
-    pub async fn choose(
-        self,
-        visit: &Visit,
-        pending: PendingFlow,
-        choice: &str,
-    ) -> Result<BrowserResponse, Problem> {
-        let id = |text: &str| Uuid::try_parse(text).unwrap_or_default();
-        let event = match choice.split_once(':') {
-            Some(("tenant", text)) => Event::TenantChosen(id(text)),
-            Some(("session", text)) => Event::SessionChosen(id(text)),
-            _ => match choice {
-                "other" => Event::OtherAccount,
-                "back" => Event::Back,
-                "continue" => Event::Continued,
-                _ => Event::Cancelled,
-            },
-        };
-        self.apply(visit, pending, move |_| event.clone()).await
-    }
-
-    /// Handles a post of the consent page. `None`: denied. `openid` and resources cannot be deselected: they are
-    /// granted even if they are not ticked.
-    pub async fn consent(
-        self,
-        visit: &Visit,
-        pending: PendingFlow,
-        given: Option<GivenConsent>,
-    ) -> Result<BrowserResponse, Problem> {
-        let Some(given) = given else { return self.apply(visit, pending, |_| Event::ConsentDenied).await };
-        let resources = pending.request().map(|(_, request)| request.resources).unwrap_or_default();
-        self.apply(visit, pending, move |due| {
-            let is_given = |word: &&String| {
-                given.words.contains(word) || word.as_str() == OPENID || resources.contains(word)
-            };
-            let words = due.flow().request().requested.iter().filter(is_given).cloned().collect();
-            Event::ConsentGiven(Granted { words, is_remembered: given.is_remembered })
-        })
-        .await
-    }
 }
 
 /// Input of the transaction that ends a flow.
@@ -291,33 +170,6 @@ impl AnswerTransaction {
         let request = (&self.flow_context, &self.request);
         code::issue(&context, tx, request, signed_in, used.id).map(AnswerResult::Code)
     }
-}
-
-/// After a post, redirects out of the server go through a page of ours: browsers apply a page's `form-action` to
-/// whole redirect chains.
-pub(crate) fn after_post(mut pending: PendingFlow, response: BrowserResponse) -> BrowserResponse {
-    match response {
-        BrowserResponse::ToClient(address) => {
-            pending.answer = Some(address);
-            BrowserResponse::ToPage(pending.into(), CONTINUE, None)
-        }
-        // the same holds for redirects to a provider: the page of the first factor has a link there
-        BrowserResponse::ToPage(pending, EXTERNAL, session) => {
-            BrowserResponse::ToPage(pending, PASSWORD, session)
-        }
-        BrowserResponse::Refused(refusal, answer) => {
-            BrowserResponse::Refused(refusal, after_post(pending, *answer).into())
-        }
-        other => other,
-    }
-}
-
-/// The selection on the consent page.
-pub struct GivenConsent {
-    /// The selected scopes and resources.
-    pub words: Vec<String>,
-    /// Whether the consent is stored.
-    pub is_remembered: bool,
 }
 
 fn refusal_of(failure: Failure) -> ProtocolError {

@@ -7,7 +7,12 @@ use chancery_resource::Problem;
 use chancery_store::Mode;
 use serde_json::{Value, json};
 
-use crate::{claims, grant::Grant, issuance::Issuance, person, provider::Provider};
+use crate::{
+    claims::{self, Issuance},
+    grant::Grant,
+    person,
+    provider::Provider,
+};
 
 /// The error for an access token without the scope `openid`.
 pub const LACKS_OPENID: &str = "The access token was not granted the scope openid.";

@@ -15,10 +15,9 @@ use chancery_store::{EPOCH, Error, Row, Tx};
 use uuid::Uuid;
 
 use super::{
-    About, Application, ConsentMode, OfferedProvider, OfferedStore, OwnScope, PkceMode, ProviderKind,
-    ServingTenant, security_profile,
+    About, Application, ConsentMode, OfferedFactor, OfferedProvider, OfferedStore, OwnScope, PkceMode,
+    ProviderKind, ServingTenant, security_profile,
 };
-use crate::second_factor::OfferedFactor;
 
 const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
     a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \

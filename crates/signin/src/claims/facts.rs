@@ -8,44 +8,15 @@ use chancery_resource::{StoreError, Tx};
 use chancery_store::Row;
 use chancery_userstore::answers;
 
-use super::scope_of;
-use crate::person::{Admitted, StoreUser, group_names, provisioned_group_names};
+use crate::{
+    claim_scope::{EMAIL, PHONE, PROFILE, person_claims, scope_of},
+    person::{Admitted, StoreUser, group_names, provisioned_group_names},
+};
 
-/// The claims of the scope `profile`, each with its column.
-const PROFILE: &[(&str, &str)] = &[
-    ("given_name", "first_name"),
-    ("family_name", "last_name"),
-    ("middle_name", "middle_name"),
-    ("nickname", "nickname"),
-    ("preferred_username", "login_name"),
-    ("profile", "profile"),
-    ("picture", "picture"),
-    ("website", "website"),
-    ("gender", "gender"),
-    ("birthdate", "birthdate"),
-    ("zoneinfo", "zoneinfo"),
-    ("locale", "locale"),
-];
-const EMAIL: (&str, &str) = ("email", "email_address");
-const PHONE: (&str, &str) = ("phone_number", "phone_number");
 /// Numbers of audit entries start with their time in microseconds.
 const NUMBERS_A_SECOND: i64 = 1_000_000;
 /// The maximum of bytes of keys and values of a user's entries that are claims; the first ones by key count.
 const MOST_ENTRY_BYTES: usize = 64 << 10;
-
-/// The claims about a person, each with its column.
-pub fn person_claims() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROFILE.iter().chain([&EMAIL, &PHONE]).copied()
-}
-
-/// The scope of one of [`person_claims`].
-pub fn scope(claim: &str) -> &'static str {
-    match claim {
-        "email" => "email",
-        "phone_number" => "phone",
-        _ => "profile",
-    }
-}
 
 /// The data to read besides the user.
 #[derive(Clone, Copy)]

@@ -16,10 +16,9 @@ use super::{
         Issue, ReleasePolicy, ReleaseReason, ReleaseTarget, ReleasedClaims, TypeOfClaim, WithholdReason,
         release_claims, release_reason, without_rules,
     },
-    rules::Rules,
     rules_of,
 };
-use crate::{application::Application, granted::Granted, person::Admitted};
+use crate::{application::Application, granted::Granted, person::Admitted, rules_in_force::Rules};
 
 /// The facts about a person, and the release policy of a client app.
 pub struct Preview {

@@ -7,12 +7,13 @@ use chancery_management::claim_rule::Unusable;
 use chancery_oauth::{GROUPS, OPENID};
 use serde_json::{Map, Value, json};
 
-use super::{
-    facts::Facts,
+use super::facts::Facts;
+use crate::{
+    application::Application,
+    claim_scope::scope_of,
+    granted::Granted,
     requested::{ENTRIES, Requested},
-    scope_of,
 };
-use crate::{application::Application, granted::Granted};
 
 /// The maximum of group names in a token, and of their bytes: tokens are sent in headers, addresses and cookies.
 const MOST_GROUPS: usize = 500;
@@ -406,7 +407,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Issue, ReleasePolicy, ReleasedClaims, release_claims};
-    use crate::claims::{facts::Facts, requested::Requested};
+    use crate::{claims::facts::Facts, requested::Requested};
 
     fn claim(claim_type: &str, value: &str, source: Source) -> OutClaim {
         OutClaim {

@@ -30,15 +30,15 @@ pub use address::flow_of_state;
 use self::{address::Secret, claims::ProviderIdentity};
 use crate::{
     application::{OfferedProvider, ProviderKind},
-    page::PASSWORD,
-    pending_flow::{ExternalClaims, PendingFlow, ProviderRedirect},
-    provider::{Evaluated, FlowContext, Provider, Visit, context_of_person},
+    external_claims::ExternalClaims,
+    flow_context::{Evaluated, FlowContext},
+    page_name::PASSWORD,
+    pending_flow::{PendingFlow, ProviderRedirect},
+    person_context::context_of_person,
+    provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
     sign_in_transaction::{ProofResult, SignInTransaction},
 };
-
-/// The page that redirects to an external identity provider, as named in addresses.
-pub const EXTERNAL: &str = "external";
 
 impl Provider<'_> {
     /// Redirects to an external identity provider, if the sign-in offers it; else shows the due page.

@@ -1,14 +1,13 @@
 //! Authenticators: apps and devices with time-based codes (RFC 6238).
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_credential::totp::{Algorithm, SECRET_LENGTH, Totp};
+use chancery_credential::totp::SECRET_LENGTH;
 use chancery_record::Secret;
-use chancery_resource::settings::FactorOption;
 use chancery_resource::{Context, StateTable, StoreError, Tx, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::OfferedFactor;
+use crate::application::OfferedFactor;
 
 /// An authenticator during enrolment: its secret is in the sealed flow until a code proves that the person has stored
 /// it.
@@ -28,17 +27,6 @@ impl Enrolling {
     /// Its secret.
     pub fn secret(&self) -> Secret {
         Secret::new(BASE64_URL_SAFE_NO_PAD.decode(&self.secret).unwrap_or_default())
-    }
-}
-
-impl OfferedFactor {
-    /// The TOTP parameters.
-    pub(super) fn totp(&self) -> Totp {
-        Totp {
-            digits: u32::try_from(self.options.get(FactorOption::DIGITS)).unwrap_or(6),
-            period_ms: self.options.get(FactorOption::PERIOD),
-            algorithm: Algorithm::named(&self.options.get(FactorOption::ALGORITHM).to_ascii_uppercase()),
-        }
     }
 }
 

@@ -1,98 +1,130 @@
 //! Second factors: requirements, enrolment, verification, and remembered browsers.
 
 mod authenticator;
-mod facts;
 pub mod guard;
-mod page;
 mod recovery;
 mod remembered;
 mod sent_code;
 
-use std::sync::Arc;
-
-use chancery_flow::CodeKind;
-use chancery_resource::settings::{FactorOption, Options, Owner, UserStoreOption};
-use chancery_userstore::password::mail::Sender;
+use chancery_flow::{CodeKind, Enrolment, SecondFactors, UsableFactor};
+use chancery_record::Timestamp;
+use chancery_resource::settings::TenantOption;
+use chancery_resource::{StoreError, Tx};
 use uuid::Uuid;
 
 pub use authenticator::{Enrolling, enrol, verify as verify_authenticator};
-pub use facts::{RequestedFactors, facts_of, requested_factors};
-pub use page::{choice_of, enrol_context, factor_context};
 pub use recovery::{make as make_recovery_codes, use_code};
 pub use remembered::{Device, remember};
 pub use sent_code::{
     CodeCheck, Destination, Purpose, SendResult, destination, send, take_back, verify as verify_sent,
 };
 
-use crate::application::{Offered, OfferedStore};
+use crate::{
+    application::{Application, Offered, OfferedFactor, ServingTenant},
+    person::Admitted,
+};
 
-/// A usable second factor of a tenant: an MFA instance.
-#[derive(Clone, Debug)]
-pub struct OfferedFactor {
-    /// The MFA instance.
-    pub id: Uuid,
-    /// The channel of its codes.
-    pub kind: CodeKind,
-    /// Whether the client app requires it.
-    pub is_of_application: bool,
-    /// Its options.
-    pub options: Arc<Options<FactorOption>>,
+/// The second factors that the app or the instance of the first factor requires.
+pub struct RequestedFactors<'a> {
+    /// Whether any is required, usable or not.
+    pub is_any: bool,
+    /// The usable ones. If none is required, those of the tenant, for a demanded class.
+    pub usable: Vec<&'a OfferedFactor>,
 }
 
-impl OfferedFactor {
-    /// The channel of the codes of instances of this type.
-    pub const fn kind_of(owner: Owner) -> Option<CodeKind> {
-        match owner {
-            Owner::MfaTotp => Some(CodeKind::Totp),
-            Owner::MfaEmail => Some(CodeKind::Email),
-            Owner::MfaSms => Some(CodeKind::Sms),
-            _ => None,
-        }
+impl RequestedFactors<'_> {
+    /// Whether one of them sends codes.
+    pub fn sends_codes(&self) -> bool {
+        self.usable.iter().any(|factor| factor.kind != CodeKind::Totp)
     }
+}
 
-    /// The owner type of the options of such an instance.
-    pub const fn owner_of(kind: CodeKind) -> Owner {
-        match kind {
-            CodeKind::Totp => Owner::MfaTotp,
-            CodeKind::Email => Owner::MfaEmail,
-            CodeKind::Sms => Owner::MfaSms,
-        }
-    }
+/// The required second factors of a sign-in at an instance.
+pub fn requested_factors<'a>(
+    application: &Application,
+    tenant: &'a ServingTenant,
+    offered: Offered<'_>,
+) -> RequestedFactors<'a> {
+    let is_any = application.requires_second_factor || !offered.factors().is_empty();
+    let is_requested = |factor: &&OfferedFactor| {
+        !is_any || factor.is_of_application || offered.factors().contains(&factor.id)
+    };
+    let can_send = |factor: &&OfferedFactor| factor.can_send(offered);
+    let usable = tenant.factors.iter().filter(is_requested).filter(can_send).collect();
+    RequestedFactors { is_any, usable }
+}
 
-    /// The length of its codes.
-    pub fn digits(&self) -> i64 {
-        self.options.get(if self.kind == CodeKind::Totp {
-            FactorOption::DIGITS
-        } else {
-            FactorOption::CODE_LENGTH
-        })
-    }
+/// The enrolled factors of a person.
+#[derive(Default)]
+struct Enrolled {
+    authenticators: Vec<Uuid>,
+    has_recovery_code: bool,
+    is_remembered: bool,
+}
 
-    /// Whether it can reach the people of an instance. External users are reached only if their provider is trusted,
-    /// because it alone sets their addresses and numbers.
-    fn can_send(&self, offered: Offered<'_>) -> bool {
-        let is_trusted = match offered {
-            Offered::Store(_) => true,
-            Offered::Provider(provider) => provider.is_trusted,
+/// The facts about a person's second factors. Enrolled factors are read only if they are needed.
+pub fn facts_of(
+    tx: &mut Tx<'_>,
+    requested: &RequestedFactors<'_>,
+    tenant: &ServingTenant,
+    (person, admitted): (Uuid, &Admitted),
+    (is_needed, device): (bool, Option<&Device>),
+    now: Timestamp,
+) -> Result<SecondFactors, StoreError> {
+    let enrolled =
+        if is_needed { read(tx, (person, tenant.facts.id), device, now)? } else { Enrolled::default() };
+    let mut usable = Vec::new();
+    for factor in &requested.usable {
+        let is_enrolled = match factor.kind {
+            CodeKind::Totp => enrolled.authenticators.contains(&factor.id),
+            CodeKind::Email | CodeKind::Sms => is_needed && destination(tx, factor.kind, admitted)?.is_some(),
         };
-        match self.kind {
-            CodeKind::Totp => true,
-            CodeKind::Email => is_trusted && self.mail_sender(offered.store()).is_some(),
-            CodeKind::Sms => is_trusted && self.options.is_set(FactorOption::GATEWAY_URL),
-        }
+        usable.push(UsableFactor { instance: factor.id, kind: factor.kind, is_enrolled });
     }
+    Ok(SecondFactors {
+        are_required: requested.is_any,
+        usable,
+        has_recovery_code: enrolled.has_recovery_code,
+        enrolment: match tenant.options.get(TenantOption::SECOND_FACTOR_ENROLMENT) {
+            // otherwise anyone with the password could enrol a further authenticator
+            _ if tenant.factors.iter().any(|factor| enrolled.authenticators.contains(&factor.id)) => {
+                Enrolment::Closed
+            }
+            "Administrator" => Enrolment::AfterAccessPass,
+            _ => Enrolment::AtSignIn,
+        },
+        is_remembered: enrolled.is_remembered
+            && tenant.options.get(TenantOption::REMEMBER_DEVICE_LIFETIME) > 0,
+        does_passkey_satisfy: tenant.options.get(TenantOption::PASSKEY_SATISFIES_SECOND_FACTOR),
+    })
+}
 
-    /// The sender of its codes by mail: its own mail server, else that of the person's store; `None` if there is
-    /// neither.
-    fn mail_sender<'a>(&'a self, store: Option<&'a OfferedStore>) -> Option<Sender<'a>> {
-        let has_own = self.options.is_set(FactorOption::MAIL_SERVER_CONFIG);
-        let senders = [
-            self.options.get(FactorOption::EMAIL_SENDER_ADDRESS),
-            store.map_or("", |store| store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS)),
-        ];
-        let address = senders.into_iter().find(|sender| !sender.is_empty())?;
-        let has_server =
-            has_own || store.is_some_and(|store| store.options.is_set(UserStoreOption::MAIL_SERVER_CONFIG));
-        has_server.then_some(Sender { mfa_instance: has_own.then_some(self.id), address })
-    }
+fn read(
+    tx: &mut Tx<'_>,
+    (person, tenant): (Uuid, Uuid),
+    device: Option<&Device>,
+    now: Timestamp,
+) -> Result<Enrolled, StoreError> {
+    let of_person = [person.into()];
+    let digest = device.map(|device| device.digest.clone()).unwrap_or_default();
+    let of_device = [person.into(), tenant.into(), digest.into(), now.0.into()];
+    let statements: [(&str, &[chancery_record::Value]); 3] = [
+        ("SELECT mfa_instance_id FROM second_factor WHERE person_id = ?1", &of_person),
+        ("SELECT EXISTS (SELECT 1 FROM recovery_code WHERE person_id = ?1)", &of_person),
+        (
+            "SELECT EXISTS (SELECT 1 FROM remembered_device WHERE digest = ?3 AND person_id = ?1 \
+             AND tenant_id = ?2 AND expires_on > ?4)",
+            &of_device,
+        ),
+    ];
+    let mut enrolled = Enrolled::default();
+    tx.query_all(&statements, &mut |index, row| {
+        match index {
+            0 => enrolled.authenticators.push(row.id(0)?),
+            1 => enrolled.has_recovery_code = row.bool(0)?,
+            _ => enrolled.is_remembered = row.bool(0)?,
+        }
+        Ok(())
+    })?;
+    Ok(enrolled)
 }

@@ -11,9 +11,8 @@ use chancery_userstore::{
 };
 use uuid::Uuid;
 
-use super::OfferedFactor;
 use crate::{
-    application::{Offered, OfferedStore},
+    application::{Offered, OfferedFactor, OfferedStore},
     person::{Admitted, Contact},
 };
 

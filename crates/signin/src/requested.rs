@@ -8,8 +8,10 @@ use chancery_oauth::{ClaimsRequest, GROUPS, RequestedClaim, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::scope_of;
-use crate::application::{Application, ConsentMode};
+use crate::{
+    application::{Application, ConsentMode},
+    claim_scope::scope_of,
+};
 
 /// The scope of the entries of a user.
 pub const ENTRIES: &str = "profile";

@@ -9,11 +9,10 @@ use qrcodegen::{QrCode, QrCodeEcc};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::OfferedFactor;
 use crate::{
-    application::ServingTenant,
+    application::{OfferedFactor, ServingTenant},
+    flow_context::{Evaluated, FlowContext},
     pending_flow::PendingFlow,
-    provider::{Evaluated, FlowContext},
 };
 
 /// The value of a choice in forms.

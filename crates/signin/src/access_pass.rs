@@ -7,8 +7,8 @@ use chancery_record::Secret;
 use chancery_resource::{Problem, Tx};
 use chancery_store::Mode;
 use chancery_userstore::{
+    attempt::begin_attempt,
     passkey::{find_access_pass, note_access_pass},
-    user::begin_attempt,
 };
 use uuid::Uuid;
 

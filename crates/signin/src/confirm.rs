@@ -3,7 +3,7 @@
 use chancery_application::APPLICATION_USER;
 use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
 use chancery_resource::{Context, Problem, Tx, audit_state, load};
-use chancery_userstore::user::{begin_attempt, user_of};
+use chancery_userstore::{attempt::begin_attempt, user::user_of};
 use uuid::Uuid;
 
 use crate::{

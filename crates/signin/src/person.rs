@@ -6,10 +6,7 @@ use chancery_credential::lockout::State;
 use chancery_flow::NotAdmitted;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{Context, Problem, Row, StoreError, Tx};
-use chancery_userstore::{
-    synchronize::USERS,
-    user::{Admission, PasswordDue, PasswordTerms},
-};
+use chancery_userstore::user::{Admission, MIRROR, PasswordDue, PasswordTerms};
 use uuid::Uuid;
 
 use crate::application::{Application, OfferedStore};
@@ -25,7 +22,7 @@ pub fn of_store_user(
     match find(tx, store.id, &user.to_string())? {
         Identity::Active(person) => Ok(Some(person)),
         Identity::Unknown if store.creates_platform_users => {
-            USERS.follow(context, tx, store.subscription, user)
+            MIRROR.follow(context, tx, store.subscription, user)
         }
         Identity::Unknown | Identity::Inactive => Ok(None),
     }

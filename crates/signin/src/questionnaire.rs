@@ -5,7 +5,7 @@ use chancery_application::add_entries;
 use chancery_flow::{Action, Event, Urgency};
 use chancery_management::user_questionnaire_item::{AnswerFault, Item, ValidationFormat, check_submission};
 use chancery_resource::{Problem, Purpose, StateTable, Tx, Work};
-use chancery_userstore::{answers, synchronize::USERS};
+use chancery_userstore::{answers, user::MIRROR};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -168,7 +168,7 @@ fn store_answers(
         }
         let own = context_of_person(&action.transaction.app, identified.person, action.context.now);
         let of_store = (user.store, identified.instance, user.user_id);
-        USERS.refresh(&own, tx, admitted.person, of_store)?;
+        MIRROR.refresh(&own, tx, admitted.person, of_store)?;
     } else if !given.is_empty() {
         add_entries(action.context, tx, identified.person, given)?;
     }

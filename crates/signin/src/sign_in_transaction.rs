@@ -8,7 +8,7 @@ use chancery_oauth::AuthorizationRequest;
 use chancery_record::Timestamp;
 use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{AppContext, Context, Problem, Scope, Tx};
-use chancery_userstore::user::clear_attempts;
+use chancery_userstore::attempt::clear_attempts;
 use uuid::Uuid;
 
 use crate::{

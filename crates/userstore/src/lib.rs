@@ -3,13 +3,17 @@
 #![warn(missing_docs)]
 
 pub mod answers;
+pub mod attempt;
 pub mod audit_trail;
 pub mod event;
 pub mod event_subscription;
+pub mod explain;
 pub mod group;
 pub mod group_metadata;
 pub mod passkey;
 pub mod password;
+pub mod password_removal;
+pub mod renewal;
 pub mod scim_token;
 pub mod security_contact;
 pub mod sms;
@@ -17,6 +21,7 @@ pub mod synchronize;
 pub mod user;
 pub mod user_image;
 pub mod user_profile;
+pub mod user_state;
 
 use chancery_record::id_types;
 use chancery_resource::Service;
@@ -39,11 +44,11 @@ pub static SERVICE: Service = Service {
     base: "/api/userstore/v2/{userstore}",
     operations: &[
         user::OPERATIONS,
-        user::STATE_OPERATIONS,
+        user_state::OPERATIONS,
         user::STATES_OPERATIONS,
-        user::EXPLAIN_OPERATIONS,
+        explain::OPERATIONS,
         password::OPERATIONS,
-        password::REMOVAL_OPERATIONS,
+        password_removal::OPERATIONS,
         user_image::OPERATIONS,
         security_contact::OPERATIONS,
         passkey::OPERATIONS,

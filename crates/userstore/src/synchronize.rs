@@ -1,30 +1,13 @@
 //! Synchronizing the platform's users and groups with those of the store.
 
-use chancery_application::{
-    APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser, Mirror, SynchronizeResult,
-    synchronize,
-};
+use chancery_application::{APPLICATION_GROUP, ApplicationGroup, Mirror, SynchronizeResult, synchronize};
 use chancery_resource::{
     Action as A, BodyForm, Custom, Method as M, Op, Permit::UserStore, Reply, Run, Shape,
 };
 
 use crate::{
     group::{GROUP, Group},
-    user::{USER, User},
-};
-
-/// The mirror of users.
-pub static USERS: Mirror = Mirror {
-    from: &USER,
-    to: &APPLICATION_USER,
-    fields: &[
-        (User::FIRST_NAME.field(), ApplicationUser::FIRST_NAME.field()),
-        (User::LAST_NAME.field(), ApplicationUser::LAST_NAME.field()),
-        (User::EMAIL_ADDRESS.field(), ApplicationUser::EMAIL_ADDRESS.field()),
-        (User::PICTURE.field(), ApplicationUser::PICTURE.field()),
-    ],
-    subscription: ApplicationUser::SUBSCRIPTION_ID.field(),
-    instance: ApplicationUser::IDP_INSTANCE_ID.field(),
+    user::{MIRROR, USER},
 };
 
 static GROUPS: Mirror = Mirror {
@@ -55,7 +38,7 @@ pub static OPERATIONS: &[Op] = &[
         "SynchronizeAllUsers",
         "/administration/User/synchronize",
         &USER,
-        |call, tx| synchronize(call, tx, &USERS),
+        |call, tx| synchronize(call, tx, &MIRROR),
         "Makes the platform's users the same as those of the store, some hundred in each transaction. A \
          call that breaks off is simply repeated.",
     ),

@@ -10,7 +10,7 @@ use chancery_resource::{
 };
 use chancery_signin::{is_setup_open, spend_setup};
 use chancery_store::Mode;
-use chancery_userstore::synchronize::USERS;
+use chancery_userstore::user::MIRROR;
 use chancery_web::{AnswerBody, App};
 use http::{Method, Response, request::Parts};
 use serde_json::{Map, Value, json};
@@ -196,7 +196,7 @@ fn create_administrator(
     };
     let user = uuid::Uuid::try_parse(&id).unwrap_or_default();
     let mut context = Context::of_server(app, in_store, now);
-    let person = USERS.follow(&mut context, tx, store.subscription, user)?;
+    let person = MIRROR.follow(&mut context, tx, store.subscription, user)?;
     let person = person.ok_or_else(|| StoreError::Internal("a new user became no platform user".into()))?;
     let role = json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" });
     call(app, tx, (&Scope::Everything, now), operation!("CreateRoleAssignment"), Vec::new(), &role)?;

@@ -5,7 +5,10 @@ use chancery_record::{Value, fold};
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden};
 use chancery_scim::{Fields, ScimError, ScimType};
-use chancery_userstore::user::{USER, User, renew};
+use chancery_userstore::{
+    renewal::renew,
+    user::{USER, User},
+};
 use serde_json::Value as Serde;
 use uuid::Uuid;
 

@@ -17,8 +17,9 @@ use serde_json::json;
 use super::event::{self, EventType};
 use crate::{
     UserId,
+    attempt::begin_attempt,
     password::{by_login, options},
-    user::{USER, UserForUpdate, begin_attempt, is_still_valid},
+    user::{USER, UserForUpdate, is_still_valid},
 };
 
 id_types! {

@@ -3,7 +3,6 @@
 mod attempt;
 pub mod change_at_sign_in;
 pub mod mail;
-mod removal;
 pub mod reset_by_mail;
 mod set;
 pub mod sign_in;
@@ -18,7 +17,6 @@ use crate::user::USER;
 pub use chancery_mail::{MailState, mail_state};
 
 pub use attempt::{by_login, count_for_unknown_user, record_failure, write_for_unknown_user};
-pub use removal::OPERATIONS as REMOVAL_OPERATIONS;
 pub use set::{HashOutcome, hashing_work, options, put_new};
 pub use stored_hash::is_set;
 pub use token::Redeemed;

@@ -1,70 +1,16 @@
-//! A user's state: locks, counters of attempts, activity, deletion quarantine.
+//! A user that is read for a change, and the locks and sign-ins that follow from the user's state.
 
 use chancery_application::{SignOutScope, sign_out};
 use chancery_credential::lockout::{self, Limits};
-use chancery_record::{OPEN, Record as _, Timestamp, Token, Value, record};
+use chancery_record::{Record as _, Timestamp, Value};
 use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
-    Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, ProblemKind, StateTable, StoredRow, Tx, check_if_match, load, load_hidden,
-    purge, purged, read_form, update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, Problem, StoredRow, Tx, check_if_match, load, load_rows,
+    update_unversioned, write_stored,
 };
 
 use super::{USER, User};
-use crate::{UserId, passkey::revoke_passes};
-
-record! {
-    /// What is to change of a user's state: at least one member besides the token.
-    pub struct UserState {
-        /// Whether the user may sign in at all.
-        is_user_active: Option<bool> = OPEN,
-        /// Whether the user is locked. False also zeroes the counters and ends a temporary lock.
-        is_user_locked: Option<bool> = OPEN,
-        /// Until when the user is locked.
-        locked_until: Option<Timestamp> = OPEN,
-        /// The user's concurrency token; when it is given, it must be the current one.
-        concurrency_token: Option<Token> = OPEN.stored_as("expected_token"),
-    }
-}
-
-static STATE: BodyForm = BodyForm::of::<UserState>("UserState");
-
-const fn op(name: &'static str, path: &'static str, custom: Custom, summary: &'static str) -> Op {
-    Op::new(name, M::Post, path, UserStore, &USER, A::Custom(custom), summary)
-}
-
-/// The operations on a user's state.
-pub static STATE_OPERATIONS: &[Op] = &[
-    op(
-        "ResetAccessFailedCount",
-        "/administration/User/{userId}/lockout/reset",
-        Custom::writing(reset_lockout),
-        "Unlocks a user and forgets failed sign-ins.",
-    ),
-    op(
-        "SetUserState",
-        "/administration/User/{userId}/state",
-        Custom::writing(set_state).taking(Body::Form(&STATE)),
-        "Activates, deactivates, locks or unlocks a user.",
-    ),
-    op(
-        "RestoreUserDeletionQuarantine",
-        "/administration/User/{userId}/restore-deletion",
-        Custom::writing(restore),
-        "Takes a user out of the deletion quarantine.",
-    ),
-    Op {
-        status: 204,
-        ..op(
-            "EraseUser",
-            "/administration/User/{userId}/erase",
-            Custom::writing(erase).replying(chancery_resource::Reply::Empty),
-            "Erases a user at once and for good, with what the audit trail says of the person.",
-        )
-    }
-    .sensitive()
-    .added(),
-];
+use crate::UserId;
 
 impl User {
     /// Gives the user a new concurrency token, since a field of the user changed.
@@ -136,7 +82,7 @@ impl UserForUpdate {
 
     /// The audit action for a change of the state. Counters are run-time state: a change of them alone renews no
     /// concurrency token and is not audited.
-    fn audit_action_since(
+    pub(crate) fn audit_action_since(
         &mut self,
         context: &Context,
         before: &User,
@@ -188,7 +134,8 @@ impl UserForUpdate {
     }
 }
 
-fn key_in_path(call: &Call) -> Result<Value, Problem> {
+/// The key of the first path parameter.
+pub(crate) fn key_in_path(call: &Call) -> Result<Value, Problem> {
     USER.read_key(call.request.parameter(0))
 }
 
@@ -214,62 +161,8 @@ pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
 /// The audit action for an update of the user.
 pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
 
-fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let mut loaded = UserForUpdate::in_path(call, tx)?;
-    let before = loaded.user.clone();
-    loaded.user.set_lockout(lockout::reset(before.lockout()));
-    let audit = loaded.audit_action_since(&call.context, &before, AuditAction::As("Modified", "unlocked"))?;
-    loaded.save_and_answer(call, tx, audit)
-}
-
-fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let requested: UserState = read_form(call)?;
-    if (requested.is_user_active, requested.is_user_locked, requested.locked_until) == (None, None, None) {
-        let detail = "needs isUserActive, isUserLocked or lockedUntil";
-        return Err(Problem::wrong_at("", detail));
-    }
-    let mut loaded = UserForUpdate::in_path(call, tx)?;
-    if let Some(token) = requested.concurrency_token
-        && token != loaded.user.concurrency_token
-    {
-        let detail =
-            "The user was changed since it was read. Read it again and send its present concurrencyToken.";
-        return Err(Problem::new(ProblemKind::ConcurrencyConflict, detail)
-            .with_member("currentConcurrencyToken", loaded.user.concurrency_token.as_str()));
-    }
-    let audit = loaded
-        .set(&call.context, (requested.is_user_active, requested.is_user_locked, requested.locked_until))?;
-    loaded.save_and_answer(call, tx, audit)
-}
-
-fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let key = key_in_path(call)?;
-    let hidden = match load_hidden(&call.context, tx, &USER, key.clone()) {
-        Err(problem) if problem.status() == 404 => {
-            load(&call.context, tx, &USER, None, key)?;
-            return Err(Problem::conflict("The user is not in the deletion quarantine."));
-        }
-        loaded => loaded?,
-    };
-    let mut loaded = UserForUpdate::new(hidden)?;
-    // tokens and passes do not outlive a deletion
-    tx.queue(&StateTable::PasswordReset.delete("WHERE user_rid = ?1"), vec![Value::Int(loaded.was.rid)])?;
-    loaded.user.quarantined_on = None;
-    loaded.user.renew_token(&call.context)?;
-    let user = loaded.user.id;
-    let stored = loaded.save(&call.context, tx, AuditAction::As("Modified", "restored"))?;
-    revoke_passes(&call.context, tx, user)?;
-    write_stored(call, tx, &USER, &stored)?;
-    Ok(Answer::resource(call.request.op.status))
-}
-
-fn erase(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
-    let key = key_in_path(call)?;
-    let loaded = match load(&call.context, tx, &USER, None, key.clone()) {
-        Err(problem) if problem.status() == 404 => load_hidden(&call.context, tx, &USER, key.clone())?,
-        loaded => loaded?,
-    };
-    purge(&call.context, tx, &USER, &loaded)?;
-    purged(&mut call.context, tx, &USER, std::slice::from_ref(&loaded))?;
-    Ok(Answer::new(call.request.op.status))
+/// The user with this row number.
+pub fn user_of(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {
+    let row = load_rows(context, tx, &USER, &[user])?.pop();
+    row.map(UserForUpdate::new).transpose()
 }

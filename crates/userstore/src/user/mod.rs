@@ -1,10 +1,8 @@
 //! Users: the people who sign in.
 
 mod admission;
-mod attempt;
-mod explain;
 mod lock;
-mod renewal;
+mod mirror;
 mod rules;
 mod search;
 mod states;
@@ -25,10 +23,9 @@ use chancery_resource::{
 use uuid::Uuid;
 
 pub use admission::{Admission, PasswordDue, PasswordTerms};
-pub use attempt::{InstantAttempt, begin_attempt, clear_attempts, user_of};
-pub use explain::EXPLAIN_OPERATIONS;
-pub use lock::{STATE_OPERATIONS, UPDATED, UserForUpdate, limits, sign_out_user};
-pub use renewal::renew;
+pub(crate) use lock::key_in_path;
+pub use lock::{UPDATED, UserForUpdate, limits, sign_out_user, user_of};
+pub use mirror::MIRROR;
 pub use search::reads as search_reads;
 pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};
 pub use unique_email::find_taken_by;
@@ -37,7 +34,6 @@ use crate::{
     InstanceId, UserId,
     event::changes,
     group::{GROUP, GROUP_MEMBER},
-    synchronize::USERS,
 };
 
 const TRUE: DefaultValue = DefaultValue::Bool(true);
@@ -299,5 +295,5 @@ fn forget(context: &mut Context, tx: &mut Tx<'_>, ids: &[Uuid]) -> Result<(), Pr
     chancery_mail::forget(tx, context.scope.store(), ids)?;
     let users = SignOutScope::StoreUsers { store: context.scope.of_store()?.id, users: ids };
     sign_out(context, tx, users)?;
-    USERS.forget(context, tx, ids)
+    MIRROR.forget(context, tx, ids)
 }

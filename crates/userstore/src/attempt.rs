@@ -2,11 +2,13 @@
 //! locks and the throttle like attempts at a password.
 
 use chancery_credential::lockout::{self, AttemptStart, State};
-use chancery_resource::{AuditAction, Context, Problem, Tx, load_rows};
+use chancery_resource::{AuditAction, Context, Problem, Tx};
 use uuid::Uuid;
 
-use super::{USER, UserForUpdate, limits};
-use crate::password::{count_for_unknown_user, options, record_failure};
+use crate::{
+    password::{count_for_unknown_user, options, record_failure},
+    user::{UserForUpdate, limits, user_of},
+};
 
 /// A started attempt of a user. A dropped one has no effect.
 pub struct InstantAttempt {
@@ -54,12 +56,6 @@ impl InstantAttempt {
         self.loaded.user.set_lockout(lockout::succeed(self.state, context.now, self.id).state);
         self.loaded.save(context, tx, AuditAction::Silent).map(drop)
     }
-}
-
-/// The user with this row number.
-pub fn user_of(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {
-    let row = load_rows(context, tx, &USER, &[user])?.pop();
-    row.map(UserForUpdate::new).transpose()
 }
 
 /// Resets failed attempts: the user's sign-in is complete. A temporary lock ends if `ends_lock`, as it does

@@ -9,10 +9,10 @@ use chancery_resource::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{PasswordDue, USER, User, UserForUpdate, limits};
 use crate::{
     passkey::{has_access_pass, sign_in},
     password::{is_set, options},
+    user::{PasswordDue, USER, User, UserForUpdate, limits},
 };
 
 /// The checks, in order. `PasswordSet`, `HasPasskey` and `AccessPass` share one line, for the best available credential. `LockedForGood`
@@ -68,7 +68,7 @@ fn schema() -> Json {
 }
 
 /// The operations that explain.
-pub static EXPLAIN_OPERATIONS: &[Op] = &[Op::new(
+pub static OPERATIONS: &[Op] = &[Op::new(
     "ExplainSignIn",
     M::Get,
     "/administration/User/{userId}/signin/explain",

@@ -7,10 +7,10 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{USER, User, UserForUpdate};
 use crate::{
     passkey::{PASSKEY, revoke_passes},
     security_contact::SECURITY_CONTACT,
+    user::{USER, User, UserForUpdate},
     user_image::USER_IMAGE,
     user_profile::USER_PROFILE,
 };

@@ -23,6 +23,7 @@ mod link;
 mod location;
 pub mod mfa_instance;
 pub mod option;
+mod owning_subscription;
 pub mod passkey_trust;
 pub mod role_assignment;
 pub mod sign_in;
@@ -31,6 +32,7 @@ pub mod subscription;
 pub mod tenant;
 pub mod upgrade;
 pub mod user_questionnaire_item;
+mod violation;
 
 use chancery_resource::Figure;
 use chancery_resource::{Op, Service};

@@ -8,10 +8,8 @@ use chancery_resource::{Context, Problem, ProposedRow, Tx, Violation, visible};
 use uuid::Uuid;
 
 use crate::{
-    client_app::CLIENT_APP,
-    subscription::SUBSCRIPTION,
-    subscription::resolve::{subscriptions_of, wrong},
-    tenant::TENANT,
+    client_app::CLIENT_APP, owning_subscription::subscriptions_of, subscription::SUBSCRIPTION,
+    tenant::TENANT, violation::wrong,
 };
 
 choice_types! {

@@ -4,24 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldOf, FieldType, Mismatch, Record, Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, ProposedRow, Scope, Sql, Tx, Violation, load_first, visible,
+    Context, LIST, Problem, ProposedRow, Scope, Sql, Tx, Violation, load_first, visible,
 };
 use uuid::Uuid;
 
-use crate::subscription::{SUBSCRIPTION, Subscription, SubscriptionId};
+use crate::{
+    subscription::{SUBSCRIPTION, Subscription, SubscriptionId},
+    violation::wrong,
+};
 
 /// Fields that refer to a row of a subscription, each with its table.
 pub type Targets = [(&'static Field, &'static str)];
-
-/// A violation: the member is invalid.
-pub fn wrong(row: usize, field: impl Into<&'static Field>, detail: impl Into<String>) -> Violation {
-    Violation { row, kind: ProblemKind::InvalidRequest, field: field.into(), detail: detail.into() }
-}
-
-/// A violation: the member conflicts with the state.
-pub fn conflict(row: usize, field: impl Into<&'static Field>, detail: impl Into<String>) -> Violation {
-    Violation { row, kind: ProblemKind::Conflict, field: field.into(), detail: detail.into() }
-}
 
 /// Adds the condition that the scope covers the whole of the subscription in this column.
 pub fn is_covered(sql: &mut Sql, column: &str, scope: &Scope) {

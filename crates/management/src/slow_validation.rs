@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use chancery_claims::TimeCheck;
 use chancery_resource::{FieldFault, Problem, ProblemKind, Purpose, Violation, Work, Writer};
 
-use crate::subscription::resolve::wrong;
+use crate::violation::wrong;
 
 /// The greatest weight that the rows of one call may have together.
 const MAX_WEIGHT: u64 = 16_000_000;

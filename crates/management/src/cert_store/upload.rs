@@ -17,10 +17,7 @@ use super::{
     CertStore, CertType, CertificateInput, CertificateInputText, CertificatePasswordProtection as Protection,
     CertificateStorageFormat,
 };
-use crate::{
-    location::ApplyToType,
-    subscription::resolve::{resolve_subscription, wrong},
-};
+use crate::{location::ApplyToType, owning_subscription::resolve_subscription, violation::wrong};
 
 /// The member `certificateInput`: an upload apart from the certificate, set at creation alone.
 const INPUT: FieldOf<CertStore, Option<CertificateInputText>> = CertStore::CERTIFICATE_INPUT;

@@ -24,10 +24,11 @@ use crate::{
     client_app::CLIENT_APP,
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     link::{CLIENT_APP_CLAIM_RULE, within_subscription},
+    owning_subscription::resolve_subscription,
     slow_validation::validate_items,
     subscription::SubscriptionId,
-    subscription::resolve::{resolve_subscription, wrong},
     tenant::{TENANT, TenantId},
+    violation::wrong,
 };
 
 pub use evaluate::OPERATIONS as EVALUATE;

@@ -9,7 +9,7 @@ use chancery_resource::{
 };
 
 use super::ClientAppId;
-use crate::subscription::resolve;
+use crate::owning_subscription;
 
 /// The condition that a role `r` is given at the system, or unknown.
 static COVERS_ALL: LazyLock<String> = LazyLock::new(|| {
@@ -52,7 +52,7 @@ pub fn is_no_higher(sql: &mut Sql, alias: &str, scope: &Scope) {
         sql.add(&format!(
             " OR EXISTS (SELECT 1 FROM {table} x WHERE x.id = r.{column} AND NOT (x.subscription_id = {alias}.subscription_id OR "
         ));
-        resolve::is_covered(sql, "x.subscription_id", scope);
+        owning_subscription::is_covered(sql, "x.subscription_id", scope);
         sql.add("))");
     }
     sql.add("))");

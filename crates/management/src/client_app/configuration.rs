@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     CLIENT_APP, ClientAppId, administrator, controller::note, profile::check_configurations, uri::scheme,
 };
-use crate::subscription::resolve::conflict;
+use crate::violation::conflict;
 
 choice_types! {
     /// The authentication method at the token endpoint, by the names of the IANA registry.

@@ -12,7 +12,7 @@ use chancery_resource::{
 };
 
 use super::{CLIENT_APP, ClientAppId, administrator, controller::note};
-use crate::subscription::resolve::{conflict, wrong};
+use crate::violation::{conflict, wrong};
 
 id_types! {
     /// The id of a key set.

@@ -15,7 +15,7 @@ use super::{
     configuration::{CLIENT_APP_AUTHENTICATION_CONFIGURATION, ClientAppAuthenticationConfiguration},
     uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri, RedirectUriType},
 };
-use crate::subscription::resolve::wrong;
+use crate::violation::wrong;
 
 type Configuration = ClientAppAuthenticationConfiguration;
 

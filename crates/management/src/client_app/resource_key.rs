@@ -12,7 +12,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use super::{CLIENT_APP, scope_and_resource::ClientAppResource};
-use crate::subscription::resolve::{conflict, subscriptions_of};
+use crate::{owning_subscription::subscriptions_of, violation::conflict};
 
 /// Claims the resources that rows name for the subscriptions of their client apps, and reports those that
 /// another subscription owns. Each resource has one row in the database, so that of two concurrent claims

@@ -4,10 +4,7 @@ use chancery_record::{Name, Value, fold};
 use chancery_resource::{Findings, Problem, ProposedRow, ProvidedFields, ROOT, Rules, Tx, Violation, Writer};
 
 use super::{ClientApp, ContentEncryption, profile::check_apps};
-use crate::{
-    link::crosses_subscriptions,
-    subscription::resolve::{conflict, resolve_subscription},
-};
+use crate::{link::crosses_subscriptions, owning_subscription::resolve_subscription, violation::conflict};
 
 /// The response types that a client app may be allowed.
 pub const RESPONSE_TYPES: [&str; 8] = [

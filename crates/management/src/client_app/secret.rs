@@ -13,7 +13,7 @@ use super::{
     CLIENT_APP, ClientAppId, administrator, configuration, controller::note,
     scope_and_resource::of_client_app,
 };
-use crate::subscription::resolve::wrong;
+use crate::violation::wrong;
 
 id_types! {
     /// The id of a secret.

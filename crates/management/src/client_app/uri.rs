@@ -7,7 +7,7 @@ use chancery_resource::{
 };
 
 use super::{CLIENT_APP, ClientAppId, profile::check_uris};
-use crate::subscription::resolve::wrong;
+use crate::violation::wrong;
 
 id_types! {
     /// The id of a request URI.

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::{
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
     slow_validation::validate_items,
-    subscription::resolve::wrong,
+    violation::wrong,
 };
 
 record! {

@@ -7,7 +7,7 @@ use chancery_record::Value;
 use chancery_resource::{ProposedRow, StoreError, Tx, Violation};
 
 use super::CustomView;
-use crate::{appearance::between, subscription::resolve::wrong};
+use crate::{appearance::between, violation::wrong};
 
 /// The maximum number of views of one owner.
 const MAX_VIEWS: usize = 100;

@@ -12,10 +12,7 @@ use chancery_webhook::{
 };
 use uuid::Uuid;
 
-use crate::{
-    subscription::resolve::{conflict, resolve_subscription},
-    tenant::TENANT,
-};
+use crate::{owning_subscription::resolve_subscription, tenant::TENANT, violation::conflict};
 
 /// The shape of event subscriptions.
 pub static EVENT_SUBSCRIPTION: Shape = Shape::of::<EventSubscription>(

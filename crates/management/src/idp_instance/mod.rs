@@ -6,16 +6,14 @@ mod metadata;
 mod scim;
 mod trial;
 
-use std::collections::HashMap;
-
 use chancery_application::{
     APPLICATION_GROUP, APPLICATION_GROUP_IDENTITY, APPLICATION_IDENTITY, APPLICATION_USER, ApplicationGroup,
     ApplicationIdentity, ApplicationUser, at_instances,
 };
 use chancery_presentation::location::normalise;
 use chancery_record::{
-    DERIVED, DefaultValue, Description, FIXED, FieldOf, HIDDEN, KEY, Name, OPEN, Record, SHOWN, Token, Value,
-    fold, id_types, record,
+    DERIVED, DefaultValue, Description, FIXED, HIDDEN, KEY, Name, OPEN, SHOWN, Token, Value, fold, id_types,
+    record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -31,17 +29,18 @@ use crate::{
         CLIENT_APP,
         role::{CLIENT_APP_ROLE, ClientAppRole},
     },
-    idp_type::{FactoryType, IdpTypeId, ProviderType},
+    idp_type::{FactoryType, IdpTypeId, ProviderType, settle_types},
     link::{
         IDP_INSTANCE_CERT_STORE, IDP_INSTANCE_CLIENT_APP, IDP_INSTANCE_MFA_INSTANCE, TENANT_IDP_INSTANCE,
         within_subscription,
     },
     mfa_instance::MFA_INSTANCE,
     option::{self, OPTION},
+    owning_subscription::resolve_subscription,
     role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
     subscription::SubscriptionId,
-    subscription::resolve::{resolve_subscription, wrong},
     tenant::TENANT,
+    violation::wrong,
 };
 
 pub use look_up::OPERATIONS as LOOK_UPS;
@@ -312,38 +311,6 @@ fn invalid_icons(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
 fn is_path_safe(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._~".contains(letter);
     name.chars().all(plain) && name.chars().any(|letter| letter != '.') && Uuid::try_parse(name).is_err()
-}
-
-/// Resolves the types of new rows: the first field has the type's id, the second gets the type's
-/// `factoryType`. Reports types that are not active or not of the required kind.
-pub fn settle_types<R: Record>(
-    tx: &mut Tx<'_>,
-    rows: &mut [ProposedRow<'_>],
-    (type_id, served_by): (FieldOf<R, IdpTypeId>, FieldOf<R, Option<FactoryType>>),
-    required: ProviderType,
-) -> Result<Vec<Violation>, Problem> {
-    if rows.iter().all(|row| row.was.is_some()) {
-        return Ok(Vec::new());
-    }
-    // all types are read: there are few
-    let mut types = HashMap::new();
-    tx.query("SELECT id, factory_type, provider_type, is_active FROM idp_type", &[], |row| {
-        let fits = row.text(2)? == required.name() && row.bool(3)?;
-        types.insert(row.id(0)?, (row.text(1)?.to_owned(), fits));
-        Ok(())
-    })?;
-    let mut violations = Vec::new();
-    for (index, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.was.is_none()) {
-        match types.get(&row.get(type_id)?.0) {
-            Some((factory, true)) => served_by.field().set(row.values, factory.as_str().into()),
-            Some((_, false)) => {
-                let detail = format!("names a type that is not active, or is none of {}", required.name());
-                violations.push(wrong(index, type_id, detail));
-            }
-            None => violations.push(wrong(index, type_id, "names no IdpType")),
-        }
-    }
-    Ok(violations)
 }
 
 fn create_options(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {

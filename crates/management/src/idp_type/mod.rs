@@ -1,6 +1,7 @@
 //! Types of identity providers and of second factors.
 
 mod seed;
+mod settle;
 
 use std::collections::HashSet;
 
@@ -16,10 +17,11 @@ use uuid::Uuid;
 use crate::{
     idp_instance::{IDP_INSTANCE, IdpInstance},
     mfa_instance::{MFA_INSTANCE, MfaInstance},
-    subscription::resolve::{conflict, wrong},
+    violation::{conflict, wrong},
 };
 
 pub use seed::{id_of, seed};
+pub use settle::settle_types;
 
 id_types! {
     /// The id of a type.

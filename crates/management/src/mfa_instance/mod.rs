@@ -12,12 +12,12 @@ use chancery_resource::{
 
 use crate::{
     client_app::CLIENT_APP,
-    idp_instance::{IDP_INSTANCE, settle_types},
-    idp_type::{FactoryType, IdpTypeId, ProviderType},
+    idp_instance::IDP_INSTANCE,
+    idp_type::{FactoryType, IdpTypeId, ProviderType, settle_types},
     link::{CLIENT_APP_MFA_INSTANCE, IDP_INSTANCE_MFA_INSTANCE, TENANT_MFA_INSTANCE, within_subscription},
     option::{self, OPTION},
+    owning_subscription::resolve_subscription,
     subscription::SubscriptionId,
-    subscription::resolve::resolve_subscription,
     tenant::TENANT,
 };
 

@@ -11,7 +11,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use super::{DataType, EditorType, OPTION, OptionRow, dependencies};
-use crate::subscription::resolve::wrong;
+use crate::violation::wrong;
 
 impl OptionRow {
     pub(super) const TARGETS: [FieldOf<Self, Option<Uuid>>; 3] =

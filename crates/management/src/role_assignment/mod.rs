@@ -16,9 +16,10 @@ use crate::{
     customer::{CUSTOMER, CustomerId},
     grant::{Target, check_grants, check_stores, check_targets, target_of, targets_alone},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
-    subscription::resolve::{is_covered, wrong},
+    owning_subscription::is_covered,
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
+    violation::wrong,
 };
 
 id_types! {

@@ -1,7 +1,5 @@
 //! Subscriptions of customers to the platform. Each tenant, instance and client app belongs to one.
 
-pub mod resolve;
-
 use chancery_record::{DefaultValue, FIXED, KEY, Name, OPEN, SHOWN, Token, choice_types, id_types, record};
 use chancery_resource::{Child, Op, Parent, Reach, Shape, Unique, added, standard};
 

@@ -6,7 +6,7 @@ use chancery_resource::{LIST, ProposedRow, Sql, StoreError, Tx, Violation};
 use uuid::Uuid;
 
 use super::UserQuestionnaireItem;
-use crate::subscription::resolve::wrong;
+use crate::violation::wrong;
 
 /// The maximum number of items of a tenant.
 const MAX_ITEMS: usize = 100;

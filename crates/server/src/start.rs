@@ -92,8 +92,7 @@ impl Server {
         let public_url = config.public_url.clone().unwrap_or_else(|| url_of(listener.scheme(), address));
         tracing::info!(%address, "starting");
         let start = async {
-            let master =
-                ensure_master_key(&config.master_key_file, async || has_sealed_keys(config).await).await?;
+            let master = ensure_master_key(&config.master_key_file, || has_sealed_keys(config)).await?;
             let store = open(config).await?;
             check_whole(&store, &master).await?;
             let status = installation::learn(&store, config).await?;

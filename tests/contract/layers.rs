@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The crates whose folders still import each other in a circle.
+/// The crates whose folders still import each other in a circle: resources that are declared with their relations to each
+/// other, and the declaration of an operation with its call.
 const CIRCULAR: &[&str] = &["management", "resource", "userstore"];
 
 /// The folders that the folders of a crate import.

@@ -57,7 +57,7 @@ pub const ROWS: &[(&str, &str, &str)] = &[
         "ClientAppFederatedIdentity",
         r#"{"clientAppId": "{ClientApp 1}", "name": "pipeline %", "issuer": "https://ci.example",
             "subject": "repo:%"}"#,
-        r#"{"subject": "repo:changed-%"}"#,
+        r#"{"name": "changed pipeline %", "description": "Changed %", "subject": "repo:changed-%"}"#,
     ),
     (
         "ClientAppKeySet",
@@ -99,7 +99,7 @@ pub const ROWS: &[(&str, &str, &str)] = &[
         "CertStore",
         r#"{"name": "certificate %", "certType": "OidcTokenSigning", "applyToTenantId": "{Tenant 1}",
             "certificateInput": {"format": "Pem", "data": "{certificate}", "privateKey": "{private key}"}}"#,
-        r#"{"name": "changed certificate %"}"#,
+        r#"{"name": "changed certificate %", "description": "Changed %"}"#,
     ),
     (
         "ClaimRule",

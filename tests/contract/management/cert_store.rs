@@ -85,6 +85,13 @@ on_both_engines! {
         let put = json!({ "certificate": BASE64_STANDARD.encode(&other.der), "certificateStorageFormat": "Der", "concurrencyToken": token });
         let put = world.admin.patch(&path, put).await.is(202).json();
         assert_eq!((&put["certificateHasPrivateKey"], &put["certificate"]), (&json!(false), &json!(BASE64_STANDARD.encode(&other.der))));
+        // the file is read as the format that is announced
+        let upload = |format: &str| {
+            let file = BASE64_STANDARD.encode(&generated.pem);
+            json!({ "name": "n", "certType": "OidcTokenSigning", "certificate": file, "certificateStorageFormat": format })
+        };
+        world.admin.post(&format!("{BASE}/CertStore"), upload("Der")).await.problem(400, "invalid-request");
+        world.admin.post(&format!("{BASE}/CertStore"), upload("Pem")).await.expect(201);
         let trail = world.all("CustomAuditTrail").await.to_string();
         let key_line: String = generated.key.lines().nth(1).unwrap().to_owned();
         assert!(!trail.contains(&key_line));

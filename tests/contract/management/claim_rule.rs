@@ -30,6 +30,7 @@ on_both_engines! {
         let put = json!({ "name": "x", "ruleType": "Remove", "ruleLevel": "Subscription", "concurrencyToken": changed["concurrencyToken"] });
         let changed = world.admin.put(&path, put).await.is(202).json();
         assert_eq!((&changed["typeEvaluationRule"], &changed["destination"], &changed["subscriptionId"]), (&json!(null), &json!("IdToken"), &created["subscriptionId"]));
+        assert_eq!((&changed["name"], each(&world.all("ClaimRule").await, "name")), (&json!("x"), vec!["x"]));
         world.admin.delete(&path).await.expect(204);
     }
 

@@ -256,10 +256,13 @@ on_both_engines! {
         assert_eq!(refused(&world, "ClientAppKeySet", window).await, ["/validTo"]);
         let identity = json!({ "clientAppId": shop["id"], "name": "pipeline", "issuer": "https://ci.example", "subject": "repo:shop" });
         world.make("ClientAppFederatedIdentity", identity).await;
+        let uri = json!({ "clientAppId": shop["id"], "uri": "https://shop.example/request.jwt" });
+        world.make("ClientAppRequestUri", uri).await;
         let all = format!("{}/ClientAppMetadata", one("ClientApp", &shop));
         world.admin.post(&all, json!({ "key": "owner", "value": "sales" })).await.expect(201);
         let shown = world.admin.get(&one("ClientApp", &shop)).await.is(200).json();
         assert_eq!((&shown["metadata"][0]["value"], &shown["clientAppFederatedIdentities"][0]["subject"]), (&json!("sales"), &json!("repo:shop")));
+        assert_eq!(each(&shown["clientAppRequestUris"], "uri"), ["https://shop.example/request.jwt"]);
         world.admin.delete(&one("ClientApp", &shop)).await.expect(204);
         world.admin.get(&path).await.problem(404, "not-found");
     }

@@ -148,6 +148,10 @@ on_both_engines! {
         assert_eq!(pointers(&problem), ["/factoryType"]);
         world.admin.delete(&one("IdpInstance", &created)).await.expect(204);
         world.admin.patch(&one("IdpType", &own), other).await.expect(202);
+        world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": own["id"] })).await;
+        let body = json!({ "name": "p", "idpTypeId": own["id"] });
+        let problem = world.admin.post(&format!("{BASE}/IdpInstance"), body).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/idpTypeId"]);
         let contradictory = json!({ "name": "Odd", "providerType": "MultiFactor", "factoryType": "Google" });
         assert_eq!(pointers(&world.admin.post(&format!("{BASE}/IdpType"), contradictory).await.problem(400, "invalid-request")), ["/providerType"]);
     }

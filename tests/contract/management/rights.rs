@@ -81,7 +81,7 @@ on_both_engines! {
         let far = world.other_subscription("far").await;
         let (near, foreign) = (create_linkable(&world, &subscription, "near").await, create_linkable(&world, &far, "far").await);
         let certificate = async |subscription: &Value| {
-            let target = json!({ "certType": "OidcTokenSigning", "applyToSubscriptionId": subscription });
+            let target = json!({ "certType": "OidcTokenSigning", "subscriptionId": subscription });
             world.make("CertStore", body(&PKCS_ECDSA_P256_SHA256, 2080, &target).0).await
         };
         let (ours, theirs) = (certificate(&subscription).await, certificate(&far).await);

@@ -289,7 +289,8 @@ on_both_engines! {
         let store = first(&world, "/IdpInstance").await;
         tenant_option(&world, &home, "TermsVersion", "1").await;
         tenant_option(&world, &home, "TermsUrl", "https://northwind.example/terms").await;
-        let view = "<p>{{ provider.name }}: {{ provider.metadata.motto }}, {{ provider.metadata.none }}</p>";
+        let view = "<p>{{ provider.name }}: {{ provider.metadata.motto }}, {{ provider.metadata.none }}</p>\
+            {% if provider.icon | default %}<img src=\"{{ provider.icon | url }}\" alt=\"\">{% endif %}";
         let sign_in = format!("{}{view}{}", "{% extends \"Layout\" %}{% block main %}", "{% endblock %}");
         put_view(&world, &format!("/views/tenant/{}/SignIn", home.tenant), &sign_in).await;
         put_view(&world, &format!("/views/tenant/{}/Terms", home.tenant), &sign_in).await;
@@ -304,6 +305,17 @@ on_both_engines! {
         let changed = json!({ "value": "still", "concurrencyToken": entry["concurrencyToken"] });
         world.admin.patch(&format!("{entries}/motto"), changed).await.expect(202);
         assert!(shown(&world, &home).await.contains("default: still, "));
+        // IdpInstance.icon
+        let location = "/assets/global/harbour.svg";
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><path d=\"M0 0h1v1z\"/></svg>";
+        let asset = json!({ "location": location, "mimetype": "image/svg+xml", "data": BASE64_STANDARD.encode(svg) });
+        world.make("CustomAsset", asset).await;
+        let picture = format!("src=\"/content{location}\"");
+        for (icon, is_shown) in [("", false), (location, true)] {
+            change(&world, &format!("/IdpInstance/{}", id(&store)), json!({ "icon": icon })).await;
+            let html = shown(&world, &home).await.replace("&#x2f;", "/");
+            assert_eq!(html.contains(&picture), is_shown, "{icon}: {html}");
+        }
         // of two that are offered none is selected until the person is known
         let other = world.make("IdpInstance", json!({ "name": "harbour", "idpTypeId": store["idpTypeId"] })).await;
         relate(&world, &format!("/IdpInstance/{}/tenants", id(&other)), &[&home.tenant]).await;

@@ -175,6 +175,28 @@ on_both_engines! {
         assert_eq!(parameter(&silent, "error").as_deref(), Some("consent_required"));
     }
 
+    /// SignInConsent.resources
+    async fn a_consent_covers_its_resources_only(world: World) {
+        let home = home(&world, "External").await;
+        for key in ["urn:ledger", "urn:cranes"] {
+            world.make("ClientAppResource", json!({ "clientAppId": home.app["id"], "key": key })).await;
+        }
+        world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
+        let person = world.all("ApplicationUser").await[0]["id"].clone();
+        let consent = json!({
+            "clientAppId": home.app["id"], "platformUserId": person, "scope": "openid", "resources": "urn:ledger",
+        });
+        world.make("SignInConsent", consent).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[("resource", "urn:ledger"), ("scope", "openid")])).await;
+        let answer = browser.sign_in(&page, "ann", PASSWORD).await;
+        assert_eq!(granted(&world, &home, &answer).await, json!("openid"));
+        for (resource, error) in [("urn:ledger", None), ("urn:cranes", Some("consent_required"))] {
+            let left = browser.open(&home.request(&[("resource", resource), ("scope", "openid")])).await.left.unwrap();
+            assert_eq!(parameter(&left, "error").as_deref(), error, "{resource}: {left}");
+        }
+    }
+
     /// A stored consent is audited, with the person as actor.
     async fn consent_is_audited(world: World) {
         let home = home(&world, "Explicit").await;

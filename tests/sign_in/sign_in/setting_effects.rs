@@ -9,7 +9,7 @@ use super::{
     BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change, encode, first, parameter, relate,
-    second_factor::{make_factor, typed},
+    second_factor::{make_factor, require_factor, typed},
 };
 use crate::{
     id,
@@ -208,6 +208,24 @@ on_both_engines! {
         assert!(page.html.contains("You cannot sign in here"), "it cannot be used: {}", page.html);
         world.admin.delete(&format!("{BASE}{path}")).await.expect(204);
         assert!(can_sign_in(&world, &home).await, "it is not there");
+    }
+
+    /// MfaInstance.tenants and Tenant.mfaInstances
+    async fn a_second_factor_is_usable_at_its_tenants_only(world: World) {
+        let home = SignInApp::new(&world).await;
+        let factor = require_factor(&world, &home, "totp").await;
+        let sides = [
+            (format!("/Tenant/{}/mfainstances", home.tenant), id(&factor)),
+            (format!("/MfaInstance/{}/tenants", id(&factor)), home.tenant.as_str()),
+        ];
+        for (path, related) in sides {
+            relate(&world, &path, &[]).await;
+            let (_, page) = typed(&world, &home, &[]).await;
+            assert!(page.html.contains("You cannot sign in here"), "{path}: {}", page.html);
+            relate(&world, &path, &[related]).await;
+            let (_, page) = typed(&world, &home, &[]).await;
+            assert!(page.html.contains("class=\"secret\""), "{path}: {}", page.html);
+        }
     }
 
     /// ClientApp.name, clientUri and logoUri; ClientAppScope.name and description.

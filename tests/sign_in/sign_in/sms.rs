@@ -132,8 +132,8 @@ on_both_engines! {
         assert_eq!(world.admin.get(&contacts).await.is(200).json(), json!([verified]));
     }
 
-    /// A gateway on this machine is called by http, if the operator permits it.
-    async fn a_gateway_on_localhost_is_called_by_http(world: World) {
+    /// A gateway on this machine is called by http, if the operator permits it. ResendInterval determines when it gets another code.
+    async fn a_gateway_on_localhost_is_called_again_after_the_resend_interval(world: World) {
         let mut gateway = Receiver::start().await;
         let home = SignInApp::new(&world).await;
         ask_for_sms(&world.admin, &home, &gateway.url).await;
@@ -143,6 +143,13 @@ on_both_engines! {
         assert!(page.html.contains("…56"), "{}", page.html);
         let got = gateway.until(|got| !got.is_empty()).await;
         assert_eq!(got[0].body["to"], json!("+4940123456"));
+        let factor = first(&world, "/MfaInstance").await;
+        factor_option(&world, &factor, "ResendInterval", "01:00:00").await;
+        let soon = browser.submit(&page, &[("resend", "true")]).await;
+        assert!(soon.html.contains("Wir haben vor Kurzem einen Code geschickt."), "{}", soon.html);
+        factor_option(&world, &factor, "ResendInterval", "00:00:00").await;
+        browser.submit(&soon, &[("resend", "true")]).await;
+        assert_eq!(gateway.until(|got| got.len() > 1).await.len(), 2, "the refused one was not sent");
     }
 
     /// CodeLength, CodeLifetime and MaxAttempts of codes that are sent by SMS.

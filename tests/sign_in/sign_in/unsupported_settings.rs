@@ -200,8 +200,18 @@ on_both_engines! {
             ] {
                 let left = browser.open(&home.request(&[(name, value)])).await.left.unwrap();
                 assert_eq!(parameter(&left, "error").as_deref(), Some(error), "{sign} {key} {content}");
+                assert!(parameter(&left, "error_description").is_some_and(|text| !text.is_empty()), "{name}: {left}");
             }
         }
+        // the app works without request objects, so its members are not reported
+        let lines = refused(&world.database);
+        assert!(lines.len() == 1 && lines[0].contains("ClientAppRequestUri"), "{lines:?}");
+        clear(&world, &home, "requestObjectEncryptionAlg").await;
+        let path = format!("{BASE}{}", id_path(&home));
+        let now = world.admin.get(&path).await.is(200).json();
+        let alone = json!({ "requestObjectEncryptionEnc": "A256GCM", "concurrencyToken": now["concurrencyToken"] });
+        let problem = world.admin.patch(&path, alone).await.problem(400, "invalid-request");
+        assert_eq!(pointers(&problem), ["/requestObjectEncryptionEnc"]);
         assert_eq!(refusal(&mut browser, &home).await, None, "a request without one is answered");
     }
 
@@ -260,6 +270,8 @@ on_both_engines! {
         let range = |lower: &str, upper: &str| json!({ "tenantId": home.tenant, "lower": lower, "upper": upper });
         world.make("IpAddressRange", range("::1", "::1")).await;
         world.make("IpAddressRange", range("192.0.2.0", "192.0.2.255")).await;
+        // it begins below the address, and ends there, too
+        world.make("IpAddressRange", range("10.0.0.0", "10.0.0.255")).await;
         let choice = Browser::new(&world).open(&request_url).await;
         assert!(!choice.html.contains("name=\"password\""), "no range holds the address: {}", choice.html);
         world.make("IpAddressRange", range("127.0.0.1", "127.0.0.1")).await;

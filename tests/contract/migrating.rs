@@ -200,8 +200,9 @@ async fn a_start_upgrades_the_data_of_an_older_release() {
 }
 
 /// A tenant of the older release has no row of the option PkceRequired. It retains the old default, and a new tenant has the new one.
+/// So do client apps with their new members.
 #[tokio::test(flavor = "multi_thread")]
-async fn tenants_of_an_older_release_still_require_pkce() {
+async fn tenants_and_apps_of_an_older_release_retain_the_old_defaults() {
     for engine in ENGINES {
         let database = restored(engine);
         let server = Process::start(&database, &[]).await;
@@ -215,6 +216,14 @@ async fn tenants_of_an_older_release_still_require_pkce() {
             let options = admin.get(&format!("{MANAGEMENT}/Option?filter={filter}")).await.is(200).json();
             let values: Vec<_> = options.as_array().unwrap().iter().map(|option| &option["value"]).collect();
             assert_eq!(values, [expected], "{engine:?} {}", tenant["name"]);
+        }
+        let apps = format!("{MANAGEMENT}/ClientApp");
+        let old = admin.get(&format!("{apps}?filter=name%20eq%20%22Kept%20app%22")).await.is(200).json();
+        let new = admin.post(&apps, json!({ "name": "New" })).await.is(201).json();
+        for (app, claims) in [(&old[0], "Minimal"), (&new, "Scopes")] {
+            let values =
+                ["idTokenClaims", "refreshTokens", "pkce"].map(|member| app[member].as_str().unwrap());
+            assert_eq!(values, [claims, "OfflineAccess", "AsTenant"], "{engine:?} {}", app["name"]);
         }
     }
 }

@@ -52,12 +52,27 @@ on_both_engines! {
     /// Unsupported settings are shown on the app's page, with their effect.
     async fn unsupported_settings_are_reported(world: World) {
         let mut browser = administrator(&world).await;
-        let app = json!({ "name": "Portal", "subjectType": "Pairwise", "idTokenEncryptedResponseAlg": "RSA-OAEP" });
-        let app = world.make("ClientApp", app).await;
-        let page = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
-        for expected in ["While this is Pairwise, nobody can sign in to the app.", "ID tokens are not encrypted"] {
-            assert!(page.html.contains(expected), "{expected}: {}", page.html);
+        for (member, value, expected) in [
+            ("subjectType", json!("Pairwise"), "While this is Pairwise, nobody can sign in to the app."),
+            ("idTokenEncryptedResponseAlg", json!("RSA-OAEP"), "ID tokens are not encrypted"),
+            ("accessTokenEncryptionEnabledOverride", json!(true), "Access tokens are not encrypted"),
+            ("userinfoEncryptedResponseAlg", json!("RSA-OAEP"), "The UserInfo endpoint refuses the app"),
+            ("introspectionEncryptedResponseAlg", json!("RSA-OAEP"), "The introspection endpoint refuses the app"),
+            ("requirePushedAuthorizationRequests", json!(true), "There is no endpoint for pushed authorization requests"),
+            ("allowedResponseTypes", json!("code,id_token"), "Requests for a response type other than code or none are refused."),
+            ("requestObjectSigningAlg", json!("ES256"), "Requests with a request object are refused."),
+            ("requestObjectEncryptionAlg", json!("RSA-OAEP"), "Requests with a request object are refused."),
+        ] {
+            let app = world.make("ClientApp", json!({ "name": member, member: value })).await;
+            let page = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
+            assert!(page.html.contains(expected) && page.html.contains("not supported"), "{member}: {}", page.html);
         }
+        // the rules of a profile need more members than this
+        let app = world.make("ClientApp", json!({ "name": "Bank" })).await;
+        let set = "UPDATE client_app SET security_profile = 'Fapi2SecurityProfile' WHERE name = 'Bank'";
+        world.sql(vec![(set, vec![])]).await;
+        let page = browser.open(&format!("/console/ClientApp/{}", id(&app))).await;
+        assert!(page.html.contains("Nobody can sign in to an app with a FAPI profile."), "{}", page.html);
         let plain = world.make("ClientApp", json!({ "name": "Plain" })).await;
         let page = browser.open(&format!("/console/ClientApp/{}", id(&plain))).await;
         assert!(!page.html.contains("not supported"), "{}", page.html);
@@ -99,6 +114,7 @@ on_both_engines! {
         for (label, target) in [
             ("Response types", "#f-allowedResponseTypes"),
             ("Secrets", "ClientAppSecret?of=clientAppId"),
+            ("PKCE", "#f-pkce"),
             ("Only listed resources", "#f-resourceFilterEnabled"),
         ] {
             let line = line(&page.html, label);

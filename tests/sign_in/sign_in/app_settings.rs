@@ -154,16 +154,22 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, &offline).await.expect(200);
     }
 
-    async fn an_update_without_the_refresh_token_member_leaves_it_unchanged(world: World) {
+    async fn an_update_without_a_member_leaves_it_unchanged(world: World) {
         let app = world.make("ClientApp", json!({ "name": "app" })).await;
-        assert_eq!(app["refreshTokens"], "OfflineAccess");
         let path = format!("/ClientApp/{}", id(&app));
-        change(&world, &path, json!({ "refreshTokens": "Session" })).await;
-        change(&world, &path, json!({ "name": "renamed" })).await;
-        let mut app = world.admin.get(&format!("{BASE}{path}")).await.is(200).json();
-        app.as_object_mut().unwrap().retain(|name, value| name != "refreshTokens" && !value.is_array());
-        let put = world.admin.put(&format!("{BASE}{path}"), app).await.is(202).json();
-        assert_eq!(put["refreshTokens"], "Session");
+        for (member, default, other) in [
+            ("refreshTokens", "OfflineAccess", "Session"),
+            ("pkce", "AsTenant", "Required"),
+            ("idTokenClaims", "Scopes", "Minimal"),
+        ] {
+            assert_eq!(app[member], default);
+            change(&world, &path, json!({ member: other })).await;
+            change(&world, &path, json!({ "name": format!("without {member}") })).await;
+            let mut body = world.admin.get(&format!("{BASE}{path}")).await.is(200).json();
+            body.as_object_mut().unwrap().retain(|name, value| name != member && !value.is_array());
+            let put = world.admin.put(&format!("{BASE}{path}"), body).await.is(202).json();
+            assert_eq!(put[member], other);
+        }
     }
 
     async fn tokens_for_other_resource_servers_have_the_type_that_the_tenant_sets(world: World) {
@@ -230,6 +236,18 @@ on_both_engines! {
         let (token, info) = issued_claims(&world, &home, "openid groups").await;
         assert_eq!((token.get("groups"), &token["groups_truncated"]), (None, &json!(true)));
         assert_eq!(info["groups"].as_array().unwrap().len(), 103);
+    }
+
+    async fn a_token_has_up_to_500_groups(world: World) {
+        let home = SignInApp::with(&world, json!({ "includeGroupsClaims": true })).await;
+        join(&world, &home, (0..500).map(|number| format!("g{number:03}"))).await;
+        let (token, info) = issued_claims(&world, &home, "openid groups").await;
+        assert_eq!(token["groups"].as_array().unwrap().len(), 500);
+        assert_eq!((token.get("groups_truncated"), &token["groups"]), (None, &info["groups"]));
+        join(&world, &home, std::iter::once("last".to_owned())).await;
+        let (token, info) = issued_claims(&world, &home, "openid groups").await;
+        assert_eq!((token.get("groups"), &token["groups_truncated"]), (None, &json!(true)));
+        assert_eq!(info["groups"].as_array().unwrap().len(), 501);
     }
 
     /// RFC 7662, section 2.2.

@@ -12,12 +12,12 @@ use super::{
 use crate::id;
 
 on_both_engines! {
-    /// `state` up to 2,048 and `nonce` up to 512 characters are returned unchanged, across all pages: values that are too
+    /// `state` up to 4,096 and `nonce` up to 1,024 characters are returned unchanged, across all pages: values that are too
     /// large for a cookie are stored as a row.
     async fn the_longest_state_and_nonce_are_returned(world: World) {
         let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
-        let (state, nonce) = ("s".repeat(2_048), "n".repeat(512));
+        let (state, nonce) = ("s".repeat(4_096), "n".repeat(1_024));
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[("state", &state), ("nonce", &nonce)])).await;
         let wrong = browser.type_password(&page, "ann", "wrong").await;
@@ -206,11 +206,16 @@ on_both_engines! {
 
     async fn an_inactive_app_is_refused(world: World) {
         let home = SignInApp::new(&world).await;
+        let (_, answer) = home.sign_in(&world).await;
+        let tokens = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let bearer = world.anonymous.with_token(tokens["access_token"].as_str().unwrap());
+        bearer.get("/connect/userinfo").await.expect(200);
         let path = format!("/api/management/v2/ClientApp/{}", id(&home.app));
         let now = world.admin.get(&path).await.is(200).json();
         let off = json!({ "enabled": false, "concurrencyToken": now["concurrencyToken"] });
         world.admin.patch(&path, off).await.expect(202);
         assert_eq!(Browser::new(&world).open(&home.request(&[])).await.status, 400);
+        bearer.get("/connect/userinfo").await.expect(401);
     }
 
     /// A POST is redirected to the same GET, so that cookies are sent.

@@ -72,6 +72,12 @@ pub struct SignedOut {
     pub client_app: Option<Uuid>,
     /// The `post_logout_redirect_uri`, if there is a valid one.
     pub back: Option<String>,
+    /// The `clientUri` of the requesting client app, if there is no `back`: a link only, since the app did not request it.
+    #[serde(default)]
+    pub home: Option<String>,
+    /// Whether the requested `post_logout_redirect_uri` is none of the client app's.
+    #[serde(default)]
+    pub is_unregistered: bool,
     /// The front-channel logout addresses of client apps (OpenID Connect Front-Channel Logout 1.0).
     pub frames: Vec<String>,
     /// The end-session address of the external identity provider (OpenID Connect RP-Initiated Logout 1.0). `state` is
@@ -118,7 +124,8 @@ impl SignedOut {
     pub fn page(&self) -> Page {
         let application = self.application.as_ref().map(|name| json!({ "name": name }));
         let context = json!({
-            "application": application, "step": "done", "return_url": self.next(), "frames": self.frames,
+            "application": application, "step": "done", "return_url": self.next().or(self.home.as_deref()),
+            "is_unregistered": self.is_unregistered, "frames": self.frames,
         });
         let owners = Owners { client_app: self.client_app, ..Owners::default() };
         Page { owners, ..Page::new("Logout", SIGNED_OUT, context) }.in_language(self.locale.clone())
@@ -185,20 +192,21 @@ impl Provider<'_> {
         let refusal = redirect_refusal(&request, application.as_deref()).filter(|_| back.is_none());
         let answer = |response| Ok(SignOutResult { response, refusal });
         let client_app = application.as_ref().map(|one| one.id);
-        let name = application.as_ref().map(|one| one.name.clone());
+        let about = application.as_deref().filter(|_| back.is_none());
+        let done = SignedOut {
+            application: application.as_ref().map(|one| one.name.clone()),
+            client_app,
+            home: about.and_then(|one| one.client_uri.clone()),
+            is_unregistered: refusal.is_some(),
+            back,
+            frames: Vec::new(),
+            upstream: None,
+            is_last: true,
+            locale: None,
+        };
         let sessions = self.sessions(visit).await?;
         if sessions.is_empty() {
-            // there is no session: nothing to confirm or to end
-            let frames = Vec::new();
-            let done = SignedOut {
-                application: name,
-                client_app,
-                back,
-                frames,
-                upstream: None,
-                is_last: true,
-                locale: None,
-            };
+            // nothing to confirm or to end
             return answer(SignOutResponse::Done(done));
         }
         let person = hint.as_ref().map(|hint| hint.sub);
@@ -223,15 +231,7 @@ impl Provider<'_> {
         let selection = SignOutSelection { application: client_app, person };
         let (frames, is_last, instances) = self.sign_out(visit, selection).await?;
         let upstream = self.upstream_sign_out(visit, instances).await?;
-        answer(SignOutResponse::Done(SignedOut {
-            application: name,
-            client_app,
-            back,
-            frames,
-            upstream,
-            is_last,
-            locale,
-        }))
+        answer(SignOutResponse::Done(SignedOut { frames, upstream, is_last, locale, ..done }))
     }
 
     /// The language of the person who is signed in at this browser.

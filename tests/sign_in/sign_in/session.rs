@@ -3,7 +3,11 @@
 use chancery_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{PASSWORD, SignInApp, browser::Browser, claims, parameter};
+use super::{
+    PASSWORD, SignInApp,
+    browser::{Browser, Page},
+    claims, parameter,
+};
 use crate::id;
 
 on_both_engines! {
@@ -68,9 +72,9 @@ on_both_engines! {
         assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"));
     }
 
-    /// A sign-out redirects only to URIs of the app.
+    /// A sign-out redirects only to URIs of the app. For any other the page says so, and links to the app's home page.
     async fn a_sign_out_redirects_only_to_registered_uris(world: World) {
-        let home = SignInApp::new(&world).await;
+        let home = SignInApp::with(&world, json!({ "clientUri": "https://ledger.example/about" })).await;
         let (mut browser, _) = home.sign_in(&world).await;
         let address = format!(
             "/connect/endsession?client_id={}&post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F", id(&home.app)
@@ -78,7 +82,18 @@ on_both_engines! {
         let page = browser.open(&address).await;
         let csrf = page.field("csrf");
         let page = browser.post(&page.action(), &[("csrf", &csrf), ("decision", "allow")], &[]).await;
-        assert!(page.left.is_none() && page.html.contains("You are signed out"), "{}", page.html);
+        let is_left = |page: &Page| page.left.is_some() || page.answer.header("refresh").is_some();
+        let has_link = |page: &Page| page.html.replace("&#x2f;", "/").contains("href=\"https://ledger.example/about\"");
+        assert!(!is_left(&page) && page.html.contains("You are signed out"), "{}", page.html);
+        assert!(page.html.contains("an address that is not registered") && has_link(&page), "{}", page.html);
+        // nobody is signed in any more
+        let page = browser.open(&address).await;
+        assert!(!is_left(&page) && page.html.contains("an address that is not registered"), "{}", page.html);
+        let plain = browser.open(&format!("/connect/endsession?client_id={}", id(&home.app))).await;
+        assert!(!is_left(&plain) && !plain.html.contains("not registered") && has_link(&plain), "{}", plain.html);
+        let registered = "&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye";
+        let page = browser.open(&format!("/connect/endsession?client_id={}{registered}", id(&home.app))).await;
+        assert_eq!(page.left.as_deref(), Some("https://app.example/bye"));
     }
 
     /// Without an app the page stays here, with or without a state.

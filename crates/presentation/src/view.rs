@@ -20,6 +20,7 @@ pub use html::Reduced;
 use minijinja::Environment;
 pub use refusal::{Failure, Refusal};
 pub use render::{LONGEST_PAGE, Views, shipped_in};
+pub use rules::includes;
 
 use crate::{language::Language, shipped};
 

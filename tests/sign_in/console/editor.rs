@@ -107,6 +107,28 @@ on_both_engines! {
         assert!(unknown.html.contains("names no Tenant"), "{}", unknown.html);
     }
 
+    /// A view that no page shows is reported: no page has its name, and no other view includes it.
+    async fn a_view_that_no_page_shows_is_reported(world: World) {
+        let mut browser = administrator(&world).await;
+        let put = async |name: &str, content: &str| {
+            let location = format!("/views/global/{name}");
+            world.make("CustomView", json!({ "location": location, "content": content })).await
+        };
+        let is_reported = async |browser: &mut Browser, name: &str| {
+            let page = browser.open(&format!("/console/CustomView/{}", encode(&format!("/views/global/{name}")))).await;
+            assert_eq!(page.status, 200, "{}", page.html);
+            page.html.contains("The sign-in has no page of this name. Other pages can include it.")
+        };
+        put("HarbourFooter", "<p>HarbourFooter</p>").await;
+        put("Confirm", "<p>HarbourFooter</p>").await;
+        put("Field", "<p>field</p>").await;
+        for (name, expected) in [("HarbourFooter", true), ("Confirm", false), ("Field", false)] {
+            assert_eq!(is_reported(&mut browser, name).await, expected, "{name}");
+        }
+        put("SignIn", "<p>one</p>{% include \"HarbourFooter\" %}").await;
+        assert!(!is_reported(&mut browser, "HarbourFooter").await);
+    }
+
     /// Users without permission are not offered the editor, and are refused.
     async fn the_editor_is_refused_without_permission(world: World) {
         let ann = person(&world, "ann").await;

@@ -77,6 +77,27 @@ on_both_engines! {
         assert!(left.starts_with("https://app.example/back?") && left.contains("code="), "{left}");
     }
 
+    /// Apps that people sign in to have the switch of the groups claim.
+    async fn a_client_app_is_registered_with_the_groups_claim(world: World) {
+        let mut browser = administrator(&world).await;
+        for (kind, has_switch) in [("web", true), ("page", true), ("device", true), ("machine", false)] {
+            let page = browser.open(&format!("{PATH}?kind={kind}")).await;
+            assert_eq!(page.html.contains("name=\"includeGroupsClaims\""), has_switch, "{kind}: {}", page.html);
+            for (name, value) in [("with", "true"), ("without", "")] {
+                let name = format!("{kind} {name}");
+                let page = browser.open(&format!("{PATH}?kind={kind}")).await;
+                let new_id = hidden(&page, "id");
+                let fields = [
+                    ("kind", kind), ("id", new_id.as_str()), ("name", name.as_str()),
+                    ("returns", "https://app.example/back"), ("includeGroupsClaims", value),
+                ];
+                post(&world, &mut browser, &page, PATH, &fields).await.answer.expect(200);
+                let has_groups = has_switch && value == "true";
+                assert_eq!(apps(&world, &name).await[0]["includeGroupsClaims"], json!(has_groups), "{name}");
+            }
+        }
+    }
+
     /// An app with own keys gets no secret: it authenticates with the keys, and may request the named scopes.
     async fn a_client_app_is_registered_with_own_keys_and_scopes(world: World) {
         let mut browser = administrator(&world).await;

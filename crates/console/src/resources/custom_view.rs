@@ -1,6 +1,7 @@
 //! Views that customers see, and their editor.
 
 pub mod editor;
+mod unused;
 
 use crate::shell::{
     boxed::boxed,
@@ -11,6 +12,7 @@ use crate::shell::{
 /// Presentation of views.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "panels-top-left",
+    cards: |visit, item| boxed(move || unused::cards(visit, item)),
     form_act: Some(FormAct {
         operation: operation_name!("PreviewView"),
         label: "editor",

@@ -44,6 +44,13 @@ pub(super) fn check(source: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Whether a view includes or extends the view of this name.
+pub fn includes(source: &str, name: &str) -> bool {
+    let refers = |tag: &Tag<'_>| matches!(tag.first_word(), Some("include" | "extends"));
+    let has_name = |tag: &Tag<'_>| tag.tokens.iter().any(|(_, token)| *token == Token::Text(name));
+    tags(source).is_ok_and(|tags| tags.iter().any(|tag| refers(tag) && has_name(tag)))
+}
+
 impl<'a> Tag<'a> {
     /// The first word of a `{% .. %}`.
     pub(super) fn first_word(&self) -> Option<&'a str> {

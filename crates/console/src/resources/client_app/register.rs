@@ -4,7 +4,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_management::{
     client_app::{
-        configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION, key_set::CLIENT_APP_KEY_SET,
+        ClientApp, configuration::CLIENT_APP_AUTHENTICATION_CONFIGURATION, key_set::CLIENT_APP_KEY_SET,
         scope_and_resource::CLIENT_APP_SCOPE, secret::CLIENT_APP_SECRET, uri::CLIENT_APP_REDIRECT_URI,
     },
     idp_instance::IDP_INSTANCE,
@@ -81,6 +81,17 @@ impl ClientAppKind {
             ("hint".to_owned(), json!(words.page("own_keys_about"))),
         ]);
         vec![way, keys]
+    }
+
+    /// The switch of the groups claim, of an app that people sign in to.
+    fn groups(self, visit: &Visit<'_>) -> Option<Map<String, Value>> {
+        let field = ClientApp::INCLUDE_GROUPS_CLAIMS.field();
+        let mut switch = control_field(field.wire(), &visit.words.field(field.wire()), "switch");
+        switch.extend([
+            ("value".to_owned(), json!(is_chosen(visit, field.wire()))),
+            ("hint".to_owned(), json!(visit.words.explanation(field.about))),
+        ]);
+        self.has_people.then_some(switch)
     }
 
     /// Whether it authenticates with own keys.
@@ -192,6 +203,7 @@ async fn questions(
         ("hint".to_owned(), json!(words.page("scopes_about"))),
     ]);
     general.push(scopes);
+    general.extend(kind.groups(visit));
     for field in &mut general {
         let own = wrong.as_ref().filter(|wrong| field.get("name") == Some(&json!(wrong.wire)));
         if let Some(wrong) = own {
@@ -314,6 +326,10 @@ fn inputs(
         ("name".to_owned(), json!(typed("name"))),
         ("isRestricted".to_owned(), json!(is_chosen(visit, "isRestricted"))),
     ]);
+    if kind.has_people {
+        let groups = ClientApp::INCLUDE_GROUPS_CLAIMS.field().wire();
+        app.insert(groups.to_owned(), json!(is_chosen(visit, groups)));
+    }
     if !typed("subscriptionId").is_empty() {
         app.insert("subscriptionId".to_owned(), json!(typed("subscriptionId")));
     }

@@ -1,0 +1,45 @@
+//! A view that no page shows: no page has its name, and no view includes it.
+
+use chancery_presentation::{shipped, view};
+use chancery_resource::Problem;
+use chancery_web::Input;
+use serde_json::{Value, json};
+
+use crate::shell::{
+    components::{Card, Line},
+    fields::plain,
+    presentation::Item,
+    visit::Visit,
+};
+
+/// Maximum number of views that are searched for the name.
+const MOST: usize = 20;
+
+/// The card of such a view; none for any other.
+pub async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
+    let location = plain(&item.row["location"]);
+    let name = location.rsplit('/').next().unwrap_or_default();
+    if shipped::all_names().any(|known| known == name) || is_included(visit, item, (&location, name)).await? {
+        return Ok(Vec::new());
+    }
+    let words = visit.words;
+    let line = Line { tone: "warn", text: words.page("view_unused").into(), ..Line::default() };
+    let title = words.resource(item.resource.name);
+    Ok(vec![Card { title, kind: "checks", lines: vec![line], ..Card::default() }])
+}
+
+/// Whether one of the other views includes it; also if there are too many that may.
+async fn is_included(
+    visit: &Visit<'_>,
+    item: Item<'_>,
+    (location, name): (&str, &str),
+) -> Result<bool, Problem> {
+    let Some(op) = visit.may(item.resource.list) else { return Ok(true) };
+    let mut input = Input::of(op, Vec::new());
+    let filter = format!("content co {} and location ne {}", json!(name), json!(location));
+    input.query.extend([("filter".to_owned(), filter), ("count".to_owned(), MOST.to_string())]);
+    let views = visit.perform(input).await?.json();
+    let views = views.as_array().map(Vec::as_slice).unwrap_or_default();
+    let includes = |other: &Value| view::includes(&plain(&other["content"]), name);
+    Ok(views.len() == MOST || views.iter().any(includes))
+}

@@ -181,6 +181,7 @@ impl Provider<'_> {
         let demanded = Request {
             tenant: issuing,
             requested: words.map(str::to_owned).collect(),
+            after_sign_out: visit.has_signed_out,
             ..Request::new(visit.now)
         };
         let mut pending = PendingFlow::new(issuing, application.id, parameters, Flow::new(demanded));

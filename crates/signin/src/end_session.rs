@@ -86,6 +86,9 @@ pub struct SignedOut {
     pub upstream: Option<String>,
     /// Whether no session is left in this browser.
     pub is_last: bool,
+    /// Whether this request ended a session. The page does not need it.
+    #[serde(skip)]
+    pub has_ended: bool,
     /// The language of the person who was signed in.
     #[serde(default)]
     pub locale: Option<String>,
@@ -202,6 +205,7 @@ impl Provider<'_> {
             frames: Vec::new(),
             upstream: None,
             is_last: true,
+            has_ended: false,
             locale: None,
         };
         let sessions = self.sessions(visit).await?;
@@ -230,8 +234,9 @@ impl Provider<'_> {
         }
         let selection = SignOutSelection { application: client_app, person };
         let (frames, is_last, instances) = self.sign_out(visit, selection).await?;
+        let has_ended = !instances.is_empty();
         let upstream = self.upstream_sign_out(visit, instances).await?;
-        answer(SignOutResponse::Done(SignedOut { frames, upstream, is_last, locale, ..done }))
+        answer(SignOutResponse::Done(SignedOut { frames, upstream, is_last, has_ended, locale, ..done }))
     }
 
     /// The language of the person who is signed in at this browser.

@@ -39,6 +39,8 @@ pub struct Visit {
     pub session: Option<String>,
     /// The value of the cookie of a browser that is remembered.
     pub device: Option<String>,
+    /// Whether a person signed out in this browser, and no person signed in since.
+    pub has_signed_out: bool,
     /// Its origin.
     pub origin: Origin,
     /// The time of the request.

@@ -157,6 +157,7 @@ fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): 
         browser,
         session: cookies.session(),
         device: cookies.device(),
+        has_signed_out: cookies.has_signed_out(),
         origin: Origin {
             address: address_of(parts).to_string(),
             user_agent: text(&parts.headers, header::USER_AGENT).map(str::to_owned),
@@ -181,7 +182,8 @@ pub async fn problem_page(
     now: Timestamp,
 ) -> Response<AnswerBody> {
     let origin = Origin { address: address_of(parts).to_string(), user_agent: None };
-    let visit = Visit { issuer, browser: String::new(), session: None, device: None, origin, now };
+    let (session, device) = (None, None);
+    let visit = Visit { issuer, browser: String::new(), session, device, has_signed_out: false, origin, now };
     let cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     let query = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
     let languages = languages(parts);
@@ -372,6 +374,7 @@ impl Browser<'_> {
     fn set_session(&mut self, session: Option<NewSession>) {
         if let Some(session) = session {
             self.cookies.set_session(&session.value, session.max_age);
+            self.cookies.forget_signed_out();
             if let Some((value, max_age)) = &session.device {
                 self.cookies.set_device(value, *max_age);
             }

@@ -7,8 +7,8 @@ use super::{
     BASE, CALLBACK, SignInApp,
     browser::{Browser, Page},
     change,
-    external::{set_up, sign_in},
-    parameter,
+    external::{set_up, sign_in, sign_in_with},
+    parameter, relate,
 };
 use crate::{
     id,
@@ -27,6 +27,20 @@ async fn sign_out(home: &SignInApp, browser: &mut Browser) -> Page {
     );
     let page = browser.open(&format!("/connect/endsession{query}")).await;
     browser.submit(&page, &[("decision", "allow")]).await
+}
+
+/// Whether the browser stores that a person signed out.
+fn has_signed_out(browser: &Browser) -> bool {
+    browser.cookies.contains_key("chancery-signed-out")
+}
+
+/// Returns from the provider that the browser was redirected to at once; the response to the app.
+async fn return_from(browser: &mut Browser, page: &Page, provider: &StubProvider) -> String {
+    let provider_url = page.left.as_ref().unwrap_or_else(|| panic!("{}", page.html));
+    let path = parameter(provider_url, "redirect_uri").unwrap();
+    let query = provider.sign_in(provider_url);
+    let next = browser.open(&format!("{path}?{query}")).await;
+    browser.continue_to_app(&next).await
 }
 
 on_both_engines! {
@@ -74,5 +88,42 @@ on_both_engines! {
             assert_eq!(sign_out(&home, &mut browser).await.redirect_target(), back);
             set_option(&world, &instance, "Authority", &provider.issuer).await;
         }
+    }
+
+    /// The provider would sign the person in again without a prompt.
+    async fn a_single_provider_is_not_redirected_to_after_a_sign_out(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        relate(&world, &format!("/ClientApp/{}/idpinstances", id(&home.app)), &[id(&instance)]).await;
+        let mut browser = Browser::new(&world);
+        // another site may open the address in a browser without a session: this is no sign-out
+        browser.open("/connect/endsession").await;
+        assert!(!has_signed_out(&browser), "{:?}", browser.cookies.keys());
+        let page = browser.open(&home.request(&[])).await;
+        assert!(parameter(&return_from(&mut browser, &page, &provider).await, "code").is_some());
+        for is_shown_at_once in [false, true] {
+            if is_shown_at_once {
+                // a long state does not fit the address of the page, which is shown at once
+                let query = format!("client_id={}&post_logout_redirect_uri=https%3A%2F%2Fapp.example%2Fbye&state={}", id(&home.app), "s".repeat(3_000));
+                let page = browser.open(&format!("/connect/endsession?{query}")).await;
+                let done = browser.submit(&page, &[("decision", "allow")]).await;
+                assert!(!done.address.contains("done="), "{}", done.address);
+            } else {
+                sign_out(&home, &mut browser).await;
+            }
+            assert!(has_signed_out(&browser), "{:?}", browser.cookies.keys());
+            let page = browser.open(&home.request(&[])).await;
+            assert!(page.left.is_none(), "{:?}", page.left);
+            let next = sign_in_with(&mut browser, &page, "Partner", &provider).await;
+            assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
+            assert!(!has_signed_out(&browser), "a sign-in ends it");
+        }
+        // a session that an administrator ended is no sign-out
+        for session in world.all("SignInSession?filter=endedOn%20eq%20null").await.as_array().unwrap() {
+            world.admin.delete(&format!("{BASE}/SignInSession/{}", id(session))).await.expect(204);
+        }
+        browser.open("/connect/endsession").await;
+        assert!(!has_signed_out(&browser), "{:?}", browser.cookies.keys());
+        let page = browser.open(&home.request(&[])).await;
+        return_from(&mut browser, &page, &provider).await;
     }
 }

@@ -18,6 +18,8 @@ const ALL_FLOWS: usize = 3_400;
 const BROWSER: i64 = 365 * 24 * 3600;
 /// The longest cookie value that is read, in bytes.
 const LONGEST: usize = 4_096;
+/// The cookie of a browser in which a person signed out.
+const SIGNED_OUT: &str = "signed-out";
 
 /// Random bytes as the value of a cookie.
 pub fn value(bytes: &[u8]) -> String {
@@ -105,6 +107,23 @@ impl Cookies {
     /// Removes the session.
     pub fn forget_session(&mut self) {
         self.set("session", "", Some(0));
+    }
+
+    /// Whether a person signed out in this browser, and no person signed in since.
+    pub fn has_signed_out(&self) -> bool {
+        self.find(SIGNED_OUT).is_some()
+    }
+
+    /// Sets that a person signed out, until a person signs in or the browser is closed.
+    pub fn set_signed_out(&mut self) {
+        self.set(SIGNED_OUT, "1", None);
+    }
+
+    /// Removes that a person signed out, if the browser sent it.
+    pub fn forget_signed_out(&mut self) {
+        if self.has_signed_out() {
+            self.set(SIGNED_OUT, "", Some(0));
+        }
     }
 
     /// How many bytes the value of this flow's cookie may have besides the remaining flows.

@@ -83,6 +83,10 @@ impl Browser<'_> {
         if done.is_last && self.visit.session.is_some() {
             self.cookies.forget_session();
         }
+        // only who ended a session signed out: a link of another site to a browser without a session has no effect
+        if done.has_ended {
+            self.cookies.set_signed_out();
+        }
         // proofs of a sign-in in progress would sign in the next person at this browser
         self.cookies.forget_flows();
         let done = done.via_provider(&self.app.context.master, &self.visit)?;

@@ -283,6 +283,18 @@ on_both_engines! {
         provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
         let trial = run_trial(&world, &mut browser, &item, &provider).await;
         assert!(trial.html.contains("All is right"), "{}", trial.html);
+        // if another value is missing, the secret is not
+        let key = json!({ "id": item.rsplit('/').next().unwrap() });
+        set_option(&world, &key, "ClientId", "").await;
+        let missing = browser.open(&item).await;
+        assert!(missing.html.contains("#f-ClientId\"") && !missing.html.contains("#f-ClientSecret\""), "{}", missing.html);
+        let page = browser.open(&access).await;
+        let missing = step(&world, &mut browser, &page, &connect, &[typed[0], ("ClientId", ""), typed[2], chosen[3], chosen[4]]).await;
+        assert!(missing.status == 400 && missing.html.contains("href=\"#f-ClientId\""), "{}: {}", missing.status, missing.html);
+        assert!(!missing.html.contains("f-ClientSecret-wrong") && !missing.html.contains("#f-ClientSecret\""), "{}", missing.html);
+        let settings = browser.open(&format!("{item}/settings")).await;
+        assert!(settings.html.contains("f-ClientId-wrong") && !settings.html.contains("f-ClientSecret-wrong"), "{}", settings.html);
+        set_option(&world, &key, "ClientId", "us").await;
         // the same form unlinks it
         let page = browser.open(&access).await;
         let missing = step(&world, &mut browser, &page, &connect, &[typed[0], typed[1], typed[2], (&switch, "false")]).await;

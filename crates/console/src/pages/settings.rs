@@ -53,7 +53,7 @@ pub struct Setting {
     pub name: String,
     entry: Option<&'static Entry>,
     row: Option<Value>,
-    /// Whether the owner is usable with its present settings.
+    /// Whether the owner is usable with its present settings, or something else replaces this one.
     is_right: bool,
 }
 
@@ -163,6 +163,13 @@ pub async fn settings(
         row: Some(row),
         is_right,
     }));
+    let find = resource.presentation.settings.as_ref().and_then(|settings| settings.replaced);
+    // another wrong setting makes the owner unusable, but not this one wrong
+    if let Some(find) = find.filter(|_| !is_right)
+        && let Some(replaced) = find(visit, (key, row)).await?
+    {
+        all.iter_mut().filter(|setting| setting.name == replaced).for_each(|setting| setting.is_right = true);
+    }
     Ok(all)
 }
 

@@ -32,7 +32,11 @@ pub static PRESENTATION: Presentation = Presentation {
         }
     },
     cards: |visit, item| boxed(move || cards(visit, item)),
-    settings: Some(Settings { field: "applyToIdpInstanceId", owner: OwnerOf::Row("idpFactoryType") }),
+    settings: Some(Settings {
+        field: "applyToIdpInstanceId",
+        owner: OwnerOf::Row("idpFactoryType"),
+        replaced: Some(|visit, row| boxed(move || provider::replaced_setting(visit, row))),
+    }),
     pages: &[
         Page::at(&["connect"])
             .get(|visit, resource, _| boxed(move || provider_connect::gallery(visit, resource)))

@@ -13,7 +13,7 @@ use crate::shell::{
 /// Presentation of tenants.
 pub static PRESENTATION: Presentation = Presentation {
     icon: "door-open",
-    settings: Some(Settings { field: "applyToTenantId", owner: OwnerOf::All(Owner::Tenant) }),
+    settings: Some(Settings { field: "applyToTenantId", owner: OwnerOf::All(Owner::Tenant), replaced: None }),
     pages: &[
         Page::at(&["new"])
             .get(|visit, resource, _| boxed(move || wizard::show(visit, resource)))

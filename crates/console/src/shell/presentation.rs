@@ -63,6 +63,10 @@ pub type FindPrerequisite = fn(&Visit<'_>, &Op, (&Value, &str)) -> Option<(&'sta
 pub type FindNames =
     for<'a> fn(&'a Visit<'a>, &'static Resource, &'a [Value]) -> Boxed<'a, Result<Names, Problem>>;
 
+/// Finds the setting that something else replaces in the row with this key, such as a secret that a certificate replaces.
+pub type FindReplaced =
+    for<'a> fn(&'a Visit<'a>, (&'a str, &'a Value)) -> Boxed<'a, Result<Option<&'static str>, Problem>>;
+
 /// Matches any segment in the pattern of a page.
 pub const ANY: &str = "*";
 
@@ -168,6 +172,8 @@ pub struct Settings {
     pub field: &'static str,
     /// The type of the settings owner.
     pub owner: OwnerOf,
+    /// The setting that may be empty in a row, if there can be one.
+    pub replaced: Option<FindReplaced>,
 }
 
 /// The type of a settings owner.

@@ -110,6 +110,32 @@ pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Resu
     Ok(lines.collect())
 }
 
+/// The secret of an instance, if a linked certificate replaces it. The row says only whether the instance as a whole is
+/// usable.
+pub async fn replaced_setting(
+    visit: &Visit<'_>,
+    (key, row): (&str, &Value),
+) -> Result<Option<&'static str>, Problem> {
+    let is_replaced = has_signing_certificate(visit, (key, row)).await?;
+    Ok(is_replaced.then(|| ProviderOption::CLIENT_SECRET.name()))
+}
+
+/// Whether a linked certificate authenticates this server to the provider, as far as the user may list certificates.
+async fn has_signing_certificate(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<bool, Problem> {
+    let has_some = row["certStores"].as_array().is_some_and(|all| !all.is_empty());
+    let kind = of_row(row).filter(|_| has_some).map(|kind| kind.name);
+    let stores = directory::of_shape(&CERT_STORE).and_then(|stores| visit.may(stores.list));
+    let (Some("OpenIdConnect" | "AdfsOAuth" | "Microsoft" | "Google"), Some(op)) = (kind, stores) else {
+        return Ok(false);
+    };
+    let has = async |kind: &str| {
+        let filter = format!("idpInstances.id eq {} and certType eq {}", json!(key), json!(kind));
+        Ok::<_, Problem>(!list_rows(visit, op, (&filter, 1), ("validTo", "ascending")).await?.is_empty())
+    };
+    // AD FS with a certificate of its own tokens is no OpenID provider, and needs the secret
+    Ok(has("OidcTokenSigning").await? && !(kind == Some("AdfsOAuth") && has("AdfsOAuthTokenSigning").await?))
+}
+
 /// A list about the users of an instance: the title of its card, its resource, the last segment of its URL, and the
 /// parameter that filters the whole list.
 struct About {

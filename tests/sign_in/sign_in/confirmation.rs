@@ -4,7 +4,7 @@ use chancery_mail::sink::{Sink, SinkConfig};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
-use super::{SignInApp, parameter, second_factor::typed, tenant_option};
+use super::{SignInApp, claims, external, parameter, second_factor::typed, tenant_option};
 use crate::{id, signing::calling_this_machine};
 
 /// A home whose Ann has an unconfirmed address.
@@ -56,5 +56,13 @@ on_both_engines! {
         world.set_option("IsDatabaseReadOnlyMode", "true").await;
         let (mut browser, next) = typed(&world, &home, &[]).await;
         assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
+    }
+
+    /// People of an external provider have no address that this server confirms.
+    async fn people_of_an_external_provider_confirm_no_address(world: World) {
+        let (home, provider, _) = external::set_up(&world).await;
+        tenant_option(&world, &home, "EmailConfirmationRequired", "true").await;
+        let issued = claims(&external::tokens(&world, &home, &provider, &[]).await["id_token"]);
+        assert_eq!((&issued["email"], &issued["email_verified"]), (&json!("ada@example.com"), &json!(false)));
     }
 }

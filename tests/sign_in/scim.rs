@@ -68,7 +68,7 @@ fn one(of: &str, resource: &Json) -> String {
 }
 
 /// A patch with these operations.
-fn operations(operations: &Json) -> Json {
+pub fn operations(operations: &Json) -> Json {
     json!({ "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], "Operations": operations })
 }
 

@@ -19,6 +19,7 @@ mod device;
 mod event;
 mod explain;
 mod external;
+mod external_administration;
 mod external_administrator;
 mod external_answers;
 mod external_attacks;

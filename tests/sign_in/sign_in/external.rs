@@ -328,6 +328,37 @@ on_both_engines! {
         assert_eq!(provider.request_parameter("acr_values"), "mfa");
     }
 
+    /// A required class that the provider did not prove is proven here, or refused.
+    async fn a_class_that_the_provider_did_not_prove_is_proven_here_or_refused(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let come = async || {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[("acr_values", "mfa")])).await;
+            let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
+            (browser, page)
+        };
+        for (is_trusted, amr) in [(false, json!(["pwd", "mfa"])), (true, json!(["pwd"]))] {
+            let trust = json!({ "treatMfaFactorClaimsAsConfirmed": is_trusted });
+            change(&world, &format!("/IdpInstance/{}", id(&instance)), trust).await;
+            provider.behave(Behaviour { claims: json!({ "amr": amr }), ..Behaviour::default() });
+            let (mut browser, page) = come().await;
+            let answer = match page.left.clone() {
+                Some(left) => left,
+                None => browser.continue_to_app(&page).await,
+            };
+            assert_eq!(parameter(&answer, "error").as_deref(), Some("unmet_authentication_requirements"), "{answer}");
+        }
+        second_factor::make_factor(&world, &home, "totp").await;
+        let (_, page) = come().await;
+        assert!(page.html.contains("otpauth://totp/"), "{}", page.html);
+        provider.behave(Behaviour { claims: json!({ "amr": ["pwd", "mfa"] }), ..Behaviour::default() });
+        let (mut browser, page) = come().await;
+        assert!(parameter(&browser.continue_to_app(&page).await, "code").is_some());
+        change(&world, &format!("/IdpInstance/{}", id(&instance)), json!({ "treatMfaFactorClaimsAsConfirmed": false })).await;
+        let (_, page) = come().await;
+        assert!(page.html.contains("otpauth://totp/"), "{}", page.html);
+    }
+
     /// A single provider is redirected to immediately; hidden ones only if they are named.
     async fn a_single_provider_is_redirected_to_immediately(world: World) {
         let (home, provider, instance) = set_up(&world).await;

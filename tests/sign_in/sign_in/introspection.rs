@@ -4,7 +4,7 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{SignInApp, change, external, form, parameter};
+use super::{SignInApp, change, claims, external, form, parameter, relate};
 use crate::{id, provider_trial::allow_loopback};
 
 /// Sends a token to an endpoint at which the client app authenticates by its secret.
@@ -37,6 +37,35 @@ on_both_engines! {
         assert!(response["username"].is_string(), "{response}");
         change(&world, &format!("/IdpInstance/{}", id(&instance)), json!({ "isActive": false })).await;
         assert_eq!(introspected(&world, &home, &tokens["access_token"]).await, json!({ "active": false }));
+    }
+
+    /// A token exchange keeps the person of an external provider as subject, while the provider may be used.
+    async fn the_token_of_somebody_of_an_external_provider_is_exchanged(world: World) {
+        let (home, provider, instance) = external::set_up(&world).await;
+        let issued = external::tokens(&world, &home, &provider, &[]).await;
+        let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
+        let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;
+        relate(&world, &format!("/ClientApp/{}/allowedtokenexchangeclientapps", id(&home.app)), &[id(&other)]).await;
+        let exchange = async |more: &[(&str, &str)]| {
+            let fields = [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+                ("subject_token", issued["access_token"].as_str().unwrap()),
+                ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token"),
+                ("client_id", id(&other)),
+                ("client_secret", secret["secret"].as_str().unwrap()),
+            ];
+            world.anonymous.ask_for_token(&form(fields.into_iter().chain(more.iter().copied()))).await
+        };
+        let exchanged = exchange(&[]).await.is(200).json();
+        let (before, after) = (claims(&issued["access_token"]), claims(&exchanged["access_token"]));
+        for same in ["sub", "gid", "acr", "tid"] {
+            assert_eq!(before[same], after[same], "{same}");
+        }
+        assert_eq!(after["act"]["sub"], other["id"]);
+        let refused = exchange(&[("resource", "PlatformManagementService")]).await.is(400).json();
+        assert_eq!(refused["error"], "invalid_target");
+        change(&world, &format!("/IdpInstance/{}", id(&instance)), json!({ "isActive": false })).await;
+        assert_eq!(exchange(&[]).await.is(400).json()["error"], "invalid_request");
     }
 
     /// A cached token is compared with the current state.

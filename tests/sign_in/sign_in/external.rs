@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use chancery_record::Value as Stored;
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{
     BASE, CALLBACK, PASSWORD, SignInApp,
@@ -458,6 +460,35 @@ on_both_engines! {
         let (mut browser, page) = come().await;
         let locked = browser.submit(&page, &[("code", &second_factor::code_of(&secret, 1))]).await;
         assert!(locked.html.contains("The account is locked"), "{}", locked.html);
+    }
+
+    /// OpenID Connect Core 1.0, section 2: `sub` is case-sensitive.
+    async fn subjects_that_differ_in_case_are_different_people(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let mut subjects = Vec::new();
+        for subject in ["ada", "Ada", "ADA", "ada"] {
+            let sub = json!({ "sub": subject });
+            provider.behave(Behaviour { claims: sub.clone(), user_info: sub, ..Behaviour::default() });
+            subjects.push(claims(&tokens(&world, &home, &provider, &[]).await["id_token"])["sub"].clone());
+        }
+        assert_eq!((people(&world, &instance).await.len(), &subjects[0]), (3, &subjects[3]));
+    }
+
+    /// New people are of the subscription of their instance. By one of another subscription, which an earlier release could link, they are
+    /// admitted only to an app with `allowCrossSubscription`.
+    async fn new_people_of_another_subscription_require_permission_of_the_app(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let far = world.other_subscription("Far").await;
+        let row = Stored::from(far.as_str().unwrap().parse::<Uuid>().unwrap());
+        world.sql(vec![("UPDATE idp_instance SET subscription_id = ?1 WHERE name = 'Partner'", vec![row])]).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
+        assert!(page.html.contains("You cannot sign in here"), "{}", page.html);
+        assert_eq!(people(&world, &instance).await, Vec::<Value>::new());
+        change(&world, &format!("/ClientApp/{}", id(&home.app)), json!({ "allowCrossSubscription": true })).await;
+        tokens(&world, &home, &provider, &[]).await;
+        assert_eq!(people(&world, &instance).await.len(), 1);
     }
 
     async fn a_new_signing_key_of_a_provider_is_fetched(world: World) {

@@ -44,6 +44,30 @@ on_both_engines! {
         }
     }
 
+    /// Open redirect through errors of a provider: no parameter of a callback leads the browser elsewhere, or is shown.
+    async fn an_error_of_a_provider_leads_nowhere(world: World) {
+        let (home, _, _) = set_up(&world).await;
+        let planted = "error=x&error_uri=https%3A%2F%2Fevil.example%2F&redirect_uri=https%3A%2F%2Fevil.example%2F\
+            &post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F&error_description=%3Cscript%3Ealert(1)%3C%2Fscript%3Eevil.example";
+        for has_state in [true, false] {
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            let provider_url = browser.open(&link(&page, "Continue with Partner")).await.left.unwrap();
+            let (state, back) = (parameter(&provider_url, "state").unwrap(), parameter(&provider_url, "redirect_uri").unwrap());
+            // without the state of this browser there is nothing to go on with
+            let state = if has_state { state } else { format!("{}x", &state[..state.len() - 1]) };
+            let page = browser.open(&format!("{back}?{planted}&state={state}")).await;
+            assert_eq!(page.left, None, "{has_state}");
+            assert_eq!((page.answer.header("location"), page.answer.header("refresh")), (None, None), "{has_state}");
+            // links to the same page in another language repeat its query
+            let mut parts = page.html.split("href=\"/external/");
+            let first = parts.next().unwrap_or_default();
+            let shown: String = std::iter::once(first).chain(parts.map(|part| part.split_once('"').unwrap().1)).collect();
+            assert!(!shown.contains("evil.example") && !shown.contains("alert(1)"), "{shown}");
+            assert_eq!((has_failed(&page), page.status == 400), (has_state, !has_state), "{}", page.html);
+        }
+    }
+
     /// A redirect from an endpoint of the provider is not followed, even to an address that the server may call.
     async fn no_redirect_of_a_provider_is_followed(world: World) {
         let home = SignInApp::new(&world).await;

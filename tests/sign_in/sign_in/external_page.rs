@@ -9,8 +9,8 @@ use super::{
     BASE, PASSWORD, SignInApp,
     browser::{Browser, Page},
     change,
-    external::{has_failed, set_up},
-    link, parameter,
+    external::{has_failed, set_up, sign_in_with},
+    link, parameter, tenant_option,
 };
 use crate::{
     id, pointers,
@@ -69,6 +69,24 @@ on_both_engines! {
         let body = json!({ "icon": "google.png", "position": 3, "concurrencyToken": instance["concurrencyToken"] });
         world.admin.patch(&path, body).await.expect(202);
         assert!(has_stock(&shown().await));
+    }
+
+    /// Properties that administrators set on an instance can be shown on its button and on pages about it, escaped.
+    async fn views_can_show_properties_of_an_external_instance(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let entries = format!("{BASE}/IdpInstance/{}/IdpInstanceMetadata", id(&instance));
+        world.admin.post(&entries, json!({ "key": "motto", "value": "<b>calm</b>" })).await.expect(201);
+        tenant_option(&world, &home, "TermsVersion", "1").await;
+        tenant_option(&world, &home, "TermsUrl", "https://northwind.example/terms").await;
+        let sign_in = "{% for one in providers %}<a href=\"{{ one.url }}\">Continue with {{ one.name }}</a>{{ one.metadata.motto }}{% endfor %}";
+        for (name, view) in [("SignIn", sign_in), ("Terms", "<p>{{ provider.name }}: {{ provider.metadata.motto }}</p>")] {
+            let content = format!("{}{view}{}", "{% extends \"Layout\" %}{% block main %}", "{% endblock %}");
+            world.make("CustomView", json!({ "location": format!("/views/tenant/{}/{name}", home.tenant), "content": content })).await;
+        }
+        let (mut browser, page) = sign_in_page(&world, &home).await;
+        assert!(page.html.contains("</a>&lt;b&gt;calm"), "{}", page.html);
+        let page = sign_in_with(&mut browser, &page, "Partner", &provider).await;
+        assert!(page.html.contains("Partner: &lt;b&gt;calm") && !page.html.contains("<b>calm"), "{}", page.html);
     }
 
     /// All people who want to sign in there share one attempt, and its failure is cached.

@@ -8,6 +8,7 @@ use super::{
     browser::Browser,
     change,
     external::{people, set_up, sign_in_with, tokens},
+    relate,
 };
 use crate::{
     id,
@@ -32,12 +33,21 @@ async fn rename_rule(world: &World, home: &SignInApp, from: &str, to: &str, prio
     .await
 }
 
+/// Assigns the instance to another tenant, too.
+async fn share(world: &World, home: &SignInApp, instance: &Value) {
+    let subscription = &home.app["subscriptionId"];
+    let other = world.make("Tenant", json!({ "name": "Other", "subscriptionId": subscription })).await;
+    let tenants = [home.tenant.as_str(), id(&other)];
+    relate(world, &format!("/IdpInstance/{}/tenants", id(instance)), &tenants).await;
+}
+
 on_both_engines! {
     [allow_loopback]
-    /// Rules of the subscription set fields. Those of a client app do not, nor those of a tenant, which shares its people with
-    /// other tenants.
+    /// Rules of the subscription set fields. Those of a client app do not, nor those of a tenant that shares the instance with
+    /// another one.
     async fn claim_rules_set_fields_of_platform_users(world: World) {
         let (home, provider, instance) = set_up(&world).await;
+        share(&world, &home, &instance).await;
         let provider_claims = json!({
             "given_name": "Ada", "family_name": "Lovelace", "department": "Analysis", "email": "ada@example.com",
         });
@@ -71,6 +81,26 @@ on_both_engines! {
         let person = people(&world, &instance).await.remove(0);
         let fields = ["firstName", "lastName", "organizationalUnit", "emailAddress"].map(|field| person[field].clone());
         assert_eq!(fields, [Value::Null, Value::Null, json!("Analysis"), json!("ada@example.com")]);
+    }
+
+    /// Rules of a tenant set fields while no other tenant has the instance.
+    async fn rules_of_the_only_tenant_set_fields_of_platform_users(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let provider_claims = json!({ "given_name": "Ada", "family_name": "Lovelace" });
+        provider.behave(Behaviour { claims: provider_claims, ..Behaviour::default() });
+        rule(&world, &home, json!({
+            "name": "of the tenant", "ruleType": "Remove", "filterTarget": "ClaimType", "typeEvaluationRule": "^family_name$",
+            "priority": 1, "ruleLevel": "Tenant", "applyToSubscriptionId": null, "applyToTenantId": home.tenant,
+        }))
+        .await;
+        let names = async || {
+            tokens(&world, &home, &provider, &[]).await;
+            let person = people(&world, &instance).await.remove(0);
+            (person["firstName"].clone(), person["lastName"].clone())
+        };
+        assert_eq!(names().await, (json!("Ada"), Value::Null));
+        share(&world, &home, &instance).await;
+        assert_eq!(names().await, (json!("Ada"), json!("Lovelace")));
     }
 
     /// Rules cannot set an e-mail address.

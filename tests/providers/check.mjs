@@ -6,12 +6,12 @@
 // The server is new and may call this machine (CHANCERY_PRIVATE_DESTINATIONS). The token is a SystemAdmin's. CERTIFICATES is a folder
 // with a certificate and its key, and those of an AD FS. PYTHON is a Python with oidc-provider-mock, KEYCLOAK a writable copy of
 // Keycloak. PUBLIC_PROVIDERS is the origin at which the server expects the providers with fixed addresses, such as Google. CHROMIUM
-// is the browser if it is not /usr/bin/chromium.
+// is the browser if it is not /usr/bin/chromium, and PICTURES a folder for pictures of docs/connecting-providers.
 
 import { readFileSync } from 'node:fs'
 import { launch } from '../browser/chromium.mjs'
 import { hold, runAll } from '../browser/sign_in/cases.mjs'
-import { isFound } from './console.mjs'
+import { googleConnected, isFound } from './console.mjs'
 import { comeBackAtOnce, waitForNothing } from './crowd.mjs'
 import { openProxy } from './proxy.mjs'
 import { openHome, setUp } from './home.mjs'
@@ -88,11 +88,13 @@ async function ofKeycloak() {
 async function ofKinds() {
   const [certificate, key] = ['adfs-certificate', 'adfs-key'].map((name) => readFileSync(`${CERTIFICATES}/${name}.pem`, 'utf8'))
   const origin = process.env.PUBLIC_PROVIDERS
-  keep(await standIns.start(origin, key))
+  const server = keep(await standIns.start(origin, key))
+  found.push(await googleConnected(browser, { origin, server, app: await home.makeApp('A portal') }))
   for (const kind of KINDS) {
     const instance = await home.open(`${kind.name} stand-in`, kind.name)
     if (kind.name === 'AdfsOAuth') await home.linkCertificate(instance, 'AdfsOAuthTokenSigning', { certificate })
-    const provider = { options: { ...standIns.options, ...kind.options?.(origin) }, signIn: standIns.signIn }
+    if (kind.name === 'Google') server.registerAtGoogle(instance.callback)
+    const provider = { options: { ...standIns.options, ...kind.options?.(origin) }, signIn: kind.signIn ?? standIns.signIn }
     await setUp(instance, provider.options)
     found.push({ instance, person: kind.tells, sub: await walkKind(browser, { instance, provider, kind }) })
   }

@@ -14,8 +14,8 @@ const relate = (path, ids) => call('POST', `${management}${path}`, { relatedIds:
 
 /** A client app: openid-client validates all responses. */
 class App {
-  constructor(config, id, site) {
-    Object.assign(this, { config, id, site, callback: `${site.origin}/callback`, goodbye: `${site.origin}/bye` })
+  constructor(config, { id, name }, site) {
+    Object.assign(this, { config, id, name, site, callback: `${site.origin}/callback`, goodbye: `${site.origin}/bye` })
   }
 
   /** An authorization request with these additional parameters, and the values that its response must have. */
@@ -58,7 +58,7 @@ async function makeApp(name, site, home) {
   const authentication = openid.ClientSecretBasic(secret)
   // loopback
   const config = await openid.discovery(new URL(base), app.id, undefined, authentication, { execute: [openid.allowInsecureRequests] })
-  return new App(config, app.id, site)
+  return new App(config, app, site)
 }
 
 export async function openHome() {
@@ -69,12 +69,14 @@ export async function openHome() {
   await setOptions(before, ` and applyToIdpInstanceId eq "${home.store.id}"`)
   const person = await makePerson('ann', { firstName: 'Ann', lastName: 'Archer' })
 
+  /** An app without an instance of a provider. */
+  const makeAppOf = (name) => makeApp(name, site, home)
   /** An instance of this type without a provider yet, and an app for its people. */
   const open = async (name, type = 'OpenIdConnect') => {
     const { id: idpTypeId } = await named('IdpType', type)
     const instance = await create('IdpInstance', { name, idpTypeId, subscriptionId: home.tenant.subscriptionId })
     await relate(`/IdpInstance/${instance.id}/tenants`, [home.tenant.id])
-    const app = await makeApp(name, site, home)
+    const app = await makeAppOf(name)
     await relate(`/IdpInstance/${instance.id}/clientapps`, [app.id])
     return { name, app, id: instance.id, callback: `${base}/external/${instance.id}/callback` }
   }
@@ -85,7 +87,7 @@ export async function openHome() {
     const store = await create('CertStore', { ...body, subscriptionId: home.tenant.subscriptionId })
     await relate(`/IdpInstance/${instance.id}/certstores`, [store.id])
   }
-  return { person, open, linkCertificate }
+  return { person, open, makeApp: makeAppOf, linkCertificate }
 }
 
 /** Sets options of an instance. */

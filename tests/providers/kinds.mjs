@@ -3,12 +3,12 @@
 import { hold } from '../browser/sign_in/cases.mjs'
 import { platformUser, records } from './home.mjs'
 import { ada } from './people.mjs'
-import { adfsOptions } from './stand_ins.mjs'
+import { adfsOptions, signInAtGoogle } from './stand_ins.mjs'
 import { failure, goThere, isRestricted, isTriedOut, signIn, signsOut, visit } from './walk.mjs'
 
 /** Each type, the options of its instances, and what it reports about Ada. */
 export const KINDS = [
-  { name: 'Google', tells: ada },
+  { name: 'Google', tells: ada, signIn: signInAtGoogle },
   { name: 'Microsoft', tells: ada, tellsTime: true },
   { name: 'Facebook', tells: ada },
   { name: 'Twitter', tells: { name: ada.name, email: '' } },

@@ -1,5 +1,6 @@
 // Stand-ins for Google, Microsoft, Facebook, Twitter and an AD FS, all at one address: each with a sign-in page, and as strict about
-// codes, secrets and proofs as the original. Their responses follow the documentation of the originals.
+// codes, secrets and proofs as the original. Google asks for consent, and knows only registered redirect addresses. Their responses
+// follow the documentation of the originals.
 
 import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -23,10 +24,24 @@ function signed(header, claims, key) {
 const PAGE = `<!doctype html><html lang="en"><title>Who are you?</title>
 <form method="post"><label>Account <input name="account"></label><button>Continue</button></form>`
 
+/** The words of Google's page for an address that is not registered. */
+export const MISMATCH = 'Error 400: redirect_uri_mismatch'
+const UNREGISTERED = `<!doctype html><html lang="en"><title>Error 400</title><h1>Access blocked: this request is invalid</h1><p>${MISMATCH}`
+/** Google's page of consent for a person. */
+const consentOf = ({ sub, name }) => `<!doctype html><html lang="en"><title>Allow access?</title><h1>Allow access?</h1>
+<p>The app gets the name and the address of ${name}.<form method="post"><input type="hidden" name="account" value="${sub}">
+<button name="decision" value="allow">Allow</button> <button name="decision" value="cancel">Cancel</button></form>`
+
 /** Signs a person in on the page. */
 export async function signIn(page, person) {
   await page.getByLabel('Account').fill(person.sub)
   await page.getByRole('button', { name: 'Continue', exact: true }).click()
+}
+
+/** Signs a person in at Google, who consents or cancels. */
+export async function signInAtGoogle(page, person, decision = 'Allow') {
+  await signIn(page, person)
+  await page.getByRole('button', { name: decision, exact: true }).click()
 }
 
 /** Whether the client authenticates by its secret: in the form, or else in the header. */
@@ -39,7 +54,7 @@ function isProven({ headers }, form, isPosted) {
 /** Starts them at this address; an AD FS signs by this key. */
 export async function start(origin, adfsKey) {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const [codes, tokens] = [new Map(), new Map()]
+  const [codes, tokens, registered] = [new Map(), new Map(), new Set()]
   const seconds = () => Math.floor(Date.now() / 1000)
 
   const document = (path, issuer) => ({
@@ -101,28 +116,39 @@ export async function start(origin, adfsKey) {
     return told ? [200, told] : [404, { error: 'nothing is here' }]
   }
 
-  /** Redirects a person who signed in on a page back to the server. */
-  function leadBack(response, asked, person) {
-    const code = randomBytes(16).toString('hex')
-    codes.set(code, { asked, person })
+  /** Redirects back to the server with the state and this parameter. */
+  function leadBack(response, asked, [name, value]) {
     const back = new URL(asked.get('redirect_uri'))
-    back.searchParams.set('code', code)
+    back.searchParams.set(name, value)
     back.searchParams.set('state', asked.get('state'))
     response.writeHead(303, { location: back.href }).end()
+  }
+  /** The parameter for a person who signed in on a page. */
+  function codeOf(asked, person) {
+    const code = randomBytes(16).toString('hex')
+    codes.set(code, { asked, person })
+    return ['code', code]
+  }
+  /** Answers a page: the sign-in, at Google after a check of the redirect address and before the consent. */
+  function page(response, url, form) {
+    const show = (status, html) => response.writeHead(status, { 'content-type': 'text/html' }).end(html)
+    const [asked, isGoogle] = [url.searchParams, url.pathname.startsWith('/google/')]
+    if (isGoogle && !registered.has(asked.get('redirect_uri'))) return show(400, UNREGISTERED)
+    const person = people.get(form.get('account'))
+    if (!person) return show(200, PAGE)
+    if (isGoogle && !form.has('decision')) return show(200, consentOf(person))
+    const isDenied = isGoogle && form.get('decision') !== 'allow'
+    return leadBack(response, asked, isDenied ? ['error', 'access_denied'] : codeOf(asked, person))
   }
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, origin)
     let body = ''
     for await (const part of request) body += part
     const form = new URLSearchParams(body)
-    if (pages.includes(url.pathname)) {
-      const person = people.get(form.get('account'))
-      if (person) return leadBack(response, url.searchParams, person)
-      return response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE)
-    }
+    if (pages.includes(url.pathname)) return page(response, url, form)
     const [status, json] = answer(request, url, form)
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
   })
   await listenAnywhere(server, Number(new URL(origin).port))
-  return { close: () => server.close() }
+  return { registerAtGoogle: (address) => registered.add(address), close: () => server.close() }
 }

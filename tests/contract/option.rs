@@ -194,7 +194,7 @@ on_both_engines! {
             ("EMailSenderAddress", &["a@example.com", "B\u{fc}cherei <a@example.com>"], &["nope", "Library noreply@example.org"]),
             ("MailServerConfig", &[""], &[]),
             ("PasskeyRelyingPartyId", &["example.com", "localhost", ""], &["https://example.com", "example.com:8443", "exa mple"]),
-            ("PasskeyAllowedOrigins", &["https://example.com, http://localhost:3000", "android:apk-key-hash:Ab_-", ""], &["example.com", "https://example.com/login"]),
+            ("PasskeyAllowedOrigins", &["https://example.com, http://localhost:3000/idp", "https://example.com/login", "android:apk-key-hash:Ab_-", ""], &["example.com", "https://example.com/login?x"]),
             ("PasskeyAllowedAaguids", &["8446ccb9-ab1d-b374-750b-2367ff6f3a1f, 8446CCB9AB1DB374750B2367FF6F3A1F", ""], &["8446ccb9", "a security key"]),
             ("PasskeyBlockedAaguids", &["00000000-0000-0000-0000-000000000000", ""], &["YubiKey 5"]),
             ("UserLockNotificationRecipients", &["a@example.com, b@example.com", ""], &["a@example.com, b"]),

@@ -217,7 +217,7 @@ mod tests {
             (PolicyOption::RelyingPartyName, "Example"),
             (
                 PolicyOption::AllowedOrigins,
-                "https://A.example.org:443/, http://localhost:81,android:apk-key-hash:Ab",
+                "https://A.example.org:443/idp, http://localhost:81,android:apk-key-hash:Ab",
             ),
         ]);
         assert_eq!(

@@ -63,7 +63,7 @@ fn of_form(form: Form) -> String {
         Form::Endpoint => "https address, or an http one where the operator allows that",
         Form::CallbackPath => "path of this server, below none of its own",
         Form::Domain => "domain name",
-        Form::Origins => "origins of pages and apps, separated by commas",
+        Form::Origins => "origins of pages and apps, separated by commas; a path after an origin is ignored",
         Form::Aaguids => "AAGUIDs, separated by commas",
         Form::Links => "names, each with an address behind a blank, separated by commas",
         Form::Scopes => "scopes, separated by blanks or commas",

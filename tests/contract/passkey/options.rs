@@ -56,7 +56,7 @@ on_both_engines! {
         let user = world.user("ada").await;
         for (number, origins, status) in [
             (1, "https://login.example.org", 400),
-            (2, "https://login.example.org, https://example.org", 201),
+            (2, "https://login.example.org, https://example.org/idp", 201),
         ] {
             world.set_option("PasskeyAllowedOrigins", origins).await;
             Authenticator::new(number).register(&world, &user).await.expect(status);

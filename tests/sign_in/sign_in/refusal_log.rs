@@ -401,8 +401,7 @@ async fn a_store_with_a_configuration_error_is_logged_as_the_reason() {
     let admin = &refusals.server.admin;
     let filter = encode("name eq \"PasskeyAllowedOrigins\"");
     let options = admin.get(&format!("{BASE}/Option?filter={filter}")).await.is(200).json();
-    let wrong =
-        json!({ "value": "https://example.com/login", "concurrencyToken": options[0]["concurrencyToken"] });
+    let wrong = json!({ "value": "example.com", "concurrencyToken": options[0]["concurrencyToken"] });
     let option = admin.patch(&format!("{BASE}/Option/{}", id(&options[0])), wrong).await.is(202).json();
     assert_eq!(option["hasConfigurationError"], true);
     refusals.authorize(&[], &[("error", "not_set_up"), ("reason", "without a configuration error")]).await;

@@ -37,7 +37,7 @@ pub enum Form {
     CallbackPath,
     /// A domain name, such as `example.com`.
     Domain,
-    /// Origins of pages and apps as browsers write them, separated by commas.
+    /// Origins of pages and apps as browsers write them, separated by commas. A path after an origin has no effect.
     Origins,
     /// The ids of authenticator models, separated by commas. A list that is invalid in part stays in effect: an
     /// allow list then admits less, and a block list still blocks the others.
@@ -198,8 +198,8 @@ fn is_origin(text: &str) -> bool {
         return !id.is_empty()
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     }
-    let host = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
-    is_web_url(text) && !host.is_empty() && !host.contains(['/', '?', '#', '@'])
+    let host = text.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    is_web_url(text) && !host.is_empty() && !text.contains(['?', '#', '@'])
 }
 
 fn is_colour(text: &str) -> bool {

@@ -9,6 +9,7 @@ mod issued_before_promotion;
 mod management_operations;
 mod people;
 mod role_carriers;
+mod role_costs;
 mod sequences;
 mod set_by_others;
 mod settings;

@@ -1,5 +1,5 @@
-//! Calls every operation of the management service that writes sign-in settings, rights of apps, or roles,
-//! as each lower role, on objects that a SystemAdmin signs in by.
+//! Calls every operation of the management service that writes sign-in settings, rights of apps, or roles: as each lower role on
+//! objects that a SystemAdmin signs in by, and as a SubscriptionAdmin on objects that a TenantAdmin signs in by.
 //!
 //! The requests follow from the declarations, so new operations and fields are covered without changes here. One that changes nothing
 //! that is protected must be named in [`OPEN`]. Links are tried from either side in `settings` and `apps`.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chancery::services;
 use chancery_record::{Field, Value as Bound};
-use chancery_resource::{Action, Op};
+use chancery_resource::{Action, Op, RoleType};
 use chancery_testkit::{Client, World, on_both_engines};
 use http::Method;
 use serde_json::{Value as Json, json};
@@ -91,7 +91,16 @@ const NEVER_ANSWERED: &[(&str, &str)] = &[
     ("v2:StartIdpInstanceTrial", "a store is not tried out"),
 ];
 
-/// By resource: the ids of rows that a SystemAdmin signs in by, and the bodies of new rows.
+/// Operations that only a SystemAdmin may call, whoever signs in by the object, and the reason.
+const SYSTEM_ADMIN_ALONE: &[(&str, &str)] = &[
+    ("v2:Cancel", "a SystemAdmin alone handles identity replacements"),
+    ("v2:Execute", "a SystemAdmin alone handles identity replacements"),
+    ("v2:ImportPasskeyTrust", "authenticators are trusted in the whole installation"),
+    ("v2:ProveReplacementIdentity", "a SystemAdmin alone handles identity replacements"),
+    ("v2:RefreshPasskeyTrust", "authenticators are trusted in the whole installation"),
+];
+
+/// By resource: the ids of rows that somebody with a role signs in by, and the bodies of new rows.
 struct Targets {
     ids: BTreeMap<&'static str, String>,
     new: BTreeMap<&'static str, Json>,
@@ -115,9 +124,15 @@ impl Targets {
     }
 }
 
-/// Creates a client app of the platform with all child resources.
-async fn app_with_children(world: &World, targets: &mut Targets) {
-    let app = platform_client_app(world, "admin page", "PlatformManagementService").await;
+/// Creates a client app, of the platform or not, with all child resources; new apps get the role.
+async fn app_with_children(
+    world: &World,
+    (role, target): (&str, &Json),
+    is_platform: bool,
+    targets: &mut Targets,
+) {
+    let key = if is_platform { "PlatformManagementService" } else { "https://api.example.com" };
+    let app = platform_client_app(world, "admin page", key).await;
     targets.ids.insert("ClientApp", id(&app).to_owned());
     targets.new.insert(
         "ClientApp",
@@ -142,8 +157,14 @@ async fn app_with_children(world: &World, targets: &mut Targets) {
     }
     targets.new.get_mut("ClientAppKeySet").unwrap()["algorithm"] = json!("ES256");
     let plain = world.make("ClientApp", json!({ "name": "plain" })).await;
-    let role = json!({ "clientAppId": plain["id"], "roleType": "SystemAdmin" });
-    targets.new.insert("ClientAppRole", role);
+    let role = json!({ "clientAppId": plain["id"], "roleType": role });
+    targets.new.insert("ClientAppRole", with_target(role, target));
+}
+
+/// The body of an assignment, with the target of its role.
+fn with_target(mut body: Json, target: &Json) -> Json {
+    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
+    body
 }
 
 /// The body with other unique members, for a second row.
@@ -161,10 +182,10 @@ fn second_row(mut body: Json) -> Json {
     body
 }
 
-/// Creates all objects that a SystemAdmin signs in by, and a client app of the platform.
-async fn targets(world: &World) -> Targets {
+/// Creates all objects that somebody with a role signs in by, and a client app, of the platform or not.
+async fn targets(world: &World, role: (&str, Json), is_platform: bool) -> Targets {
     let (store, tenant) = store_and_tenant(world).await;
-    person(world, "boss", Some(("SystemAdmin", json!({})))).await;
+    person(world, "boss", Some(role.clone())).await;
     let boss = platform_user(world, "boss").await;
     let provider = make(world, "IdpInstance", "Partner", "OpenIdConnect").await;
     identify(world, &boss, &provider, 1).await;
@@ -206,8 +227,7 @@ async fn targets(world: &World) -> Targets {
     ids.insert("IdentityReplacement", id(&requested.is(201).json()).to_owned());
     ids.insert("SignInFactor", second.to_string());
     let option = json!({ "name": "PasswordMaxLength", "value": "99", "applyToIdpInstanceId": store["id"] });
-    let assignment_body =
-        json!({ "principalType": "PlatformUser", "principalId": boss["id"], "roleType": "AuditTrailReader" });
+    let assignment_body = json!({ "principalType": "PlatformUser", "principalId": boss["id"], "roleType": "ApplicationDataReader" });
     let pem = rcgen::generate_simple_self_signed(vec!["walked.example.com".to_owned()]).unwrap().cert.pem();
     let input = json!({ "format": "Pem", "data": pem });
     let body_of_type = |row: &Json| json!({ "name": "walked", "idpTypeId": row["idpTypeId"] });
@@ -220,11 +240,11 @@ async fn targets(world: &World) -> Targets {
             json!({ "name": "walked", "certType": "OidcTokenEncryption", "certificateInput": input }),
         ),
         ("Option", option),
-        ("RoleAssignment", assignment_body),
+        ("RoleAssignment", with_target(assignment_body, &role.1)),
         ("IdentityReplacement", replacement),
     ]);
     let mut targets = Targets { ids, new };
-    app_with_children(world, &mut targets).await;
+    app_with_children(world, (role.0, &role.1), is_platform, &mut targets).await;
     targets
 }
 
@@ -287,13 +307,36 @@ async fn current_row(
 on_both_engines! {
     /// A lower administrator is refused exactly the protected operations.
     async fn every_protected_operation_on_sign_in_objects_is_refused(world: World) {
-        let targets = targets(&world).await;
+        let targets = targets(&world, ("SystemAdmin", json!({})), true).await;
         let system_admin = world.client("above", &[("SystemAdmin", None, None)]).await;
         let lower = lower_roles(&world).await;
         // so that the apps are independent of the requester of the replacement
         delete_controllers(&world).await;
-        let never_answered = check_attempts(&attempts(&world, &targets).await, &system_admin, &lower).await;
+        let attempts = attempts(&world, &targets).await;
+        let never_answered = check_attempts(&attempts, &system_admin, &lower, RoleType::SystemAdmin).await;
         let expected: BTreeSet<String> = NEVER_ANSWERED.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(never_answered, expected);
+    }
+
+    /// Where all roles are covered, a SubscriptionAdmin gets the same answers as a SystemAdmin.
+    async fn every_operation_on_covered_sign_in_objects_is_answered_as_to_a_system_admin(world: World) {
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let targets = targets(&world, ("TenantAdmin", json!({ "applyToTenantId": tenant })), false).await;
+        let system_admin = world.client("above", &[("SystemAdmin", None, None)]).await;
+        let subscription_admin = world.client("middle", &[("SubscriptionAdmin", None, None)]).await;
+        delete_controllers(&world).await;
+        let (mut wrong, mut exceptions) = (Vec::new(), BTreeSet::new());
+        for attempt in attempts(&world, &targets).await {
+            let (expected, _) = attempt.by(&system_admin).await;
+            let (status, answer) = attempt.by(&subscription_admin).await;
+            let operation = attempt.operation.as_str();
+            if status != expected && SYSTEM_ADMIN_ALONE.iter().any(|(name, _)| *name == operation) {
+                exceptions.insert(operation.to_owned());
+            } else if status != expected {
+                wrong.push(format!("{operation} {}: {status} instead of {expected}: {answer}", attempt.member));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert_eq!(exceptions, SYSTEM_ADMIN_ALONE.iter().map(|(name, _)| (*name).to_owned()).collect());
     }
 }

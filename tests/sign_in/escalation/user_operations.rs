@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use chancery::services;
 use chancery_record::Field;
-use chancery_resource::{Action, Body, Custom, Op, Permit, RelationChange};
+use chancery_resource::{Action, Body, Custom, Op, Permit, RelationChange, RoleType};
 use chancery_testkit::{Client, World, on_both_engines};
 use http::Method;
 use serde_json::{Value as Json, json};
@@ -329,17 +329,22 @@ async fn target(world: &World, name: &str, number: u8, role: Option<(&str, Json)
 }
 
 on_both_engines! {
-    /// A lower administrator is refused exactly the protected operations.
+    /// A lower administrator is refused exactly the protected operations, whether the higher role is the highest or one in the middle.
     async fn every_protected_operation_on_a_higher_privileged_user_is_refused(world: World) {
         set_mail_server(&world.admin).await;
         allow(&world).await;
         let system_admin = world.client("above", &[("SystemAdmin", None, None)]).await;
+        let subscription = json!({ "applyToSubscriptionId": default_store(&world).await["subscriptionId"] });
         let boss = target(&world, "boss", 1, Some(("SystemAdmin", json!({})))).await;
+        let manager = target(&world, "manager", 2, Some(("SubscriptionAdmin", subscription))).await;
         let lower = lower_roles(&world).await;
         // so that the apps are independent of the requester of the recovery
         delete_controllers(&world).await;
-        let never_answered = check_attempts(&attempts(&world, &boss).await, &system_admin, &lower).await;
-        assert_eq!(never_answered, NEVER_ANSWERED.iter().map(|(name, _)| (*name).to_owned()).collect());
+        for (above, target) in [(RoleType::SystemAdmin, boss), (RoleType::SubscriptionAdmin, manager)] {
+            let attempts = attempts(&world, &target).await;
+            let never_answered = check_attempts(&attempts, &system_admin, &lower, above).await;
+            assert_eq!(never_answered, NEVER_ANSWERED.iter().map(|(name, _)| (*name).to_owned()).collect());
+        }
     }
 
     /// Where all roles are covered, a lower administrator gets the same answers as a SystemAdmin.

@@ -82,6 +82,7 @@ mod user;
 mod v1;
 mod wire;
 mod words;
+mod writer_holds;
 
 use chancery_tests::{
     Random, authenticator, certificate, each, encode, feed_from_now, fixtures, free_address, id, instance,

@@ -167,7 +167,7 @@ pub struct Figures {
     pub shed: u64,
     /// Bytes of the SQLite write-ahead log after the last commit.
     pub log_bytes: u64,
-    /// Statements sent to PostgreSQL for requests.
+    /// Statements sent to PostgreSQL for requests, or executed in transactions of SQLite's writer.
     pub statements: u64,
     /// Waits of requests for an answer of PostgreSQL.
     pub round_trips: u64,

@@ -61,6 +61,7 @@ pub struct Sqlite {
 struct Counters {
     commits: AtomicU64,
     writes: AtomicU64,
+    statements: AtomicU64,
     log_bytes: AtomicU64,
     /// Whether the last commit failed.
     failed: AtomicBool,
@@ -244,7 +245,7 @@ impl Sqlite {
             retries: 0,
             shed: self.writing.shed() + self.reading.shed(),
             log_bytes: self.counters.log_bytes.load(Ordering::Relaxed),
-            statements: 0,
+            statements: self.counters.statements.load(Ordering::Relaxed),
             round_trips: 0,
         }
     }

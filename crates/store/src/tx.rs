@@ -22,6 +22,8 @@ pub struct Tx<'c> {
     /// The security epoch read from the database.
     epoch: Option<i64>,
     has_advanced_epoch: bool,
+    /// The statements so far.
+    statements: u64,
 }
 
 /// The outcome of a commit that the operation itself requested.
@@ -53,6 +55,7 @@ impl<'c> Tx<'c> {
             commit_outcome: None,
             epoch: None,
             has_advanced_epoch: false,
+            statements: 0,
         }
     }
 
@@ -385,8 +388,13 @@ impl<'c> Tx<'c> {
         self.is_dry_run
     }
 
-    /// Records the text of a statement in builds for tests.
-    fn record(&self, sql: &str) {
+    pub(crate) const fn statements(&self) -> u64 {
+        self.statements
+    }
+
+    /// Counts a statement, and records its text in builds for tests.
+    fn record(&mut self, sql: &str) {
+        self.statements += 1;
         let engine = if self.answers_at_once() { "sqlite" } else { "postgres" };
         record_statement(engine, self.operation, sql);
     }

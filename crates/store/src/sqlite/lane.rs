@@ -192,6 +192,7 @@ impl Lane {
         self.writer.execute("SAVEPOINT operation", &[]).and_then(|_| {
             let mut tx = Tx::new(Engine::Sqlite(&self.writer));
             let result = job.run(&mut tx);
+            self.counters.statements.fetch_add(tx.statements(), Ordering::Relaxed);
             if matches!(result, Ok(true)) && tx.erases() {
                 self.counters.has_erased.store(true, Ordering::Relaxed);
             }

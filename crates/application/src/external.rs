@@ -1,6 +1,6 @@
 //! Platform users who sign in by an external identity provider: created at the first sign-in, updated at later ones.
 
-use chancery_record::{Email, Name, OptionValue, Record as _, Url, Value};
+use chancery_record::{Email, Name, OptionValue, PersonalUrl, Record as _, Value};
 use chancery_resource::{Context, Problem, StoreError, StoredRow, Tx, insert, load, new_row, update};
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ pub struct ExternalProfile {
     /// `organizational_unit`
     pub organizational_unit: Option<Name>,
     /// `picture`
-    pub picture: Option<Url>,
+    pub picture: Option<PersonalUrl>,
 }
 
 impl ExternalProfile {

@@ -40,8 +40,8 @@ pub use origin::{host_of, is_loopback_url, origin_of};
 pub use secret::Secret;
 pub use text::{
     Birthdate, CertificateName, Description, Email, EntryValue, Gender, GroupName, Identifier, JsonText,
-    JwksText, Key, Label, Locale, LoginName, Name, OptionValue, PatternText, Phone, ScimExtra, ShortText,
-    SignedText, TextRule, Token, Url, ViewText, WebAddress, Zone, is_hidden,
+    JwksText, Key, Label, Locale, LoginName, Name, OptionValue, PatternText, PersonalUrl, Phone, ScimExtra,
+    ShortText, SignedText, TextRule, Token, Url, ViewText, WebAddress, Zone, is_hidden, is_web_url,
 };
 pub use time::{Timestamp, format_timestamp, parse_day, parse_timestamp};
 pub use value::{Bytes, Cell, Encoding, Ids, Value, parse_id};

@@ -5,7 +5,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
-use pattern::{FREE, KEY, LINE, LOCALE, MAIL, OPAQUE, PHONE, SIGNED, TYPED, VISIBLE, WEB, ZONE};
+use pattern::{FREE, KEY, LINE, LOCALE, MAIL, OPAQUE, PERSONAL, PHONE, SIGNED, TYPED, VISIBLE, WEB, ZONE};
 
 use crate::{FieldType, Kind, MailAddress, Mismatch, Value, parse_day, parse_timestamp};
 
@@ -128,6 +128,9 @@ text_types! {
     Phone(3..=64, None, PHONE, phone, "+49 30 123456", TRIMMED);
     /// A URL, checked only to be one line.
     Url(1..=2048, None, TYPED, line, "https://example.com/ada", TRIMMED);
+    /// A page or a picture of a person, which others open: http, https, or text without a scheme, such as
+    /// `example.com`.
+    PersonalUrl(1..=2048, None, PERSONAL, personal_url, "https://example.com/ada", TRIMMED);
     /// A URL to which a server or a browser is sent: https, or http on loopback.
     WebAddress(1..=2048, None, WEB, web_address, "https://app.example.com/", TRIMMED);
     /// A language tag of the shape of BCP 47.
@@ -237,6 +240,34 @@ fn phone(text: &str) -> Shaped {
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let good = digits >= 3 && number.chars().chain(extension.chars()).all(is_part);
     require(good, "a telephone number such as +49 30 123456 or 030/123-45 ext. 6, with at least three digits")
+}
+
+fn personal_url(text: &str) -> Shaped {
+    line(text)?;
+    let is_safe = scheme_of(text).is_none_or(is_web_scheme);
+    require(is_safe, "an address of a page, such as https://example.com/ada or example.com")
+}
+
+/// The scheme of a URL (RFC 3986, section 3.1); `None` where the text begins with none.
+fn scheme_of(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_scheme.then_some(scheme)
+}
+
+/// Whether a scheme is that of web pages. Others can run a script, as `javascript` and `data` do.
+fn is_web_scheme(scheme: &str) -> bool {
+    ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// Whether a text is a URL of a web page with a host.
+pub fn is_web_url(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    is_web_scheme(scheme)
+        && !host.is_empty()
+        && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
 fn web_address(text: &str) -> Shaped {

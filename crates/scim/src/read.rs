@@ -1,6 +1,6 @@
 //! Reads the values of a request by the table of attributes.
 
-use chancery_record::{FieldError, Json};
+use chancery_record::{FieldError, Json, is_web_url};
 use serde_json::{Map, Value};
 
 use crate::{Attribute, AttributeType, Mapping, Quirk, ResourceType, Schema, ScimError, ScimType, Target};
@@ -166,7 +166,7 @@ impl Reader {
                 if attribute.required && text.trim().is_empty() {
                     self.add_error(at, "must not be empty");
                 }
-                if attribute.is_web_address() && !text.trim().is_empty() && !is_web_address(text.trim()) {
+                if attribute.is_web_address() && !text.trim().is_empty() && !is_web_url(text.trim()) {
                     self.add_error(at, "must be an address that begins with https:// or http://");
                 }
                 let is_none = text.is_empty() && attribute.quirk == Some(Quirk::TextIsValue);
@@ -202,14 +202,6 @@ impl Reader {
 pub fn truth_in(text: &str) -> Option<bool> {
     let words = [("true", true), ("false", false)];
     words.into_iter().find_map(|(word, value)| text.eq_ignore_ascii_case(word).then_some(value))
-}
-
-/// Whether an address can be opened by a browser without running its content as a script.
-fn is_web_address(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once("://") else { return false };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_web = ["https", "http"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    is_web && !host.is_empty() && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
 }
 
 /// Unwraps a truth value that clients send as `[{"value": ..}]`.

@@ -156,6 +156,7 @@ mod tests {
     fn answers_are_normalized_by_their_field() {
         assert_eq!(normalize("firstName", " Ada ".to_owned()).as_deref(), Some("Ada"));
         assert_eq!(normalize("birthdate", "soon".to_owned()), None);
+        assert_eq!(normalize("website", "javascript:alert(1)".to_owned()), None);
         assert_eq!(normalize("department", " soon ".to_owned()).as_deref(), Some(" soon "));
         for field in FIELDS {
             assert_eq!(normalize(field.wire(), "a\0b".to_owned()), None, "{}", field.wire());

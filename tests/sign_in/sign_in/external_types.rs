@@ -132,6 +132,12 @@ on_both_engines! {
         let provider = StubProvider::in_place_of_the_public_ones(&world);
         let home = SignInApp::new(&world).await;
         let instance = connect(&world, &home, "Facebook", &[]).await;
+        // a picture that would run a script is left out
+        let profile = json!({ "picture": { "data": { "url": "javascript:alert(1)" } } });
+        provider.behave(Behaviour { profile, ..Behaviour::default() });
+        try_sign_in(&world, &home, &provider, &[]).await.unwrap();
+        assert_eq!(people(&world, &instance).await[0]["picture"], json!(null));
+        provider.behave(Behaviour::default());
         let id_claims = try_sign_in(&world, &home, &provider, &[]).await.unwrap();
         assert_eq!((&id_claims["given_name"], &id_claims["family_name"]), (&json!("Ada"), &json!("Lovelace")));
         assert_eq!((&id_claims["acr"], &id_claims["email_verified"]), (&json!("sfa"), &json!(false)));

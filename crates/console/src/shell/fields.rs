@@ -184,7 +184,7 @@ pub fn control(field: &Field, row: &Value) -> &'static str {
         Kind::Text(rule) => match rule.name {
             "Email" => "email",
             "Phone" => "tel",
-            "Url" | "WebAddress" => "url",
+            "Url" | "PersonalUrl" | "WebAddress" => "url",
             "JsonText" | "ViewText" | "JwksText" | "SignedText" => "code",
             "PatternText" => "pattern",
             _ if rule.max > ONE_LINE => "longtext",

@@ -34,6 +34,12 @@ macro_rules! label {
         r"[A-Za-z0-9\u00a1-\uffff]([A-Za-z0-9_\u00a1-\uffff-]{0,61}[A-Za-z0-9\u00a1-\uffff])?"
     };
 }
+/// The end of a line, which is no white space.
+macro_rules! rest {
+    () => {
+        concat!("([^", breaks!(), r"]*[^\s", breaks!(), "])?")
+    };
+}
 /// White space that is trimmed.
 macro_rules! blanks {
     () => {
@@ -101,6 +107,25 @@ pub const PHONE: Option<&str> = Some(concat!(
     r"|[0-9][ +()./-]*(;ext=|[eE][xX][tT]\.?|[xX])[ +()./-]*([0-9][ +()./-]*){2}",
     r"|([0-9][ +()./-]*){2}(;ext=|[eE][xX][tT]\.?|[xX])[ +()./-]*([0-9][ +()./-]*){1,2}",
     r")$"
+));
+/// One line that begins with `http:`, `https:` or no scheme: it has no colon, or a character that no scheme has
+/// before its first one.
+pub const PERSONAL: Option<&str> = Some(concat!(
+    "^",
+    blanks!(),
+    "([hH][tT][tT][pP][sS]?:",
+    rest!(),
+    r"|[^\sA-Za-z",
+    breaks!(),
+    "]",
+    rest!(),
+    "|[A-Za-z][A-Za-z0-9+.-]*([^A-Za-z0-9+.:",
+    breaks!(),
+    "-]",
+    rest!(),
+    ")?)",
+    blanks!(),
+    "$"
 ));
 pub const WEB: Option<&str> = Some(concat!(
     r"^[\x09-\x0d\x20]*([hH][tT][tT][pP][sS]://[A-Za-z0-9._-]+|[hH][tT][tT][pP]://(localhost|127\.0\.0\.1|\[::1\]))",

@@ -2,7 +2,7 @@
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-use super::{Birthdate, Email, GroupName, Key, Locale, LoginName, Name, Phone, ShortText, Zone};
+use super::{Birthdate, Email, GroupName, Key, Locale, LoginName, Name, PersonalUrl, Phone, ShortText, Zone};
 
 #[test]
 fn examples_fit_their_own_rules() {
@@ -17,6 +17,7 @@ fn examples_fit_their_own_rules() {
         ShortText::RULE,
         super::Name::RULE,
         super::Url::RULE,
+        super::PersonalUrl::RULE,
         super::Gender::RULE,
         super::Description::RULE,
         super::Token::RULE,
@@ -120,6 +121,39 @@ fn web_addresses() {
     }
 }
 
+/// Pages and pictures of people run no script in the browser of who opens them.
+#[test]
+fn personal_urls() {
+    let pattern = regex(PersonalUrl::RULE.pattern.unwrap());
+    for good in [
+        "https://example.com/ada?a=b:c",
+        "HTTP://example.com",
+        " example.com ",
+        "example.com/a:b",
+        "www.example.com/ada",
+        "/ada",
+        "//example.com",
+        "1:2",
+        "my page: here",
+    ] {
+        assert!(PersonalUrl::new(good).is_ok() && pattern(good), "{good}");
+    }
+    for wrong in [
+        "javascript:alert(1)",
+        "JavaScript://x%0aalert(1)",
+        " javascript:x",
+        "java\tscript:x",
+        "data:text/html,x",
+        "vbscript:x",
+        "file:///etc",
+        "mailto:ada@example.com",
+        "com.example.app:/x",
+        "",
+    ] {
+        assert!(PersonalUrl::new(wrong).is_err() && !pattern(wrong), "{wrong}");
+    }
+}
+
 /// By the properties that Unicode publishes, which `regex` knows.
 #[test]
 fn hidden_letters_are_those_of_unicode() {
@@ -157,13 +191,14 @@ proptest! {
     /// A text that matches the documented pattern satisfies the rule, except for invisible letters beyond the
     /// basic plane.
     #[test]
-    fn a_text_that_matches_the_pattern_satisfies_the_rule(text in names(), address in "[a-c.\"\\\\-]{1,5}@[a-c.-]{1,5}") {
+    fn a_text_that_matches_the_pattern_satisfies_the_rule(text in names(), address in "[a-c.\"\\\\-]{1,5}@[a-c.-]{1,5}", url in "(https?|[a-c+.-]{0,2})[ /:a-c1]{0,4}") {
         proptest::prop_assume!(!text.chars().any(|letter| letter > '\u{ffff}' && super::is_hidden(letter)));
-        for rule in [Name::RULE, LoginName::RULE, GroupName::RULE, Key::RULE, ShortText::RULE] {
+        for rule in [Name::RULE, LoginName::RULE, GroupName::RULE, Key::RULE, ShortText::RULE, PersonalUrl::RULE] {
             let is_promised = regex(rule.pattern.unwrap())(&text) && (rule.min..=rule.max).contains(&text.chars().count());
             prop_assert!(!is_promised || super::RESERVED_KEYS.contains(&text.as_str()) || rule.check(text.clone()).is_ok(), "{}", rule.name);
         }
         prop_assert_eq!(regex(Email::RULE.pattern.unwrap())(&address), Email::new(address.as_str()).is_ok());
+        prop_assert_eq!(regex(PersonalUrl::RULE.pattern.unwrap())(&url), PersonalUrl::new(url.as_str()).is_ok());
     }
 }
 

@@ -3,7 +3,7 @@
 use chancery_application::ExternalProfile;
 use chancery_claims::is_protected;
 use chancery_management::idp_instance::connection::Completed;
-use chancery_record::{Email, Json, Name, OptionValue, Url};
+use chancery_record::{Email, Json, Name, OptionValue, PersonalUrl};
 use serde_json::json;
 
 use crate::application::OfferedProvider;
@@ -79,7 +79,7 @@ impl ProviderIdentity {
             last_name: name("family_name"),
             email_address: email.and_then(|email| Email::new(email).ok()),
             organizational_unit: name("organizational_unit"),
-            picture: value("picture").and_then(|value| Url::new(value).ok()),
+            picture: value("picture").and_then(|value| PersonalUrl::new(value).ok()),
         }
     }
 }

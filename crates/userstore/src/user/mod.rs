@@ -10,8 +10,8 @@ mod unique_email;
 
 use chancery_application::{SignOutScope, counting_roles_of_users, first_above, roles_of_users, sign_out};
 use chancery_record::{
-    Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN, Phone,
-    SCOPE, SHOWN, ScimExtra, Timestamp, Token, Url, Zone, record,
+    Birthdate, Bytes, DefaultValue, Email, Field, Gender, HIDDEN, KEY, Locale, LoginName, Name, OPEN,
+    PersonalUrl, Phone, SCOPE, SHOWN, ScimExtra, Timestamp, Token, Zone, record,
 };
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
@@ -69,11 +69,11 @@ record! {
         /// Nickname.
         nickname: Option<Name> = OPEN,
         /// Address of the user's profile page.
-        profile: Option<Url> = OPEN,
+        profile: Option<PersonalUrl> = OPEN,
         /// Address of a picture of the user.
-        picture: Option<Url> = OPEN,
+        picture: Option<PersonalUrl> = OPEN,
         /// Address of the user's web site.
-        website: Option<Url> = OPEN,
+        website: Option<PersonalUrl> = OPEN,
         /// Gender, in the user's own words.
         gender: Option<Gender> = OPEN,
         /// Day of birth.

@@ -63,6 +63,7 @@ mod sign_out;
 mod signed_answers;
 mod single_use;
 mod sms;
+mod stops;
 mod tenants;
 mod unauthenticated_rows;
 mod unsupported_settings;

@@ -1,9 +1,10 @@
 //! Forms: secrets, unset values, irreversible actions, and undo.
 
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post};
+use super::{BASE, Browser, PASSWORD, Page, administrator, encode, hidden, post, sign_in};
 use crate::id;
 
 /// The option of the store's identity provider instance with this name.
@@ -210,9 +211,37 @@ on_both_engines! {
         assert_eq!(world.admin.get(&own).await.is(200).json()["value"], json!(theirs));
     }
 
-    /// A link of another session offers no undo.
+    /// A link that has expired, is of another session or is forged offers no undo.
     async fn an_undo_expires_and_belongs_to_one_session(world: World) {
         let mut browser = administrator(&world).await;
+        let group = world.group("Harbour").await;
+        let path = format!("/console/store/default/Group/{}", id(&group));
+        let page = browser.open(&path).await;
+        let (base, token) = (hidden(&page, "base"), hidden(&page, "concurrencyToken"));
+        let fields = [("base", base.as_str()), ("concurrencyToken", &token), ("name", "Quay")];
+        let saved = post(&world, &mut browser, &page, &path, &fields).await;
+        let (address, sealed) = saved.address.split_once("&undo=").unwrap();
+        let master = world.app.context.master.clone();
+        let opened = master.open("console-undo", &BASE64_URL_SAFE_NO_PAD.decode(sealed).unwrap()).unwrap();
+        let undo: Value = serde_json::from_slice(opened.expose()).unwrap();
+        let with = |member: &str, value: Value| {
+            let mut undo = undo.clone();
+            undo[member] = value;
+            let sealed = master.seal("console-undo", undo.to_string().as_bytes());
+            format!("{address}&undo={}", BASE64_URL_SAFE_NO_PAD.encode(sealed))
+        };
+        let mut other = Browser::new(&world);
+        sign_in(&mut other, "/console", "ada").await;
+        let offers = async |browser: &mut Browser, address: &str| {
+            let page = browser.open(address).await;
+            assert!(page.status == 200 && page.html.contains("<h1>Quay"), "{}", page.html);
+            page.html.contains("Undo")
+        };
+        assert!(offers(&mut browser, &saved.address).await);
+        assert!(offers(&mut browser, &with("action", undo["action"].clone())).await);
+        assert!(!offers(&mut other, &saved.address).await, "of another session");
+        assert!(!offers(&mut browser, &with("until", json!(chancery_web::now().0))).await, "expired");
+        assert!(!offers(&mut browser, &with("session", json!([1]))).await);
         for forged in ["", "AAAA", "eyJhY3Rpb24iOiIvY29uc29sZSJ9"] {
             let page = browser.open(&format!("/console/Tenant?done=saved&undo={forged}")).await;
             assert!(page.status == 200 && !page.html.contains("Undo"), "{}", page.html);

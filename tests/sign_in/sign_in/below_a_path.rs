@@ -9,10 +9,17 @@ use chancery_testkit::{Answer, Client, World, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, PASSWORD, SignInApp, browser::Page, claims, parameter, tenant_option};
+use super::{
+    BASE, Browser, PASSWORD, SignInApp,
+    browser::Page,
+    claims, parameter,
+    reset::{request_link, wait_for},
+    tenant_option,
+};
 use crate::{
     console::{assign, person, sign_in},
     id,
+    signing::set_mail_server,
 };
 
 /// Maximum number of pages that are visited.
@@ -144,6 +151,24 @@ on_both_engines! {
             let reset = other_page(&mut browser, &format!("/id/t/{}/password/reset", home.tenant)).await;
             assert!(reset.action().starts_with(&format!("/id/t/{}/password/reset", home.tenant)), "{}", reset.action());
             browser.open_with("/id/signin/passkey.js", &[]).await.expect(200);
+        }
+    }
+
+    /// A mailed link has the path, and opens whether or not a proxy strips it.
+    async fn mailed_links_stay_below_the_path(world: World) {
+        set_mail_server(&world.admin).await;
+        let home = SignInApp::new(&world).await;
+        let page_of_tenant = format!("/t/{}/password/reset", home.tenant);
+        let [mut direct, behind_proxy] = browsers(&world);
+        let page = other_page(&mut direct, &format!("/id{page_of_tenant}")).await;
+        request_link(&mut direct, &page, "ann").await;
+        let mail = wait_for(&world, 1).await.pop().unwrap();
+        let link = mail["link"].as_str().unwrap();
+        assert!(link.starts_with(&format!("{}{page_of_tenant}", world.base)), "{link}");
+        let path = link.strip_prefix(world.base.strip_suffix("/id").unwrap()).unwrap();
+        for mut browser in [direct, behind_proxy] {
+            let page = other_page(&mut browser, path).await;
+            assert!(page.html.contains("Choose a new password"), "{}", page.html);
         }
     }
 

@@ -5,9 +5,9 @@ use chancery_testkit::{Answer, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    PASSWORD, SignInApp,
+    BASE, CALLBACK, PASSWORD, SignInApp, VERIFIER,
     browser::{Browser, Page},
-    change, claims, encode, form, tenant_option,
+    change, claims, encode, first, form, tenant_option,
 };
 use crate::{id, signer::Signer};
 
@@ -120,27 +120,62 @@ on_both_engines! {
     }
 
     /// A one-time proof is stored only for a valid code, not for every guess.
-    async fn a_guessed_device_code_stores_no_proof(world: World) {
+    async fn a_guessed_code_or_token_stores_no_proof(world: World) {
         let home = home(&world, json!({})).await;
         let endpoint = format!("{}/connect/token", world.base);
         let proof = Signer::new("").prove("POST", &endpoint, json!({}));
-        let request_tokens = async |code: &str| {
-            let grant = form(
-                [
-                    ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
-                    ("device_code", code),
-                    ("client_id", id(&home.app)),
-                ]
-                .into_iter(),
-            );
+        let request_tokens = async |grant: &[(&str, &str)]| {
+            let fields = grant.iter().copied().chain([("client_id", id(&home.app))]);
             let headers = [("content-type", "application/x-www-form-urlencoded"), ("dpop", proof.as_str())];
-            let answer = world.anonymous.send(http::Method::POST, "/connect/token", &headers, grant.into_bytes()).await;
+            let sent = form(fields).into_bytes();
+            let answer = world.anonymous.send(http::Method::POST, "/connect/token", &headers, sent).await;
             answer.is(400).json()["error_description"].clone()
         };
-        assert_eq!(request_tokens("guessed").await, request_tokens("guessed").await);
+        let by_device = |code| [("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code)];
+        let by_code = [
+            ("grant_type", "authorization_code"),
+            ("code", "guessed"),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", VERIFIER),
+        ];
+        let by_token = [("grant_type", "refresh_token"), ("refresh_token", "guessed")];
+        for guess in [&by_device("guessed")[..], &by_code, &by_token] {
+            assert_eq!(request_tokens(guess).await, request_tokens(guess).await, "{guess:?}");
+        }
         let device = authorize_device(&world, &home).await;
-        let code = device["device_code"].as_str().unwrap();
-        assert_ne!(request_tokens(code).await, request_tokens(code).await, "of one that waits a proof is good once");
+        let waiting = by_device(device["device_code"].as_str().unwrap());
+        assert_ne!(request_tokens(&waiting).await, request_tokens(&waiting).await, "of one that waits a proof is good once");
+    }
+
+    /// At most 1,000 devices of an app wait, and 20,000 of all apps: more are told to slow down.
+    async fn waiting_devices_are_limited_per_app_and_in_total(world: World) {
+        let home = home(&world, json!({})).await;
+        let members = json!({ "name": "Other", "isPublic": true, "allowDeviceAuthorizationGrant": true });
+        let other = world.make("ClientApp", members).await;
+        let tenants = format!("{BASE}/ClientApp/{}/tenants", id(&other));
+        world.admin.put(&tenants, json!({ "relatedIds": [home.tenant] })).await.expect(202);
+        let stores = format!("{BASE}/ClientApp/{}/idpinstances", id(&other));
+        let store = first(&world, "/IdpInstance").await;
+        world.admin.put(&stores, json!({ "relatedIds": [store["id"]] })).await.expect(202);
+        let authorize = async |app: &Value| {
+            let fields = [("client_id", id(app)), ("scope", "openid")];
+            let headers = [("content-type", "application/x-www-form-urlencoded")];
+            let sent = form(fields.into_iter()).into_bytes();
+            let answer = world.anonymous.send(http::Method::POST, "/connect/deviceauthorization", &headers, sent).await;
+            if answer.status == 200 { json!("waits") } else { answer.is(400).json()["error"].clone() }
+        };
+        assert_eq!(authorize(&home.app).await, json!("waits"));
+        // the first row has the digests of the others, four bytes each
+        let digests: Vec<u8> = (0..20_000_u32).flat_map(u32::to_be_bytes).collect();
+        world.sql(vec![("UPDATE device_authorization SET sealed = ?1", vec![Bound::Bytes(digests)])]).await;
+        let fill = "WITH RECURSIVE n (i) AS (SELECT CAST(?1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2) \
+            INSERT INTO device_authorization (digest, user_code, client_app_id, scope, resources, status, expires_on) \
+            SELECT substr(d.sealed, 4 * n.i + 1, 4), substr(d.sealed, 4 * n.i + 1, 4), d.client_app_id, '', '', 'Pending', d.expires_on \
+            FROM n, device_authorization d WHERE d.sealed IS NOT NULL";
+        for (from, to, answers) in [(1, 999, ["waits", "waits"]), (1_000, 1_001, ["slow_down", "waits"]), (1_001, 19_998, ["slow_down", "slow_down"])] {
+            world.sql(vec![(fill, vec![Bound::Int(from), Bound::Int(to)])]).await;
+            assert_eq!([authorize(&home.app).await, authorize(&other).await], answers, "{to}");
+        }
     }
 
     async fn a_person_denies_a_device(world: World) {

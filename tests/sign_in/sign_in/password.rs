@@ -59,6 +59,11 @@ on_both_engines! {
         assert_eq!(other.post(&page.action(), &own, &[]).await.status, 400, "another browser's flow");
         let next = browser.post(&page.action(), &own, &[("sec-fetch-site", "same-origin"), ("origin", "null")]).await;
         assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
+        // old browsers send neither header: the token alone decides
+        let page = other.open(&home.request(&[])).await;
+        assert_eq!(other.post(&page.action(), &with("wrong"), &[]).await.status, 403);
+        let next = other.submit(&page, &typed).await;
+        assert!(parameter(&other.continue_to_app(&next).await, "code").is_some());
     }
 
     async fn empty_input_is_reported_at_its_field(world: World) {

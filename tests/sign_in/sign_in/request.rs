@@ -160,19 +160,25 @@ on_both_engines! {
     async fn invalid_redirect_uris_get_an_error_page(world: World) {
         let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
-        for wrong in [
-            [("client_id", "")],
-            [("client_id", "Harbour Ledger")],
-            [("client_id", "01970000-0000-7000-8000-000000000000")],
-            [("redirect_uri", "")],
-            [("redirect_uri", "https://app.example/callback/")],
-            [("redirect_uri", "https://app.example/callback?x=1")],
-            [("redirect_uri", "https://app.example@evil.example/callback")],
-            [("redirect_uri", "https://app.example/bye")],
+        let [no_client, unknown_client, no_redirect, unknown_redirect] = [
+            "did not say which application it is (client_id is missing).",
+            "The application that sent you here is not known.",
+            "did not say where to send you back (redirect_uri is missing).",
+            "wants to send you back is not registered here (redirect_uri).",
+        ];
+        for (parameter, wrong, sentence) in [
+            ("client_id", "", no_client),
+            ("client_id", "Harbour Ledger", unknown_client),
+            ("client_id", "01970000-0000-7000-8000-000000000000", unknown_client),
+            ("redirect_uri", "", no_redirect),
+            ("redirect_uri", "https://app.example/callback/", unknown_redirect),
+            ("redirect_uri", "https://app.example/callback?x=1", unknown_redirect),
+            ("redirect_uri", "https://app.example@evil.example/callback", unknown_redirect),
+            ("redirect_uri", "https://app.example/bye", unknown_redirect),
         ] {
-            let page = browser.open(&home.request(&wrong)).await;
-            assert_eq!((page.status, page.left.is_none()), (400, true), "{wrong:?}");
-            assert!(page.html.contains("Reference"), "{}", page.html);
+            let page = browser.open(&home.request(&[(parameter, wrong)])).await;
+            assert_eq!((page.status, page.left.is_none()), (400, true), "{parameter} {wrong}");
+            assert!(page.html.contains("Reference") && page.html.contains(sentence), "{wrong}: {}", page.html);
         }
     }
 

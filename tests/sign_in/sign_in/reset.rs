@@ -37,13 +37,13 @@ fn reset_url(page: &Page) -> Option<String> {
 }
 
 /// Requests a link for this name.
-async fn request_link(browser: &mut Browser, page: &Page, name: &str) -> Page {
+pub async fn request_link(browser: &mut Browser, page: &Page, name: &str) -> Page {
     let csrf = page.field("csrf");
     browser.post(&page.action(), &[("csrf", &csrf), ("username", name)], &[]).await
 }
 
 /// Waits until this many mails are queued.
-async fn wait_for(world: &World, count: usize) -> Vec<Value> {
+pub async fn wait_for(world: &World, count: usize) -> Vec<Value> {
     for _ in 0..200 {
         let queued = mails(world).await;
         if queued.len() >= count {

@@ -38,6 +38,7 @@ mod event_stream;
 mod failing_disk;
 mod feed;
 mod figures;
+mod findings;
 mod fuzzed;
 mod group;
 mod identity_replacement;

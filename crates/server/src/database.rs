@@ -38,10 +38,14 @@ pub fn check_there(database: &Target) -> Result<(), StartError> {
 /// Locks an embedded database for this process. If it does not exist, an empty file is created.
 ///
 /// # Errors
-/// It is locked by a server, or its folder cannot be written to.
+/// It is another program's, it is locked by a server, or its folder cannot be written to.
 pub fn lock(database: &Target) -> Result<Option<DatabaseLock>, StartError> {
     match database {
-        Target::Sqlite(path) => DatabaseLock::take(path).map(Some),
+        Target::Sqlite(path) => {
+            Store::refuse_foreign(path)
+                .map_err(|error| StartError::new(format!("cannot use {}", path.display()), error))?;
+            DatabaseLock::take(path).map(Some)
+        }
         Target::Postgres(_) => Ok(None),
     }
 }

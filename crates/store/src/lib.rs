@@ -287,6 +287,14 @@ impl Store {
         matches!(&self.engine, Engine::Sqlite(sqlite) if sqlite.is_copied)
     }
 
+    /// Refuses the SQLite database of another program. It is not changed. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: it is one.
+    pub fn refuse_foreign(path: &Path) -> Result<(), Error> {
+        sqlite::refuse_foreign(path)
+    }
+
     /// Copies a snapshot of a SQLite database to a new file, while a server may write to the database. The copy is readable by its owner
     /// only, and not synced. Blocks.
     ///

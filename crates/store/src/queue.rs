@@ -198,14 +198,16 @@ impl Queue {
         ticket: &Ticket,
         mut answer: oneshot::Receiver<A>,
     ) -> Result<Result<A, oneshot::error::RecvError>, Error> {
-        let (mut patience, began) = (PATIENCE, Instant::now());
+        let (mut patience, began, mut was_suspended) = (PATIENCE, Instant::now(), false);
         loop {
             let checked = Instant::now();
             match timeout(patience, &mut answer).await {
                 Ok(answer) => return Ok(answer),
                 Err(_) if ticket.is_running() => return Ok(answer.await),
-                // the whole process was suspended: its threads get time, too, before an operation is refused
-                Err(_) if checked.elapsed() > patience + RECHECK_INTERVAL => patience = RECHECK_INTERVAL,
+                // the whole process was suspended: once, its threads get time, too, before an operation is refused
+                Err(_) if !was_suspended && checked.elapsed() > patience + RECHECK_INTERVAL => {
+                    (patience, was_suspended) = (RECHECK_INTERVAL, true);
+                }
                 Err(_) if self.is_stuck(kind, began.elapsed()) && ticket.cancel() => {
                     self.note_shed();
                     return Err(Error::Busy);

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use whole::{back_up, check_file};
+pub use whole::{back_up, check_file, refuse_foreign};
 
 use crate::{
     Class, Error, Figures, Health, HoldObserver, Mode, Settings, Tx,
@@ -273,15 +273,6 @@ fn quick_share() -> ConnectionLimits {
 /// only read.
 fn migrate_schema(writer: &Connection) -> Result<usize, Error> {
     let before = applied(writer)?;
-    // the table of migrations alone is left by an interrupted first start
-    let has_others =
-        "SELECT 1 FROM sqlite_master WHERE name <> 'schema_migration' AND name NOT LIKE 'sqlite_%'";
-    if before.migrations.is_empty() && writer.exists(has_others)? {
-        return Err(Error::Unavailable(
-            "its file is a database of another program. Name the file of an installation, or one that does not exist"
-                .into(),
-        ));
-    }
     let pending = migrate::pending(&before)?;
     if !pending.is_empty() {
         writer.raw.execute_batch(migrate::TABLE)?;

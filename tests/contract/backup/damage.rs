@@ -3,6 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::{Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::PermissionsExt as _,
 };
 
 use chancery_store::{Error, Mode, Settings, Store, Target, raw};
@@ -97,15 +98,20 @@ async fn a_file_behind_its_checkpoint_is_rejected() {
     assert!(error.contains("torn or damaged") && error.contains("audit trail"), "{error}");
 }
 
-/// The database of another program is rejected and keeps its tables.
+/// The database of another program is rejected and not changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_of_another_program_is_rejected() {
     let database = Database::create(Engine::Sqlite);
     let path = database.folder().join(SQLITE);
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE note (text TEXT)").unwrap();
-    let error = refused(&run(&database, &["serve"]));
-    assert!(error.contains("another program"), "{error}");
-    let tables: i64 = other.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)).unwrap();
-    assert_eq!(tables, 1);
+    drop(other);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let before = fs::read(&path).unwrap();
+    for arguments in [&["serve"][..], &["--migrate", "off", "serve"], &["migrate"]] {
+        let error = refused(&run(&database, arguments));
+        assert!(error.contains("another program"), "{arguments:?}: {error}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 }

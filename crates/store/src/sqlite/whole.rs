@@ -18,8 +18,11 @@ use crate::{Error, connection::sqlite::Connection, error::torn, location::Databa
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let own = DatabaseLocation::of_file(path)?;
     let Some((recorded, checked)) = recorded_locations(connection)? else {
-        // a release that records no location, or a new file. Its upgrade is the only start that gets here
+        // a new file, or one of a release that records no location: its next start does
         if connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
+            tracing::warn!(
+                "the database's file is of an older release: it is checked whole, which can take a while"
+            );
             check(&connection.raw)?;
         }
         return Ok(false);
@@ -30,6 +33,24 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
     tracing::warn!("the database's file is a copy: it is checked whole, which can take a while");
     check(&connection.raw)?;
     Ok(true)
+}
+
+/// Refuses the database of another program, before any of it is changed.
+///
+/// # Errors
+/// [`Error::Unavailable`]
+pub fn refuse_foreign(path: &Path) -> Result<(), Error> {
+    const IS_FOREIGN: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name NOT LIKE 'sqlite_%') \
+        AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'schema_migration')";
+    let opened = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    // a file that cannot be read so is reported when it is opened for writing
+    match opened.and_then(|raw| raw.query_row(IS_FOREIGN, [], |row| row.get(0))) {
+        Ok(true) => Err(Error::Unavailable(
+            "its file is a database of another program. Name the file of an installation, or one that does not exist"
+                .into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The recorded location of the installation's file, and the location of the last full check, if known.

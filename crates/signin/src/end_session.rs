@@ -200,12 +200,13 @@ impl Provider<'_> {
             application: application.as_ref().map(|one| one.name.clone()),
             client_app,
             home: about.and_then(|one| one.client_uri.clone()),
-            is_unregistered: refusal.is_some(),
+            is_unregistered: refusal.is_some() && application.is_some(),
             back,
             frames: Vec::new(),
             upstream: None,
             is_last: true,
-            has_ended: false,
+            // the person confirmed it on a page of ours, whatever became of the session meanwhile
+            has_ended: is_confirmed,
             locale: None,
         };
         let sessions = self.sessions(visit).await?;
@@ -234,7 +235,7 @@ impl Provider<'_> {
         }
         let selection = SignOutSelection { application: client_app, person };
         let (frames, is_last, instances) = self.sign_out(visit, selection).await?;
-        let has_ended = !instances.is_empty();
+        let has_ended = is_confirmed || !instances.is_empty();
         let upstream = self.upstream_sign_out(visit, instances).await?;
         answer(SignOutResponse::Done(SignedOut { frames, upstream, is_last, has_ended, locale, ..done }))
     }

@@ -117,16 +117,22 @@ on_both_engines! {
         let is_reported = async |browser: &mut Browser, name: &str| {
             let page = browser.open(&format!("/console/CustomView/{}", encode(&format!("/views/global/{name}")))).await;
             assert_eq!(page.status, 200, "{}", page.html);
-            page.html.contains("The sign-in has no page of this name. Other pages can include it.")
+            page.html.contains("none of its pages has this name. Other pages can include it.")
         };
         put("HarbourFooter", "<p>HarbourFooter</p>").await;
         put("Confirm", "<p>HarbourFooter</p>").await;
         put("Field", "<p>field</p>").await;
-        for (name, expected) in [("HarbourFooter", true), ("Confirm", false), ("Field", false)] {
+        put("a/SignIn", "<p>no page of the sign-in</p>").await;
+        for (name, expected) in [("HarbourFooter", true), ("a/SignIn", true), ("Confirm", false), ("Field", false)] {
             assert_eq!(is_reported(&mut browser, name).await, expected, "{name}");
         }
-        put("SignIn", "<p>one</p>{% include \"HarbourFooter\" %}").await;
+        let mut sign_in = put("SignIn", "<p>one</p>{% include \"HarbourFooter\" %}").await;
         assert!(!is_reported(&mut browser, "HarbourFooter").await);
+        for content in ["{% include \"/views/global/HarbourFooter\" %}", "{% set part = \"HarbourFooter\" %}{% include part %}"] {
+            let change = json!({ "content": content, "concurrencyToken": sign_in["concurrencyToken"] });
+            sign_in = world.admin.patch("/api/management/v2/CustomView/views/global/SignIn", change).await.is(202).json();
+            assert!(!is_reported(&mut browser, "HarbourFooter").await, "{content}");
+        }
     }
 
     /// Users without permission are not offered the editor, and are refused.

@@ -86,12 +86,17 @@ fn check(
 /// A page of another release: no page here would show a view of this name.
 const REMOVED_PAGE: &str = "Account";
 
+/// The name by which pages and other views find the view at this location; `None`: others can include it by its location
+/// alone.
+pub fn view_name(location: &str) -> Option<&str> {
+    let (level, id) = level_of(location)?;
+    location.strip_prefix(prefix(LocationKind::View, level, id).as_str())
+}
+
 /// Rejects new views that misspell the name of a page. Any other name is that of a partial, which views include.
 fn misnamed(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
     let check_name = |(index, row): (usize, &ProposedRow<'_>)| {
-        let location = row.text(CustomView::LOCATION).filter(|_| row.was.is_none())?;
-        let (level, id) = level_of(location)?;
-        let name = location.strip_prefix(prefix(LocationKind::View, level, id).as_str())?;
+        let name = view_name(row.text(CustomView::LOCATION).filter(|_| row.was.is_none())?)?;
         if shipped::all_names().any(|known| known == name) {
             return None;
         }

@@ -44,11 +44,17 @@ pub(super) fn check(source: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a view includes or extends the view of this name.
-pub fn includes(source: &str, name: &str) -> bool {
+/// Whether a view includes or extends a view with one of these names, or may do so, since a value names what it includes.
+pub fn includes(source: &str, names: &[&str]) -> bool {
     let refers = |tag: &Tag<'_>| matches!(tag.first_word(), Some("include" | "extends"));
-    let has_name = |tag: &Tag<'_>| tag.tokens.iter().any(|(_, token)| *token == Token::Text(name));
-    tags(source).is_ok_and(|tags| tags.iter().any(|tag| refers(tag) && has_name(tag)))
+    let may_be = |tag: &Tag<'_>| {
+        let mut texts = tag.tokens.iter().filter_map(|(_, token)| match token {
+            Token::Text(text) => Some(*text),
+            _ => None,
+        });
+        texts.clone().next().is_none() || texts.any(|text| names.contains(&text))
+    };
+    tags(source).is_ok_and(|tags| tags.iter().any(|tag| refers(tag) && may_be(tag)))
 }
 
 impl<'a> Tag<'a> {

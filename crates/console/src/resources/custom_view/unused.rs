@@ -1,5 +1,6 @@
 //! A view that no page shows: no page has its name, and no view includes it.
 
+use chancery_management::custom_view::view_name;
 use chancery_presentation::{shipped, view};
 use chancery_resource::Problem;
 use chancery_web::Input;
@@ -18,8 +19,8 @@ const MOST: usize = 20;
 /// The card of such a view; none for any other.
 pub async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
     let location = plain(&item.row["location"]);
-    let name = location.rsplit('/').next().unwrap_or_default();
-    if shipped::all_names().any(|known| known == name) || is_included(visit, item, (&location, name)).await? {
+    let name = view_name(&location);
+    if shipped::all_names().any(|known| name == Some(known)) || is_included(visit, item, &location).await? {
         return Ok(Vec::new());
     }
     let words = visit.words;
@@ -29,17 +30,15 @@ pub async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Probl
 }
 
 /// Whether one of the other views includes it; also if there are too many that may.
-async fn is_included(
-    visit: &Visit<'_>,
-    item: Item<'_>,
-    (location, name): (&str, &str),
-) -> Result<bool, Problem> {
+async fn is_included(visit: &Visit<'_>, item: Item<'_>, location: &str) -> Result<bool, Problem> {
+    // the location ends with the name
+    let name = view_name(location).unwrap_or(location);
     let Some(op) = visit.may(item.resource.list) else { return Ok(true) };
     let mut input = Input::of(op, Vec::new());
     let filter = format!("content co {} and location ne {}", json!(name), json!(location));
     input.query.extend([("filter".to_owned(), filter), ("count".to_owned(), MOST.to_string())]);
     let views = visit.perform(input).await?.json();
     let views = views.as_array().map(Vec::as_slice).unwrap_or_default();
-    let includes = |other: &Value| view::includes(&plain(&other["content"]), name);
+    let includes = |other: &Value| view::includes(&plain(&other["content"]), &[name, location]);
     Ok(views.len() == MOST || views.iter().any(includes))
 }

@@ -128,12 +128,17 @@ async fn has_signing_certificate(visit: &Visit<'_>, (key, row): (&str, &Value)) 
     let (Some("OpenIdConnect" | "AdfsOAuth" | "Microsoft" | "Google"), Some(op)) = (kind, stores) else {
         return Ok(false);
     };
-    let has = async |kind: &str| {
-        let filter = format!("idpInstances.id eq {} and certType eq {}", json!(key), json!(kind));
+    let has = async |condition: &str| {
+        let filter = format!("idpInstances.id eq {} and {condition}", json!(key));
         Ok::<_, Problem>(!list_rows(visit, op, (&filter, 1), ("validTo", "ascending")).await?.is_empty())
     };
+    let now = json!(rfc3339(visit.now));
+    let can_sign = format!(
+        "certType eq \"OidcTokenSigning\" and certificateHasPrivateKey eq true and validFrom le {now} and validTo gt {now}"
+    );
     // AD FS with a certificate of its own tokens is no OpenID provider, and needs the secret
-    Ok(has("OidcTokenSigning").await? && !(kind == Some("AdfsOAuth") && has("AdfsOAuthTokenSigning").await?))
+    let is_adfs = kind == Some("AdfsOAuth");
+    Ok(has(&can_sign).await? && !(is_adfs && has("certType eq \"AdfsOAuthTokenSigning\"").await?))
 }
 
 /// A list about the users of an instance: the title of its card, its resource, the last segment of its URL, and the

@@ -231,7 +231,8 @@ const JOURNEYS = [
     await hands.go('aside a[href$="/relation/memberGroups"]')
     await hands.choose('#f-id', inner)
     await hands.go('.joined .main')
-    return (await hands.page.textContent('tbody')).includes(inner.name)
+    await hands.page.locator('tbody', { hasText: inner.name }).waitFor()
+    return true
   }],
   ['12 import people', async (hands, { name }) => {
     await hands.place('User')

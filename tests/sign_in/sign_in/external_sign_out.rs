@@ -1,6 +1,6 @@
 //! Signing out of a session that began at an external identity provider.
 
-use chancery_testkit::on_both_engines;
+use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use super::{
@@ -32,6 +32,13 @@ async fn sign_out(home: &SignInApp, browser: &mut Browser) -> Page {
 /// Whether the browser stores that a person signed out.
 fn has_signed_out(browser: &Browser) -> bool {
     browser.cookies.contains_key("chancery-signed-out")
+}
+
+/// Ends all sessions, as an administrator does.
+async fn end_sessions(world: &World) {
+    for session in world.all("SignInSession?filter=endedOn%20eq%20null").await.as_array().unwrap() {
+        world.admin.delete(&format!("{BASE}/SignInSession/{}", id(session))).await.expect(204);
+    }
 }
 
 /// Returns from the provider that the browser was redirected to at once; the response to the app.
@@ -118,12 +125,15 @@ on_both_engines! {
             assert!(!has_signed_out(&browser), "a sign-in ends it");
         }
         // a session that an administrator ended is no sign-out
-        for session in world.all("SignInSession?filter=endedOn%20eq%20null").await.as_array().unwrap() {
-            world.admin.delete(&format!("{BASE}/SignInSession/{}", id(session))).await.expect(204);
-        }
+        end_sessions(&world).await;
         browser.open("/connect/endsession").await;
         assert!(!has_signed_out(&browser), "{:?}", browser.cookies.keys());
         let page = browser.open(&home.request(&[])).await;
         return_from(&mut browser, &page, &provider).await;
+        // a person who confirms it signs out, even if the session ended meanwhile
+        let page = browser.open("/connect/endsession").await;
+        end_sessions(&world).await;
+        browser.submit(&page, &[("decision", "allow")]).await;
+        assert!(has_signed_out(&browser), "{:?}", browser.cookies.keys());
     }
 }

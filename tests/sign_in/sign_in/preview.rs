@@ -125,8 +125,15 @@ async fn rules(world: &World, home: &SignInApp) -> BTreeMap<&'static str, Value>
 }
 
 /// Tables that jobs write from the audit trail.
-const OF_JOBS: [&str; 7] =
-    ["audit_leaf", "audit_node", "audit_pending", "audit_tree", "event_pending", "event_place", "event_trail"];
+const OF_JOBS: [&str; 7] = [
+    "audit_leaf",
+    "audit_node",
+    "audit_pending",
+    "audit_tree",
+    "event_pending",
+    "event_place",
+    "event_trail",
+];
 
 /// Row counts of the tables that operations write.
 async fn row_counts(world: &World) -> BTreeMap<String, i64> {

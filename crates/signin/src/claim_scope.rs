@@ -1,6 +1,7 @@
 //! The claims of the platform, and the scope of each.
 
 use chancery_oauth::GROUPS;
+use chancery_record::PersonalUrl;
 
 /// The claims of the scope `profile`, each with its column.
 pub const PROFILE: &[(&str, &str)] = &[
@@ -49,6 +50,11 @@ fn scope(claim: &str) -> &'static str {
 pub fn scope_of(claim: &str) -> Option<&'static str> {
     let derived = DERIVED.iter().find(|(name, _)| *name == claim).map(|(_, scope)| *scope);
     derived.or_else(|| person_claims().find(|(name, _)| *name == claim).map(|(name, _)| scope(name)))
+}
+
+/// Whether a value would run a script where an app links to it. Older releases, entries, providers and rules can have such values.
+pub fn is_unsafe_link(claim: &str, value: &str) -> bool {
+    matches!(claim, "picture" | "profile" | "website") && PersonalUrl::new(value).is_err()
 }
 
 /// The claims of the platform, as discovery lists them.

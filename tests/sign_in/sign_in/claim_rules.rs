@@ -293,6 +293,17 @@ on_both_engines! {
         }
     }
 
+    /// Apps link to the values of these claims. A rule adds claims beside those of the platform.
+    async fn rules_release_no_link_that_would_run_a_script(world: World) {
+        let home = SignInApp::new(&world).await;
+        for (claim, value) in [("website", "javascript:alert(1)"), ("picture", "https://example.com/ada.png")] {
+            create_rule(&world, (claim, value), json!({})).await;
+        }
+        let issued = issued_claims(&world, &home, &[("scope", "openid profile")]).await;
+        assert_eq!(values(&issued, "website"), ["", "", ""]);
+        assert!(values(&issued, "picture").iter().any(|picture| picture.contains("ada.png")), "{issued:?}");
+    }
+
     /// A claim with disclosure on request is included if its name, or a scope of that name, is requested.
     async fn a_claim_on_request_requires_its_name_or_scope(world: World) {
         let home = SignInApp::new(&world).await;

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 
 use chancery_claims::{Claim, OutClaim, Source, is_protected};
 use chancery_oauth::GROUPS;
-use chancery_record::PersonalUrl;
 use chancery_resource::{StoreError, Tx};
 use chancery_store::Row;
 use chancery_userstore::answers;
 
 use crate::{
-    claim_scope::{EMAIL, PHONE, PROFILE, person_claims, scope_of},
+    claim_scope::{EMAIL, PHONE, PROFILE, is_unsafe_link, person_claims, scope_of},
     person::{Admitted, StoreUser, group_names, provisioned_group_names},
 };
 
@@ -54,8 +53,8 @@ impl Facts {
 
     fn add_of(&mut self, source: Source, claim_type: &str, value: impl Into<String>) {
         let (claim_type, value) = (claim_type.to_owned(), value.into());
-        // an older release, an entry or a provider may have a value that would run a script where an app links to it
-        if !LINKED.contains(&claim_type.as_str()) || PersonalUrl::new(value.clone()).is_ok() {
+        // another source may have a usable value
+        if !is_unsafe_link(&claim_type, &value) {
             self.claims.push(Claim { claim_type, value, source });
         }
     }
@@ -122,9 +121,6 @@ impl Facts {
         Ok(())
     }
 }
-
-/// Claims whose values apps show as links and pictures.
-const LINKED: [&str; 3] = ["picture", "profile", "website"];
 
 /// The first 500 entries of a user.
 const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500";

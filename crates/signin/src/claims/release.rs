@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::facts::Facts;
 use crate::{
     application::Application,
-    claim_scope::scope_of,
+    claim_scope::{is_unsafe_link, scope_of},
     granted::Granted,
     requested::{ENTRIES, Requested},
 };
@@ -226,6 +226,8 @@ pub enum WithholdReason {
     NoRoom,
     /// Rules cannot set claims of the protocol.
     Protected,
+    /// Its value would run a script where an app links to it.
+    UnsafeLink,
 }
 
 /// The properties of a claim's type. A person can have hundreds of groups, so consecutive claims of one type share one lookup.
@@ -251,6 +253,9 @@ pub fn release_reason(
 ) -> Result<ReleaseReason, WithholdReason> {
     if of_type.is_protected {
         return Err(WithholdReason::Protected);
+    }
+    if is_unsafe_link(&claim.claim_type, &claim.value) {
+        return Err(WithholdReason::UnsafeLink);
     }
     if target == ReleaseTarget::AccessToken && claim.path.is_empty() {
         return Err(WithholdReason::NoRule);

@@ -165,6 +165,7 @@ fn detail(why: WithholdReason) -> String {
         WithholdReason::Dropped => "The rules in force forward no such claim.",
         WithholdReason::NoRoom => "There is no room for it in the token: the UserInfo endpoint tells it.",
         WithholdReason::Protected => "No rule makes a claim of the protocol.",
+        WithholdReason::UnsafeLink => "Its value would run a script where an app links to it.",
     };
     fixed.to_owned()
 }

@@ -86,9 +86,10 @@ pub struct SignedOut {
     pub upstream: Option<String>,
     /// Whether no session is left in this browser.
     pub is_last: bool,
-    /// Whether this request ended a session. The page does not need it.
+    /// Whether the person confirmed the sign-out, or it ended a session. A link of another site to a browser without a session does
+    /// neither. The page does not need it.
     #[serde(skip)]
-    pub has_ended: bool,
+    pub is_intended: bool,
     /// The language of the person who was signed in.
     #[serde(default)]
     pub locale: Option<String>,
@@ -206,7 +207,7 @@ impl Provider<'_> {
             upstream: None,
             is_last: true,
             // the person confirmed it on a page of ours, whatever became of the session meanwhile
-            has_ended: is_confirmed,
+            is_intended: is_confirmed,
             locale: None,
         };
         let sessions = self.sessions(visit).await?;
@@ -235,9 +236,9 @@ impl Provider<'_> {
         }
         let selection = SignOutSelection { application: client_app, person };
         let (frames, is_last, instances) = self.sign_out(visit, selection).await?;
-        let has_ended = is_confirmed || !instances.is_empty();
+        let is_intended = is_confirmed || !instances.is_empty();
         let upstream = self.upstream_sign_out(visit, instances).await?;
-        answer(SignOutResponse::Done(SignedOut { frames, upstream, is_last, has_ended, locale, ..done }))
+        answer(SignOutResponse::Done(SignedOut { frames, upstream, is_last, is_intended, locale, ..done }))
     }
 
     /// The language of the person who is signed in at this browser.

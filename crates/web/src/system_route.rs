@@ -185,33 +185,7 @@ impl SystemRoute {
 
     /// Whether the answer is the same for everybody, and may be cached if it is revalidated each time.
     pub const fn is_published(self) -> bool {
-        !matches!(
-            self,
-            Self::Root
-                | Self::Live
-                | Self::Ready
-                | Self::Metrics
-                | Self::Discovery
-                | Self::OAuthDiscovery
-                | Self::Keys
-                | Self::Token
-                | Self::Introspect
-                | Self::Revoke
-                | Self::Authorize
-                | Self::UserInfo
-                | Self::EndSession
-                | Self::DeviceAuthorization
-                | Self::Device
-                | Self::PasswordReset
-                | Self::EventSchema
-                | Self::Content
-                | Self::SignInPage
-                | Self::Console
-                | Self::ConsolePage
-                | Self::External
-                | Self::Scim
-                | Self::ScimPath
-        )
+        matches!(self, Self::AuditKeys | Self::Documentation | Self::Document | Self::ProblemPage)
     }
 
     /// Whether it answers with pages that redirect, and shows problems on pages.

@@ -83,8 +83,7 @@ impl Browser<'_> {
         if done.is_last && self.visit.session.is_some() {
             self.cookies.forget_session();
         }
-        // only who ended a session signed out: a link of another site to a browser without a session has no effect
-        if done.has_ended {
+        if done.is_intended {
             self.cookies.set_signed_out();
         }
         // proofs of a sign-in in progress would sign in the next person at this browser

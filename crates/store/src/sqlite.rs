@@ -132,8 +132,7 @@ impl Sqlite {
             return Ok(false);
         }
         let reader = Connection::open(path, true, SINGLE_USE, &Arc::default())?;
-        Ok(reader.exists("SELECT 1 FROM sqlite_master WHERE name = 'signing_key'")?
-            && reader.exists(migrate::ANY_SEALED_KEY)?)
+        Ok(reader.has_table("signing_key")? && reader.exists(migrate::ANY_SEALED_KEY)?)
     }
 
     /// A store without a writer lane.
@@ -294,7 +293,7 @@ fn migrate_schema(writer: &Connection) -> Result<usize, Error> {
 
 /// The applied migrations; none where the schema is empty.
 fn applied(connection: &Connection) -> Result<migrate::AppliedSchema, Error> {
-    if !connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
+    if !connection.has_table("schema_migration")? {
         return Ok(migrate::AppliedSchema::default());
     }
     migrate::read_applied(|text, each| connection.query(text, &[], each))

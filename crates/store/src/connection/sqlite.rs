@@ -127,6 +127,16 @@ impl Connection {
         Ok(has_row)
     }
 
+    /// Whether the database has a table of this name.
+    pub fn has_table(&self, name: &str) -> Result<bool, Error> {
+        let mut has_row = false;
+        self.query("SELECT 1 FROM sqlite_master WHERE name = ?1", &[name.into()], &mut |_| {
+            has_row = true;
+            Ok(())
+        })?;
+        Ok(has_row)
+    }
+
     fn run(
         &self,
         statement: &mut CachedStatement<'_>,

@@ -15,7 +15,7 @@ use crate::{
 
 type Answer = Result<i64, Error>;
 
-/// A caller that waits. Its ticket tells whether the read that answers it has begun.
+/// A waiting caller. Its ticket is `running` once the read that answers it has begun.
 type Caller = (oneshot::Sender<Answer>, Ticket);
 
 /// The callers that wait for the next read. A read answers only those that waited before it began, so each gets

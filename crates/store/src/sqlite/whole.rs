@@ -12,14 +12,13 @@ use rusqlite::OpenFlags;
 use crate::{Error, connection::sqlite::Connection, error::torn, location::DatabaseLocation};
 
 /// Checks a file that is not at the recorded location of the installation's, or has none recorded. Returns whether the
-/// check is to be recorded.
-/// The time grows with the file, so each copy is checked once. A file at its recorded location was written only
-/// by SQLite, and needs no check.
+/// check is to be recorded. The time grows with the file, so each copy is checked once. A file at its recorded location was
+/// written only by SQLite, and needs no check.
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let own = DatabaseLocation::of_file(path)?;
     let Some((recorded, checked)) = recorded_locations(connection)? else {
         // a new file, or one of a release that records no location: its next start does
-        if connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'")? {
+        if connection.has_table("schema_migration")? {
             tracing::warn!(
                 "the database's file is of an older release: it is checked whole, which can take a while"
             );
@@ -58,7 +57,7 @@ fn recorded_locations(
     connection: &Connection,
 ) -> Result<Option<(DatabaseLocation, Option<DatabaseLocation>)>, Error> {
     let mut recorded = None;
-    if connection.exists("SELECT 1 FROM sqlite_master WHERE name = 'installation'")? {
+    if connection.has_table("installation")? {
         connection.query("SELECT place, born, checked_place FROM installation", &[], &mut |row| {
             let location =
                 DatabaseLocation { location: row.text(0)?.to_owned(), created: row.optional_text(1)? };

@@ -34,8 +34,9 @@ fn each_fault_has_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for [_, fault, file, test] in rows() {
         let text = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let is_there =
-            ["(", "_sqlite(", "_on_sqlite("].iter().any(|end| text.contains(&format!("fn {test}{end}")));
+        let has = |end: &str| text.contains(&format!("fn {test}{end}"));
+        // a function of an engine is called by tests, and is none
+        let is_there = has("_sqlite(") || has("_on_sqlite(") || has("(") && !has("(engine: Engine");
         assert!(is_there, "{file} has no test {test}, which is to show that this does not return: {fault}");
     }
 }

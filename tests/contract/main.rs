@@ -86,6 +86,7 @@ mod words;
 mod writer_holds;
 
 use chancery_tests::{
-    Random, authenticator, certificate, each, encode, feed_from_now, fixtures, free_address, id, instance,
-    jobs_by, pattern, picture, pointers, program, resources, roles, run_job, signer, signing, until,
+    Random, authenticator, certificate, cost, each, encode, feed_from_now, fixtures, free_address, id,
+    instance, jobs_by, pattern, picture, pointers, program, resources, roles, run_job, signer, signing,
+    until,
 };

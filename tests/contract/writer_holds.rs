@@ -4,7 +4,7 @@
 use chancery_testkit::{Client, Engine, World, no_arguments, run_with};
 use serde_json::{Value, json};
 
-use crate::{each, id};
+use crate::{cost::cost, each, id};
 
 /// A SCIM client of the default store.
 async fn directory(world: &World) -> Client {
@@ -30,16 +30,9 @@ fn new_groups(prefix: usize, count: usize, members: &[&str]) -> Value {
     })
 }
 
-/// The statements of an operation. It is repeated with another number each time, and the cheapest counts, since jobs of the server
-/// execute statements, too.
+/// The statements of the cheapest of three operations, each with another number.
 async fn statements(world: &World, operation: impl AsyncFn(usize)) -> u64 {
-    let mut cheapest = u64::MAX;
-    for number in 0..3 {
-        let before = world.app.store.figures().statements;
-        operation(number).await;
-        cheapest = cheapest.min(world.app.store.figures().statements - before);
-    }
-    cheapest
+    cost(world, 3, async |number| number, operation).await.0
 }
 
 async fn check_holds(world: World) {
@@ -49,8 +42,8 @@ async fn check_holds(world: World) {
     };
     let batch = statements(&world, async |number| {
         world.admin.post(&format!("{users}/batch"), new_users(number, 1_000)).await.expect(200);
-    });
-    let batch = batch.await;
+    })
+    .await;
 
     let created = world.admin.post(&format!("{users}/batch"), new_users(3, 1_000)).await.is(200).json();
     let ids = each(&created, "id");
@@ -58,21 +51,21 @@ async fn check_holds(world: World) {
     let set = statements(&world, async |number| {
         let members = world.path(&format!("/Group/{}/users", id(&groups[number])));
         world.admin.put(&members, json!({ "relatedIds": ids })).await.expect(202);
-    });
-    let set = set.await;
+    })
+    .await;
 
     let directory = directory(&world).await;
     let bulk = statements(&world, async |number| {
         let body = new_groups(number, 50, &ids[..20]);
         let answer = directory.post("/api/scim/v2/default/Bulk", body).await.is(200).json();
         assert!(each(&answer["Operations"], "status").iter().all(|status| *status == "201"), "{answer}");
-    });
-    let bulk = bulk.await;
+    })
+    .await;
 
     let erasure = statements(&world, async |number| {
         world.admin.delete(&format!("{users}/{}", ids[number])).await.expect(204);
-    });
-    let erasure = erasure.await;
+    })
+    .await;
 
     for (operation, statements, elements, for_each, at_most_once) in [
         ("users of a batch", batch, 1_000, 4, 100),

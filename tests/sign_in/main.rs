@@ -22,6 +22,7 @@ mod sign_in;
 mod webhook;
 
 use chancery_tests::{
-    Random, authenticator, certificate, each, encode, feed_from_now, fixtures, free_address, id, instance,
-    jobs_by, pattern, picture, pointers, program, resources, roles, run_job, signer, signing, until,
+    Random, authenticator, certificate, cost, each, encode, feed_from_now, fixtures, free_address, id,
+    instance, jobs_by, pattern, picture, pointers, program, resources, roles, run_job, signer, signing,
+    until,
 };

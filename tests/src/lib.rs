@@ -9,6 +9,7 @@
 
 pub mod authenticator;
 pub mod certificate;
+pub mod cost;
 pub mod fixtures;
 pub mod instance;
 pub mod pattern;

@@ -17,12 +17,13 @@ use super::{
     configure, form, request_token, secret,
 };
 use crate::{
+    cost::{cost, two_connections},
     id,
     signer::{Signer, claims},
     until,
 };
 
-/// How often a request is sent. Each connection prepares its statements once; the cheapest request counts.
+/// How often a request is sent.
 const TIMES: usize = 8;
 
 /// Statements and round trips so far.
@@ -31,29 +32,7 @@ fn counted(world: &World) -> (u64, u64) {
     (figures.statements, figures.round_trips)
 }
 
-/// The cost of the cheapest of some requests, each after a preparation that is not counted.
-async fn cost<P: Future<Output = ()>, R: Future<Output = ()>>(
-    world: &World,
-    prepare: impl Fn() -> P,
-    request: impl Fn() -> R,
-) -> (u64, u64) {
-    let mut cheapest = (u64::MAX, u64::MAX);
-    for _ in 0..TIMES {
-        prepare().await;
-        let before = counted(world);
-        request().await;
-        let after = counted(world);
-        let cost = (after.0 - before.0, after.1 - before.1);
-        cheapest = (cheapest.0.min(cost.0), cheapest.1.min(cost.1));
-    }
-    cheapest
-}
-
-async fn nothing() {}
-
-fn two_connections(_: &std::path::Path) -> Vec<String> {
-    ["--database-connections", "2"].map(str::to_owned).to_vec()
-}
+async fn nothing(_: usize) {}
 
 on_both_engines! {
     [two_connections]
@@ -64,15 +43,15 @@ on_both_engines! {
         }
         let user = world.user("ada").await;
         let path = world.path(&format!("/User/{}", id(&user)));
-        let read = || async { world.admin.get(&path).await.expect(200) };
+        let read = async |()| { world.admin.get(&path).await.expect(200) };
         // the user with the check of the epoch, and its groups
-        assert_eq!(cost(&world, nothing, read).await, (2, 1));
-        let forget = || async { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
+        assert_eq!(cost(&world, TIMES, nothing, read).await, (2, 1));
+        let forget = async |_| { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
         // before that the epoch, what revokes the token, its caller, the store, the store's options
-        assert_eq!(cost(&world, forget, read).await, (7, 2));
+        assert_eq!(cost(&world, TIMES, forget, read).await, (7, 2));
         let unknown_path = world.path(&format!("/User/{}", uuid::Uuid::nil()));
-        let miss = || async { world.admin.get(&unknown_path).await.expect(404) };
-        assert_eq!(cost(&world, nothing, miss).await, (2, 1));
+        let miss = async |()| { world.admin.get(&unknown_path).await.expect(404) };
+        assert_eq!(cost(&world, TIMES, nothing, miss).await, (2, 1));
     }
 
     async fn a_token_takes_one_round_trip_and_one_more_for_writes(world: World) {
@@ -81,28 +60,28 @@ on_both_engines! {
         }
         let own = app(&world, "own", json!({})).await;
         let value = secret(&world, &own).await;
-        let request = || async { request_token(&world, &own, &value, &[]).await.expect(200) };
-        assert_eq!(cost(&world, nothing, request).await, (1, 1), "the epoch");
+        let request = async |()| { request_token(&world, &own, &value, &[]).await.expect(200) };
+        assert_eq!(cost(&world, TIMES, nothing, request).await, (1, 1), "the epoch");
         world.make("ClientAppScope", json!({ "clientAppId": own["id"], "key": "read" })).await;
-        let request = || async { request_token(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
-        assert_eq!(cost(&world, nothing, request).await, (2, 1), "scopes and resources");
-        let wrong = || async { request_token(&world, &own, "wrong", &[]).await.expect(401) };
+        let request = async |()| { request_token(&world, &own, &value, &[("scope", "read")]).await.expect(200) };
+        assert_eq!(cost(&world, TIMES, nothing, request).await, (2, 1), "scopes and resources");
+        let wrong = async |()| { request_token(&world, &own, "wrong", &[]).await.expect(401) };
         let unknown_app = json!({ "id": uuid::Uuid::from_u128(7) });
-        let unknown = || async { request_token(&world, &unknown_app, "wrong", &[]).await.expect(401) };
-        let rejection_cost = cost(&world, nothing, wrong).await;
+        let unknown = async |()| { request_token(&world, &unknown_app, "wrong", &[]).await.expect(401) };
+        let rejection_cost = cost(&world, TIMES, nothing, wrong).await;
         assert_eq!(rejection_cost, (7, 1), "the epoch and the client app whole");
-        assert_eq!(cost(&world, nothing, unknown).await, rejection_cost, "it is read as if it was there");
+        assert_eq!(cost(&world, TIMES, nothing, unknown).await, rejection_cost, "it is read as if it was there");
 
         let signer = Signer::new("one");
         let signing = app(&world, "signing", json!({})).await;
         key_set(&world, &signing, "one", json!({ "jwks": signer.jwks() })).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
-        let request = || async { present(&world, &signer.assert(&claims(&world, &signing, json!({})))).await.expect(200) };
-        assert_eq!(cost(&world, nothing, request).await, (11, 2), "and the assertion, with its transaction");
+        let request = async |()| { present(&world, &signer.assert(&claims(&world, &signing, json!({})))).await.expect(200) };
+        assert_eq!(cost(&world, TIMES, nothing, request).await, (11, 2), "and the assertion, with its transaction");
         let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
         let value = secret(&world, &referring).await;
-        let request = || async { request_token(&world, &referring, &value, &[]).await.expect(200) };
-        assert_eq!(cost(&world, nothing, request).await, (5, 2), "the epoch, and the token");
+        let request = async |()| { request_token(&world, &referring, &value, &[]).await.expect(200) };
+        assert_eq!(cost(&world, TIMES, nothing, request).await, (5, 2), "the epoch, and the token");
     }
 
     async fn introspection_of_a_client_app_s_token_takes_one_round_trip(world: World) {
@@ -117,14 +96,14 @@ on_both_engines! {
             let headers = [("content-type", "application/x-www-form-urlencoded")];
             world.anonymous.send(Method::POST, "/connect/introspect", &headers, body).await.is(200).json()["active"] == json!(true)
         };
-        let request = || async { assert!(introspect(&own, &value, &token).await) };
-        assert_eq!(cost(&world, nothing, request).await, (1, 1), "the epoch: client app and token are cached");
-        let forget = || async { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
-        assert_eq!(cost(&world, forget, request).await, (3, 1), "the epoch, what revokes the token, its caller");
+        let request = async |()| { assert!(introspect(&own, &value, &token).await) };
+        assert_eq!(cost(&world, TIMES, nothing, request).await, (1, 1), "the epoch: client app and token are cached");
+        let forget = async |_| { world.app.rights.forget(world.app.store.epoch().await.unwrap()) };
+        assert_eq!(cost(&world, TIMES, forget, request).await, (3, 1), "the epoch, what revokes the token, its caller");
         let other = app(&world, "other", json!({})).await;
         let other_secret = secret(&world, &other).await;
-        let request = || async { assert!(!introspect(&other, &other_secret, &token).await) };
-        assert_eq!(cost(&world, nothing, request).await, (2, 1), "the epoch, and whether it is a SystemAdmin");
+        let request = async |()| { assert!(!introspect(&other, &other_secret, &token).await) };
+        assert_eq!(cost(&world, TIMES, nothing, request).await, (2, 1), "the epoch, and whether it is a SystemAdmin");
     }
 
     /// Concurrent reads of the epoch share one query, which begins after all of them.

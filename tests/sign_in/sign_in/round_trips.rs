@@ -1,31 +1,16 @@
 //! The round trips to PostgreSQL of requests about people who signed in.
 
-use chancery_testkit::{Engine, World, on_both_engines};
+use chancery_testkit::{Engine, on_both_engines};
 use http::Method;
 
 use super::{CALLBACK, SignInApp, form, parameter};
-use crate::id;
+use crate::{
+    cost::{cost, two_connections},
+    id,
+};
 
-/// How often a request is sent. Each connection prepares its statements once; the cheapest request counts.
+/// How often a request is sent.
 const TIMES: usize = 8;
-
-fn two_connections(_: &std::path::Path) -> Vec<String> {
-    ["--database-connections", "2"].map(str::to_owned).to_vec()
-}
-
-/// The statements and round trips of the cheapest of some requests, each after a preparation that is not counted.
-async fn cost<T>(world: &World, prepare: impl AsyncFn() -> T, request: impl AsyncFn(T)) -> (u64, u64) {
-    let mut cheapest = (u64::MAX, u64::MAX);
-    for _ in 0..TIMES {
-        let prepared = prepare().await;
-        let before = world.app.store.figures();
-        request(prepared).await;
-        let after = world.app.store.figures();
-        let cost = (after.statements - before.statements, after.round_trips - before.round_trips);
-        cheapest = (cheapest.0.min(cost.0), cheapest.1.min(cost.1));
-    }
-    cheapest
-}
 
 on_both_engines! {
     [two_connections]
@@ -44,16 +29,16 @@ on_both_engines! {
         let introspect = async |()| {
             world.anonymous.send(Method::POST, "/connect/introspect", &headers, body.clone()).await.expect(200);
         };
-        let introspection = cost(&world, async || (), introspect).await;
+        let introspection = cost(&world, TIMES, async |_| (), introspect).await;
         let person = world.anonymous.with_token(token);
-        let userinfo = cost(&world, async || (), async |()| person.get("/connect/userinfo").await.expect(200)).await;
+        let userinfo = cost(&world, TIMES, async |_| (), async |()| person.get("/connect/userinfo").await.expect(200)).await;
         let browser = tokio::sync::Mutex::new(browser);
         let request = home.request(&[]);
-        let code = cost(&world, async || (), async |()| {
+        let code = cost(&world, TIMES, async |_| (), async |()| {
             assert!(browser.lock().await.open(&request).await.left.unwrap().starts_with(CALLBACK));
         }).await;
-        let new_code = async || parameter(&browser.lock().await.open(&request).await.left.unwrap(), "code").unwrap();
-        let redeem = cost(&world, new_code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
+        let new_code = async |_| parameter(&browser.lock().await.open(&request).await.left.unwrap(), "code").unwrap();
+        let redeem = cost(&world, TIMES, new_code, async |code| home.redeem(&world, &code, &[]).await.expect(200)).await;
         let offline = home.request(&[("scope", "openid profile offline_access")]);
         let offline_code = parameter(&browser.lock().await.open(&offline).await.left.unwrap(), "code").unwrap();
         let tokens = home.redeem(&world, &offline_code, &[]).await.is(200).json();
@@ -65,7 +50,7 @@ on_both_engines! {
         ];
         let body = form(fields.into_iter());
         let refresh = async |()| world.anonymous.ask_for_token(&body).await.expect(200);
-        let refresh = cost(&world, async || (), refresh).await;
+        let refresh = cost(&world, TIMES, async |_| (), refresh).await;
         assert_eq!(
             [("introspection", introspection), ("userinfo", userinfo), ("code", code), ("redeem", redeem), ("refresh", refresh)],
             // introspection: the epoch, what revokes the token, the grant, the identities; then the user. The others have the

@@ -365,7 +365,8 @@ async fn read_feed_after(target: &Target, after: &str) -> Result<u64> {
     }
 }
 
-/// Delivers a backlog to `total` receivers, of which the first `hanging` do not respond. Measures the delivery rate to the others.
+/// Measures how fast a backlog is delivered to `total` receivers, while the first `hanging` of them never respond: deliveries a
+/// second to the others.
 async fn deliver_backlog(
     target: &Target,
     (total, hanging): (usize, usize),

@@ -91,7 +91,7 @@ const NEVER_ANSWERED: &[(&str, &str)] = &[
     ("v2:StartIdpInstanceTrial", "a store is not tried out"),
 ];
 
-/// Operations that only a SystemAdmin may call, whoever signs in by the object, and the reason.
+/// Operations that only a SystemAdmin may call, on any object, and the reason.
 const SYSTEM_ADMIN_ALONE: &[(&str, &str)] = &[
     ("v2:Cancel", "a SystemAdmin alone handles identity replacements"),
     ("v2:Execute", "a SystemAdmin alone handles identity replacements"),
@@ -100,7 +100,7 @@ const SYSTEM_ADMIN_ALONE: &[(&str, &str)] = &[
     ("v2:RefreshPasskeyTrust", "authenticators are trusted in the whole installation"),
 ];
 
-/// By resource: the ids of rows that somebody with a role signs in by, and the bodies of new rows.
+/// By resource: the ids of the objects by which a person with a role signs in, and the bodies of new ones.
 struct Targets {
     ids: BTreeMap<&'static str, String>,
     new: BTreeMap<&'static str, Json>,
@@ -182,7 +182,7 @@ fn second_row(mut body: Json) -> Json {
     body
 }
 
-/// Creates all objects that somebody with a role signs in by, and a client app, of the platform or not.
+/// Creates the objects by which a person with a role signs in, and a client app, which is for the platform if `is_platform`.
 async fn targets(world: &World, role: (&str, Json), is_platform: bool) -> Targets {
     let (store, tenant) = store_and_tenant(world).await;
     person(world, "boss", Some(role.clone())).await;

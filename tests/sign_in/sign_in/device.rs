@@ -147,7 +147,7 @@ on_both_engines! {
         assert_ne!(request_tokens(&waiting).await, request_tokens(&waiting).await, "of one that waits a proof is good once");
     }
 
-    /// At most 1,000 devices of an app wait, and 20,000 of all apps: more are told to slow down.
+    /// At most 1,000 device authorizations of an app are pending, and 20,000 of all apps. Beyond that the answer is `slow_down`.
     async fn waiting_devices_are_limited_per_app_and_in_total(world: World) {
         let home = home(&world, json!({})).await;
         let members = json!({ "name": "Other", "isPublic": true, "allowDeviceAuthorizationGrant": true });

@@ -15,7 +15,7 @@ const DUE: usize = 12;
 const CALLING_THIS_MACHINE: [(&str, &str); 1] = [("CHANCERY_PRIVATE_DESTINATIONS", "127.0.0.0/8")];
 const USERS: &str = "/api/userstore/v2/default/administration/User";
 
-/// The sessions of which an app was notified.
+/// The `sid` of each logout token that an app received.
 fn sessions(got: &[Received]) -> BTreeSet<String> {
     let token = |one: &Received| one.text.split_once("logout_token=").unwrap().1.to_owned();
     got.iter().map(|one| claims(&json!(token(one)))["sid"].to_string()).collect()

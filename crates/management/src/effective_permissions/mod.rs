@@ -23,20 +23,20 @@ fn schema() -> serde_json::Value {
     let text = |about: &str| json!({ "type": "string", "description": about });
     json!({
         "type": "object",
-        "description": "What a principal may do here, and why.",
+        "description": "The roles of a principal, and the permissions that they grant.",
         "required": ["principalId", "principalType", "scope", "assignments", "permissions"],
         "properties": {
-            "principalId": { "type": "string", "format": "uuid", "description": "Who." },
-            "principalType": { "type": "string", "enum": ["PlatformUser", "PlatformGroup", "ClientApp"], "description": "What they are." },
+            "principalId": { "type": "string", "format": "uuid", "description": "The id of the principal." },
+            "principalType": { "type": "string", "enum": ["PlatformUser", "PlatformGroup", "ClientApp"], "description": "The type of the principal." },
             "scope": { "type": ["string", "null"], "description": "The widest scope of the assignments; null where there is none." },
-            "assignments": { "type": "array", "description": "The roles, and through what each is held.", "items": {
+            "assignments": { "type": "array", "description": "The roles, each with the way in which the principal has it.", "items": {
                 "type": "object", "required": ["roleType", "source", "sourceId", "scopeType", "scopeId"],
                 "properties": {
                     "roleType": text("The role."),
-                    "source": { "type": "string", "enum": ["Direct", "Group", "ClientApp"], "description": "Through what it is held." },
-                    "sourceId": { "type": "string", "format": "uuid", "description": "Who was given it." },
-                    "scopeType": { "type": "string", "enum": ["System", "Customer", "Subscription", "Tenant", "IdpInstance"], "description": "What it covers." },
-                    "scopeId": { "type": ["string", "null"], "format": "uuid", "description": "Which of them." },
+                    "source": { "type": "string", "enum": ["Direct", "Group", "ClientApp"], "description": "Whether it is assigned to the principal itself, to a group of it, or to the client app." },
+                    "sourceId": { "type": "string", "format": "uuid", "description": "The id of the principal, group or client app to which it is assigned." },
+                    "scopeType": { "type": "string", "enum": ["System", "Customer", "Subscription", "Tenant", "IdpInstance"], "description": "The type of its scope." },
+                    "scopeId": { "type": ["string", "null"], "format": "uuid", "description": "The id of its scope; null for the whole system." },
                 },
             } },
             "permissions": { "type": "array", "description": "What the roles allow somewhere in their scopes, sorted.",
@@ -59,7 +59,7 @@ const fn op(
         Permit::Oneself,
         shape,
         A::Custom(action),
-        "Tells what a principal may do here, and why.",
+        "Returns the permissions of a principal, with the roles that grant them.",
     )
 }
 

@@ -54,7 +54,7 @@ fn who_may(permit: Permit) -> String {
         Permit::TenantMember => format!("{roles} for what its tenant owns or is assigned, or one above it"),
         Permit::Administrator => format!("{roles} of any, or one above them"),
         Permit::SignInRecord => format!("{roles}, or one above the former: each sees what its scope holds"),
-        Permit::Oneself => "an administrator whose scope covers it, or whoever it is about".to_owned(),
+        Permit::Oneself => "an administrator whose scope covers it, or the principal itself".to_owned(),
         Permit::Person => "a person who signed in, about the own user".to_owned(),
         Permit::ApplicationData => {
             let readers = lowest(&|line| !line.permits.contains(&Permit::Administrator));

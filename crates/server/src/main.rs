@@ -179,9 +179,9 @@ fn greet(server: &Server) {
     let url = &server.public_url;
     let mut lines = vec![format!("Chancery listens on {url}"), format!("  documentation   {url}/openapi")];
     if let Some(path) = &server.root_access.setup {
-        lines.push(format!("  first person    {url}{path}"));
+        lines.push(format!("  setup link      {url}{path}"));
         let within =
-            "                  (open it within an hour to make the first administrator of the console)";
+            "                  (open it within an hour to become the first administrator of the console)";
         lines.push(within.to_owned());
     } else if server.has_console() {
         lines.push(format!("  console         {url}/console"));

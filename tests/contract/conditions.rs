@@ -5,7 +5,7 @@ use chancery_testkit::{Answer, Client, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{each, id, signing::texts};
+use crate::{each, id, run_job, signing::texts};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const MINIMAL: (&str, &str) = ("prefer", "return=minimal");
@@ -212,10 +212,39 @@ on_both_engines! {
         for (name, path, body, _) in &unchanged {
             send(&world.admin, Method::POST, path, &key(name), body).await.problem(410, "erased");
         }
-        // an erased answer is not replaced by the next
-        let left = "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer WHERE shows_of IS NOT NULL";
-        assert_eq!(texts(&world, left).await, ["0"]);
+        // an answer of later is repeated
+        let later = json!({ "relatedIds": [both[0]["id"]] });
+        send(&world.admin, Method::POST, &group, &key("later"), &later).await.expect(202);
+        run_job(&world, "prune").await;
+        assert_eq!(texts(&world, "SELECT CAST(count(*) AS TEXT) FROM idempotent_erasure").await, ["0"]);
+        let again = send(&world.admin, Method::POST, &group, &key("later"), &later).await.is(202);
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+        send(&world.admin, Method::POST, &group, &key("links"), &links).await.problem(410, "erased");
         assert_eq!(world.admin.get(&users).await.is(200).json().as_array().unwrap().len(), 1, "bob");
+    }
+
+    /// Any number of answers may be stored: an erasure writes none of them, and a job blanks them in pieces.
+    async fn an_erasure_leaves_stored_answers_to_a_job(world: World) {
+        let group = world.path(&format!("/Group/{}/users", id(&world.group("g").await)));
+        let ada = world.user("ada").await;
+        let links = json!({ "relatedIds": [id(&ada)] });
+        let key = [("idempotency-key", "links")];
+        send(&world.admin, Method::POST, &group, &key, &links).await.expect(202);
+        let copy = "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on, answer, persons, shows_of) \
+            SELECT caller, ?1, request_digest, attempt, started_on, answer, persons, shows_of FROM idempotent_answer \
+            WHERE length(key_digest) > 4 LIMIT 1";
+        let one = |number: u32| (copy, vec![Bound::Bytes(number.to_be_bytes().to_vec())]);
+        world.sql((0..1_500).map(one).collect()).await;
+        let stored = async || {
+            let text = "SELECT CAST(count(*) AS TEXT) FROM idempotent_answer WHERE shows_of IS NOT NULL AND length(answer) > 0";
+            texts(&world, text).await
+        };
+        world.admin.post(&world.path(&format!("/User/{}/erase", id(&ada))), json!({})).await.expect(204);
+        assert_eq!(stored().await, ["1501"]);
+        send(&world.admin, Method::POST, &group, &key, &links).await.problem(410, "erased");
+        run_job(&world, "prune").await;
+        assert_eq!(stored().await, ["0"]);
+        send(&world.admin, Method::POST, &group, &key, &links).await.problem(410, "erased");
     }
 
     /// Section 15: an answer does not count as erased where the key of its person cannot be opened.

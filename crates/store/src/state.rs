@@ -77,6 +77,8 @@ state_tables! {
     IdempotentAnswer = "idempotent_answer",
     /// Claims of idempotency keys in progress.
     IdempotentClaim = "idempotent_claim",
+    /// Times of the last erasures in stores whose answers to requests with an idempotency key are still to be blanked.
+    IdempotentErasure = "idempotent_erasure",
     /// Approvals of identity replacements.
     IdentityReplacementApproval = "identity_replacement_approval",
     /// Pending revocations.

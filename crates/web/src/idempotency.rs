@@ -403,7 +403,8 @@ struct StoredClaim {
     /// When the key was claimed or last renewed.
     since: i64,
     answer: Option<Vec<u8>>,
-    /// `None` where an earlier release stored the answer, in a form that is no longer read.
+    /// `None` where the answer shows several people of a store, one of whom was erased, and where an earlier release stored it, in
+    /// a form that is no longer read.
     persons: Option<Vec<Uuid>>,
 }
 
@@ -411,8 +412,10 @@ struct StoredClaim {
 /// too many.
 fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<StoredClaim>, Option<i64>), Error> {
     let text = "SELECT a.request_digest, \
-                CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, a.persons \
+                CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, \
+                CASE WHEN e.store IS NULL THEN a.persons END \
                 FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
+                LEFT JOIN idempotent_erasure e ON e.store = a.shows_of AND e.erased_on >= a.started_on \
                 WHERE a.caller = ?1 AND a.key_digest = ?2";
     let refusals = format!(
         "SELECT count(*), COALESCE(min(refused_on), 0) FROM (SELECT refused_on FROM idempotent_answer \

@@ -170,6 +170,7 @@ const UNAFFECTED: &[StateTable] = &[
     StateTable::Erasure,
     StateTable::IdempotentAnswer,
     StateTable::IdempotentClaim,
+    StateTable::IdempotentErasure,
     StateTable::IdentityReplacementApproval,
     StateTable::IdentityRevocation,
     StateTable::KeyRoot,

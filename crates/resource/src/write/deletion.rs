@@ -82,12 +82,15 @@ fn destroy(
     remove(context, tx, shape, was)?;
     if matches!(shape.personal, Personal::Is(_)) {
         tx.note_erasure();
-        // stored answers that show many persons are not encrypted under a key of this person alone
-        let text =
-            "UPDATE idempotent_answer SET answer = ?1, persons = ?2, shows_of = NULL WHERE shows_of = ?3";
-        let parameters =
-            vec![Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16]), Value::Int(context.scope.store())];
-        raw::queue(tx, text, parameters)?;
+        // stored answers that show several people are not encrypted under a key of this person alone; a job blanks them, since
+        // there may be any number
+        let text = StateTable::IdempotentErasure.insert(
+            "(store, erased_on) SELECT ?1, ?2 \
+             WHERE EXISTS (SELECT 1 FROM idempotent_answer WHERE shows_of = ?1) \
+             ON CONFLICT (store) DO UPDATE SET erased_on = excluded.erased_on \
+             WHERE idempotent_erasure.erased_on < excluded.erased_on",
+        );
+        tx.queue(&text, vec![Value::Int(context.scope.store()), Value::Int(context.now.0)])?;
     }
     finish(context, tx, shape, &was.values)?;
     let number = next_number(context, was);

@@ -65,6 +65,26 @@ async fn repeat(
     }
 }
 
+/// Blanks a batch of stored answers that show several people of a store in which somebody was erased since; returns their number.
+fn blank_erased_answers(tx: &mut Tx<'_>) -> Result<u64, Error> {
+    let erased = "FROM idempotent_answer a JOIN idempotent_erasure e ON e.store = a.shows_of AND e.erased_on >= a.started_on";
+    let blank = StateTable::IdempotentAnswer.update(format_args!(
+        "SET answer = ?1, persons = ?2, shows_of = NULL \
+         WHERE (caller, key_digest) IN (SELECT a.caller, a.key_digest {erased} LIMIT {BATCH})"
+    ));
+    let blanked = tx.execute(&blank, &[Value::Bytes(Vec::new()), Value::Bytes(vec![0; 16])])?;
+    if blanked > 0 {
+        tx.note_erasure();
+    }
+    if blanked < BATCH {
+        let done = StateTable::IdempotentErasure.delete(format_args!(
+            "WHERE NOT EXISTS (SELECT 1 {erased} WHERE e.store = idempotent_erasure.store)"
+        ));
+        tx.execute(&done, &[])?;
+    }
+    Ok(blanked)
+}
+
 /// Deletes a batch of expired rows that are no events; returns the number of rows of the largest kind.
 pub fn prune_batch(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let keys = tx.execute(
@@ -74,6 +94,7 @@ pub fn prune_batch(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         )),
         &[Value::Int(now.0 - KEY_RETENTION)],
     )?;
+    let keys = keys.max(blank_erased_answers(tx)?);
     let claims = tx.execute(
         &StateTable::IdempotentClaim.delete(format_args!(
             "WHERE attempt IN (SELECT attempt FROM idempotent_claim \

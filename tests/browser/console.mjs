@@ -355,7 +355,10 @@ try {
   const only = process.env.ONLY?.split(',')
   for (const [name, run] of Object.entries(parts)) {
     await renew()
-    if (only?.includes(name) ?? true) await run()
+    if (!(only?.includes(name) ?? true)) continue
+    const begun = Date.now()
+    await run()
+    console.log(`part    ${name}: ${Math.round((Date.now() - begun) / 1000)} s`)
   }
 } finally {
   await browser.close()

@@ -7,7 +7,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { launch } from './chromium.mjs'
 import { hold, runAll } from './sign_in/cases.mjs'
-import { look, violations } from './sign_in/look.mjs'
+import { COLOURS, look, violations } from './sign_in/look.mjs'
 
 const folder = process.argv[2]
 const names = readdirSync(folder).filter((name) => name.endsWith('.html'))
@@ -21,7 +21,7 @@ async function inspect(page, name) {
   await page.setContent(readFileSync(`${folder}/${name}`, 'utf8'))
   const faults = await look(page, language)
   await page.emulateMedia({ colorScheme: other })
-  faults.push(...(await violations(page, true)).map((fault) => `${other}: ${fault}`))
+  faults.push(...(await violations(page, COLOURS)).map((fault) => `${other}: ${fault}`))
   hold(name, faults.length === 0, faults.join('\n        '))
 }
 

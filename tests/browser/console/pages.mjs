@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { base } from '../api.mjs'
 import { hold } from '../sign_in/cases.mjs'
-import { violations } from '../sign_in/look.mjs'
+import { LAYOUT, violations } from '../sign_in/look.mjs'
 
 const isWhole = Boolean(process.env.WHOLE)
 /** How pages are looked at: language, colours, width, script. They are seen whole: a bar that sticks covers nothing. */
@@ -63,7 +63,7 @@ async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none',
   const isOwn = (one) => forcedColors === 'none' || !one.startsWith('axe color-contrast')
   // the pages are the same on both engines
   const isLooked = axe && (isWhole || process.env.ENGINE !== 'postgres')
-  return [...(await page.evaluate(faults)), ...(isLooked ? await violations(page) : []).filter(isOwn)]
+  return [...(await page.evaluate(faults)), ...(isLooked ? await violations(page, isWhole ? undefined : LAYOUT) : []).filter(isOwn)]
 }
 
 /** All pages that links lead to, and those that none does. */

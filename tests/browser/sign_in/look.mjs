@@ -4,16 +4,18 @@ import axe from 'axe-core/axe.min.js'
 import { hold } from './cases.mjs'
 
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-/** What depends on colours. */
-const COLOURS = ['color-contrast', 'link-in-text-block']
+/** Rules whose result depends on colours. */
+export const COLOURS = ['color-contrast', 'link-in-text-block']
+/** Rules whose result depends on layout or colours; all others look at the document alone. */
+export const LAYOUT = [...COLOURS, 'target-size', 'scrollable-region-focusable']
 /** A telephone, a screen at 200 %, a screen. */
 const SCREENS = [[320, 640, 1], [640, 400, 2], [1280, 800, 1]]
 
-/** Runs axe on a page as it is shown now, with all rules or those of colours; its violations. */
-export async function violations(page, ofColours = false) {
+/** Runs axe on a page as it is shown now, with all rules or those that are named; its violations. */
+export async function violations(page, rules) {
   // what the page may load does not bind what is evaluated from outside
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
-  const options = ofColours ? { runOnly: { type: 'rule', values: COLOURS } } :
+  const options = rules ? { runOnly: { type: 'rule', values: rules } } :
     { runOnly: { type: 'tag', values: TAGS }, rules: { 'target-size': { enabled: true } } }
   return page.evaluate(async (given) => {
     const found = await globalThis.axe.run(document, { ...given, resultTypes: ['violations'] })

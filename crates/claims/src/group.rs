@@ -112,7 +112,7 @@ impl Group {
         let mut forwarded = if self.platform_rules.is_empty() && self.provider_rules.is_empty() {
             Pool::of(claims)
         } else {
-            self.forward_all(claims, &mut has_match, (trace, has_time))?
+            self.forward_all(claims, &mut has_match, trace, has_time)?
         };
         for ((position, rule), has_match) in self.rules.iter().enumerate().zip(has_match) {
             if rule.rule_type == RuleType::Add
@@ -131,7 +131,8 @@ impl Group {
         &self,
         claims: Vec<Numbered>,
         has_match: &mut [bool],
-        (trace, has_time): (&mut Trace, TimeCheck<'_>),
+        trace: &mut Trace,
+        has_time: TimeCheck<'_>,
     ) -> Result<Pool, LimitExceeded> {
         let mut search = Search::new(self, has_time);
         let mut forwarded = Pool::default();
@@ -143,7 +144,7 @@ impl Group {
                 }
             }
             let unchanged = if search.drops_unforwarded {
-                self.forward((&claim, &disposition), &search, (&mut forwarded, trace))?
+                self.forward(&claim, &disposition, &search, &mut forwarded, trace)?
             } else {
                 Some((forwarded.number(), disposition))
             };
@@ -157,9 +158,11 @@ impl Group {
     /// Runs the rules on a claim. Returns its number and disposition if a rule forwards it unchanged.
     fn forward(
         &self,
-        (claim, before): (&Claim, &Disposition),
+        claim: &Claim,
+        before: &Disposition,
         search: &Search<'_>,
-        (forwarded, trace): (&mut Pool, &mut Trace),
+        forwarded: &mut Pool,
+        trace: &mut Trace,
     ) -> Result<Option<(usize, Disposition)>, LimitExceeded> {
         let mut is_forwarded = false;
         let mut unchanged: Option<(usize, Disposition)> = None;

@@ -48,7 +48,7 @@ pub fn plan(
     }
     for (index, (kind, changes)) in state.kinds.iter().zip(&mut result.changes).enumerate() {
         let own = documents.iter().enumerate().filter(|(_, document)| document.kind == kind.name);
-        *changes = planner.kind((index, kind), own, new_id);
+        *changes = planner.kind(index, kind, own, new_id);
     }
     let problems = planner.problems;
     if problems.is_empty() { Ok(result) } else { Err(problems) }
@@ -67,7 +67,8 @@ impl Planner<'_> {
     /// The changes to the rows of a kind.
     fn kind<'d>(
         &mut self,
-        (index, kind): (usize, &Kind),
+        index: usize,
+        kind: &Kind,
         documents: impl Iterator<Item = (usize, &'d Document)>,
         new_id: &mut dyn FnMut() -> String,
     ) -> Vec<Change> {
@@ -82,7 +83,7 @@ impl Planner<'_> {
                 continue;
             }
             let before = self.problems.len();
-            let given = resolve(kind, (number, document), &self.names, &mut self.problems);
+            let given = resolve(kind, number, document, &self.names, &mut self.problems);
             if self.problems.len() > before {
                 continue;
             }
@@ -91,8 +92,8 @@ impl Planner<'_> {
                 vague.push((number, given.clone(), rows.len()));
             }
             let change = match rows.as_slice() {
-                [] => self.create((index, kind), (number, document), given, new_id),
-                [row] => Some(self.change(kind, (number, document), given, row)),
+                [] => self.create(index, kind, number, document, given, new_id),
+                [row] => Some(self.change(kind, number, document, given, row)),
                 _ => {
                     let detail =
                         format!("{} rows of {} are meant: their names are the same", rows.len(), kind.name);
@@ -161,8 +162,10 @@ impl Planner<'_> {
 
     fn create(
         &mut self,
-        (index, kind): (usize, &Kind),
-        (number, document): (usize, &Document),
+        index: usize,
+        kind: &Kind,
+        number: usize,
+        document: &Document,
         mut given: Map<String, Value>,
         new_id: &mut dyn FnMut() -> String,
     ) -> Option<Change> {
@@ -255,7 +258,8 @@ impl Planner<'_> {
     fn change(
         &mut self,
         kind: &Kind,
-        (number, document): (usize, &Document),
+        number: usize,
+        document: &Document,
         given: Map<String, Value>,
         row: &Row,
     ) -> Change {

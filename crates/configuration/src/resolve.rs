@@ -37,7 +37,8 @@ fn is_stored(field: &Field) -> bool {
 /// The members of a document, with ids in place of names; adds mistakes to `problems`.
 pub fn resolve(
     kind: &Kind,
-    (number, document): (usize, &Document),
+    number: usize,
+    document: &Document,
     names: &Names<'_>,
     problems: &mut Vec<Problem>,
 ) -> Map<String, Value> {

@@ -82,7 +82,7 @@ async fn route(
     let tags = languages(parts);
     let words = Words::of(tags.iter().map(String::as_str));
     let is_post = parts.method == Method::POST;
-    if let Some(response) = before_sign_in(app, (parts, body, segments), (words, &query), now).await? {
+    if let Some(response) = before_sign_in(app, (parts, body, segments), words, &query, now).await? {
         return Ok(response);
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
@@ -116,7 +116,7 @@ async fn route(
         visitor => visitor?,
     };
     let Some(visitor) = visitor else {
-        return unauthenticated(app, (parts, body, segments), (cookies, words), (is_ours, now)).await;
+        return unauthenticated(app, (parts, body, segments), cookies, words, is_ours, now).await;
     };
     let form = if is_post { read_form_body(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
@@ -125,7 +125,7 @@ async fn route(
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
         if segments == ["signout"] {
-            return session::end(app, parts, cookies, (visitor.digest, now)).await;
+            return session::end(app, parts, cookies, visitor.digest, now).await;
         }
     }
     let preferred = Some(visitor.preference.language.clone()).filter(|language| !language.is_empty());
@@ -145,7 +145,7 @@ async fn route(
     }
     if is_unproven && !is_prefetch {
         let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
-        return Ok(session::authorize(app, cookies, (back, true), now));
+        return Ok(session::authorize(app, cookies, back, true, now));
     }
     let mut response = match answered {
         Err(problem) if !is_unproven => {
@@ -174,7 +174,8 @@ type PageRequest<'a> = (&'a Parts, &'a mut RequestBody, &'a [&'a str]);
 async fn before_sign_in(
     app: &App,
     (parts, body, segments): PageRequest<'_>,
-    (words, query): (&'static Words, &Parameters),
+    words: &'static Words,
+    query: &Parameters,
     now: Timestamp,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
     let is_post = parts.method == Method::POST;
@@ -182,7 +183,7 @@ async fn before_sign_in(
     let response = match segments {
         ["setup", code] => {
             let form = if is_post { read_form_body(app, parts, body, SMALL).await? } else { Vec::new() };
-            setup::answer(app, parts, (code, &form), words, now).await?
+            setup::answer(app, parts, code, &form, words, now).await?
         }
         ["signin"] => match session::callback(app, cookies(), query, now).await? {
             SignInResult::SignedIn(response) => response,
@@ -192,7 +193,7 @@ async fn before_sign_in(
                 return Err(Problem::new(ProblemKind::Unauthorized, detail));
             }
         },
-        ["proof"] if !is_post => session::authorize(app, cookies(), ("/console/proven", true), now),
+        ["proof"] if !is_post => session::authorize(app, cookies(), "/console/proven", true, now),
         ["proven"] if !is_post => reauthentication::proven(parts, words)?,
         _ => return Ok(None),
     };
@@ -203,8 +204,10 @@ async fn before_sign_in(
 async fn unauthenticated(
     app: &App,
     (parts, body, segments): PageRequest<'_>,
-    (cookies, words): (Cookies, &'static Words),
-    (is_ours, now): (bool, Timestamp),
+    cookies: Cookies,
+    words: &'static Words,
+    is_ours: bool,
+    now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
     let is_post = parts.method == Method::POST;
     // subresources start no sign-in: it would replace one that is in progress
@@ -227,7 +230,7 @@ async fn unauthenticated(
     }
     let is_over = cookies.find(session::SESSION).is_some();
     let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
-    Ok(session::authorize(app, cookies, (back, is_over), now))
+    Ok(session::authorize(app, cookies, back, is_over, now))
 }
 
 /// The problem for an error response of the provider in a sign-in to the console.

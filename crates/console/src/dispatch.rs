@@ -75,16 +75,16 @@ async fn of_resource(
         ([key], true) => boxed(|| pages::item::save(visit, resource, key)).await,
         ([key, "delete"], false) => boxed(|| pages::delete::show(visit, resource, key)).await,
         ([key, "delete"], true) => boxed(|| pages::delete::run(visit, resource, key)).await,
-        ([key, "relation", name], false) => boxed(|| pages::relate::show(visit, resource, (key, name))).await,
+        ([key, "relation", name], false) => boxed(|| pages::relate::show(visit, resource, key, name)).await,
         ([key, "relation", name, act @ ("add" | "remove")], true) => {
-            boxed(|| pages::relate::change(visit, resource, (key, name, act))).await
+            boxed(|| pages::relate::change(visit, resource, key, name, act)).await
         }
         ([key, "history"], false) => boxed(|| pages::history::show(visit, resource, key)).await,
         ([key, "settings"], false) => boxed(|| pages::settings::show(visit, resource, key)).await,
         ([key, "settings"], true) => boxed(|| pages::settings::save(visit, resource, key)).await,
         ([key, "rights"], false) => boxed(|| pages::rights::show(visit, resource, key)).await,
-        ([key, act], false) => boxed(|| pages::act::show(visit, resource, (key, act))).await,
-        ([key, act], true) => boxed(|| pages::act::run(visit, resource, (key, act))).await,
+        ([key, act], false) => boxed(|| pages::act::show(visit, resource, key, act)).await,
+        ([key, act], true) => boxed(|| pages::act::run(visit, resource, key, act)).await,
         _ => Err(not_found()),
     }
 }
@@ -101,8 +101,8 @@ async fn of_owned(
         (["remove"], true) => boxed(|| pages::owned::remove(visit, owned_path)).await,
         ([id], false) => boxed(|| pages::owned::show_one(visit, owned_path, id)).await,
         ([id], true) => boxed(|| pages::owned::save(visit, owned_path, id)).await,
-        ([id, act], false) => boxed(|| pages::owned::show_act(visit, owned_path, (id, act))).await,
-        ([id, act], true) => boxed(|| pages::owned::run(visit, owned_path, (id, act))).await,
+        ([id, act], false) => boxed(|| pages::owned::show_act(visit, owned_path, id, act)).await,
+        ([id, act], true) => boxed(|| pages::owned::run(visit, owned_path, id, act)).await,
         _ => Err(not_found()),
     }
 }

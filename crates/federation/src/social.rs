@@ -50,7 +50,7 @@ pub fn fixed_discovery(kind: ProviderKind, addresses: &ProviderAddresses) -> Opt
 
 /// The URL of the profile of the access token's user. For Facebook it has a MAC with the secret, so that a token that was stolen from
 /// another application is useless.
-pub fn profile_url(client: &Client, url: &str, (access_token, secret): (&str, &Secret)) -> String {
+pub fn profile_url(client: &Client, url: &str, access_token: &str, secret: &Secret) -> String {
     if client.kind != ProviderKind::Facebook {
         return url.to_owned();
     }

@@ -32,8 +32,10 @@ impl std::fmt::Debug for TokenRequest {
 pub fn token_request(
     discovery: &Discovery,
     client: &Client,
-    (method, credential): (ClientAuthMethod, &Secret),
-    (code, verifier): (&str, &str),
+    method: ClientAuthMethod,
+    credential: &Secret,
+    code: &str,
+    verifier: &str,
 ) -> TokenRequest {
     let credential = String::from_utf8_lossy(credential.expose());
     let mut form = Serializer::new(String::new());
@@ -79,7 +81,8 @@ impl std::fmt::Debug for Tokens {
 pub fn check_token_response(
     status: u16,
     body: &[u8],
-    (method, identity_source): (ClientAuthMethod, &IdentitySource),
+    method: ClientAuthMethod,
+    identity_source: &IdentitySource,
 ) -> (Check, Option<Tokens>) {
     let json = read_json_within(body, 1_000).ok().filter(|json| matches!(json, Json::Object(_)));
     let Some(json) = json else {

@@ -114,7 +114,8 @@ impl Connections {
         &self,
         key: Key,
         connection: Connection,
-        (mut answer, limit): (Response<Incoming>, usize),
+        mut answer: Response<Incoming>,
+        limit: usize,
     ) {
         let mut read = 0;
         let drain = async {

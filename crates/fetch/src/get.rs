@@ -199,7 +199,7 @@ async fn request(
         let (connection, response) = send(idle, Connection::open(&addresses, secure, time), request).await?;
         let head = HostResponse::of(&response);
         if let Some((connections, key)) = pool {
-            connections.put_back(key, connection, (response, limits.bytes)).await;
+            connections.put_back(key, connection, response, limits.bytes).await;
             return Ok(head);
         }
         let is_read = head.status.is_success() || reads_error_body;

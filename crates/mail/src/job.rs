@@ -86,7 +86,8 @@ pub struct DeliveryReport {
 pub async fn deliver_due(
     store: &Store,
     permission: Permission,
-    (now, over): (Timestamp, Timestamp),
+    now: Timestamp,
+    over: Timestamp,
     lease: Uuid,
     open: &Open,
     server_of: &ServerOf,
@@ -97,11 +98,11 @@ pub async fn deliver_due(
     }
     let began = Instant::now();
     let server_of = Arc::clone(server_of);
-    let claim = move |tx: &mut Tx<'_>| claim(tx, (now, over), lease, &server_of);
+    let claim = move |tx: &mut Tx<'_>| claim(tx, now, over, lease, &server_of);
     let (claimed, mut delivered) = store.run("LeaseMail", Mode::Write, None, claim).await?;
 
     let outcomes = join_all(claimed.into_iter().map(|(mail, server)| async move {
-        let outcome = attempt(permission, &mail, server, (now, began), open).await;
+        let outcome = attempt(permission, &mail, server, now, began, open).await;
         let written = outcome.clone();
         let settle = move |tx: &mut Tx<'_>| finish(tx, mail.id, lease, now, &written);
         let held = store.run("FinishMail", Mode::Write, None, settle).await?;
@@ -129,7 +130,8 @@ type Claimed = Vec<(QueuedMail, Option<Transport>)>;
 
 fn claim(
     tx: &mut Tx<'_>,
-    (now, over): (Timestamp, Timestamp),
+    now: Timestamp,
+    over: Timestamp,
     holder: Uuid,
     server_of: &ServerOf,
 ) -> Result<(Claimed, DeliveryReport), Error> {
@@ -162,7 +164,8 @@ async fn attempt(
     permission: Permission,
     mail: &QueuedMail,
     transport: Option<Transport>,
-    (now, began): (Timestamp, Instant),
+    now: Timestamp,
+    began: Instant,
     open: &Open,
 ) -> Outcome {
     let failure = match (transport, open(&associated_data(mail.id), &mail.sealed_data)) {

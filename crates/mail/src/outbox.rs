@@ -157,7 +157,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<u64, Error> {
 /// 1000: there are no more.
 pub fn expire(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let which = "state = ?1 AND expires_on <= ?2 AND leased_until <= ?2";
-    discard(tx, which, (WAITING, now), "it expired before it could be sent")
+    discard(tx, which, WAITING, now, "it expired before it could be sent")
 }
 
 /// Gives up some of the waiting mails with a code or a link, which a restore ends; returns how many. Fewer than
@@ -169,11 +169,11 @@ pub fn take_back(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
         Kind::SecurityContactCode.name(),
         Kind::SignInCode.name()
     );
-    discard(tx, &which, (WAITING, now), "the installation was restored")
+    discard(tx, &which, WAITING, now, "the installation was restored")
 }
 
 /// Gives up some of the mails of this condition; `?1` is the state, `?2` the time.
-fn discard(tx: &mut Tx<'_>, which: &str, (state, now): (&str, Timestamp), why: &str) -> Result<u64, Error> {
+fn discard(tx: &mut Tx<'_>, which: &str, state: &str, now: Timestamp, why: &str) -> Result<u64, Error> {
     tx.execute(
         &StateTable::MailMessage.update(format_args!(
             "SET state = '{DEAD}', due_on = ?2, sealed_data = ?3, lease = NULL, last_error = ?4 \

@@ -78,7 +78,7 @@ impl Appearance {
         let (mut brand, mut named) = (Map::new(), Vec::new());
         if let Some(tenant) = owners.tenant {
             tx.query(BRAND, &[tenant.into()], |row| {
-                put(&mut brand, &mut named, (row.text(0)?, row.text(1)?));
+                put(&mut brand, &mut named, row.text(0)?, row.text(1)?);
                 Ok(())
             })?;
         }
@@ -88,7 +88,7 @@ impl Appearance {
     /// Overrides one of the tenant's options; an empty value removes it.
     pub fn put(&mut self, name: &str, value: &str) {
         if let (Some(brand), Some(links)) = (self.brand.as_object_mut(), self.links.as_array_mut()) {
-            put(brand, links, (name, value));
+            put(brand, links, name, value);
         }
     }
 
@@ -137,7 +137,8 @@ impl Appearance {
 fn put(
     brand: &mut Map<String, serde_json::Value>,
     named: &mut Vec<serde_json::Value>,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
 ) {
     let value = value.trim();
     let (member, shown) = match name {

@@ -105,7 +105,7 @@ fn granted(
         return Err(Problem::invalid("roleType is asked for with platformUserId or platformGroupId."));
     }
     for kind in role.line().given_at {
-        if let Some(granted_for) = lineage(call, tx, (*kind, target))? {
+        if let Some(granted_for) = lineage(call, tx, *kind, target)? {
             return Ok(Some((role, granted_for)));
         }
     }
@@ -116,7 +116,8 @@ fn granted(
 fn lineage(
     call: &Call,
     tx: &mut Tx<'_>,
-    (kind, target): (ScopeKind, Option<Uuid>),
+    kind: ScopeKind,
+    target: Option<Uuid>,
 ) -> Result<Option<Lineage>, Problem> {
     let Some(id) = target else {
         let is_everywhere = matches!(kind, ScopeKind::System | ScopeKind::Nothing);

@@ -54,13 +54,14 @@ const MOST_COMPARED: i64 = 50_000;
 pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredViolation)) -> Result<(), Problem> {
     let count = tx.one("SELECT count(*) FROM client_app_resource", &[], |row| row.int(0))?.unwrap_or(0);
     let shares = u64::try_from(count / MOST_COMPARED).unwrap_or(0) + 1;
-    (0..shares).try_for_each(|share| compare_spellings(tx, (share, shares), report))
+    (0..shares).try_for_each(|share| compare_spellings(tx, share, shares, report))
 }
 
 /// Compares the resources with normal forms in one of the shares.
 fn compare_spellings(
     tx: &mut Tx<'_>,
-    (share, shares): (u64, u64),
+    share: u64,
+    shares: u64,
     report: &mut dyn FnMut(StoredViolation),
 ) -> Result<(), Problem> {
     // normal form to first spelling

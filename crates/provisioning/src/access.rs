@@ -105,7 +105,7 @@ impl Access<'_> {
         match &self.credential {
             Credential::Token(token, caller) => {
                 let master = self.app.context.master.clone();
-                Authority::Token(recheck(master, token.clone(), (caller.instance, right), self.now))
+                Authority::Token(recheck(master, token.clone(), caller.instance, right, self.now))
             }
             Credential::AccessToken(requirement, _, store) => {
                 Authority::AccessToken(requirement.clone(), store.clone())
@@ -150,15 +150,16 @@ pub async fn of<'a>(
             .then(|| token.trim().to_owned())
     });
     match token {
-        Some(token) => by_token(app, parts, (instance, token), now).await,
-        None => by_access_token(app, parts, (instance, permit), now).await,
+        Some(token) => by_token(app, parts, instance, token, now).await,
+        None => by_access_token(app, parts, instance, permit, now).await,
     }
 }
 
 async fn by_token<'a>(
     app: &'a App,
     parts: &Parts,
-    (instance, token): (&str, String),
+    instance: &str,
+    token: String,
     now: Timestamp,
 ) -> Result<Access<'a>, Problem> {
     let caller = match CALLERS.get(&token) {
@@ -194,12 +195,7 @@ async fn look_up(app: &App, token: &str) -> Result<Option<Arc<ScimCaller>>, Prob
 }
 
 /// The check in a transaction, where the cached caller is of another epoch.
-fn recheck(
-    master: MasterKey,
-    token: String,
-    (instance, right): (Uuid, Right),
-    now: Timestamp,
-) -> RightsQuery {
+fn recheck(master: MasterKey, token: String, instance: Uuid, right: Right, now: Timestamp) -> RightsQuery {
     Arc::new(move |tx| {
         let caller = find_scim_token(tx, &master, &token)?;
         let valid = caller.filter(|caller| caller.instance == instance && is_current(caller, now));
@@ -265,7 +261,8 @@ fn taken_until(until: i64, now: i64, each: i64) -> Option<i64> {
 async fn by_access_token<'a>(
     app: &'a App,
     parts: &Parts,
-    (instance, permit): (&str, Permit),
+    instance: &str,
+    permit: Permit,
     now: Timestamp,
 ) -> Result<Access<'a>, Problem> {
     let (requirement, mut allowed) = app.authorize(parts, permit, Some(instance), now).await?;

@@ -74,9 +74,11 @@ impl Caller<'_> {
     /// result. The other headers are those of the whole request.
     pub async fn perform_if(
         &self,
-        (of, verb): (Type, &Verb),
+        of: Type,
+        verb: &Verb,
         body: Option<Json>,
-        (version, dry_run): (Option<&str>, bool),
+        version: Option<&str>,
+        dry_run: bool,
     ) -> Result<Response<AnswerBody>, Problem> {
         let (op, right) = self.op(of, verb);
         let provision = Provision { op, path: verb.path(), query: Vec::new(), body, dry_run };
@@ -98,7 +100,8 @@ impl Caller<'_> {
     /// Runs an operation, and returns the resource afterwards.
     pub async fn perform(
         &self,
-        (of, verb): (Type, &Verb),
+        of: Type,
+        verb: &Verb,
         query: Query,
         body: Option<Json>,
     ) -> Result<Response<AnswerBody>, Problem> {

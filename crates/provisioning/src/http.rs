@@ -89,14 +89,14 @@ async fn run(
         Endpoint::Resources(of, Verb::Search) => {
             access.check(Right::Read).await?;
             let query = search::query_of(&caller.receive(search::body_op(of), body).await?)?;
-            caller.perform((of, &Verb::List), query, None).await
+            caller.perform(of, &Verb::List, query, None).await
         }
         Endpoint::Resources(of, verb) => {
             let (op, right) = caller.op(of, &verb);
             access.check(right).await?;
             reject_idempotency_key(op, parts)?;
             let json = caller.receive_for(op, body).await?;
-            caller.perform((of, &verb), query, json).await
+            caller.perform(of, &verb, query, json).await
         }
         Endpoint::SearchAll => {
             access.check(Right::Read).await?;

@@ -92,7 +92,7 @@ pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut head = Map::new();
     head.insert("schemas".into(), json!([LIST]));
     let rows = match &query.cursor {
-        Some(cursor) => by_cursor(call, tx, form, (&query, cursor), &mut head),
+        Some(cursor) => by_cursor(call, tx, form, &query, cursor, &mut head),
         None => by_index(call, tx, form, &query, &mut head),
     };
     let rows = rows.map_err(as_filter_error)?;
@@ -125,7 +125,7 @@ fn write(
             selection.apply(&mut resource);
             render::write(&resource, &mut call.answer.bytes);
         } else {
-            groups::write(call, tx, form, (row, resource), selection)?;
+            groups::write(call, tx, form, row, resource, selection)?;
         }
         call.answer.flush_if_large()?;
     }
@@ -171,7 +171,7 @@ fn at_index(
     let (skip, after) = cached.map_or((before, None), |cached| (0, Some(cached.after.clone())));
     let page = load_slice(context, tx, form.shape, query.slice(conditions, skip, after))?;
     if let Some(next) = page.next {
-        pages::remember(list, query.start + page.rows.len(), (next, total), context.now);
+        pages::remember(list, query.start + page.rows.len(), next, total, context.now);
     }
     Ok((total, page.rows))
 }
@@ -180,7 +180,8 @@ fn by_cursor(
     call: &Call,
     tx: &mut Tx<'_>,
     form: Form,
-    (query, cursor): (&ListQuery, &str),
+    query: &ListQuery,
+    cursor: &str,
     head: &mut Map<String, Serde>,
 ) -> Result<Vec<StoredRow>, Problem> {
     let belongs_to = belongs_to(call);

@@ -35,6 +35,6 @@ pub fn recall(list: &[u8], start: usize, now: Timestamp) -> Option<Arc<End>> {
 }
 
 /// Caches the end of the page before the one at `next`.
-pub fn remember(list: Vec<u8>, next: usize, (after, total): ([Value; 2], i64), now: Timestamp) {
+pub fn remember(list: Vec<u8>, next: usize, after: [Value; 2], total: i64, now: Timestamp) {
     ENDS.insert((list, next), Arc::new(End { after, total, until: now.0 + RETENTION }));
 }

@@ -102,7 +102,8 @@ impl RelatedData {
 pub fn find(
     context: &Context,
     tx: &mut Tx<'_>,
-    (form, id): (Form, Uuid),
+    form: Form,
+    id: Uuid,
     has_groups: bool,
 ) -> Result<(StoredRow, RelatedData), Problem> {
     let sql = reach::select(context, form, id);
@@ -113,7 +114,7 @@ pub fn find(
     let mut add_row = |statement: usize, row: &Row<'_>| {
         kinds.get(statement).map_or(Ok(()), |kind| related.add_row(*kind, row))
     };
-    let row = load_with_related(context, tx, form.shape, &sql, (&statements, &mut add_row));
+    let row = load_with_related(context, tx, form.shape, &sql, &statements, &mut add_row);
     let row = row.map_err(|problem| reach::with_type(form, problem))?;
     Ok((row, related.check()?))
 }

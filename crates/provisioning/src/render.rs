@@ -56,7 +56,7 @@ impl Renderer {
 
     /// Renders one of the rows, without members of a group.
     pub fn render(&self, context: &Context, row: &StoredRow) -> Resource {
-        render_row(context, (self.form, &self.base), row, &self.related)
+        render_row(context, self.form, &self.base, row, &self.related)
     }
 }
 
@@ -77,12 +77,7 @@ fn includes_groups(form: Form, selection: &Selection) -> bool {
     groups.is_some_and(|groups| selection.includes(form.of.core, groups))
 }
 
-fn render_row(
-    context: &Context,
-    (form, base): (Form, &str),
-    row: &StoredRow,
-    related: &RelatedData,
-) -> Resource {
+fn render_row(context: &Context, form: Form, base: &str, row: &StoredRow, related: &RelatedData) -> Resource {
     let members = shown_members(context, form.shape, &row.values);
     let entries = related.entries.get(&row.rid);
     let field = |name: &str| match name {
@@ -209,8 +204,8 @@ pub fn answer(
 /// Not found within the directory's reach.
 pub fn answer_named(call: &mut Call, tx: &mut Tx<'_>, form: Form, id: Uuid) -> Result<Answer, Problem> {
     let selection = selection_of(call, form)?;
-    let (row, related) = related::find(&call.context, tx, (form, id), includes_groups(form, &selection))?;
-    let resource = render_row(&call.context, (form, &base_of(call)), &row, &related);
+    let (row, related) = related::find(&call.context, tx, form, id, includes_groups(form, &selection))?;
+    let resource = render_row(&call.context, form, &base_of(call), &row, &related);
     Ok(answer_with(call, form, resource, &selection, 200))
 }
 
@@ -223,7 +218,7 @@ pub fn answer_new(call: &mut Call, form: Form, row: &StoredRow, entries: Entries
     let selection = selection_of(call, form)?;
     let mut related = RelatedData::default();
     related.entries.insert(row.rid, entries);
-    let resource = render_row(&call.context, (form, &base_of(call)), row, &related);
+    let resource = render_row(&call.context, form, &base_of(call), row, &related);
     Ok(answer_with(call, form, resource, &selection, 201))
 }
 

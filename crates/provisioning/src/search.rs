@@ -67,7 +67,7 @@ pub async fn all(caller: &Caller<'_>, query: Query) -> Result<Response<AnswerBod
         let mut own = query.clone();
         own.retain(|(name, _)| !matches!(name.as_str(), "startIndex" | "count" | "cursor"));
         own.extend([("startIndex".to_owned(), start.to_string()), ("count".to_owned(), left.to_string())]);
-        let page = match caller.perform((of, &Verb::List), own, None).await {
+        let page = match caller.perform(of, &Verb::List, own, None).await {
             Ok(response) => json_of(response).await?,
             Err(problem) if problem.status() == 400 => {
                 problems.push(problem);

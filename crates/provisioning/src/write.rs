@@ -99,7 +99,7 @@ pub fn change(
     }
     let (writer, id) = (call.writer(), was.as_owner(form.shape)?.id);
     let draft = draft(writer, BodyForm::MergePatch, body)?;
-    change_row(writer, tx, None, Value::Id(id), (BodyForm::MergePatch, draft))?;
+    change_row(writer, tx, None, Value::Id(id), BodyForm::MergePatch, draft)?;
     reach::find(&call.context, tx, form, id)
 }
 
@@ -112,7 +112,8 @@ pub fn entries(
     tx: &mut Tx<'_>,
     form: Form,
     row: &StoredRow,
-    (before, after): (&Fields, &Fields),
+    before: &Fields,
+    after: &Fields,
 ) -> Result<bool, Problem> {
     let was = |key: &str| before.entries.get(key).unwrap_or(&Serde::Null);
     let differ: Vec<(&str, &Serde)> = after
@@ -137,7 +138,7 @@ pub fn entries(
                 UserProfile::CONCURRENCY_TOKEN.field().set(&mut values, call.context.new_token());
                 update(&call.context, tx, &USER_PROFILE, &entry, &values)?;
             }
-            (None, value) => add_entry(call, tx, &owner, (key, entry_value(form, key, value)?))?,
+            (None, value) => add_entry(call, tx, &owner, key, entry_value(form, key, value)?)?,
         }
     }
     Ok(true)
@@ -160,17 +161,12 @@ pub fn new_entries(
         if let Value::Text(text) = &value {
             written.insert((*key).to_owned(), text.clone());
         }
-        add_entry(call, tx, &owner, (key, value))?;
+        add_entry(call, tx, &owner, key, value)?;
     }
     Ok(written)
 }
 
-fn add_entry(
-    call: &Call,
-    tx: &mut Tx<'_>,
-    owner: &OwnerRow,
-    (key, value): (&str, Value),
-) -> Result<(), Problem> {
+fn add_entry(call: &Call, tx: &mut Tx<'_>, owner: &OwnerRow, key: &str, value: Value) -> Result<(), Problem> {
     let mut values = vec![Value::Null; USER_PROFILE.fields.len()];
     UserProfile::KEY.field().set(&mut values, key.into());
     UserProfile::VALUE.field().set(&mut values, value);

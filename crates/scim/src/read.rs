@@ -25,11 +25,11 @@ pub fn read_resource(of: &'static ResourceType, target: Target, body: &Json) -> 
     for (name, json) in members {
         let extension = of.extensions.iter().find(|schema| schema.urn.eq_ignore_ascii_case(name));
         match (extension, json) {
-            (None, _) => reader.add(&mut resource, of, of.core, (name, json), ""),
+            (None, _) => reader.add(&mut resource, of, of.core, name, json, ""),
             (Some(schema), Json::Object(members)) => {
                 let mut own = Resource::new();
                 for (name, json) in members {
-                    reader.add(&mut own, of, schema, (name, json), &format!("/{}", schema.urn));
+                    reader.add(&mut own, of, schema, name, json, &format!("/{}", schema.urn));
                 }
                 if !own.is_empty() {
                     resource.insert(schema.urn.into(), own.into());
@@ -93,7 +93,8 @@ impl Reader {
         to: &mut Resource,
         of: &ResourceType,
         schema: &Schema,
-        (name, json): (&str, &Json),
+        name: &str,
+        json: &Json,
         at: &str,
     ) {
         let Some(attribute) = of.find(schema, self.target, name) else { return };

@@ -35,18 +35,19 @@ pub fn ensure(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     else {
         return Ok(());
     };
-    assign(context, tx, (&TENANT, &Tenant::CLIENT_APPS), tenant)?;
-    assign(context, tx, (&IDP_INSTANCE, &IdpInstance::CLIENT_APPS), store)
+    assign(context, tx, &TENANT, &Tenant::CLIENT_APPS, tenant)?;
+    assign(context, tx, &IDP_INSTANCE, &IdpInstance::CLIENT_APPS, store)
 }
 
 fn assign(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, relation): (&'static Shape, &Relation),
+    shape: &'static Shape,
+    relation: &Relation,
     id: Uuid,
 ) -> Result<(), Problem> {
     let row = load(context, tx, shape, None, Value::Id(id))?;
-    link(context, tx, (shape, relation), &row, vec![CONSOLE])
+    link(context, tx, shape, relation, &row, vec![CONSOLE])
 }
 
 /// The most names that are tried.

@@ -113,7 +113,7 @@ fn create_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     ];
     add(context, tx, &IDP_INSTANCE, &given)?;
     let tenant = load(context, tx, &TENANT, None, Value::Id(tenant))?;
-    link(context, tx, (&TENANT, &Tenant::IDP_INSTANCES), &tenant, vec![store])?;
+    link(context, tx, &TENANT, &Tenant::IDP_INSTANCES, &tenant, vec![store])?;
     let given = [
         (ClientApp::ID.field(), root.into()),
         (ClientApp::SUBSCRIPTION_ID.field(), subscription.into()),

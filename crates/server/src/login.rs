@@ -106,7 +106,7 @@ impl Login {
         let number = |name: &str| device.get(name).and_then(Value::as_i64);
         let end = now().0.saturating_add(number("expires_in").unwrap_or(0).saturating_mul(1000));
         let interval = number("interval").unwrap_or(INTERVAL).max(1);
-        let given = self.poll(&remote, &endpoints, (code, interval, end)).await?;
+        let given = self.poll(&remote, &endpoints, code, interval, end).await?;
         let stored = StoredLogin::of(&given, &self.client, endpoints, now())?;
         // the stored login is replaced under the lock: another process may be refreshing it
         let locked = folder.lock()?;
@@ -125,7 +125,9 @@ impl Login {
         &self,
         remote: &Remote,
         endpoints: &Endpoints,
-        (code, mut interval, end): (&str, i64, i64),
+        code: &str,
+        mut interval: i64,
+        end: i64,
     ) -> Result<Value, String> {
         let form = [("grant_type", DEVICE_CODE), ("device_code", code), ("client_id", self.client.as_str())];
         while now().0 < end {

@@ -67,7 +67,7 @@ impl Provider<'_> {
         let (app, now, new) = (Arc::clone(self.context), visit.now, typed.new);
         let counting = self.store.run("CountPasswordChange", Mode::Write, None, move |tx| {
             let context = context_of_store(&app, tx, store, now)?;
-            begin_change(&context, tx, user, (new.clone(), has_none))
+            begin_change(&context, tx, user, new.clone(), has_none)
         });
         let Some(attempt) = counting.await? else {
             return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));

@@ -190,10 +190,10 @@ impl SignInTransaction {
         self.record_sign_in(context, tx, evaluated, id)?;
         let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));
         if let Some(user) = &admitted.user {
-            clear_attempts(context, tx, user.user, (attempt, by_passkey))?;
+            clear_attempts(context, tx, user.user, attempt, by_passkey)?;
         } else {
             let context = Context::of_server(&self.app, Scope::Everything, self.now);
-            prove_replaced(&context, tx, (identified.person, identified.instance))?;
+            prove_replaced(&context, tx, identified.person, identified.instance)?;
         }
         let is_persistent = self.is_persistent || sessions.iter().any(|session| session.is_persistent);
         let max_age = is_persistent.then(|| options.get(TenantOption::SESSION_ABSOLUTE_LIFETIME) / 1000);

@@ -64,7 +64,8 @@ pub fn clear_attempts(
     context: &Context,
     tx: &mut Tx<'_>,
     user: i64,
-    (attempt, ends_lock): (Option<Uuid>, bool),
+    attempt: Option<Uuid>,
+    ends_lock: bool,
 ) -> Result<(), Problem> {
     let Some(mut loaded) = user_of(context, tx, user)? else { return Ok(()) };
     let before = loaded.user.lockout();

@@ -68,7 +68,7 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     for rids in rids(&users).chunks(LIST) {
         remove_passwords(&call.context, tx, rids)?;
     }
-    audit_and_respond(call, tx, users, ("password-removed", SecurityEvent::PasswordRemoved))
+    audit_and_respond(call, tx, users, "password-removed", SecurityEvent::PasswordRemoved)
 }
 
 fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -96,7 +96,7 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     for rids in rids(&users).chunks(LIST) {
         restore_passwords(tx, rids)?;
     }
-    audit_and_respond(call, tx, users, ("password-restored", SecurityEvent::PasswordRestored))
+    audit_and_respond(call, tx, users, "password-restored", SecurityEvent::PasswordRestored)
 }
 
 /// The users in the body.
@@ -172,7 +172,8 @@ fn audit_and_respond(
     call: &mut Call,
     tx: &mut Tx<'_>,
     users: Vec<UserForUpdate>,
-    (action, event): (&'static str, SecurityEvent),
+    action: &'static str,
+    event: SecurityEvent,
 ) -> Result<Answer, Problem> {
     let mut done = Vec::with_capacity(users.len());
     for mut loaded in users {

@@ -32,7 +32,7 @@ pub fn renew(context: &Context, tx: &mut Tx<'_>, hidden: StoredRow) -> Result<St
         groups.push(row.id(0)?);
         Ok(())
     })?;
-    relink(context, tx, (&USER, &User::MEMBER_OF_GROUPS), &hidden, (&[], &groups))?;
+    relink(context, tx, &USER, &User::MEMBER_OF_GROUPS, &hidden, &[], &groups)?;
     let passwords = [
         StateTable::UserPassword,
         StateTable::UserPasswordHistory,

@@ -64,7 +64,7 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let Some(sent) = call.result::<SentTest>() else {
         let id = call.context.app.audit_signer.number(call.context.now, 0).to_string();
-        let body = envelope(&call.context, &row, (&id, TEST), &json!({}))?;
+        let body = envelope(&call.context, &row, &id, TEST, &json!({}))?;
         let signing = Signing::of(&call.context.app.master, &row, call.context.now)?;
         let request = signing.request(&id, body);
         let (app, url) = (Arc::clone(&call.context.app), request.url.clone());
@@ -87,7 +87,7 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         reason: sent.outcome.reason(),
         duration: sent.outcome.duration,
     };
-    state::note(tx, (store_of(&call.context), subscription), &[attempt], call.context.now)?;
+    state::note(tx, store_of(&call.context), subscription, &[attempt], call.context.now)?;
     // the address may have changed while the test was under way
     if sent.outcome.is_delivered() && row.text(EventSubscription::URL) == Some(sent.url.as_str()) {
         let mut values = row.values.clone();
@@ -111,7 +111,8 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn envelope(
     context: &Context,
     row: &StoredRow,
-    (id, kind): (&str, &str),
+    id: &str,
+    kind: &str,
     data: &serde_json::Value,
 ) -> Result<String, Problem> {
     let subject = row.get(EventSubscription::ID)?.0;
@@ -253,7 +254,7 @@ impl ReplayRequest {
             let last = last.min(trail_state.last_position);
             while cursor.position < last {
                 let (page, next) =
-                    outgoing(&within, tx, (cursor, &trail_state), (&types, &selection, 1_000), &[])?;
+                    outgoing(&within, tx, (cursor, &trail_state), &types, &selection, 1_000, &[])?;
                 events.extend(page.into_iter().filter(|event| event.at.position <= last));
                 if events.len() > MOST {
                     return Err(Problem::invalid(format!(

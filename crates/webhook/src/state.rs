@@ -107,7 +107,8 @@ pub fn due(
     tx: &mut Tx<'_>,
     subscription: Uuid,
     now: Timestamp,
-    (is_ordered, most): (bool, usize),
+    is_ordered: bool,
+    most: usize,
 ) -> Result<Vec<Waiting>, StoreError> {
     let first = if is_ordered {
         " AND NOT EXISTS (SELECT 1 FROM event_delivery e WHERE e.subscription_id = d.subscription_id \
@@ -204,7 +205,8 @@ pub fn remove(tx: &mut Tx<'_>, rid: i64) -> Result<(), StoreError> {
 /// Records attempts.
 pub fn note(
     tx: &mut Tx<'_>,
-    (store, subscription): (Option<i64>, Uuid),
+    store: Option<i64>,
+    subscription: Uuid,
     attempts: &[Attempt],
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -233,7 +235,8 @@ pub fn set_health(
     tx: &mut Tx<'_>,
     subscription: Uuid,
     health: Health,
-    (delivered, failure): (i64, Option<&str>),
+    delivered: i64,
+    failure: Option<&str>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let succeeded = (delivered > 0).then_some(now.0);
@@ -306,7 +309,7 @@ pub fn oldest(tx: &mut Tx<'_>, trail: i64, state: &TrailState) -> Result<EventCu
 
 /// Deletes attempts, and deliveries that were given up, before these moments; returns the number of rows of the larger
 /// kind.
-pub fn prune(tx: &mut Tx<'_>, (tried, dead): (Timestamp, Timestamp), batch: u64) -> Result<u64, StoreError> {
+pub fn prune(tx: &mut Tx<'_>, tried: Timestamp, dead: Timestamp, batch: u64) -> Result<u64, StoreError> {
     let attempts = StateTable::EventAttempt.delete(format_args!(
         "WHERE rid IN (SELECT rid FROM event_attempt WHERE tried_on < ?1 ORDER BY tried_on LIMIT {batch})"
     ));

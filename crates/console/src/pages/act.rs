@@ -63,21 +63,22 @@ pub fn with_page(resource: &Resource) -> impl Iterator<Item = &'static Op> + '_ 
 /// # Errors
 /// The operation is unknown, or the user may not call it.
 pub fn show_all(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<Response<AnswerBody>, Problem> {
-    all_page(visit, resource, name, (&Value::Null, None))
+    all_page(visit, resource, name, &Value::Null, None)
 }
 
 fn all_page(
     visit: &Visit<'_>,
     resource: &Resource,
     name: &str,
-    (values, problem): (&Value, Option<&Problem>),
+    values: &Value,
+    problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.require(with_page(resource).find(|op| op.name == name))?;
     if is_required(op) {
         visit.fresh()?;
     }
     let back = json!({ "href": visit.address(resource), "label": visit.words.resources(resource.name) });
-    form_page(visit, (op, &[]), (back, values), problem)
+    form_page(visit, op, &[], back, values, problem)
 }
 
 /// Runs an operation on the whole resource, however long it takes.
@@ -97,10 +98,10 @@ pub async fn run_all(
     let here = visit.address(resource);
     match visit.perform(input).await {
         Ok(output) => match answer_facts(op, &output.json()) {
-            Some(facts) => answer_page(visit, op, (&here, facts)),
+            Some(facts) => answer_page(visit, op, &here, &facts),
             None => Ok(redirect_with_notice(&here, "done")),
         },
-        Err(problem) if is_of_form(&problem) => all_page(visit, resource, name, (&body, Some(&problem))),
+        Err(problem) if is_of_form(&problem) => all_page(visit, resource, name, &body, Some(&problem)),
         Err(problem) => Err(problem),
     }
 }
@@ -141,7 +142,8 @@ const fn takes_version(op: &Op) -> bool {
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, name): (&str, &str),
+    key: &str,
+    name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
     if is_required(op) {
@@ -149,18 +151,19 @@ pub async fn show(
     }
     visit.unbarred(resource, key, op).await?;
     if resource.presentation.is_irreversible(op) {
-        return confirm(visit, resource, (key, op), None).await;
+        return confirm(visit, resource, key, op, None).await;
     }
     // the form starts with the stored values only if the operation replaces all of them
     let row = if takes_version(op) { read(visit, resource, key).await? } else { Value::Null };
-    act_page(visit, resource, (key, op), &row, None)
+    act_page(visit, resource, key, op, &row, None)
 }
 
 /// Asks to type the name, before an irreversible operation.
 async fn confirm(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, op): (&str, &'static Op),
+    key: &str,
+    op: &'static Op,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -182,20 +185,23 @@ async fn confirm(
 fn act_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, op): (&str, &'static Op),
+    key: &str,
+    op: &'static Op,
     values: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let back = json!({ "href": here, "label": visit.words.page("back") });
-    form_page(visit, (op, &[key]), (back, values), problem)
+    form_page(visit, op, &[key], back, values, problem)
 }
 
 /// The page of an operation on the row of these keys, with these values in its form.
 pub fn form_page(
     visit: &Visit<'_>,
-    (op, keys): (&'static Op, &[&str]),
-    (back, values): (Value, &Value),
+    op: &'static Op,
+    keys: &[&str],
+    back: Value,
+    values: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -235,7 +241,8 @@ fn example(visit: &Visit<'_>, op: &'static Op, keys: &[&str]) -> String {
 pub async fn run(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, name): (&str, &str),
+    key: &str,
+    name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = find(visit, resource, name)?;
     visit.unbarred(resource, key, op).await?;
@@ -243,14 +250,14 @@ pub async fn run(
         let title = title_of(resource, &read_any(visit, resource, key).await?);
         if one(&visit.form, "typed").map(str::trim) != Some(title.trim()) {
             let problem = Problem::new(ProblemKind::InvalidRequest, visit.words.page("not_the_name"));
-            return confirm(visit, resource, (key, op), Some(&problem)).await;
+            return confirm(visit, resource, key, op, Some(&problem)).await;
         }
     }
     let mut body = filled(fields(op).into_iter(), &visit.form);
     if takes_version(op) {
         body.insert(VERSION.to_owned(), json!(one(&visit.form, VERSION).unwrap_or_default()));
     }
-    let undo = undo_of(visit, resource, (key, op), &body).await?;
+    let undo = undo_of(visit, resource, key, op, &body).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = op.takes_body().then(|| Value::Object(body.clone()));
     input.key = one(&visit.form, "key").map(str::to_owned);
@@ -261,12 +268,12 @@ pub async fn run(
         Ok(output) => {
             let here = format!("{}/{}", visit.address(resource), encoded(key));
             let answer = output.json();
-            if let Some(secret) = created_secret(visit, resource, (key, op), &answer).await? {
+            if let Some(secret) = created_secret(visit, resource, key, op, &answer).await? {
                 let link = json!({ "href": here, "label": visit.words.page("back") });
                 return secret_page(visit, &secret, &link);
             }
             match (answer_facts(op, &answer), undo) {
-                (Some(facts), _) => answer_page(visit, op, (&here, facts)),
+                (Some(facts), _) => answer_page(visit, op, &here, &facts),
                 (None, Some(undo)) => Ok(visit.redirect_with_undo(&here, "done", &undo)),
                 (None, None) => Ok(redirect_with_notice(&here, "done")),
             }
@@ -277,7 +284,7 @@ pub async fn run(
                 let now = read(visit, resource, key).await?;
                 body.insert(VERSION.to_owned(), at(&now, VERSION).clone());
             }
-            act_page(visit, resource, (key, op), &Value::Object(body), Some(&problem))
+            act_page(visit, resource, key, op, &Value::Object(body), Some(&problem))
         }
         Err(problem) => Err(problem),
     }
@@ -287,7 +294,8 @@ pub async fn run(
 async fn undo_of(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, op): (&str, &Op),
+    key: &str,
+    op: &Op,
     body: &Map<String, Value>,
 ) -> Result<Option<Undo>, Problem> {
     if !resource.presentation.is_undoable(op) {
@@ -306,7 +314,8 @@ async fn undo_of(
 async fn created_secret(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, op): (&str, &Op),
+    key: &str,
+    op: &Op,
     answer: &Value,
 ) -> Result<Option<String>, Problem> {
     let left = resource.presentation.stores_secret.filter(|(name, _)| name.is_of(op));
@@ -332,7 +341,8 @@ fn answer_facts(op: &Op, answer: &Value) -> Option<Vec<Value>> {
 fn answer_page(
     visit: &Visit<'_>,
     op: &Op,
-    (here, facts): (&str, Vec<Value>),
+    here: &str,
+    facts: &[Value],
 ) -> Result<Response<AnswerBody>, Problem> {
     let heading = label(visit, op);
     let content = json!({

@@ -60,7 +60,7 @@ async fn confirmation(
     let act = words.page(own.act);
     let heading = format!("{act}: {title}");
     if let Err(problem) = dry_run {
-        return blocked(visit, resource, (key, &heading), &problem).await;
+        return blocked(visit, resource, key, &heading, &problem).await;
     }
     let quarantine = quarantine_duration(visit, resource);
     let text = own.text.unwrap_or(if quarantine.is_some() { "delete_kept_text" } else { "delete_text" });
@@ -68,7 +68,7 @@ async fn confirmation(
         format!("{} {}", words.page("restorable_until"), readable(&rfc3339(visit.now.plus(span))))
     });
     let facts: Vec<String> =
-        dependent_counts(visit, resource, (key, &row)).await?.into_iter().chain(until).collect();
+        dependent_counts(visit, resource, key, &row).await?.into_iter().chain(until).collect();
     let asks = is_irreversible.then(|| json!({ "label": words.page("type_name"), "expected": title }));
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "text": words.page(text),
@@ -86,7 +86,8 @@ const MOST_COUNTED: usize = 100;
 async fn dependent_counts(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<Vec<String>, Problem> {
     let words = visit.words;
     let mut counts = Vec::new();
@@ -126,7 +127,7 @@ async fn dependent_counts(
 
 /// The display name of a row; with names of related rows if its own name is not unique.
 async fn name_of(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<String, Problem> {
-    let names = reference::names(visit, resource, (&shown(resource), std::slice::from_ref(row))).await?;
+    let names = reference::names(visit, resource, &shown(resource), std::slice::from_ref(row)).await?;
     let heading = (resource.presentation.heading)(row, (visit.words, &names));
     Ok(heading.unwrap_or_else(|| title_of(resource, row)))
 }
@@ -152,7 +153,8 @@ const MOST_NAMED: usize = 12;
 async fn blocked(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, heading): (&str, &str),
+    key: &str,
+    heading: &str,
     problem: &Problem,
 ) -> Result<Response<AnswerBody>, Problem> {
     let mut cards = Vec::new();
@@ -168,7 +170,7 @@ async fn blocked(
         let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
         if !rows.is_empty() {
             let name = other.shown().find(|field| field.column == child.name);
-            cards.push(blocking_rows(visit, (other, field, name), (key, rows)));
+            cards.push(blocking_rows(visit, other, field, name, key, rows));
         }
     }
     if cards.is_empty() {
@@ -184,8 +186,11 @@ async fn blocked(
 /// The rows of one resource that prevent the deletion.
 fn blocking_rows(
     visit: &Visit<'_>,
-    (other, of, name): (&'static Resource, &Field, Option<&Field>),
-    (key, rows): (&str, &[Value]),
+    other: &'static Resource,
+    of: &Field,
+    name: Option<&Field>,
+    key: &str,
+    rows: &[Value],
 ) -> Card {
     let address = visit.address(other);
     let lines = rows.iter().take(MOST_NAMED).map(|row| {

@@ -38,13 +38,14 @@ pub async fn find(visit: &Visit<'_>, resource: &Resource, key: &str) -> Result<O
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let address = visit.address(resource);
     let here = format!("{address}/{}", encoded(key));
     let title = title_of(resource, row);
-    let protecting_role = visit.protecting_role(resource, (key, row)).await?;
+    let protecting_role = visit.protecting_role(resource, key, row).await?;
     let is_free = |op: &Op| protecting_role.is_none() || !is_protected(op);
     let presentation = resource.presentation;
     let is_offered =
@@ -69,7 +70,7 @@ pub async fn show(
         acts,
         sections: sections_shown(visit, resource, row),
         sidebar: cards,
-        after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
+        after: super::history::of_item(visit, resource, &here, row).into_iter().collect(),
         read_only_note: protecting_role
             .map_or_else(|| words.page("deleted_note").to_owned(), |role| visit.carries(role)),
         ..FormPage::default()

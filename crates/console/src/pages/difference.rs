@@ -78,7 +78,8 @@ pub struct Difference {
 pub async fn between(
     visit: &Visit<'_>,
     resource: Option<&'static Resource>,
-    (before, after): (&Value, &Value),
+    before: &Value,
+    after: &Value,
 ) -> Result<Difference, Problem> {
     if let (Some(resource), Some((name, links))) = (resource, links(before, after)) {
         return relation_difference(visit, resource, name, links).await;
@@ -87,7 +88,7 @@ pub async fn between(
         resource.map_or_else(Vec::new, |resource| resource.shape.fields.iter().collect());
     let names = match resource {
         Some(resource) => {
-            reference::names(visit, resource, (&fields, &[before.clone(), after.clone()])).await?
+            reference::names(visit, resource, &fields, &[before.clone(), after.clone()]).await?
         }
         None => Names::new(),
     };
@@ -100,7 +101,7 @@ pub async fn between(
         }
         let (was, is) = (&before[wire.as_str()], &after[wire.as_str()]);
         let label = visit.words.field(&wire);
-        let display = |row: &Value, value: &Value| display_value(visit, field, (row, value), &names);
+        let display = |row: &Value, value: &Value| display_value(visit, field, row, value, &names);
         if was != is {
             difference.changed.push(change(&label, &display(before, was), &display(after, is)));
         } else if !is.is_null() {
@@ -159,7 +160,8 @@ async fn relation_difference(
 fn display_value(
     visit: &Visit<'_>,
     field: Option<&Field>,
-    (row, value): (&Value, &Value),
+    row: &Value,
+    value: &Value,
     names: &Names,
 ) -> String {
     match (field, value) {

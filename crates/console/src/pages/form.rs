@@ -90,14 +90,15 @@ pub fn shown(resource: &Resource) -> Vec<&'static Field> {
 
 /// The sections of a read-only page.
 pub fn sections_shown(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Vec<Value> {
-    sections(visit, resource, (&shown(resource), row), None, FormMode::Shown)
+    sections(visit, resource, &shown(resource), row, None, FormMode::Shown)
 }
 
 /// The sections of a form: texts, switches, and fields that the server sets.
 pub fn sections(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (fields, values): (&[&Field], &Value),
+    fields: &[&Field],
+    values: &Value,
     problem: Option<&Problem>,
     used: FormMode,
 ) -> Vec<Value> {

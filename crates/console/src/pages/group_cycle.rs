@@ -22,8 +22,11 @@ const PAGE_SIZE: usize = 200;
 /// The names on the path from the inner group to the outer one, if the problem is a cycle.
 pub async fn find(
     visit: &Visit<'_>,
-    (resource, key, name): (&'static Resource, &str, &str),
-    (ids, problem): (&[&str], &Problem),
+    resource: &'static Resource,
+    key: &str,
+    name: &str,
+    ids: &[&str],
+    problem: &Problem,
 ) -> Result<Option<Vec<String>>, Problem> {
     let is_nested = problem.kind == ProblemKind::Conflict
         && [Group::PARENT_GROUPS.name, Group::MEMBER_GROUPS.name].contains(&name);
@@ -72,7 +75,9 @@ fn path(names: &HashMap<String, (String, Option<String>)>, end: &str) -> Vec<Str
 /// Shows the path.
 pub fn show(
     visit: &Visit<'_>,
-    (resource, key, name): (&Resource, &str, &str),
+    resource: &Resource,
+    key: &str,
+    name: &str,
     path: &[String],
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;

@@ -40,7 +40,7 @@ pub fn area(name: &str, is_of_store: bool) -> Option<&'static Resource> {
 }
 
 /// A placeholder for the recent changes of an item, if the user may read its trail: they are loaded after the page.
-pub fn of_item(visit: &Visit<'_>, resource: &Resource, (here, row): (&str, &Value)) -> Option<Card> {
+pub fn of_item(visit: &Visit<'_>, resource: &Resource, here: &str, row: &Value) -> Option<Card> {
     let trail = trail(resource.is_of_store)?;
     visit.may(trail.list)?;
     let more = all_of(visit, trail, resource, row);
@@ -78,7 +78,7 @@ pub async fn show(
     let filter = filter_of(resource, &audited_key(resource, &row));
     let more = all_of(visit, trail, resource, &row);
     let words = visit.words;
-    let card = card(visit, trail, (&[("filter", &filter), ("count", OF_ITEM)], &more)).await?;
+    let card = card(visit, trail, &[("filter", &filter), ("count", OF_ITEM)], &more).await?;
     let none = || Card { about: words.page("no_changes").into(), ..empty(visit, &more) };
     let title = Some(title_of(resource, &row)).filter(|title| !title.is_empty());
     let page = FormPage {
@@ -94,7 +94,7 @@ pub async fn show(
 pub async fn of_all(visit: &Visit<'_>) -> Result<Vec<Card>, Problem> {
     let mut cards = Vec::new();
     for trail in [true, false].into_iter().filter_map(trail) {
-        let card = card(visit, trail, (&[("count", OF_ALL)], &visit.address(trail))).await?;
+        let card = card(visit, trail, &[("count", OF_ALL)], &visit.address(trail)).await?;
         let title = if trail.is_of_store { "recent_changes" } else { "recent_configuration" };
         cards.extend(card.map(|card| Card { title: visit.words.page(title).into(), ..card }));
     }
@@ -133,7 +133,8 @@ async fn last(visit: &Visit<'_>, op: &'static Op, query: &[(&str, &str)]) -> Res
 async fn card(
     visit: &Visit<'_>,
     trail: &'static Resource,
-    (query, more): (&[(&str, &str)], &str),
+    query: &[(&str, &str)],
+    more: &str,
 ) -> Result<Option<Card>, Problem> {
     let Some(op) = visit.may(trail.list) else { return Ok(None) };
     let rows = last(visit, op, query).await?;

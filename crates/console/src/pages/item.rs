@@ -32,9 +32,9 @@ pub async fn show(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     match read(visit, resource, key).await {
-        Ok(row) => item_page(visit, resource, (key, &row), &row, None).await,
+        Ok(row) => item_page(visit, resource, key, &row, &row, None).await,
         Err(problem) => match deleted::find(visit, resource, key).await? {
-            Some(row) => deleted::show(visit, resource, (key, &row)).await,
+            Some(row) => deleted::show(visit, resource, key, &row).await,
             None => Err(problem),
         },
     }
@@ -79,7 +79,7 @@ impl Visit<'_> {
         } else {
             read_any(self, resource, key).await?
         };
-        match self.protecting_role(resource, (key, &row)).await? {
+        match self.protecting_role(resource, key, &row).await? {
             Some(role) => Err(self.barred_by(role)),
             None => Ok(()),
         }
@@ -127,19 +127,19 @@ pub async fn save(
         if is_applied(&fields, &changed, &now) {
             return Ok(redirect_with_notice(&address, "saved"));
         }
-        if is_unmodified(&fields, &changed, (&base, &now)) {
+        if is_unmodified(&fields, &changed, &base, &now) {
             // the concurrent change affects no field of this form
             renew(&mut input, &now);
             done_now = visit.perform(input).await;
         }
     }
     match done_now {
-        Ok(_) if is_review => review_page(visit, resource, (key, &base), &changed),
-        Ok(output) => Ok(saved(visit, resource, (&address, &base), (&changed, &output.json()))),
+        Ok(_) if is_review => review_page(visit, resource, key, &base, &changed),
+        Ok(output) => Ok(saved(visit, resource, &address, &base, &changed, &output.json())),
         Err(problem) if problem.kind == ProblemKind::ConcurrencyConflict => {
             let now = read(visit, resource, key).await?;
             let last = super::history::last_change(visit, resource, &now).await?;
-            merge_page(visit, &Merged { here: &address, fields: &fields, last }, (&base, &now), &changed)
+            merge_page(visit, &Merged { here: &address, fields: &fields, last }, &base, &now, &changed)
         }
         Err(problem) if is_of_form(&problem) => {
             let mut row = read(visit, resource, key).await?;
@@ -152,7 +152,7 @@ pub async fn save(
                 row.extend(base);
                 row.insert("concurrencyToken".to_owned(), json!(token));
             }
-            item_page(visit, resource, (key, &row), &typed, Some(&problem)).await
+            item_page(visit, resource, key, &row, &typed, Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
@@ -174,8 +174,10 @@ pub fn renew(input: &mut Input, now: &Value) {
 fn saved(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (address, base): (&str, &Value),
-    (changed, now): (&Map<String, Value>, &Value),
+    address: &str,
+    base: &Value,
+    changed: &Map<String, Value>,
+    now: &Value,
 ) -> Response<AnswerBody> {
     let fields = || editable_fields(resource).filter(|field| changed.contains_key(field.wire()));
     if fields().any(|field| is_write_only(field, base)) {
@@ -219,18 +221,19 @@ fn is_limited(reach: Reach) -> bool {
 async fn item_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
     values: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let address = visit.address(resource);
-    let names = reference::names(visit, resource, (&shown(resource), std::slice::from_ref(values))).await?;
+    let names = reference::names(visit, resource, &shown(resource), std::slice::from_ref(values)).await?;
     let title = (resource.presentation.heading)(row, (words, &names));
     let title = title.unwrap_or_else(|| title_of(resource, row));
     let title = if title.is_empty() { key.to_owned() } else { title };
     let is_writable = is_writable(visit, resource, key).await?;
-    let protecting_role = visit.protecting_role(resource, (key, row)).await?;
+    let protecting_role = visit.protecting_role(resource, key, row).await?;
     let is_changed = |field: &Field| protecting_role.is_none() || is_open(resource.shape, field);
     let can_change =
         is_writable && visit.may(resource.patch).is_some() && editable_fields(resource).any(is_changed);
@@ -243,8 +246,8 @@ async fn item_page(
     });
     let item = Item { resource, key, here: &here, row, protecting_role };
     let mut cards = boxed(|| own_cards(visit, item)).await?;
-    cards.extend(boxed(|| related_cards(visit, resource, (key, row), protecting_role)).await?);
-    cards.extend(boxed(|| super::rights::card(visit, resource, (key, row))).await?);
+    cards.extend(boxed(|| related_cards(visit, resource, key, row, protecting_role)).await?);
+    cards.extend(boxed(|| super::rights::card(visit, resource, key, row)).await?);
     cards.extend((resource.presentation.cards_after)(visit, item).await?);
     let own = (resource.presentation.acts)(visit, &item);
     let mut all_acts = own.first;
@@ -273,10 +276,10 @@ async fn item_page(
         badge: resource.presentation.badge(row, words),
         acts: all_acts,
         errors: errors(visit, problem),
-        sections: named(sections(visit, resource, (&fields, values), problem, used), &names),
+        sections: named(sections(visit, resource, &fields, values, problem, used), &names),
         hidden: hidden(editable_fields(resource), row),
         sidebar: cards,
-        after: super::history::of_item(visit, resource, (&here, row)).into_iter().collect(),
+        after: super::history::of_item(visit, resource, &here, row).into_iter().collect(),
         bar,
         read_only_note: note,
         ..FormPage::default()

@@ -55,14 +55,14 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
             row.insert("isDeleted".to_owned(), json!(true));
         }
     }
-    let mut names = reference::names(visit, resource, (&reference_fields(resource), &rows)).await?;
+    let mut names = reference::names(visit, resource, &reference_fields(resource), &rows).await?;
     if let Some(more) = resource.presentation.more_names {
         names.extend(more(visit, resource, &rows).await?);
     }
     let acts = batch::offered(visit, resource);
     let held = if acts.is_empty() { HashMap::new() } else { barred(visit, resource, &rows).await? };
     let rows = rows.iter().map(|row| {
-        let mut rendered = row_of(visit, resource, (row, &names));
+        let mut rendered = row_of(visit, resource, row, &names);
         let role = carrier_of(resource, &key_of(resource, row), row).and_then(|(_, id)| held.get(&id));
         if let (Some(rendered), Some(role)) = (rendered.as_object_mut(), role) {
             rendered.insert("held".to_owned(), json!(visit.carries(*role)));
@@ -102,7 +102,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let content = json!({
         "heading": heading, "about": filter_description(visit, resource).await, "api_call": call, "create": create, "more_acts": more_acts(visit, resource),
         "search": search(visit, resource), "views": views(visit, resource), "filters": filters.map(|filters| (filters.form)(visit, resource, &names)), "columns": columns(visit, resource),
-        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": hidden, "next": next, "count": total(visit, &output, (is_counted, is_search)), "empty": empty,
+        "rows": rows, "selectable": !acts.is_empty(), "batch": acts, "kept": hidden, "next": next, "count": total(visit, &output, is_counted, is_search), "empty": empty,
     });
     visit.page(200, "list.html", &heading, &content)
 }
@@ -132,7 +132,7 @@ fn substring_search(visit: &Visit<'_>) -> Value {
 }
 
 /// The total number of rows if it was requested, else the link that requests it: counting a million rows takes a second.
-fn total(visit: &Visit<'_>, output: &Output, (is_counted, is_search): (bool, bool)) -> Value {
+fn total(visit: &Visit<'_>, output: &Output, is_counted: bool, is_search: bool) -> Value {
     if is_search {
         return json!({ "text": "", "href": null });
     }
@@ -370,11 +370,11 @@ fn reference_fields(resource: &Resource) -> Vec<&'static Field> {
 }
 
 /// The template context of a row.
-pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Names)) -> Value {
+pub fn row_of(visit: &Visit<'_>, resource: &Resource, row: &Value, names: &Names) -> Value {
     let key = key_of(resource, row);
     let declared = resource.presentation.columns;
     let mut cells: Vec<Cell> = if declared.is_empty() {
-        resource.columns().iter().map(|field| cell_of(visit, field, (row, names))).collect()
+        resource.columns().iter().map(|field| cell_of(visit, field, row, names)).collect()
     } else {
         declared.iter().map(|(_, cell)| cell(row, (visit.words, names))).collect()
     };
@@ -390,7 +390,7 @@ pub fn row_of(visit: &Visit<'_>, resource: &Resource, (row, names): (&Value, &Na
 }
 
 /// A member as a cell; a reference with the name of its row.
-fn cell_of(visit: &Visit<'_>, field: &Field, (row, names): (&Value, &Names)) -> Cell {
+fn cell_of(visit: &Visit<'_>, field: &Field, row: &Value, names: &Names) -> Cell {
     let value = row.get(field.wire()).unwrap_or(&Value::Null);
     let other = value.as_str().and_then(|id| names.get(id)).filter(|(name, _)| !name.is_empty());
     match other {

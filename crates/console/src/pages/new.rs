@@ -35,7 +35,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     if let Personal::Of(_, field) = resource.shape.personal
         && let Some(id) = visit.parameter(field.wire())
         && is_protected(op)
-        && let Some(role) = visit.protecting_role(resource, ("", &json!({ field.wire(): id }))).await?
+        && let Some(role) = visit.protecting_role(resource, "", &json!({ field.wire(): id })).await?
     {
         return Err(visit.barred_by(role));
     }
@@ -128,7 +128,7 @@ async fn new_page(
     let name = words.resource(resource.name);
     let heading = format!("{} {name}", words.page("new"));
     let fields: Vec<&Field> = creation_fields(resource).collect();
-    let names = reference::names(visit, resource, (&fields, std::slice::from_ref(values))).await?;
+    let names = reference::names(visit, resource, &fields, std::slice::from_ref(values)).await?;
     let address = visit.address(resource);
     let page = FormPage {
         back: json!({ "href": address, "label": label(visit, resource) }),
@@ -136,7 +136,7 @@ async fn new_page(
         sub: words.explanation(resource.shape.about).into(),
         icon: Some(resource.presentation.icon),
         errors: errors(visit, problem),
-        sections: named(sections(visit, resource, (&fields, values), problem, FormMode::Created), &names),
+        sections: named(sections(visit, resource, &fields, values, problem, FormMode::Created), &names),
         hidden: vec![json!({ "name": "key", "value": fresh_key() })],
         bar: Some(
             json!({ "save": words.page("create"), "cancel": { "href": address, "label": words.page("cancel") }, "review": false, "another": true,

@@ -134,7 +134,7 @@ async fn protecting_role(
     parent: &Value,
 ) -> Result<Option<RoleType>, Problem> {
     let mut ops = [owned.create, owned.change, owned.delete].into_iter().flatten();
-    if ops.any(is_protected) { visit.protecting_role(resource, (key, parent)).await } else { Ok(None) }
+    if ops.any(is_protected) { visit.protecting_role(resource, key, parent).await } else { Ok(None) }
 }
 
 /// Succeeds unless a role of the owner prevents the user from changing entries.
@@ -244,7 +244,7 @@ pub async fn show_one(
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let row = read_one(visit, owned_path, id).await?;
-    one_page(visit, owned_path, (id, &row, &row), None).await
+    one_page(visit, owned_path, id, &row, &row, None).await
 }
 
 async fn read_one(visit: &Visit<'_>, (_, key, owned): OwnedPath<'_>, id: &str) -> Result<Value, Problem> {
@@ -255,7 +255,9 @@ async fn read_one(visit: &Visit<'_>, (_, key, owned): OwnedPath<'_>, id: &str) -
 async fn one_page(
     visit: &Visit<'_>,
     owned_path: OwnedPath<'_>,
-    (id, row, typed): (&str, &Value, &Value),
+    id: &str,
+    row: &Value,
+    typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, _, owned) = owned_path;
@@ -348,12 +350,7 @@ pub async fn save(
             return Ok(redirect_with_notice(&here, "saved"));
         }
         let one = format!("{here}/{}", encoded(id));
-        return merge_page(
-            visit,
-            &Merged { here: &one, fields: &fields, last: None },
-            (&base, &now),
-            &changed,
-        );
+        return merge_page(visit, &Merged { here: &one, fields: &fields, last: None }, &base, &now, &changed);
     }
     match answer {
         Ok(_) => Ok(redirect_with_notice(&here, "saved")),
@@ -361,7 +358,7 @@ pub async fn save(
             let row = read_one(visit, owned_path, id).await?;
             let mut typed = row.clone();
             typed.as_object_mut().into_iter().for_each(|members| members.extend(changed.clone()));
-            one_page(visit, owned_path, (id, &row, &typed), Some(&problem)).await
+            one_page(visit, owned_path, id, &row, &typed, Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
@@ -374,27 +371,29 @@ pub async fn save(
 pub async fn show_act(
     visit: &Visit<'_>,
     owned_path: OwnedPath<'_>,
-    (id, name): (&str, &str),
+    id: &str,
+    name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.require(of_one(owned_path.2).find(|op| op.name == name))?;
     if is_required(op) {
         visit.fresh()?;
     }
     unbarred(visit, owned_path).await?;
-    act_page(visit, owned_path, (id, name), &Value::Null, None)
+    act_page(visit, owned_path, id, name, &Value::Null, None)
 }
 
 fn act_page(
     visit: &Visit<'_>,
     owned_path: OwnedPath<'_>,
-    (id, name): (&str, &str),
+    id: &str,
+    name: &str,
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.require(of_one(owned_path.2).find(|op| op.name == name))?;
     let here = address(visit, owned_path);
     let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
-    act::form_page(visit, (op, &[owned_path.1, id]), (back, typed), problem)
+    act::form_page(visit, op, &[owned_path.1, id], back, typed, problem)
 }
 
 /// Runs a further operation on an entry.
@@ -404,7 +403,8 @@ fn act_page(
 pub async fn run(
     visit: &Visit<'_>,
     owned_path: OwnedPath<'_>,
-    (id, name): (&str, &str),
+    id: &str,
+    name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
     let op = visit.require(of_one(owned).find(|op| op.name == name))?;
@@ -415,9 +415,7 @@ pub async fn run(
     input.key = one(&visit.form, "key").map(str::to_owned);
     match visit.perform(input).await {
         Ok(_) => Ok(redirect_with_notice(&address(visit, owned_path), "done")),
-        Err(problem) if is_of_form(&problem) => {
-            act_page(visit, owned_path, (id, name), &body, Some(&problem))
-        }
+        Err(problem) if is_of_form(&problem) => act_page(visit, owned_path, id, name, &body, Some(&problem)),
         Err(problem) => Err(problem),
     }
 }

@@ -33,7 +33,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let call = call(visit, &input);
     let report = visit.perform(input).await?.json();
     match visit.parameter("reason") {
-        Some(reason) => people(visit, &report, (reason, &call)),
+        Some(reason) => people(visit, &report, reason, &call),
         None => reasons(visit, &report, &call),
     }
 }
@@ -73,7 +73,8 @@ fn reasons(visit: &Visit<'_>, report: &Value, call: &str) -> Result<Response<Ans
     list_page(
         visit,
         words.page("readiness"),
-        (columns.as_slice(), rows),
+        columns.as_slice(),
+        &rows,
         json!({
             "about": about.trim(), "api_call": call, "more_acts": [], "views": views(visit, report),
             "count": { "text": text, "href": href }, "empty": null,
@@ -101,7 +102,8 @@ fn views(visit: &Visit<'_>, report: &Value) -> Vec<Value> {
 fn people(
     visit: &Visit<'_>,
     report: &Value,
-    (reason, call): (&str, &str),
+    reason: &str,
+    call: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let users = directory::of_shape(&USER).filter(|users| visit.may(users.read).is_some());
@@ -137,7 +139,8 @@ fn people(
     list_page(
         visit,
         words.page(&format!("blocks_{reason}")),
-        (columns.as_slice(), rows),
+        columns.as_slice(),
+        &rows,
         with(
             json!({
                 "about": words.page(&format!("mend_{reason}")), "api_call": call, "more_acts": [back], "views": [],
@@ -152,7 +155,8 @@ fn people(
 pub fn list_page(
     visit: &Visit<'_>,
     heading: &str,
-    (columns, rows): (&[&str], Vec<Value>),
+    columns: &[&str],
+    rows: &[Value],
     more: Value,
 ) -> Result<Response<AnswerBody>, Problem> {
     let columns = columns.iter().map(|key| json!({ "label": visit.words.page(key), "sort": null }));

@@ -26,7 +26,8 @@ pub fn referenced_resource(resource: &Resource, field: &Field, row: &Value) -> O
 pub async fn names(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (fields, rows): (&[&Field], &[Value]),
+    fields: &[&Field],
+    rows: &[Value],
 ) -> Result<Names, Problem> {
     let mut lookups: Vec<(&'static Resource, BTreeSet<String>)> = Vec::new();
     for row in rows {

@@ -55,16 +55,18 @@ fn relation(
 pub async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, name): (&str, &str),
+    key: &str,
+    name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    page(visit, resource, (key, name), None).await
+    page(visit, resource, key, name, None).await
 }
 
 /// The page, with the submitted value and its error.
 async fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, name): (&str, &str),
+    key: &str,
+    name: &str,
     refused: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (relation, other) = relation(resource, name)?;
@@ -79,7 +81,7 @@ async fn page(
     let label = words.field(relation.name);
     let here = format!("{}/{}", visit.address(resource), encoded(key));
     let page = format!("{here}/relation/{name}");
-    let barred = barred(visit, (resource, relation), key, (other, &linked)).await?;
+    let barred = barred(visit, resource, relation, key, other, &linked).await?;
     let held = barred.get(key);
     let can = |change| held.is_none() && visit.may(operation(resource, name, change)).is_some();
     let mut field = search_field(visit, "id", other);
@@ -114,9 +116,11 @@ async fn page(
 /// The roles that prevent the user from changing the relation of this row, or of the related rows, by id.
 async fn barred(
     visit: &Visit<'_>,
-    (resource, relation): (&Resource, &'static Relation),
+    resource: &Resource,
+    relation: &'static Relation,
     key: &str,
-    (other, linked): (Option<&Resource>, &[Value]),
+    other: Option<&Resource>,
+    linked: &[Value],
 ) -> Result<HashMap<String, RoleType>, Problem> {
     let gives =
         |shape: &Shape| shape.writes.protection.is_some_and(|protection| protection.links.protect(relation));
@@ -200,7 +204,9 @@ fn linked_row(
 pub async fn change(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, name, act): (&str, &str, &str),
+    key: &str,
+    name: &str,
+    act: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (what, field) =
         if act == "add" { (RelationChange::Add, "id") } else { (RelationChange::Remove, "selected") };
@@ -211,10 +217,10 @@ pub async fn change(
     let mut input = Input::of(op, vec![key.to_owned()]);
     (input.body, input.is_minimal) = (Some(json!({ "relatedIds": ids })), true);
     if let Err(problem) = visit.perform(input).await {
-        let around = group_cycle::find(visit, (resource, key, name), (&ids, &problem)).await?;
+        let around = group_cycle::find(visit, resource, key, name, &ids, &problem).await?;
         return match around {
-            Some(path) => group_cycle::show(visit, (resource, key, name), &path),
-            None if is_of_form(&problem) => page(visit, resource, (key, name), Some(&problem)).await,
+            Some(path) => group_cycle::show(visit, resource, key, name, &path),
+            None if is_of_form(&problem) => page(visit, resource, key, name, Some(&problem)).await,
             None => Err(problem),
         };
     }

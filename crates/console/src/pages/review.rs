@@ -21,7 +21,8 @@ use crate::shell::{
 pub fn review_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, base): (&str, &Value),
+    key: &str,
+    base: &Value,
     changed: &Map<String, Value>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -41,7 +42,7 @@ pub fn review_page(
     let content = json!({
         "back": { "href": here, "label": words.page("back") }, "heading": heading, "changes": rows,
         "verdict": { "tone": "good", "text": words.page("review_good") },
-        "api_call": patch_call(visit, resource, (key, base), changed), "action": here, "hidden": hidden,
+        "api_call": patch_call(visit, resource, key, base, changed), "action": here, "hidden": hidden,
         "confirm": words.page("save"), "cancel": { "href": here, "label": words.page("cancel") },
     });
     visit.page(200, "review.html", heading, &content)
@@ -51,7 +52,8 @@ pub fn review_page(
 fn patch_call(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, before): (&str, &Value),
+    key: &str,
+    before: &Value,
     changed: &Map<String, Value>,
 ) -> String {
     let Some(op) = resource.patch else { return String::new() };
@@ -87,7 +89,8 @@ pub struct Merged<'a> {
 pub fn merge_page(
     visit: &Visit<'_>,
     merged: &Merged<'_>,
-    (base, now): (&Value, &Value),
+    base: &Value,
+    now: &Value,
     yours: &Map<String, Value>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -138,7 +141,7 @@ pub fn is_applied(fields: &[&Field], yours: &Map<String, Value>, now: &Value) ->
 
 /// Whether no field of the form has changed since it was rendered. Write-only fields cannot be compared, so a change of
 /// one counts as a possible conflict.
-pub fn is_unmodified(fields: &[&Field], yours: &Map<String, Value>, (base, now): (&Value, &Value)) -> bool {
+pub fn is_unmodified(fields: &[&Field], yours: &Map<String, Value>, base: &Value, now: &Value) -> bool {
     let is_blind = |field: &Field| yours.contains_key(field.wire()) && is_write_only(field, now);
     !fields.iter().any(|field| is_blind(field) || is_changed(field, base, now))
 }

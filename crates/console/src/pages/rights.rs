@@ -102,7 +102,8 @@ pub async fn effective(visit: &Visit<'_>, resource: &Resource, key: &str) -> Res
 pub async fn card(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<Option<Card>, Problem> {
     let Some(effective) = effective(visit, resource, key).await? else { return Ok(None) };
     let words = visit.words;
@@ -180,18 +181,18 @@ async fn sentences(
     for one in held {
         let source = one["sourceId"].as_str().filter(|_| one["source"] == json!("Group")).unwrap_or_default();
         if !source.is_empty() && ways.len() < MOST_WAYS && !ways.iter().any(|(known, _)| known == source) {
-            ways.push((source.to_owned(), granting_groups(visit, resource, (row, source)).await?));
+            ways.push((source.to_owned(), granting_groups(visit, resource, row, source).await?));
         }
         let way = ways.iter().find(|(known, _)| known == source).map(|(_, way)| way.clone());
         let role = one["roleType"].as_str().unwrap_or_default();
         let scope = scope_of(visit, one["scopeId"].as_str(), &names);
-        all_sentences.push(sentence(visit, role, (&scope, &way.unwrap_or_default())));
+        all_sentences.push(sentence(visit, role, &scope, &way.unwrap_or_default()));
     }
     Ok(all_sentences)
 }
 
 /// The template context of the sentence of a role.
-pub fn sentence(visit: &Visit<'_>, role: &str, (scope, through): (&Value, &[Value])) -> Value {
+pub fn sentence(visit: &Visit<'_>, role: &str, scope: &Value, through: &[Value]) -> Value {
     let words = visit.words;
     let kind = RoleType::of(role);
     let allowed = kind.map(Allowed::by);
@@ -237,7 +238,8 @@ pub fn scope_of(visit: &Visit<'_>, id: Option<&str>, names: &Names) -> Value {
 async fn granting_groups(
     visit: &Visit<'_>,
     resource: &Resource,
-    (row, group): (&Value, &str),
+    row: &Value,
+    group: &str,
 ) -> Result<Vec<Value>, Problem> {
     let unknown = || vec![json!({ "text": group, "href": null })];
     let Some(groups) = directory::of_shape(&APPLICATION_GROUP) else { return Ok(unknown()) };
@@ -247,7 +249,7 @@ async fn granting_groups(
     let above = read(visit, groups, group).await?;
     let href = format!("{}/{}", visit.address(groups), encoded(group));
     let last = json!({ "text": title_of(groups, &above), "href": href });
-    let first = nearest(visit, resource, (row, &above)).await?;
+    let first = nearest(visit, resource, row, &above).await?;
     Ok(first.into_iter().chain([last]).collect())
 }
 
@@ -255,7 +257,8 @@ async fn granting_groups(
 async fn nearest(
     visit: &Visit<'_>,
     resource: &Resource,
-    (row, above): (&Value, &Value),
+    row: &Value,
+    above: &Value,
 ) -> Result<Option<Value>, Problem> {
     let in_store = resource.presentation.rights.as_ref().and_then(|rights| rights.in_store);
     let own = in_store.and_then(|(shape, relation)| Some((directory::of_shape(shape)?, relation)));

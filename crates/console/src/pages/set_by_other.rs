@@ -92,7 +92,8 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     list_page(
         visit,
         words.page("set_by_others"),
-        (columns.as_slice(), rows),
+        columns.as_slice(),
+        &rows,
         json!({
             "about": about.trim(), "api_call": call, "more_acts": all.into_iter().collect::<Vec<_>>(), "views": [],
             "count": { "text": count, "href": null }, "empty": nothing,

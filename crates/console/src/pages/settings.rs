@@ -225,13 +225,14 @@ pub async fn show(
 ) -> Result<Response<AnswerBody>, Problem> {
     let row = read(visit, resource, key).await?;
     let all = settings(visit, resource, key, &row).await?;
-    page(visit, resource, (key, &row), &all, None)
+    page(visit, resource, key, &row, &all, None)
 }
 
 fn page(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
     all: &[Setting],
     wrong: Option<&SettingError>,
 ) -> Result<Response<AnswerBody>, Problem> {
@@ -348,7 +349,7 @@ pub async fn save(
     match save_changed(visit, resource, key, &all).await? {
         SaveResult::Unchanged => Ok(redirect_with_notice(&here, "unchanged")),
         SaveResult::Saved(changed, outputs) => Ok(saved(visit, &here, &changed, &outputs)),
-        SaveResult::Invalid(wrong) => page(visit, resource, (key, &row), &all, Some(&wrong)),
+        SaveResult::Invalid(wrong) => page(visit, resource, key, &row, &all, Some(&wrong)),
     }
 }
 
@@ -381,10 +382,8 @@ pub async fn save_changed<'a>(
     if changed.iter().any(|(setting, _)| setting.is_secret()) {
         visit.fresh()?;
     }
-    let inputs: Result<Vec<Input>, Problem> = changed
-        .iter()
-        .map(|(setting, text)| input(visit, resource, (key, &tokens), (setting, text)))
-        .collect();
+    let inputs: Result<Vec<Input>, Problem> =
+        changed.iter().map(|(setting, text)| input(visit, resource, key, &tokens, setting, text)).collect();
     match visit.perform_all(inputs?).await {
         Ok(outputs) => Ok(SaveResult::Saved(changed, outputs)),
         // the error of a protected setting is shown at its control, like that of others
@@ -402,7 +401,8 @@ pub async fn save_changed<'a>(
 pub async fn set_new(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<(), Problem> {
     if !can_be_set(visit, resource) {
         return Ok(());
@@ -413,7 +413,7 @@ pub async fn set_new(
         .iter()
         .filter_map(|setting| {
             let text = sent(&setting.name, setting.entry, &visit.form)?;
-            (text != setting.effective()).then(|| input(visit, resource, (key, &tokens), (setting, &text)))
+            (text != setting.effective()).then(|| input(visit, resource, key, &tokens, setting, &text))
         })
         .collect();
     let inputs = inputs?;
@@ -427,8 +427,10 @@ pub async fn set_new(
 fn input(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, tokens): (&str, &Map<String, Value>),
-    (setting, text): (&Setting, &str),
+    key: &str,
+    tokens: &Map<String, Value>,
+    setting: &Setting,
+    text: &str,
 ) -> Result<Input, Problem> {
     let options = options().ok_or_else(not_found)?;
     let Some(row) = &setting.row else {

@@ -57,7 +57,8 @@ type Typed<'a> = (&'a [(String, String)], &'a [(String, String)]);
 pub async fn answer(
     app: &App,
     parts: &Parts,
-    (code, form): (&str, &[(String, String)]),
+    code: &str,
+    form: &[(String, String)],
     words: &'static Words,
     now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
@@ -71,7 +72,7 @@ pub async fn answer(
     };
     let link = app.store.run("FindSetup", Mode::Quick, None, query).await?;
     let can_choose = link.ok_or_else(|| Problem::not_found("page here"))?;
-    let show = |wrong: &[(String, String)]| show(app, (parts, code), (form, wrong), words, can_choose);
+    let show = |wrong: &[(String, String)]| show(app, parts, code, (form, wrong), words, can_choose);
     if parts.method == Method::GET {
         return show(&[]);
     }
@@ -86,7 +87,7 @@ pub async fn answer(
     }
     let (context, code_of, sent) = (Arc::clone(&app.context), code.to_owned(), form.to_vec());
     let creation =
-        move |tx: &mut Tx<'_>| create_administrator(&context, tx, (&code_of, &sent, by_passkey), now);
+        move |tx: &mut Tx<'_>| create_administrator(&context, tx, &code_of, &sent, by_passkey, now);
     match app.store.run("FirstAdministrator", Mode::Write, None, creation).await {
         Ok(None) => Ok(see_other(WIZARD)),
         Ok(Some(pass)) => {
@@ -117,7 +118,8 @@ pub async fn answer(
 
 fn show(
     app: &App,
-    (parts, code): (&Parts, &str),
+    parts: &Parts,
+    code: &str,
     (form, wrong): Typed<'_>,
     words: &'static Words,
     can_choose: bool,
@@ -165,7 +167,9 @@ fn show(
 fn create_administrator(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
-    (code, form, by_passkey): (&str, &[(String, String)], bool),
+    code: &str,
+    form: &[(String, String)],
+    by_passkey: bool,
     now: Timestamp,
 ) -> Result<Option<String>, Problem> {
     if !spend_setup(tx, &app.master, code, now)? {
@@ -182,16 +186,16 @@ fn create_administrator(
         }
     }
     let body = Value::Object(body);
-    let user = call(app, tx, (&in_store, now), operation!("CreateUser"), Vec::new(), &body)?;
+    let user = call(app, tx, &in_store, now, operation!("CreateUser"), Vec::new(), &body)?;
     let id = user.get("id").map_or_else(String::new, fields::plain);
     let pass = if by_passkey {
         let request = json!({ "userId": id });
         let issued =
-            call(app, tx, (&in_store, now), operation!("IssueTemporaryAccessPass"), Vec::new(), &request)?;
+            call(app, tx, &in_store, now, operation!("IssueTemporaryAccessPass"), Vec::new(), &request)?;
         issued.get("value").map(fields::plain)
     } else {
         let password = json!({ "newPassword": one(form, "password").unwrap_or_default() });
-        call(app, tx, (&in_store, now), operation!("ResetPassword"), vec![id.clone()], &password)?;
+        call(app, tx, &in_store, now, operation!("ResetPassword"), vec![id.clone()], &password)?;
         None
     };
     let user = uuid::Uuid::try_parse(&id).unwrap_or_default();
@@ -199,7 +203,7 @@ fn create_administrator(
     let person = MIRROR.follow(&mut context, tx, store.subscription, user)?;
     let person = person.ok_or_else(|| StoreError::Internal("a new user became no platform user".into()))?;
     let role = json!({ "principalId": person, "principalType": "PlatformUser", "roleType": "SystemAdmin" });
-    call(app, tx, (&Scope::Everything, now), operation!("CreateRoleAssignment"), Vec::new(), &role)?;
+    call(app, tx, &Scope::Everything, now, operation!("CreateRoleAssignment"), Vec::new(), &role)?;
     Ok(pass)
 }
 
@@ -207,7 +211,8 @@ fn create_administrator(
 fn call(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
-    (scope, now): (&Scope, Timestamp),
+    scope: &Scope,
+    now: Timestamp,
     op: Option<&'static Op>,
     path: Vec<String>,
     body: &Value,

@@ -55,7 +55,7 @@ pub fn acts(visit: &Visit<'_>, item: Item<'_>, own: (Vec<Value>, Vec<Value>)) ->
         .into_iter()
         .map(|op| {
             let label = super::act::label(visit, op);
-            let (label, href) = match (presentation.missing_prerequisite)(visit, op, (row, here)) {
+            let (label, href) = match (presentation.missing_prerequisite)(visit, op, row, here) {
                 Some((what, href)) => (format!("{label}: {}", visit.words.page(what)), href),
                 None => (label, format!("{here}/{}", op.name)),
             };
@@ -94,7 +94,8 @@ pub fn acts(visit: &Visit<'_>, item: Item<'_>, own: (Vec<Value>, Vec<Value>)) ->
 pub async fn related_cards(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
     protecting_role: Option<RoleType>,
 ) -> Result<Vec<Card>, Problem> {
     let is_linked = |relation: &Relation| {

@@ -58,7 +58,7 @@ async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> 
     let Item { resource, key, row, .. } = item;
     let mut cards = vec![security_profile::card(visit, resource, key).await?];
     cards.extend(boxed(|| integration::refusals(visit, key)).await?);
-    cards.extend(boxed(|| rotation::card(visit, resource, (key, row))).await?);
+    cards.extend(boxed(|| rotation::card(visit, resource, key, row)).await?);
     cards.push(integration::addresses(visit));
     Ok(cards)
 }

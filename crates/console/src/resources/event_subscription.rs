@@ -11,7 +11,7 @@ use crate::shell::{
 pub static PRESENTATION: Presentation = Presentation {
     icon: "globe",
     cards: |visit, item| {
-        let card = deliveries::card(visit, item.resource, (item.key, item.row));
+        let card = deliveries::card(visit, item.resource, item.key, item.row);
         boxed(move || std::future::ready(Ok(vec![card])))
     },
     pages: &[Page::at(&[ANY, "deliveries"])

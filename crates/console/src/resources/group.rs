@@ -16,7 +16,7 @@ pub static PRESENTATION: Presentation = Presentation {
     icon: "users-round",
     sorted: &[("name", "name")],
     acts: |visit, item| {
-        let first = tree::acts(visit, (item.key, item.here), item.protecting_role);
+        let first = tree::acts(visit, item.key, item.here, item.protecting_role);
         Acts { first, ..Acts::default() }
     },
     cards_after: |visit, item| boxed(move || set_by_other::of_group_of_store(visit, item.key)),

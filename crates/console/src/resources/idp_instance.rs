@@ -57,9 +57,9 @@ pub static PRESENTATION: Presentation = Presentation {
 
 async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
     let Item { resource, key, here, row, .. } = item;
-    let works = status::provider(visit, (key, here, row)).await?;
-    let addresses = boxed(|| provider::addresses(visit, resource, (key, row))).await?;
-    let provisioning = status::provisioning(visit, (key, row)).await?;
-    let later = provider::later(visit, (key, here, row));
+    let works = status::provider(visit, key, here, row).await?;
+    let addresses = boxed(|| provider::addresses(visit, resource, key, row)).await?;
+    let provisioning = status::provisioning(visit, key, row).await?;
+    let later = provider::later(visit, key, here, row);
     Ok(works.into_iter().chain(addresses).chain(provisioning).chain(later).collect())
 }

@@ -88,15 +88,15 @@ pub static PRESENTATION: Presentation = Presentation {
 
 async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
     let Item { resource, key, here, protecting_role, .. } = item;
-    let sign_in = sign_in::sign_in(visit, resource, (key, here), protecting_role).await?;
-    let passkeys = passkeys::card(visit, (key, here)).await?;
+    let sign_in = sign_in::sign_in(visit, resource, key, here, protecting_role).await?;
+    let passkeys = passkeys::card(visit, key, here).await?;
     let recovery = recovery::card(visit, key, protecting_role).await?;
     let in_applications = sign_in::in_applications(visit, key).await?;
     Ok(sign_in.into_iter().chain(passkeys).chain(recovery).chain(in_applications).collect())
 }
 
 async fn cards_deleted(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
-    let card = sign_in::sign_in(visit, item.resource, (item.key, item.here), item.protecting_role).await?;
+    let card = sign_in::sign_in(visit, item.resource, item.key, item.here, item.protecting_role).await?;
     Ok(card.into_iter().collect())
 }
 
@@ -104,7 +104,8 @@ async fn cards_deleted(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, P
 fn missing_prerequisite(
     visit: &Visit<'_>,
     op: &Op,
-    (row, here): (&Value, &str),
+    row: &Value,
+    here: &str,
 ) -> Option<(&'static str, String)> {
     if !operation_name!("SendPasswordResetEmail").is_of(op) {
         return None;

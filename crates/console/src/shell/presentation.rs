@@ -57,7 +57,7 @@ pub type Cards = for<'a> fn(&'a Visit<'a>, Item<'a>) -> Boxed<'a, Result<Vec<Car
 
 /// Checks the prerequisite of an operation on a row, given the row and the URL of its page. Returns the key of the text
 /// and the URL where it is set.
-pub type FindPrerequisite = fn(&Visit<'_>, &Op, (&Value, &str)) -> Option<(&'static str, String)>;
+pub type FindPrerequisite = fn(&Visit<'_>, &Op, &Value, &str) -> Option<(&'static str, String)>;
 
 /// Looks up names of referenced rows that no field declares.
 pub type FindNames =
@@ -342,7 +342,7 @@ impl Presentation {
         stores_secret: None,
         shown_once: None,
         has_effect: |_, _| true,
-        missing_prerequisite: |_, _, _| None,
+        missing_prerequisite: |_, _, _, _| None,
         creations: &[],
         acts: |_, _| Acts {
             first: Vec::new(),

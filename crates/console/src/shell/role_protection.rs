@@ -74,7 +74,8 @@ impl Visit<'_> {
     pub async fn protecting_role(
         &self,
         resource: &Resource,
-        (key, row): (&str, &Value),
+        key: &str,
+        row: &Value,
     ) -> Result<Option<RoleType>, Problem> {
         let Some((shape, id)) = carrier_of(resource, key, row) else { return Ok(None) };
         Ok(self.barred(shape, vec![id]).await?.remove(&id))

@@ -47,7 +47,8 @@ impl PendingSignIn {
 pub fn authorize(
     app: &App,
     mut cookies: Cookies,
-    (back, is_fresh): (&str, bool),
+    back: &str,
+    is_fresh: bool,
     now: Timestamp,
 ) -> Response<AnswerBody> {
     let master = &app.context.master;
@@ -119,7 +120,8 @@ pub async fn end(
     app: &App,
     parts: &Parts,
     mut cookies: Cookies,
-    (digest, now): (Vec<u8>, Timestamp),
+    digest: Vec<u8>,
+    now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
     let ending = move |tx: &mut Tx<'_>| end_console_session(tx, &digest);
     app.store.run("LeaveConsole", Mode::Write, None, ending).await?;

@@ -87,14 +87,11 @@ fn each_fault_of_a_token_response_is_reported() {
     let valid = json!({ "id_token": "i", "access_token": "a", "token_type": "bearer" });
     let identity_source = IdentitySource::IdToken { keys: String::new() };
     let (check, tokens) =
-        check_token_response(200, valid.to_string().as_bytes(), (ClientAuthMethod::Basic, &identity_source));
+        check_token_response(200, valid.to_string().as_bytes(), ClientAuthMethod::Basic, &identity_source);
     assert!(check.passed && tokens.unwrap().id_token.as_deref() == Some("i"));
     let without = json!({ "access_token": "a", "token_type": "bearer" }).to_string();
-    let (check, tokens) = check_token_response(
-        200,
-        without.as_bytes(),
-        (ClientAuthMethod::Basic, &IdentitySource::AccessToken),
-    );
+    let (check, tokens) =
+        check_token_response(200, without.as_bytes(), ClientAuthMethod::Basic, &IdentitySource::AccessToken);
     assert!(check.passed && tokens.unwrap().id_token.is_none());
     for (status, body, method, option) in [
         (200, json!([]), ClientAuthMethod::Basic, Some("Authority")),
@@ -114,7 +111,7 @@ fn each_fault_of_a_token_response_is_reported() {
         (500, json!({ "error": "server_error", "error_description": "later" }), ClientAuthMethod::Post, None),
     ] {
         let (check, tokens) =
-            check_token_response(status, body.to_string().as_bytes(), (method, &identity_source));
+            check_token_response(status, body.to_string().as_bytes(), method, &identity_source);
         assert!(!check.passed && tokens.is_none(), "{body}");
         assert_eq!((check.name, check.option), ("tokens", option), "{body}");
     }

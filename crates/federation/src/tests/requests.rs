@@ -83,11 +83,11 @@ fn the_secret_is_sent_by_a_method_of_the_provider() {
         assert_eq!((chosen, check.option, check.passed), (method, option, option.is_none()), "{methods:?}");
     }
     let secret = Secret::new("a:b c");
-    let basic = token_request(&discovery, &client, (ClientAuthMethod::Basic, &secret), ("c", "v"));
+    let basic = token_request(&discovery, &client, ClientAuthMethod::Basic, &secret, "c", "v");
     // chancery:a%3Ab+c
     assert_eq!(basic.authorization.as_deref(), Some("Basic Y2hhbmNlcnk6YSUzQWIrYw=="));
     assert!(!basic.form.contains("client_secret") && !format!("{basic:?}").contains("a%3A"));
-    let post = token_request(&discovery, &client, (ClientAuthMethod::Post, &secret), ("c", "v"));
+    let post = token_request(&discovery, &client, ClientAuthMethod::Post, &secret, "c", "v");
     assert!(post.authorization.is_none() && post.form.contains("client_secret=a%3Ab+c"));
     for request in [basic, post] {
         assert!(request.form.starts_with("grant_type=authorization_code&code=c&redirect_uri="));

@@ -66,7 +66,7 @@ impl Fixture {
     /// One call of `deliver_due`, with a lease of its own.
     pub async fn deliver(&self, now: Timestamp, lease: u128) -> DeliveryReport {
         let permission = Outbound::On.permission().unwrap();
-        deliver_due(&self.store, permission, (now, now), Uuid::from_u128(lease), &open, &self.server_of)
+        deliver_due(&self.store, permission, now, now, Uuid::from_u128(lease), &open, &self.server_of)
             .await
             .unwrap()
     }

@@ -163,7 +163,7 @@ async fn killed(fixture: &Fixture, sink: &Sink, now: Timestamp, lease: u128, sta
     let permission = chancery_fetch::Outbound::On.permission().unwrap();
     let lease = Uuid::from_u128(lease);
     tokio::select! {
-        delivered = deliver_due(&fixture.store, permission, (now, now), lease, &open, &fixture.server_of) => {
+        delivered = deliver_due(&fixture.store, permission, now, now, lease, &open, &fixture.server_of) => {
             panic!("it should have stalled: {delivered:?}");
         }
         () = sink.wait_for_stall(stalls) => {}

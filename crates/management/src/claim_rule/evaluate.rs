@@ -100,7 +100,7 @@ fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (claims, traces, draft) = (read_claims(body)?, read_trace(body)?, RuleDraft::read(call)?);
     let scope = scope(call, tx)?;
     let in_force = InForce::read(tx, scope)?;
-    let work = move || compile_and_run(in_force, draft, (claims, traces));
+    let work = move || compile_and_run(in_force, draft, claims, traces);
     Ok(Answer::after(Work::new(Purpose::Pattern, work)))
 }
 
@@ -108,7 +108,8 @@ fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn compile_and_run(
     in_force: InForce,
     draft: Option<RuleDraft>,
-    (claims, traces): (Vec<Claim>, bool),
+    claims: Vec<Claim>,
+    traces: bool,
 ) -> Evaluated {
     let set = match draft {
         None => in_force.compile(),

@@ -17,10 +17,11 @@ const REPLACED: &str = "SELECT r.rid FROM identity_replacement r \
 pub fn prove_replacing(
     context: &Context,
     tx: &mut Tx<'_>,
-    (instance, subject): (Uuid, &str),
+    instance: Uuid,
+    subject: &str,
 ) -> Result<(), Problem> {
     let key = [Value::Id(instance), subject.into(), Value::Int(context.now.0)];
-    prove(context, tx, (REPLACING, &key), |replacement| {
+    prove(context, tx, REPLACING, &key, |replacement| {
         replacement.replacement_identity_proven_on = Some(context.now);
     })
 }
@@ -30,10 +31,11 @@ pub fn prove_replacing(
 pub fn prove_replaced(
     context: &Context,
     tx: &mut Tx<'_>,
-    (person, instance): (Uuid, Uuid),
+    person: Uuid,
+    instance: Uuid,
 ) -> Result<(), Problem> {
     let key = [Value::Id(person), Value::Id(instance), Value::Int(context.now.0)];
-    prove(context, tx, (REPLACED, &key), |replacement| {
+    prove(context, tx, REPLACED, &key, |replacement| {
         replacement.current_identity_proven_on = Some(context.now);
     })
 }
@@ -41,7 +43,8 @@ pub fn prove_replaced(
 fn prove(
     context: &Context,
     tx: &mut Tx<'_>,
-    (text, key): (&str, &[Value]),
+    text: &str,
+    key: &[Value],
     set: impl Fn(&mut IdentityReplacement),
 ) -> Result<(), Problem> {
     let mut rids = Vec::new();

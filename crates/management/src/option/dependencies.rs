@@ -56,14 +56,15 @@ pub fn contradicted(
     entry: &Entry,
 ) -> Result<Option<&'static str>, Problem> {
     let Some(of) = target(values) else { return Ok(None) };
-    contradiction(tx, of, (entry, OptionRow::VALUE.text(values).unwrap_or_default()))
+    contradiction(tx, of, entry, OptionRow::VALUE.text(values).unwrap_or_default())
 }
 
 /// The name of the stored option that this value of another contradicts, if it does.
 fn contradiction(
     tx: &mut Tx<'_>,
     of: (Target, Uuid),
-    (entry, own): (&Entry, &str),
+    entry: &Entry,
+    own: &str,
 ) -> Result<Option<&'static str>, Problem> {
     for dependency in entry.constraints() {
         let other = stored(tx, of, dependency.other())?;
@@ -86,7 +87,7 @@ pub fn revalidate_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]
             Err(problem) => return Err(problem),
         };
         let own = was.text(OptionRow::VALUE).unwrap_or_default();
-        let is_wrong = entry.is_wrong(own) || contradiction(tx, (field, id), (entry, own))?.is_some();
+        let is_wrong = entry.is_wrong(own) || contradiction(tx, (field, id), entry, own)?.is_some();
         let mut changed = was.values.clone();
         OptionRow::HAS_CONFIGURATION_ERROR.set(&mut changed, is_wrong)?;
         update_unversioned(context, tx, &OPTION, &was, &changed, AuditAction::As("Modified", "updated"))?;

@@ -140,7 +140,7 @@ impl Execution<'_> {
             return dry_run::validate(op, body.as_ref());
         }
         let version = operation.version.as_deref();
-        let reply = caller.perform_if((of, &verb), body, (version, self.dry_run)).await?;
+        let reply = caller.perform_if(of, &verb, body, version, self.dry_run).await?;
         // 204 is for deletions: the other operations only leave out the resource
         let status = match reply.status().as_u16() {
             204 if !matches!(verb, Verb::Delete(_)) => 200,

@@ -129,7 +129,7 @@ pub fn change(
         return Err(ScimError::new(ScimType::InvalidValue, detail).into());
     }
     for (relation, (added, removed)) in sets.iter().zip(plans) {
-        changed |= relink(&call.context, tx, (form.shape, relation.relation), row, (&added, &removed))?;
+        changed |= relink(&call.context, tx, form.shape, relation.relation, row, &added, &removed)?;
     }
     Ok(changed)
 }

@@ -160,7 +160,7 @@ fn answer(
     // the headers of a streamed response come first
     let tag = call.answer.tag.clone().map(|tag| ("etag", tag));
     call.answer.begin(status, answer.headers.iter().cloned().chain(tag).collect());
-    write(call, tx, form, (row, resource), &selection)?;
+    write(call, tx, form, row, resource, &selection)?;
     Ok(answer)
 }
 
@@ -187,7 +187,8 @@ pub fn write(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
-    (row, mut resource): (&StoredRow, chancery_scim::Resource),
+    row: &StoredRow,
+    mut resource: chancery_scim::Resource,
     selection: &Selection,
 ) -> Result<(), Problem> {
     selection.apply(&mut resource);

@@ -56,7 +56,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, fields: &Fields) -> 
     let instance = instance_of(call, tx)?;
     let subject = subject_of(|name| fields.fields.get(name).and_then(Serde::as_str).map(str::to_owned))?;
     if let Some(existing) = person_of(tx, instance.id, &subject)? {
-        return take_over(call, tx, form, (existing, &subject), fields);
+        return take_over(call, tx, form, existing, &subject, fields);
     }
     let mut body = new_body(fields);
     body.insert(
@@ -95,7 +95,8 @@ fn take_over(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
-    ((id, is_available), subject): ((Uuid, bool), &Name),
+    (id, is_available): (Uuid, bool),
+    subject: &Name,
     fields: &Fields,
 ) -> Result<StoredRow, Problem> {
     let taken = || {

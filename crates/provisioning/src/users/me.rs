@@ -30,7 +30,7 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (form, user) = (Form::of(call), own_user(call, tx)?);
     let resource = body_of(call, form)?;
-    rewrite(call, tx, (form, user), |before| Ok(with_writable(before, &resource)))
+    rewrite(call, tx, form, user, |before| Ok(with_writable(before, &resource)))
 }
 
 /// Changes the attributes that the caller may change.
@@ -40,7 +40,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let (form, user) = (Form::of(call), own_user(call, tx)?);
     let patch = Patch::read(form.of, form.target, call.request.body()?)?;
-    rewrite(call, tx, (form, user), |before| {
+    rewrite(call, tx, form, user, |before| {
         let after = patch.apply(before)?.resource;
         let allowed = with_writable(before, &after);
         let names = after.keys().chain(allowed.keys());

@@ -54,7 +54,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if call.steps.diagnose
         && let Some(mut row) = restore::restore(call, tx, form, &fields)?
     {
-        write::entries(call, tx, form, &row, (&Fields::default(), &fields))?;
+        write::entries(call, tx, form, &row, &Fields::default(), &fields)?;
         if let Some(password) = password {
             row = password.set(call, tx, form, row)?;
         }
@@ -83,7 +83,7 @@ pub fn replace(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let resource = body_of(call, form)?;
     let id = id_in_path(call, form)?;
-    rewrite(call, tx, (form, id), |before| Ok(with_external_id(resource, before)))
+    rewrite(call, tx, form, id, |before| Ok(with_external_id(resource, before)))
 }
 
 /// Changes a user (RFC 7644, section 3.5.2).
@@ -94,14 +94,15 @@ pub fn patch(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let form = Form::of(call);
     let patch = Patch::read(form.of, form.target, call.request.body()?)?;
     let id = id_in_path(call, form)?;
-    rewrite(call, tx, (form, id), |before| Ok(patch.apply(before)?.resource))
+    rewrite(call, tx, form, id, |before| Ok(patch.apply(before)?.resource))
 }
 
 /// Writes the differences between the current and the requested user.
 fn rewrite(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    (form, id): (Form, Uuid),
+    form: Form,
+    id: Uuid,
     change: impl FnOnce(&Resource) -> Result<Resource, Problem>,
 ) -> Result<Answer, Problem> {
     let was = reach::find(&call.context, tx, form, id)?;
@@ -133,7 +134,7 @@ fn rewrite(
         row = write::change(call, tx, form, &was, body)?;
     }
     if form.stores_entries() {
-        write::entries(call, tx, form, &row, (&before, &after))?;
+        write::entries(call, tx, form, &row, &before, &after)?;
     } else {
         identity::update_identity(call, tx, form, &row)?;
     }

@@ -33,8 +33,8 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>, audit: &Shape) -> Result<Answer, P
     let types = std::iter::once(own).chain(sides.keys().cloned()).collect();
     let query = EventQuery::of_types(&call.request, types)?;
     let trail = call.context.scope.store();
-    feed::follow(call, tx, (trail, &query), |page, call, tx| {
-        let affected = affected(call, tx, (&page, &sides), audit)?;
+    feed::follow(call, tx, trail, &query, |page, call, tx| {
+        let affected = affected(call, tx, &page, &sides, audit)?;
         write(call, tx, &page, &affected)
     })
 }
@@ -59,7 +59,8 @@ fn other_sides(shape: &'static Shape) -> BTreeMap<String, Vec<&'static str>> {
 fn affected(
     call: &Call,
     tx: &mut Tx<'_>,
-    (page, sides): (&EventPage, &BTreeMap<String, Vec<&'static str>>),
+    page: &EventPage,
+    sides: &BTreeMap<String, Vec<&'static str>>,
     audit: &Shape,
 ) -> Result<BTreeSet<Uuid>, Problem> {
     let own = types_of(call.request.op.shape);

@@ -29,7 +29,8 @@ pub const COUNT: QueryParameter =
 const TYPE: QueryParameter = QueryParameter::several(
     "type",
     "Types of events, which may end in an asterisk; one that fits any of them is answered. All without it.",
-    (50, 200),
+    50,
+    200,
 );
 const SUBJECT: QueryParameter =
     QueryParameter::optional("subject", "The key of what the events are about.", 500);
@@ -74,7 +75,7 @@ pub const MORE: &str = "x-event-more";
 /// Parameters that are malformed; a cursor whose history was changed, or whose next events were pruned.
 pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> Result<Answer, Problem> {
     let query = EventQuery::read(&call.request)?;
-    follow(call, tx, (trail, &query), |page, call, tx| page.write(call, tx, actors))
+    follow(call, tx, trail, &query, |page, call, tx| page.write(call, tx, actors))
 }
 
 /// Answers with the output of `write` for the requested events after a cursor, once there are some or the wait
@@ -85,12 +86,13 @@ pub fn read(call: &mut Call, tx: &mut Tx<'_>, trail: i64, actors: &[&Shape]) -> 
 pub fn follow(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    (trail, query): (i64, &EventQuery),
+    trail: i64,
+    query: &EventQuery,
     write: impl FnOnce(EventPage, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
     let state = TrailState::read(tx, trail)?;
     let start = call.result::<FeedStart>();
-    let start = start.map_or_else(|| FeedStart::first(call, tx, (trail, &state)), |start| Ok(*start))?;
+    let start = start.map_or_else(|| FeedStart::first(call, tx, trail, &state), |start| Ok(*start))?;
     if let Some(last) = start.pending_up_to
         && has_pending(tx, trail, last)?
     {
@@ -98,7 +100,7 @@ pub fn follow(
         return if is_over {
             Err(not_sequenced())
         } else {
-            Ok(wait(call, (trail, state.last_position), NOW_POLL_INTERVAL, start))
+            Ok(wait(call, trail, state.last_position, NOW_POLL_INTERVAL, start))
         };
     }
     let cursor = start.cursor.unwrap_or_else(|| state.end(trail));
@@ -108,7 +110,7 @@ pub fn follow(
     if page.events.is_empty() && !page.has_more && left > 0 {
         let next = FeedStart { cursor: Some(page.next), pending_up_to: None, ..start };
         let timeout = Duration::from_millis(left.unsigned_abs());
-        return Ok(wait(call, (trail, page.next.position), timeout, next));
+        return Ok(wait(call, trail, page.next.position, timeout, next));
     }
     write(page, call, tx)
 }
@@ -124,7 +126,7 @@ struct FeedStart {
 }
 
 impl FeedStart {
-    fn first(call: &Call, tx: &mut Tx<'_>, (trail, state): (i64, &TrailState)) -> Result<Self, Problem> {
+    fn first(call: &Call, tx: &mut Tx<'_>, trail: i64, state: &TrailState) -> Result<Self, Problem> {
         let at = call.context.now.0;
         match AFTER.read_optional(&call.request)? {
             Some("now") => Ok(Self { cursor: None, pending_up_to: newest_pending(tx, trail)?, at }),
@@ -165,7 +167,7 @@ fn has_pending(tx: &mut Tx<'_>, trail: i64, last: i64) -> Result<bool, Problem> 
 }
 
 /// Continues once an event follows a position, or after a timeout.
-fn wait(call: &Call, (trail, position): (i64, i64), timeout: Duration, next: FeedStart) -> Answer {
+fn wait(call: &Call, trail: i64, position: i64, timeout: Duration, next: FeedStart) -> Answer {
     let arrival = call.context.app.tails.wait(trail, position, timeout);
     Answer::after(Work::waiting(Purpose::Event, async move {
         arrival.await;
@@ -286,7 +288,9 @@ pub fn outgoing(
     context: &Context,
     tx: &mut Tx<'_>,
     at: (EventCursor, &TrailState),
-    (types, selection, count): (&[String], &EventSelection, usize),
+    types: &[String],
+    selection: &EventSelection,
+    count: usize,
     actors: &[&Shape],
 ) -> Result<(Vec<Outgoing>, EventCursor), Problem> {
     let query = EventQuery::some(types.to_vec(), count);
@@ -407,7 +411,7 @@ impl EventPage {
         for mut event in self.events {
             visible_ids.hide(&mut event.data);
             let head = (event.at.seal(&call.context), &event.r#type);
-            write_event(&mut call.answer.bytes, (&head.0, head.1), to_json(&event)?.as_bytes());
+            write_event(&mut call.answer.bytes, &head.0, head.1, to_json(&event)?.as_bytes());
             call.answer.flush_if_large()?;
         }
         Ok(answer)
@@ -415,7 +419,7 @@ impl EventPage {
 }
 
 /// Writes a server-sent event: the cursor after it, its type, and its envelope.
-pub fn write_event(bytes: &mut Vec<u8>, (cursor, kind): (&str, &str), body: &[u8]) {
+pub fn write_event(bytes: &mut Vec<u8>, cursor: &str, kind: &str, body: &[u8]) {
     bytes.extend_from_slice(format!("id: {cursor}\nevent: {kind}\ndata: ").as_bytes());
     bytes.extend_from_slice(body);
     bytes.extend_from_slice(b"\n\n");

@@ -142,7 +142,7 @@ impl Tail {
             // another reader may have filled the cache in the meantime
             lookup = self.cache().after(cursor);
             if let Lookup::AtEnd = lookup {
-                self.fill(app, store, (cursor, now)).await.ok()?;
+                self.fill(app, store, cursor, now).await.ok()?;
                 lookup = self.cache().after(cursor);
             }
         }
@@ -154,7 +154,8 @@ impl Tail {
         &self,
         app: &Arc<AppContext>,
         store: &Store,
-        (cursor, now): (EventCursor, Timestamp),
+        cursor: EventCursor,
+        now: Timestamp,
     ) -> Result<(), Problem> {
         let app = Arc::clone(app);
         let read = store.run("ReadTail", Mode::Long, None, move |tx| {
@@ -224,7 +225,7 @@ pub fn streamed(
     let (mut bytes, mut next) = (Vec::new(), None);
     for event in events {
         if event.is_within(viewer.0) && query.fits(&event.kind, &event.subject) {
-            write_event(&mut bytes, (&event.cursor, &event.kind), event.body(viewer)?.as_bytes());
+            write_event(&mut bytes, &event.cursor, &event.kind, event.body(viewer)?.as_bytes());
         }
         next = Some(&event.cursor);
         if bytes.len() >= CHUNK_SIZE {

@@ -54,7 +54,7 @@ impl QueryParameter {
     }
 
     /// A repeatable text: the maximum number, and the maximum of characters of each.
-    pub const fn several(name: &'static str, about: &'static str, (times, most): (usize, usize)) -> Self {
+    pub const fn several(name: &'static str, about: &'static str, times: usize, most: usize) -> Self {
         Self { name, about, form: QueryForm::Several(times, most) }
     }
 

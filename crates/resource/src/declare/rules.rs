@@ -191,7 +191,8 @@ impl Shape {
         values: Vec<Value>,
         was: Option<&[Value]>,
         draft: &Draft,
-        (base, merges): (&str, bool),
+        base: &str,
+        merges: bool,
     ) -> Result<Result<Vec<Value>, Vec<FieldError>>, Problem> {
         let Some(apply) = self.writes.apply else { return Ok(Ok(values)) };
         let (values, wrong) = apply(values, was, draft, merges)?;

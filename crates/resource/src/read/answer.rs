@@ -119,7 +119,7 @@ pub fn write_stored_to(
     let scope = context.scope.clone().to_be_changed(false);
     let items = nested::load(tx, shape, &scope, &[stored.rid])?;
     let from = out.bytes.len();
-    write_values((shape, &context.app.master), &scope, &stored.values, &mut out.bytes);
+    write_values(shape, &context.app.master, &scope, &stored.values, &mut out.bytes);
     if nested::are_many(&items, MAX_IN_MEMORY) {
         let own = out.bytes.get(from..).unwrap_or_default();
         out.tag = Some(version_tag(tx, shape, &scope, stored.rid, own)?);

@@ -13,7 +13,7 @@ use crate::{
 
 /// Writes a new row, whose sets are empty.
 pub fn write_new(call: &mut Call, shape: &Shape, values: &[Value]) {
-    write_values((shape, &call.context.app.master), &call.context.scope, values, &mut call.answer.bytes);
+    write_values(shape, &call.context.app.master, &call.context.scope, values, &mut call.answer.bytes);
     write_no_relations(shape, &mut call.answer.bytes);
 }
 
@@ -60,7 +60,7 @@ pub fn write_all(call: &mut Call, tx: &mut Tx<'_>, shape: &Shape, rows: &[Stored
                 call.answer.bytes.push(b',');
             }
             first = false;
-            write_values((shape, &call.context.app.master), &scope, &row.values, &mut call.answer.bytes);
+            write_values(shape, &call.context.app.master, &scope, &row.values, &mut call.answer.bytes);
             nested::write(tx, shape, &scope, &items, row.rid, &mut call.answer)?;
         }
     }

@@ -211,19 +211,14 @@ pub fn write_row(
 }
 
 /// Writes values as an object without its closing brace, as [`write_row`] would write the row.
-pub fn write_values(
-    (shape, master): (&Shape, &MasterKey),
-    scope: &Scope,
-    values: &[Value],
-    out: &mut Vec<u8>,
-) {
+pub fn write_values(shape: &Shape, master: &MasterKey, scope: &Scope, values: &[Value], out: &mut Vec<u8>) {
     let mut separator = b'{';
     for ((field, label), value) in shape.fields.iter().zip(&shape.plan().labels).zip(values) {
         if !label.is_empty() {
             out.push(separator);
             separator = b',';
             out.extend_from_slice(label.as_bytes());
-            let visible = visible((shape, master), scope, values, field, value);
+            let visible = visible(shape, master, scope, values, field, value);
             write_cell(&field.kind, visible.as_ref().unwrap_or(value).cell(), out);
         }
     }
@@ -238,7 +233,7 @@ pub fn shown_members(
     let shown = shape.fields.iter().zip(&shape.plan().labels).filter(|(_, label)| !label.is_empty());
     let members = shown.map(|(field, _)| {
         let value = field.value(values);
-        let visible = visible((shape, &context.app.master), &context.scope, values, field, value);
+        let visible = visible(shape, &context.app.master, &context.scope, values, field, value);
         (field.wire().to_owned(), json_of(&field.kind, visible.as_ref().unwrap_or(value).cell()))
     });
     members.collect()
@@ -247,7 +242,8 @@ pub fn shown_members(
 /// The value of a sealed field for the caller: decrypted, or null where the secrets of this row are not shown.
 /// `None`: the value as it is.
 fn visible(
-    (shape, master): (&Shape, &MasterKey),
+    shape: &Shape,
+    master: &MasterKey,
     scope: &Scope,
     values: &[Value],
     field: &Field,
@@ -264,8 +260,7 @@ fn visible(
 /// The value of a row for the caller.
 pub fn seen_value(context: &Context, shape: &Shape, values: &[Value], field: &Field) -> Value {
     let value = field.value(values);
-    visible((shape, &context.app.master), &context.scope, values, field, value)
-        .unwrap_or_else(|| value.clone())
+    visible(shape, &context.app.master, &context.scope, values, field, value).unwrap_or_else(|| value.clone())
 }
 
 /// Writes the nested arrays of a new row, all empty, and closes the object.

@@ -68,7 +68,7 @@ pub fn add_filter(
                 }
                 (None, Some(_)) => Err(problem_at(*column, &format!("{attribute} has no parts"))),
                 (None, None) if is_last_change(shape, attribute) => {
-                    add_last_change(sql, alias, (*operator, value, *column), negate)
+                    add_last_change(sql, alias, *operator, value, *column, negate)
                 }
                 (None, None) => {
                     let field = find_field(shape, attribute, *column)?;

@@ -31,7 +31,9 @@ pub fn is_last_change(shape: &Shape, attribute: &str) -> bool {
 pub fn add_last_change(
     sql: &mut Sql,
     alias: &str,
-    (operator, value, column): (Operator, &Literal, usize),
+    operator: Operator,
+    value: &Literal,
+    column: usize,
     negate: bool,
 ) -> Result<(), Problem> {
     if operator == Operator::Present {

@@ -233,7 +233,8 @@ pub fn load_with_related(
     tx: &mut Tx<'_>,
     shape: &Shape,
     sql: &Sql,
-    (others, on_row): (&[Sql], OnRow<'_>),
+    others: &[Sql],
+    on_row: OnRow<'_>,
 ) -> Result<StoredRow, Problem> {
     let statements: Vec<_> = std::iter::once(sql)
         .chain(others)

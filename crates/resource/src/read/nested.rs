@@ -186,7 +186,7 @@ pub fn write(
     }
     for ((relation, label), items) in shape.relations.iter().zip(&shape.plan().array_labels).zip(items) {
         out.bytes.extend_from_slice(label.as_bytes());
-        write_set(tx, (relation, scope), items, rid, out)?;
+        write_set(tx, relation, scope, items, rid, out)?;
     }
     out.bytes.push(b'}');
     Ok(())
@@ -195,7 +195,8 @@ pub fn write(
 /// Writes the items of a row, and the closing bracket.
 fn write_set(
     tx: &mut Tx<'_>,
-    (relation, scope): (&Relation, &Scope),
+    relation: &Relation,
+    scope: &Scope,
     items: &Items,
     rid: i64,
     out: &mut Out,
@@ -205,7 +206,7 @@ fn write_set(
     out.flush_if_large()?;
     if !all {
         let after = if json.is_empty() { 0 } else { items.last };
-        write_rest(tx, (relation, scope), rid, after, json.is_empty(), out)?;
+        write_rest(tx, relation, scope, rid, after, json.is_empty(), out)?;
     }
     if !relation.single {
         out.bytes.push(b']');
@@ -229,7 +230,7 @@ pub fn sets(
         if !relation.single {
             out.bytes.push(b'[');
         }
-        write_set(tx, (relation, scope), &items, *rid, &mut out)?;
+        write_set(tx, relation, scope, &items, *rid, &mut out)?;
         let set = serde_json::from_slice(&std::mem::take(&mut out.bytes));
         sets.push(set.map_err(|_| Problem::invalid("What is there cannot be read."))?);
     }
@@ -238,7 +239,8 @@ pub fn sets(
 
 fn write_rest(
     tx: &mut Tx<'_>,
-    (relation, scope): (&Relation, &Scope),
+    relation: &Relation,
+    scope: &Scope,
     rid: i64,
     mut after: i64,
     mut first: bool,

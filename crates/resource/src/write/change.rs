@@ -170,7 +170,7 @@ pub fn update_unversioned(
         AuditAction::Silent => {
             let values = &*with_setter(context, base, (Some(was), was.owner.as_ref()), values);
             check_change(context, tx, base, was, values, "updated")?;
-            write_columns(context, tx, base, was, values, (None, None)).map(drop)?;
+            write_columns(context, tx, base, was, values, None, None).map(drop)?;
         }
         AuditAction::As(action, event) => change(context, tx, base, was, values, None, (action, event))?,
     }
@@ -257,7 +257,7 @@ fn change(
     let (before, after) = (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
     let moved = (before != after).then(|| context.app.audit_signer.number(context.now, number));
     let last = moved.unwrap_or(number);
-    let changed = write_columns(context, tx, shape, was, values, (token, Some(last)))?;
+    let changed = write_columns(context, tx, shape, was, values, token, Some(last))?;
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     record(
         context,
@@ -288,7 +288,8 @@ fn write_columns(
     shape: &Shape,
     was: &StoredRow,
     values: &[Value],
-    (token, number): (Option<usize>, Option<i64>),
+    token: Option<usize>,
+    number: Option<i64>,
 ) -> Result<Vec<&'static Field>, Problem> {
     let mut sql = crate::Sql::new(format!("UPDATE {} SET ", shape.table));
     let mut changed = Vec::new();

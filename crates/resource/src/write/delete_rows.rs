@@ -50,7 +50,7 @@ pub fn delete_rows(call: &mut Call, tx: &mut Tx<'_>, is_many: bool) -> Result<An
     if let (false, [row]) = (is_many, rows.as_slice()) {
         check_if_match(call, tx, shape, row)?;
     }
-    delete_loaded((&mut call.context, tx), shape, (&rows, &elements), failures)?;
+    delete_loaded(&mut call.context, tx, shape, &rows, &elements, failures)?;
     if is_many {
         return Ok(Answer::new(call.request.op.status));
     }
@@ -68,13 +68,15 @@ pub fn delete_one(
     row: StoredRow,
 ) -> Result<(), Problem> {
     let failures = Failures::of(Writing::one(Rows::Existing, Form::Put));
-    delete_loaded((context, tx), shape, (&[row], &[0]), failures)
+    delete_loaded(context, tx, shape, &[row], &[0], failures)
 }
 
 fn delete_loaded(
-    (context, tx): (&mut Context, &mut Tx<'_>),
+    context: &mut Context,
+    tx: &mut Tx<'_>,
     shape: &'static Shape,
-    (rows, elements): (&[StoredRow], &[usize]),
+    rows: &[StoredRow],
+    elements: &[usize],
     mut failures: Failures,
 ) -> Result<(), Problem> {
     let writing = failures.writing();

@@ -145,7 +145,7 @@ pub fn to_rows(
                 if let Some(id @ Value::Id(_)) = key {
                     given_ids.push((number, id.clone()));
                 }
-                new_row(writer, target, (number, draft, body), failures)?
+                new_row(writer, target, number, draft, body, failures)?
             }
             (Some(was), _) => {
                 if !writing.is_many {
@@ -206,7 +206,9 @@ fn keys(
 fn new_row(
     writer: Writer<'_>,
     target: &Target<'_>,
-    (number, draft, body): (usize, Draft, Option<&Json>),
+    number: usize,
+    draft: Draft,
+    body: Option<&Json>,
     failures: &mut Failures,
 ) -> Result<Option<Vec<Value>>, Problem> {
     let (shape, base) = (writer.shape, target.writing.base(number));

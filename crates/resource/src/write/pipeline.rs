@@ -172,7 +172,8 @@ pub fn change_row(
     tx: &mut Tx<'_>,
     owner: Option<&OwnerRow>,
     key: Value,
-    (form, draft): (Form, Draft),
+    form: Form,
+    draft: Draft,
 ) -> Result<(), Problem> {
     let writing = Writing::one(Rows::Existing, form);
     let target = Target { writing, owner, key: Some(key) };
@@ -251,7 +252,7 @@ impl WriteInput<'_> {
             return Ok((owner, WriteOutcome::Plain(rows)));
         }
         let stored = store_numbers(context, tx, shape, owner.as_ref(), rows)?;
-        relate(context, tx, (shape, writing), bodies, &stored)?;
+        relate(context, tx, shape, writing, bodies, &stored)?;
         Ok((owner, WriteOutcome::Stored(stored)))
     }
 }
@@ -350,7 +351,8 @@ fn with_unstored(shape: &Shape, mut row: StoredRow, values: Vec<Value>) -> Store
 fn relate(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, writing): (&Shape, Writing),
+    shape: &Shape,
+    writing: Writing,
     bodies: &[Json],
     stored: &[StoredElement],
 ) -> Result<(), Problem> {

@@ -68,7 +68,8 @@ pub fn relate(
 pub fn link(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, relation): (&Shape, &Relation),
+    shape: &Shape,
+    relation: &Relation,
     owner: &StoredRow,
     others: Vec<Uuid>,
 ) -> Result<(), Problem> {
@@ -86,9 +87,11 @@ pub fn link(
 pub fn relink(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, relation): (&Shape, &Relation),
+    shape: &Shape,
+    relation: &Relation,
     owner: &StoredRow,
-    (added, removed): (&[Uuid], &[Uuid]),
+    added: &[Uuid],
+    removed: &[Uuid],
 ) -> Result<bool, Problem> {
     let listed_ids: Vec<Uuid> = added.iter().chain(removed).copied().collect();
     let known = visible_to(&context.scope, context, tx, relation.target, &listed_ids)?;

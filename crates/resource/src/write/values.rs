@@ -61,7 +61,7 @@ pub fn new_values(
     if let (Personal::Is(key), Some(Value::Id(id))) = (shape.personal, values.get(plan.key).cloned()) {
         key.set(&mut values, PersonKey::generate(&context.app.master, id));
     }
-    shape.apply_rules(values, None, draft, (base, false))
+    shape.apply_rules(values, None, draft, base, false)
 }
 
 /// The reason for refusing a change of a row.
@@ -132,6 +132,6 @@ pub fn changed_values(
     if !wrong.is_empty() {
         return Ok(Err(Refusal::Wrong(wrong)));
     }
-    let ruled = shape.apply_rules(values, Some(&was.values), draft, (base, merges))?;
+    let ruled = shape.apply_rules(values, Some(&was.values), draft, base, merges)?;
     Ok(ruled.map_err(Refusal::Wrong))
 }

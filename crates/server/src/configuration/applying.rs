@@ -26,16 +26,16 @@ pub async fn apply(applying: &Applying) -> Result<CommandResult, String> {
     }
     let mut created = BTreeSet::new();
     for (index, kind) in kinds.iter().enumerate() {
-        planned.write(&server, (index, kind), &mut created).await?;
+        planned.write(&server, index, kind, &mut created).await?;
     }
     for (index, kind) in kinds.iter().enumerate() {
         for call in links(planned.of_kind(index)) {
-            planned.send(&server, (index, kind), &call).await?;
+            planned.send(&server, index, kind, &call).await?;
         }
     }
     for (index, kind) in kinds.iter().enumerate().rev() {
         for call in deletions(kind, planned.of_kind(index)) {
-            planned.send(&server, (index, kind), &call).await?;
+            planned.send(&server, index, kind, &call).await?;
         }
     }
     let _ = writeln!(stderr(), "Applied.");
@@ -57,7 +57,8 @@ impl Planned {
     async fn write(
         &mut self,
         server: &ManagedServer,
-        (index, kind): (usize, &Kind),
+        index: usize,
+        kind: &Kind,
         created: &mut BTreeSet<String>,
     ) -> Result<(), String> {
         if self.plan.can_adopt(index) {
@@ -70,7 +71,7 @@ impl Planned {
             }
         }
         for call in batches(kind, self.of_kind(index), &self.folder.secrets) {
-            self.send(server, (index, kind), &call).await?;
+            self.send(server, index, kind, &call).await?;
         }
         let new = self.of_kind(index).iter().filter(|change| change.kind == ChangeKind::Create);
         created.extend(new.map(|change| change.key.clone()));
@@ -81,7 +82,8 @@ impl Planned {
     async fn send(
         &mut self,
         server: &ManagedServer,
-        (index, kind): (usize, &Kind),
+        index: usize,
+        kind: &Kind,
         call: &Call,
     ) -> Result<(), String> {
         let _ = writeln!(stderr(), "{} {} ({})", call.method, call.path, call.of.len());

@@ -212,7 +212,7 @@ impl Waiting {
             let (level, hash) = (Value::Int(node.level.into()), Value::Bytes(node.hash.to_vec()));
             vec![Value::Int(tree), level, number(node.index), hash]
         });
-        insert(tx, (StateTable::AuditNode, "(store, level, position, hash)"), &nodes.collect::<Vec<_>>())?;
+        insert(tx, StateTable::AuditNode, "(store, level, position, hash)", &nodes.collect::<Vec<_>>())?;
         Ok(true)
     }
 }

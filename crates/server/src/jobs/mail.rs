@@ -60,12 +60,12 @@ pub async fn deliver(
     let open = move |associated_data: &str, sealed: &[u8]| key.open(associated_data, sealed);
     let mail_settings = mail_settings.clone();
     let server_of: ServerOf = Arc::new(move |tx: &mut Tx<'_>, store, mfa_instance| {
-        transport(tx, &mail_settings, (store, mfa_instance))
+        transport(tx, &mail_settings, store, mfa_instance)
     });
     // a clock that jumped ahead drops no mail, and one that was corrected delays none
     let over = bounded(store, now);
     let lease = Uuid::from_bytes(random::<16>());
-    deliver_due(store, permission, (now, over), lease, &open, &server_of).await
+    deliver_due(store, permission, now, over, lease, &open, &server_of).await
 }
 
 const OF_STORE: &str = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
@@ -78,7 +78,8 @@ const OF_MFA_INSTANCE: &str = "SELECT id, value FROM option_value \
 fn transport(
     tx: &mut Tx<'_>,
     mail_settings: &MailSettings,
-    (store, mfa_instance): (i64, Option<Uuid>),
+    store: i64,
+    mfa_instance: Option<Uuid>,
 ) -> Result<Option<Transport>, Error> {
     let (text, owner) = mfa_instance.map_or((OF_STORE, Value::Int(store)), |id| (OF_MFA_INSTANCE, id.into()));
     let option = tx.one(text, &[owner], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;

@@ -152,6 +152,6 @@ pub fn prune_batch(tx: &mut Tx<'_>, now: Timestamp) -> Result<u64, Error> {
     let mails = chancery_mail::expire(tx, Timestamp(now.0 - MARGIN))?.max(unsent);
     let mails = mails.max(chancery_mail::prune(tx, Timestamp(now.0 - MAIL_RETENTION))?);
     let (tried, dead) = (Timestamp(now.0 - ATTEMPT_RETENTION), Timestamp(now.0 - DEAD_RETENTION));
-    let deliveries = chancery_webhook::state::prune(tx, (tried, dead), BATCH)?;
+    let deliveries = chancery_webhook::state::prune(tx, tried, dead, BATCH)?;
     Ok(deliveries.max(keys).max(claims).max(ceremonies).max(tokens).max(untold).max(refusals).max(mails))
 }

@@ -172,7 +172,7 @@ struct Waiting {
 const PLACED: &str = "SELECT placed FROM event_trail WHERE trail = ?1";
 
 /// Selects pending events from a table that is ordered by its key, up to a batch.
-fn waiting((table, trail, event, tree): (&str, &str, &str, &str), is_before: &str) -> String {
+fn waiting(table: &str, trail: &str, event: &str, tree: &str, is_before: &str) -> String {
     format!(
         "SELECT * FROM (SELECT {event} AS event, {tree} AS tree, {is_before} AS is_before FROM {table} WHERE {trail} = ?1 \
          ORDER BY {event} LIMIT {BATCH}) {table}"
@@ -183,8 +183,8 @@ impl Waiting {
     fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
         let placed = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?.unwrap_or(0);
         let (mut events, mut before) = (Vec::new(), Vec::new());
-        let now = waiting(("event_pending", "trail", "event", "tree"), "FALSE");
-        let once = waiting(("audit_pending", "store", "entry", "store"), "TRUE");
+        let now = waiting("event_pending", "trail", "event", "tree", "FALSE");
+        let once = waiting("audit_pending", "store", "entry", "store", "TRUE");
         let text = format!(
             "SELECT event, tree, is_before FROM ({now} UNION ALL {once}) waiting ORDER BY event LIMIT {BATCH}"
         );
@@ -219,11 +219,11 @@ impl Waiting {
         tx.queue_one(&advance, vec![Value::Int(count), Value::Int(trail), Value::Int(self.placed)])?;
         let rows = (self.placed + 1..).zip(&self.events);
         let rows = rows.map(|(at, (event, _))| vec![Value::Int(trail), Value::Int(at), Value::Int(*event)]);
-        insert(tx, (StateTable::EventPosition, "(trail, position, event)"), &rows.collect::<Vec<_>>())?;
+        insert(tx, StateTable::EventPosition, "(trail, position, event)", &rows.collect::<Vec<_>>())?;
         self.add_leaves(tx, tree_of(trail), &leaves)?;
         let numbers: Vec<i64> = self.events.iter().map(|(event, _)| *event).collect();
-        forget(tx, |rest| StateTable::EventPending.delete(rest), ("trail", "event"), (trail, &numbers))?;
-        forget(tx, |rest| StateTable::AuditPending.delete(rest), ("store", "entry"), (trail, &self.before))?;
+        forget(tx, |rest| StateTable::EventPending.delete(rest), "trail", "event", trail, &numbers)?;
+        forget(tx, |rest| StateTable::AuditPending.delete(rest), "store", "entry", trail, &self.before)?;
         Ok(SequencingResult::Done)
     }
 
@@ -244,7 +244,7 @@ impl Waiting {
         tx.queue_one(&advance, vec![Value::Int(count), Value::Int(tree), Value::Int(leaves)])?;
         let rows = (leaves..).zip(entries);
         let rows = rows.map(|(at, entry)| vec![Value::Int(tree), Value::Int(at), Value::Int(entry)]);
-        insert(tx, (StateTable::AuditLeaf, "(store, position, entry)"), &rows.collect::<Vec<_>>())
+        insert(tx, StateTable::AuditLeaf, "(store, position, entry)", &rows.collect::<Vec<_>>())
     }
 }
 
@@ -282,8 +282,10 @@ pub(super) fn begin_trail(tx: &mut Tx<'_>, trail: i64) -> Result<(), Error> {
 fn forget(
     tx: &mut Tx<'_>,
     delete: impl Fn(&str) -> Write,
-    (of, event): (&str, &str),
-    (trail, numbers): (i64, &[i64]),
+    of: &str,
+    event: &str,
+    trail: i64,
+    numbers: &[i64],
 ) -> Result<(), Error> {
     for chunk in numbers.chunks(FORGOTTEN) {
         let mut sql = Sql::new(format!("WHERE {of} = ")).bind(trail).push(&format!(" AND {event} >= "));
@@ -298,7 +300,8 @@ fn forget(
 /// Inserts rows, many in a statement. A few lengths of statements serve any number of rows.
 pub(super) fn insert(
     tx: &mut Tx<'_>,
-    (table, columns): (StateTable, &str),
+    table: StateTable,
+    columns: &str,
     rows: &[Vec<Value>],
 ) -> Result<(), Error> {
     let mut left = rows;

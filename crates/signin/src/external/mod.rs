@@ -122,7 +122,7 @@ impl Provider<'_> {
     ) -> Result<Connection, Problem> {
         let app = Arc::clone(self.context);
         let reading = self.store.run("ReadProvider", Mode::Quick, None, move |tx| {
-            Connection::read(&app, tx, (instance, kind), now)
+            Connection::read(&app, tx, instance, kind, now)
         });
         Ok(reading.await?)
     }
@@ -280,7 +280,7 @@ fn decide(
     let context = Context::of_server(&transaction.app, Scope::Everything, transaction.now);
     let application = &transaction.flow_context.application;
     // also if the person cannot sign in by the replacing identity yet
-    prove_replacing(&context, tx, (provider.id, identity.subject.as_str()))?;
+    prove_replacing(&context, tx, provider.id, identity.subject.as_str())?;
     // no platform user is created for a person who would be refused
     let is_own_subscription =
         application.allow_cross_subscription || application.subscription == provider.subscription;

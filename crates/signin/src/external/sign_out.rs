@@ -75,5 +75,5 @@ fn connection_of(
     for other in enabled.filter(|other| *other != instance) {
         tracing::warn!(instance = %other, "only one of several sign-outs is passed on to its identity provider");
     }
-    Ok(Some((instance, Connection::read(app, tx, (instance, ProviderKind::OpenIdConnect), now)?)))
+    Ok(Some((instance, Connection::read(app, tx, instance, ProviderKind::OpenIdConnect, now)?)))
 }

@@ -134,7 +134,7 @@ impl Session {
                     self.transact(migration.name(), &record_progress)?;
                 }
                 Step::Fill(text, fill) => {
-                    self.fill(migration, (after - 1, filled.take()), &text, fill)?;
+                    self.fill(migration, after - 1, filled.take(), &text, fill)?;
                     self.transact(migration.name(), &record_progress)?;
                 }
             }
@@ -146,7 +146,8 @@ impl Session {
     fn fill(
         &mut self,
         migration: &Migration,
-        (done, filled): (usize, Option<i64>),
+        done: usize,
+        filled: Option<i64>,
         text: &str,
         fill: &'static Fill,
     ) -> Result<(), Error> {

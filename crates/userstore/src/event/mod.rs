@@ -24,7 +24,8 @@ static EVENT: Shape =
 const fn op(
     name: &'static str,
     path: &'static str,
-    (custom, query): (Custom, &'static [QueryParameter]),
+    custom: Custom,
+    query: &'static [QueryParameter],
     about: &'static str,
 ) -> Op {
     Op::new(name, Method::Get, path, UserStore, &EVENT, Action::Custom(custom), about)
@@ -37,13 +38,15 @@ pub static OPERATIONS: &[Op] = &[
     op(
         "GetEvents",
         "/administration/Event",
-        (feed::reading(get), QUERY),
+        feed::reading(get),
+        QUERY,
         "Reads what happened in the store behind a cursor, in order.",
     ),
     op(
         "StreamEvents",
         "/administration/Event/stream",
-        (feed::streaming(get), STREAM_QUERY),
+        feed::streaming(get),
+        STREAM_QUERY,
         "Streams what happens in the store, as server-sent events. Last-Event-ID goes on behind an event.",
     ),
 ];

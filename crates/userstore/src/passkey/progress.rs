@@ -100,7 +100,7 @@ fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if let Some(required) = REQUIRED.read_number(&call.request)? {
         policy.required_credential_count = required;
     }
-    let counts = assess_all(&call.context, tx, (&policy, listed))?;
+    let counts = assess_all(&call.context, tx, &policy, listed)?;
     let mut moment = Vec::new();
     format_timestamp(call.context.now, &mut moment);
     let reasons = REASONS.iter().zip(counts.reasons);
@@ -119,7 +119,8 @@ fn readiness(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 fn assess_all(
     context: &Context,
     tx: &mut Tx<'_>,
-    (policy, listed): (&Policy, Option<&str>),
+    policy: &Policy,
+    listed: Option<&str>,
 ) -> Result<Counts, Problem> {
     let order = format!(" ORDER BY t.rid LIMIT {LIST}");
     let (mut counts, mut after) = (Counts::default(), 0);

@@ -267,7 +267,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     if call.request.dry_run {
         return dry_run(call, tx, loaded, &options);
     }
-    stored_hash::put(&call.context, tx, &loaded, (hash, None), &options)?;
+    stored_hash::put(&call.context, tx, &loaded, hash, None, &options)?;
     stored_hash::finish(&call.context, &mut loaded, &options)?;
     finish(call, tx, loaded, "password-changed")
 }

@@ -94,7 +94,8 @@ pub fn begin_change(
     context: &Context,
     tx: &mut Tx<'_>,
     user: i64,
-    (new, has_none): (Secret, bool),
+    new: Secret,
+    has_none: bool,
 ) -> Result<Option<PendingChange>, Problem> {
     let Some(loaded) = user_of(context, tx, user)? else { return Ok(None) };
     let hashing = Box::new(hashing_work(context, tx, &loaded, new)?);
@@ -130,7 +131,7 @@ pub fn change(
         return Err(Problem::conflict("The user has a password since."));
     }
     let options = options(context)?;
-    stored_hash::put(context, tx, &loaded, (outcome.hash("newPassword")?, None), &options)?;
+    stored_hash::put(context, tx, &loaded, outcome.hash("newPassword")?, None, &options)?;
     stored_hash::finish(context, &mut loaded, &options)?;
     if let Some(counted) = counted {
         let succeeded = lockout::succeed(loaded.user.lockout(), context.now, counted.attempt);

@@ -37,7 +37,8 @@ pub fn send_token(
     context: &Context,
     tx: &mut Tx<'_>,
     loaded: &UserForUpdate,
-    (token, end): (&Secret, Timestamp),
+    token: &Secret,
+    end: Timestamp,
     link: Option<String>,
 ) -> Result<(), Problem> {
     let user = &loaded.user;

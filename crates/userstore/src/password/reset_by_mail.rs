@@ -50,7 +50,7 @@ pub fn send_link(
     }
     let (token, end) = token::create(context, tx, loaded.was.rid, Some(user.id.0))?;
     let link = link(user.id.0, &token);
-    mail::send_token(context, tx, &loaded, (&token, end), Some(link))?;
+    mail::send_token(context, tx, &loaded, &token, end, Some(link))?;
     // the user's concurrency token does not change: else anyone could make an administrator's change fail
     loaded.save(context, tx, AuditAction::As("Modified", "password-reset-requested"))?;
     Ok(true)

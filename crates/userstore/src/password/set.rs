@@ -93,7 +93,7 @@ pub fn put_new(
 ) -> Result<(), Problem> {
     let options = options(context)?;
     let set_by = context.setter_for(loaded.user.id.0);
-    stored_hash::put(context, tx, loaded, (outcome.hash(member)?, set_by), &options)?;
+    stored_hash::put(context, tx, loaded, outcome.hash(member)?, set_by, &options)?;
     stored_hash::finish(context, loaded, &options)?;
     loaded.user.set_lockout(lockout::reset(loaded.user.lockout()));
     Ok(())
@@ -110,7 +110,7 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     };
     let options = options(&call.context)?;
     let set_by = call.context.setter_for(loaded.user.id.0);
-    stored_hash::put(&call.context, tx, &loaded, (outcome.hash("password")?, set_by), &options)?;
+    stored_hash::put(&call.context, tx, &loaded, outcome.hash("password")?, set_by, &options)?;
     stored_hash::finish(&call.context, &mut loaded, &options)?;
     loaded.user.set_lockout(lockout::token_used(loaded.user.lockout()));
     loaded.user.is_initial_password = true;

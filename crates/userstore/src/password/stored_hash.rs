@@ -79,7 +79,8 @@ pub fn put(
     context: &Context,
     tx: &mut Tx<'_>,
     loaded: &UserForUpdate,
-    (hash, set_by): (&str, Option<Uuid>),
+    hash: &str,
+    set_by: Option<Uuid>,
     options: &Options<UserStoreOption>,
 ) -> Result<(), Problem> {
     let rid = Value::Int(loaded.was.rid);

@@ -97,7 +97,7 @@ fn require_address(loaded: &UserForUpdate) -> Result<(), Problem> {
 
 fn deliver(call: &mut Call, tx: &mut Tx<'_>, loaded: UserForUpdate) -> Result<Answer, Problem> {
     let (token, end) = create(&call.context, tx, loaded.was.rid, call.context.actor)?;
-    mail::send_token(&call.context, tx, &loaded, (&token, end), None)?;
+    mail::send_token(&call.context, tx, &loaded, &token, end, None)?;
     // no field of the user changes: the request for a token is an audit entry of its own
     loaded.audit_and_respond(call, tx, "password-reset-requested")
 }
@@ -154,7 +154,7 @@ pub(super) fn set_by_token(
     hash: &str,
 ) -> Result<(), Problem> {
     let options = options(context)?;
-    stored_hash::put(context, tx, loaded, (hash, None), &options)?;
+    stored_hash::put(context, tx, loaded, hash, None, &options)?;
     stored_hash::finish(context, loaded, &options)?;
     loaded.user.set_lockout(lockout::token_used(loaded.user.lockout()));
     Ok(())

@@ -48,7 +48,7 @@ pub async fn run(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Respon
     let changed: Vec<(&str, String)> =
         refused.into_iter().filter_map(|(at, detail)| Some((*keys.get(at)?, detail))).collect();
     let refused = named(visit, request, changed).await?;
-    changed_meanwhile(visit, request, (&keys, &refused))
+    changed_meanwhile(visit, request, &keys, &refused)
 }
 
 async fn run_each(
@@ -97,7 +97,8 @@ async fn named(
 fn changed_meanwhile(
     visit: &Visit<'_>,
     request: &BatchRequest<'_>,
-    (keys, refused): (&[&str], &[Refused]),
+    keys: &[&str],
+    refused: &[Refused],
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let heading = words.page("many_meanwhile");

@@ -36,7 +36,7 @@ pub async fn show(
     let (before, after) = (content(entry, "originalContent"), content(entry, "currentContent"));
     let area = entry["area"].as_str().unwrap_or_default();
     let resource = history::area(area, trail.is_of_store);
-    let Difference { changed, unchanged } = difference::between(visit, resource, (&before, &after)).await?;
+    let Difference { changed, unchanged } = difference::between(visit, resource, &before, &after).await?;
     let key = plain(&entry["primaryKey"]);
     let action = entry["action"].as_str().unwrap_or_default();
     let names = history::names(visit, trail, std::slice::from_ref(entry)).await?;

@@ -71,18 +71,18 @@ pub fn form(visit: &Visit<'_>, resource: &Resource, names: &Names) -> Value {
     let who = given(&visit.query, "who").unwrap_or_default();
     let shown = names.get(who).map_or(who, |(name, _)| name.as_str());
     let fields = [
-        field(visit, ("who", "reference"), shown, &[]),
-        field(visit, ("area", "choice"), "", &areas),
-        field(visit, ("action", "choice"), "", &actions),
-        field(visit, ("from", "moment"), "", &[]),
-        field(visit, ("to", "moment"), "", &[]),
+        field(visit, "who", "reference", shown, &[]),
+        field(visit, "area", "choice", "", &areas),
+        field(visit, "action", "choice", "", &actions),
+        field(visit, "from", "moment", "", &[]),
+        field(visit, "to", "moment", "", &[]),
     ];
     let hidden: Vec<Value> =
         visit.parameter("of").map(|of| json!({ "name": "of", "value": of })).into_iter().collect();
     json!({ "fields": fields, "hidden": hidden, "is_open": is_filtered(visit), "clear": visit.path() })
 }
 
-fn field(visit: &Visit<'_>, (name, control): (&str, &str), shown: &str, choices: &[(&str, String)]) -> Value {
+fn field(visit: &Visit<'_>, name: &str, control: &str, shown: &str, choices: &[(&str, String)]) -> Value {
     let words = visit.words;
     let value = given(&visit.query, name).unwrap_or_default();
     let mut options: Vec<Value> = choices

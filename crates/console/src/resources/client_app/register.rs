@@ -281,7 +281,7 @@ pub async fn run(
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
     let Some(kind) = one(&visit.form, "kind").and_then(ClientAppKind::find) else { return Ok(None) };
     let id = one(&visit.form, "id").unwrap_or_default();
-    let (inputs, question_names) = inputs(visit, resource, (kind, id))?;
+    let (inputs, question_names) = inputs(visit, resource, kind, id)?;
     match visit.perform_all(inputs).await {
         Ok(outputs) => {
             let secret = question_names
@@ -291,7 +291,7 @@ pub async fn run(
             let secret = secret.map(chancery_web::Output::json);
             let secret =
                 secret.as_ref().and_then(|created| created.get("secret")).map_or_else(String::new, plain);
-            registered(visit, resource, kind, (id, &secret)).map(Some)
+            registered(visit, resource, kind, id, &secret).map(Some)
         }
         // the form provides the id: it was submitted before
         Err((_, problem)) if is_of_form(&problem) && read(visit, resource, id).await.is_ok() => {
@@ -310,7 +310,8 @@ pub async fn run(
 fn inputs(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (kind, id): (ClientAppKind, &str),
+    kind: ClientAppKind,
+    id: &str,
 ) -> Result<(Vec<Input>, Vec<&'static str>), Problem> {
     let typed = |name: &str| one(&visit.form, name).unwrap_or_default().trim();
     let mut all = Vec::new();
@@ -380,7 +381,8 @@ fn registered(
     visit: &Visit<'_>,
     resource: &Resource,
     kind: ClientAppKind,
-    (id, secret): (&str, &str),
+    id: &str,
+    secret: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let issuer = visit.app.token_service.public_url.as_str();

@@ -150,7 +150,8 @@ fn line(visit: &Visit<'_>, one: &Credential, here: &str) -> Line {
 pub async fn card(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, app): (&str, &Value),
+    key: &str,
+    app: &Value,
 ) -> Result<Option<Card>, Problem> {
     let here = address(visit, resource, key);
     let all = credentials(visit, app, key).await?;
@@ -205,7 +206,7 @@ pub async fn show_end_form(
     resource: &'static Resource,
     (key, id): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
-    page(visit, resource, (key, id), None).await
+    page(visit, resource, key, id, None).await
 }
 
 /// Sets the expiry of a credential.
@@ -215,7 +216,7 @@ pub async fn end(
     (key, id): (&str, &str),
 ) -> Result<Response<AnswerBody>, Problem> {
     let app = read(visit, resource, key).await?;
-    let credential = find(visit, &app, (key, id)).await?;
+    let credential = find(visit, &app, key, id).await?;
     let op = visit.require(credential.resource.patch)?;
     let choice = one(&visit.form, "when");
     let after = WHEN.iter().find(|(name, _)| Some(*name) == choice).map(|(_, after)| *after);
@@ -227,12 +228,12 @@ pub async fn end(
     }));
     match visit.perform(input).await {
         Ok(_) => Ok(redirect_with_notice(&address(visit, resource, key), "saved")),
-        Err(problem) if is_of_form(&problem) => page(visit, resource, (key, id), Some(&problem)).await,
+        Err(problem) if is_of_form(&problem) => page(visit, resource, key, id, Some(&problem)).await,
         Err(problem) => Err(problem),
     }
 }
 
-async fn find(visit: &Visit<'_>, app: &Value, (key, id): (&str, &str)) -> Result<Credential, Problem> {
+async fn find(visit: &Visit<'_>, app: &Value, key: &str, id: &str) -> Result<Credential, Problem> {
     let wanted_id = Uuid::try_parse(id).ok();
     let mut all = credentials(visit, app, key).await?.into_iter();
     all.find(|one| Some(one.id) == wanted_id)
@@ -242,13 +243,14 @@ async fn find(visit: &Visit<'_>, app: &Value, (key, id): (&str, &str)) -> Result
 async fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, id): (&str, &str),
+    key: &str,
+    id: &str,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let app = read(visit, resource, key).await?;
     let all = credentials(visit, &app, key).await?;
-    let credential = find(visit, &app, (key, id)).await?;
+    let credential = find(visit, &app, key, id).await?;
     visit.require(credential.resource.patch)?;
     visit.fresh()?;
     let here = address(visit, resource, key);

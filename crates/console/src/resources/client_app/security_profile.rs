@@ -241,7 +241,8 @@ fn address(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
 fn member_href(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, security): (&str, &ClientAppSecurity),
+    key: &str,
+    security: &ClientAppSecurity,
     member: &str,
 ) -> Option<String> {
     let list = |shape: &Shape| {
@@ -276,7 +277,8 @@ fn label(visit: &Visit<'_>, (name, ..): Profile) -> String {
 fn checklist(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, security): (&str, &ClientAppSecurity),
+    key: &str,
+    security: &ClientAppSecurity,
     profile: Profile,
 ) -> Card {
     let words = visit.words;
@@ -286,7 +288,7 @@ fn checklist(
         Line {
             tone: if wrong.is_some() { "warn" } else { "good" },
             text: words.field(member),
-            href: wrong.is_some().then(|| member_href(visit, resource, (key, security), member)).flatten(),
+            href: wrong.is_some().then(|| member_href(visit, resource, key, security, member)).flatten(),
             sub: wrong.unwrap_or_default(),
             ..Line::default()
         }
@@ -308,12 +310,12 @@ fn checklist(
 /// The card on the page of a client app, with the violations of its profile.
 pub async fn card(visit: &Visit<'_>, resource: &'static Resource, key: &str) -> Result<Card, Problem> {
     let security = ClientAppSecurity::read(visit, resource, key).await?;
-    let mut card = checklist(visit, resource, (key, &security), current(&security.app));
+    let mut card = checklist(visit, resource, key, &security, current(&security.app));
     card.lines.retain(|line| line.tone != "good");
     let unsupported = security.unsupported(visit).into_iter().map(|(member, sub)| Line {
         tone: "bad",
         text: format!("{}: {}", visit.words.field(member), visit.words.page("unserved")),
-        href: member_href(visit, resource, (key, &security), member),
+        href: member_href(visit, resource, key, &security, member),
         sub,
         ..Line::default()
     });
@@ -375,7 +377,7 @@ async fn page(
             json!({ "label": label(visit, profile), "href": href, "is_current": profile.0 == chosen.0 })
         })
         .collect();
-    let card = checklist(visit, resource, (key, &security), chosen);
+    let card = checklist(visit, resource, key, &security, chosen);
     let can_set = visit.may(resource.patch).is_some() && chosen.0 != now.0;
     // the recommendations are no profile: choosing them removes the profile
     let is_whole = chosen.1.is_none() || card.tone == "good";

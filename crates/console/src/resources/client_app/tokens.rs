@@ -205,7 +205,7 @@ async fn page(
     let op = visit.require(operation())?;
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for field in fields(op) {
-        let rendered = preview_field(visit, (field, values), problem).await?;
+        let rendered = preview_field(visit, field, values, problem).await?;
         if FIRST.contains(&field.wire()) { first.push(rendered) } else { others.push(rendered) }
     }
     let is_open = others.iter().any(|field| field["value"] != json!("") || field["error"] != json!(""));
@@ -228,7 +228,8 @@ async fn page(
 /// A control of the form: references are looked up by name.
 async fn preview_field(
     visit: &Visit<'_>,
-    (field, values): (&'static Field, &Value),
+    field: &'static Field,
+    values: &Value,
     problem: Option<&Problem>,
 ) -> Result<Value, Problem> {
     let wire = field.wire();

@@ -44,7 +44,8 @@ impl Level {
     /// Reads the children of these parents.
     async fn read(
         visit: &Visit<'_>,
-        (shape, wire): (&Shape, &'static str),
+        shape: &Shape,
+        wire: &'static str,
         parents: &[String],
     ) -> Result<Option<Self>, Problem> {
         let Some(resource) = directory::of_shape(shape) else { return Ok(None) };
@@ -101,7 +102,8 @@ fn toggle(visit: &Visit<'_>, key: &str, name: &str) -> Value {
 /// A node: a row with its children.
 fn node(
     visit: &Visit<'_>,
-    (resource, row): (&Resource, &Value),
+    resource: &Resource,
+    row: &Value,
     below: Option<&Level>,
     nodes: &[Value],
 ) -> Value {
@@ -156,25 +158,25 @@ async fn nodes(
 ) -> Result<Vec<Value>, Problem> {
     let open = open(visit);
     let keys: Vec<String> = rows.iter().map(|row| key_of(customers, row)).collect();
-    let subscriptions = Level::read(visit, (&SUBSCRIPTION, "customerId"), &keys).await?;
+    let subscriptions = Level::read(visit, &SUBSCRIPTION, "customerId", &keys).await?;
     let shown = subscriptions.iter().flat_map(|level| {
         let is_open = |row: &&Value| open.contains(&plain(&row[level.wire]).as_str());
         level.rows.iter().filter(is_open).map(|row| key_of(level.resource, row)).collect::<Vec<_>>()
     });
     let shown: Vec<String> = shown.collect();
-    let tenants = Level::read(visit, (&TENANT, "subscriptionId"), &shown).await?;
+    let tenants = Level::read(visit, &TENANT, "subscriptionId", &shown).await?;
     let below = |level: Option<&Level>, key: &str, make: &dyn Fn(&Resource, &Value) -> Value| -> Vec<Value> {
         let level = level.filter(|_| open.contains(&key));
         level.map_or_else(Vec::new, |level| level.of(key).map(|row| make(level.resource, row)).collect())
     };
-    let tenant = |resource: &Resource, row: &Value| node(visit, (resource, row), None, &[]);
+    let tenant = |resource: &Resource, row: &Value| node(visit, resource, row, None, &[]);
     let subscription = |resource: &Resource, row: &Value| {
         let nodes = below(tenants.as_ref(), &key_of(resource, row), &tenant);
-        node(visit, (resource, row), tenants.as_ref(), &nodes)
+        node(visit, resource, row, tenants.as_ref(), &nodes)
     };
     let customer = |row: &Value| {
         let nodes = below(subscriptions.as_ref(), &key_of(customers, row), &subscription);
-        node(visit, (customers, row), subscriptions.as_ref(), &nodes)
+        node(visit, customers, row, subscriptions.as_ref(), &nodes)
     };
     Ok(rows.iter().map(customer).collect())
 }

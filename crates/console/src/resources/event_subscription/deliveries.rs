@@ -32,14 +32,14 @@ fn address(visit: &Visit<'_>, resource: &Resource, key: &str) -> String {
 }
 
 /// The form of a button that sends again.
-fn again(visit: &Visit<'_>, here: &str, (name, value): (&str, &str), label: &str) -> Value {
+fn again(visit: &Visit<'_>, here: &str, name: &str, value: &str, label: &str) -> Value {
     json!({
         "action": here, "label": visit.words.page(label), "fields": [{ "name": name, "value": value }],
     })
 }
 
 /// The card with the numbers of deliveries.
-pub fn card(visit: &Visit<'_>, resource: &Resource, (key, row): (&str, &Value)) -> Card {
+pub fn card(visit: &Visit<'_>, resource: &Resource, key: &str, row: &Value) -> Card {
     let here = address(visit, resource, key);
     let number = |wire: &str| row.get(wire).and_then(Value::as_i64).unwrap_or(0);
     let line = |key: &str, count: i64, tone: &'static str| Line {
@@ -89,9 +89,9 @@ pub async fn show(
     let rows = listed.as_array().map(Vec::as_slice).unwrap_or_default();
     let lines: Vec<Line> =
         rows.iter().map(|row| line(visit, row, may_replay.then_some(here.as_str()))).collect();
-    let mut state = Card { more: None, ..card(visit, resource, (key, &row)) };
+    let mut state = Card { more: None, ..card(visit, resource, key, &row) };
     if may_replay && row.get("dead").and_then(Value::as_i64) > Some(0) {
-        let act = again(visit, &here, ("dead", "true"), "deliveries_send_dead");
+        let act = again(visit, &here, "dead", "true", "deliveries_send_dead");
         state.lines.push(Line {
             text: words.page("deliveries_about_dead").into(),
             act: Some(act),
@@ -127,9 +127,8 @@ fn line(visit: &Visit<'_>, row: &Value, here: Option<&str>) -> Line {
     let event = text("event");
     // of several events only the last id is known, and the server's own notifications are no events of the feed
     let can_be_sent = count <= 1 && !text("type").starts_with("platform.event.");
-    let act = here
-        .filter(|_| can_be_sent)
-        .map(|here| again(visit, here, ("event", &event), "deliveries_send_again"));
+    let act =
+        here.filter(|_| can_be_sent).map(|here| again(visit, here, "event", &event, "deliveries_send_again"));
     Line {
         tone: if count > 0 { "good" } else { "bad" },
         text: text("type"),

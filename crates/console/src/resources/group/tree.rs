@@ -24,7 +24,7 @@ const MOST_OPEN: usize = 30;
 const DEEPEST: usize = 30;
 
 /// Further actions on a group: adding members by name, its tree, and its list of members.
-pub fn acts(visit: &Visit<'_>, (key, here): (&str, &str), protecting_role: Option<RoleType>) -> Vec<Value> {
+pub fn acts(visit: &Visit<'_>, key: &str, here: &str, protecting_role: Option<RoleType>) -> Vec<Value> {
     let act = |key: &str, icon: &str, page: &str| json!({ "label": visit.words.page(key), "icon": icon, "href": format!("{here}/{page}"), "is_main": false, "is_dangerous": false });
     let mut acts = Vec::new();
     if protecting_role.is_none() && visit.may(batch::add_members_operation()).is_some() {
@@ -61,7 +61,7 @@ pub async fn show(
         let Some(relation) = resource.shape.relation(relation.name) else { continue };
         let open = visit.parameter(name).unwrap_or_default().split('.').filter(|id| !id.is_empty());
         let side = Side { name, relation, open: open.take(MOST_OPEN).collect() };
-        let (nodes, more) = nodes(visit, resource, &side, key.to_owned(), (name.to_owned(), 0)).await?;
+        let (nodes, more) = nodes(visit, resource, &side, key.to_owned(), name.to_owned(), 0).await?;
         sides.push(json!({
             "title": words.field(relation.name), "nodes": nodes, "more": more,
             "edit": format!("{here}/relation/{}", relation.name),
@@ -80,7 +80,8 @@ fn nodes<'a>(
     resource: &'static Resource,
     side: &'a Side<'_>,
     key: String,
-    (parent_anchor, depth): (String, usize),
+    parent_anchor: String,
+    depth: usize,
 ) -> Nodes<'a> {
     Box::pin(async move {
         let linked = relate::linked(visit, (resource, side.relation), &key, (MOST, None)).await?;
@@ -93,7 +94,7 @@ fn nodes<'a>(
             let at = format!("{parent_anchor}-{number}");
             let is_open = side.open.contains(&id.as_str()) && depth < DEEPEST;
             let (inner, more) = if is_open {
-                nodes(visit, resource, side, id.clone(), (at.clone(), depth + 1)).await?
+                nodes(visit, resource, side, id.clone(), at.clone(), depth + 1).await?
             } else {
                 (Vec::new(), None)
             };

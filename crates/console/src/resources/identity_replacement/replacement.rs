@@ -37,16 +37,15 @@ pub async fn show(
     let person = named(&names, &row["platformUserId"]);
     let heading =
         words.page("replacement_of").replace("{name}", &plain(person.get("text").unwrap_or(&Value::Null)));
-    let pending = pending_action(visit, resource, (key, row)).await?;
+    let pending = pending_action(visit, resource, key, row).await?;
     let mut sidebar = vec![steps(visit, row, &names)];
     sidebar.extend(revocation(visit, row));
-    sidebar.extend(history::of_item(visit, resource, (&here, row)));
-    let sides =
-        ["current", "replacement"].map(|side| identity(visit, resource, (row, &here), (side, &names)));
+    sidebar.extend(history::of_item(visit, resource, &here, row));
+    let sides = ["current", "replacement"].map(|side| identity(visit, resource, row, &here, side, &names));
     let content = json!({
         "back": { "href": address, "label": label(visit, resource) }, "heading": heading, "icon": resource.presentation.icon,
         "badge": resource.presentation.badge(row, words), "person": person, "reason": row["reason"],
-        "sides": sides, "turn": pending, "acts": acts(visit, resource, (row, &here)), "sidebar": sidebar,
+        "sides": sides, "turn": pending, "acts": acts(visit, resource, row, &here), "sidebar": sidebar,
     });
     visit.page(200, "replacement.html", &heading, &content)
 }
@@ -99,8 +98,10 @@ fn named(names: &Names, id: &Value) -> Value {
 fn identity(
     visit: &Visit<'_>,
     resource: &Resource,
-    (row, here): (&Value, &str),
-    (side, names): (&str, &Names),
+    row: &Value,
+    here: &str,
+    side: &str,
+    names: &Names,
 ) -> Value {
     let words = visit.words;
     let own = &row[format!("{side}Identity").as_str()];
@@ -148,7 +149,8 @@ fn missing(row: &Value) -> u64 {
 async fn pending_action(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<Value, Problem> {
     let words = visit.words;
     let said = |key: &str, tone: &str| json!({ "text": words.page(key).replace("{n}", &missing(row).to_string()), "tone": tone });
@@ -178,7 +180,7 @@ async fn pending_action(
 }
 
 /// The actions of the user, each with a page of its own.
-fn acts(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Vec<Value> {
+fn acts(visit: &Visit<'_>, resource: &Resource, row: &Value, here: &str) -> Vec<Value> {
     let status = row["status"].as_str().unwrap_or_default();
     let may_approve = status == "PendingApproval" && !is_mine(visit, row) && !has_approved(visit, row);
     let candidates = [

@@ -36,8 +36,10 @@ const CAME_BY: &str = "identities.idpInstanceId";
 async fn list_rows(
     visit: &Visit<'_>,
     op: &'static Op,
-    (filter, count): (&str, usize),
-    (field, order): (&str, &str),
+    filter: &str,
+    count: usize,
+    field: &str,
+    order: &str,
 ) -> Result<Vec<Value>, Problem> {
     let mut input = Input::of(op, Vec::new());
     input.is_minimal = true;
@@ -51,7 +53,8 @@ async fn list_rows(
 pub async fn addresses(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<Option<Card>, Problem> {
     let Some(kind) = of_row(row).filter(|_| settings::are_offered(visit, resource)) else { return Ok(None) };
     let words = visit.words;
@@ -86,7 +89,7 @@ pub async fn addresses(
 }
 
 /// The certificates of an instance that expire soon, if the user may list them.
-pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Vec<Line>, Problem> {
+pub async fn certificates(visit: &Visit<'_>, key: &str, row: &Value) -> Result<Vec<Line>, Problem> {
     let has_some = row["certStores"].as_array().is_some_and(|all| !all.is_empty());
     let stores = directory::of_shape(&CERT_STORE).filter(|_| has_some && of_row(row).is_some());
     let Some((stores, op)) = stores.and_then(|stores| Some((stores, visit.may(stores.list)?))) else {
@@ -94,7 +97,7 @@ pub async fn certificates(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Resu
     };
     let soon = json!(rfc3339(visit.now.plus(SOON_MS)));
     let filter = format!("idpInstances.id eq {} and validTo lt {soon}", json!(key));
-    let ending = list_rows(visit, op, (&filter, MOST), ("validTo", "ascending")).await?;
+    let ending = list_rows(visit, op, &filter, MOST, "validTo", "ascending").await?;
     let lines = ending.iter().map(|one| {
         let end = one["validTo"].as_str().and_then(parse_timestamp);
         let is_over = end.is_some_and(|end| end <= visit.now);
@@ -116,12 +119,12 @@ pub async fn replaced_setting(
     visit: &Visit<'_>,
     (key, row): (&str, &Value),
 ) -> Result<Option<&'static str>, Problem> {
-    let is_replaced = has_signing_certificate(visit, (key, row)).await?;
+    let is_replaced = has_signing_certificate(visit, key, row).await?;
     Ok(is_replaced.then(|| ProviderOption::CLIENT_SECRET.name()))
 }
 
 /// Whether a linked certificate authenticates this server to the provider, as far as the user may list certificates.
-async fn has_signing_certificate(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<bool, Problem> {
+async fn has_signing_certificate(visit: &Visit<'_>, key: &str, row: &Value) -> Result<bool, Problem> {
     let has_some = row["certStores"].as_array().is_some_and(|all| !all.is_empty());
     let kind = of_row(row).filter(|_| has_some).map(|kind| kind.name);
     let stores = directory::of_shape(&CERT_STORE).and_then(|stores| visit.may(stores.list));
@@ -130,7 +133,7 @@ async fn has_signing_certificate(visit: &Visit<'_>, (key, row): (&str, &Value)) 
     };
     let has = async |condition: &str| {
         let filter = format!("idpInstances.id eq {} and {condition}", json!(key));
-        Ok::<_, Problem>(!list_rows(visit, op, (&filter, 1), ("validTo", "ascending")).await?.is_empty())
+        Ok::<_, Problem>(!list_rows(visit, op, &filter, 1, "validTo", "ascending").await?.is_empty())
     };
     let now = json!(rfc3339(visit.now));
     let can_sign = format!(
@@ -175,7 +178,7 @@ impl About {
 
 /// Placeholders for the last sign-ins and the users, which are loaded after the page: the cost of their queries is
 /// unknown.
-pub fn later(visit: &Visit<'_>, (key, here, row): (&str, &str, &Value)) -> Vec<Card> {
+pub fn later(visit: &Visit<'_>, key: &str, here: &str, row: &Value) -> Vec<Card> {
     if of_row(row).is_none() {
         return Vec::new();
     }
@@ -195,7 +198,7 @@ pub async fn show_sign_ins(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    show(visit, resource, (key, &SIGN_INS)).await
+    show(visit, resource, key, &SIGN_INS).await
 }
 
 /// Shows the users.
@@ -207,22 +210,23 @@ pub async fn show_people(
     resource: &'static Resource,
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    show(visit, resource, (key, &PEOPLE)).await
+    show(visit, resource, key, &PEOPLE).await
 }
 
 async fn show(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, about): (&str, &About),
+    key: &str,
+    about: &About,
 ) -> Result<Response<AnswerBody>, Problem> {
     let of = directory::of_shape(about.shape).ok_or_else(not_found)?;
     let op = visit.require(of.list)?;
     let row = read(visit, resource, key).await?;
     of_row(&row).ok_or_else(not_found)?;
     let lines = if about.page == PEOPLE.page {
-        people(visit, (of, op), key).await?
+        people(visit, of, op, key).await?
     } else {
-        sign_ins(visit, (of, op), key).await?
+        sign_ins(visit, of, op, key).await?
     };
     let title = title_of(resource, &row);
     let page = FormPage {
@@ -237,7 +241,8 @@ async fn show(
 /// The last successful and the last refused sign-in through an instance.
 async fn sign_ins(
     visit: &Visit<'_>,
-    (records, op): (&'static Resource, &'static Op),
+    records: &'static Resource,
+    op: &'static Op,
     key: &str,
 ) -> Result<Vec<Line>, Problem> {
     let words = visit.words;
@@ -246,7 +251,7 @@ async fn sign_ins(
         [("SignedIn", "good", "provider_last_sign_in"), ("Refused", "warn", "provider_last_refusal")]
     {
         let filter = format!("idpInstanceId eq {} and outcome eq {}", json!(key), json!(outcome));
-        let last = list_rows(visit, op, (&filter, 1), ("id", "descending")).await?;
+        let last = list_rows(visit, op, &filter, 1, "id", "descending").await?;
         lines.extend(last.iter().map(|record| Line {
             tone,
             text: words.page(text).into(),
@@ -265,11 +270,12 @@ async fn sign_ins(
 /// The users of an instance, the newest first: ids rise with time.
 async fn people(
     visit: &Visit<'_>,
-    (people, op): (&'static Resource, &'static Op),
+    people: &'static Resource,
+    op: &'static Op,
     key: &str,
 ) -> Result<Vec<Line>, Problem> {
     let filter = format!("{CAME_BY} eq {}", json!(key));
-    let rows = list_rows(visit, op, (&filter, MOST), ("id", "descending")).await?;
+    let rows = list_rows(visit, op, &filter, MOST, "id", "descending").await?;
     let mut lines: Vec<Line> = rows
         .iter()
         .map(|person| Line {

@@ -50,7 +50,7 @@ pub async fn show(
         lines: vec![button(visit, about, label, &fields)],
         ..Card::default()
     };
-    page(visit, resource, key, (vec![card], false)).await
+    page(visit, resource, key, vec![card], false).await
 }
 
 /// Starts or completes a test.
@@ -98,7 +98,7 @@ pub async fn run(
         });
     }
     let has_passed = !is_begun && report.get("passed") == Some(&json!(true));
-    page(visit, resource, key, (cards, has_passed)).await
+    page(visit, resource, key, cards, has_passed).await
 }
 
 /// A sentence with the button of a form.
@@ -166,7 +166,8 @@ async fn page(
     visit: &Visit<'_>,
     resource: &'static Resource,
     key: &str,
-    (mut cards, has_passed): (Vec<Card>, bool),
+    mut cards: Vec<Card>,
+    has_passed: bool,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let row = read(visit, resource, key).await?;
@@ -190,7 +191,7 @@ async fn page(
         heading: if is_step { format!("{title}: {}", words.page("connect_trial")) } else { heading.into() },
         sub: words.page("provider_try_about").into(),
         middle: cards,
-        after: if is_step { vec![progress(visit, (&row, &item), "trial")] } else { Vec::new() },
+        after: if is_step { vec![progress(visit, &row, &item, "trial")] } else { Vec::new() },
         ..FormPage::default()
     };
     page.show(visit, 200)

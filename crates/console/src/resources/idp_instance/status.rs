@@ -22,7 +22,9 @@ fn line(tone: &'static str, text: &str, sub: &str, href: Option<&str>) -> Line {
 /// Whether users can sign in through an identity provider.
 pub async fn provider(
     visit: &Visit<'_>,
-    (key, here, row): (&str, &str, &Value),
+    key: &str,
+    here: &str,
+    row: &Value,
 ) -> Result<Option<Card>, Problem> {
     let Some(op) = visit.may(operation!("GetIdpInstanceHealth")) else { return Ok(None) };
     let health = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
@@ -54,7 +56,7 @@ pub async fn provider(
             }
         }
     }
-    lines.extend(Box::pin(super::provider::certificates(visit, (key, row))).await?);
+    lines.extend(Box::pin(super::provider::certificates(visit, key, row)).await?);
     let is_operational = health["isOperational"] == json!(true);
     let title = words.page(if is_operational { "provider_works" } else { "provider_broken" });
     Ok(Some(Card {
@@ -71,7 +73,7 @@ const fn tone(is_good: bool) -> &'static str {
 }
 
 /// The state of SCIM provisioning; `None` if it is not set up.
-pub async fn provisioning(visit: &Visit<'_>, (key, row): (&str, &Value)) -> Result<Option<Card>, Problem> {
+pub async fn provisioning(visit: &Visit<'_>, key: &str, row: &Value) -> Result<Option<Card>, Problem> {
     let is_of_kind = row.get("idpFactoryType") == Some(&json!("OpenIdConnect"));
     let Some(op) = visit.may(operation!("GetIdpInstanceScim")).filter(|_| is_of_kind) else {
         return Ok(None);

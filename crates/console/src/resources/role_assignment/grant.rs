@@ -40,7 +40,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     visit.fresh()?;
     let given = creation_fields(resource)
         .filter_map(|field| Some((field.wire().to_owned(), json!(visit.parameter(field.wire())?))));
-    form(visit, resource, (&Value::Object(given.collect()), None)).await
+    form(visit, resource, &Value::Object(given.collect()), None).await
 }
 
 /// Shows what a role adds, or assigns it.
@@ -75,7 +75,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
             Ok(redirect_with_notice(&format!("{}/{}", visit.address(resource), encoded(&key)), "created"))
         }
         Err(problem) if is_mended(&problem) => {
-            form(visit, resource, (&Value::Object(body), Some(&problem))).await
+            form(visit, resource, &Value::Object(body), Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
@@ -91,7 +91,8 @@ async fn principal(visit: &Visit<'_>, shape: &Shape, id: &str) -> Option<(&'stat
 async fn form(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (values, problem): (&Value, Option<&Problem>),
+    values: &Value,
+    problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let id = values["principalId"].as_str().unwrap_or_default();
@@ -106,7 +107,7 @@ async fn form(
             let own =
                 wires.iter().filter_map(|wire| creation_fields(resource).find(|field| field.wire() == *wire));
             let fields: Vec<Value> = own
-                .map(|field| grant_field(visit, resource, (field, values), problem, who.as_deref()))
+                .map(|field| grant_field(visit, resource, field, values, problem, who.as_deref()))
                 .collect();
             let about = if *title == "col_where" { words.page("grant_where") } else { "" };
             json!({ "title": words.page(title), "about": about, "fields": fields, "is_readonly": false })
@@ -137,7 +138,8 @@ async fn form(
 fn grant_field(
     visit: &Visit<'_>,
     resource: &Resource,
-    (field, values): (&'static Field, &Value),
+    field: &'static Field,
+    values: &Value,
     problem: Option<&Problem>,
     who: Option<&str>,
 ) -> Value {
@@ -227,7 +229,7 @@ async fn review(
         None => (id, Value::Null),
     };
     let mut facts = vec![json!(granted(visit, body).await?)];
-    facts.push(json!(added_permissions(visit, &who, (body, &known))));
+    facts.push(json!(added_permissions(visit, &who, body, &known)));
     if is_group {
         facts.push(json!(words.page("grant_group")));
     }
@@ -260,7 +262,7 @@ pub async fn granted(visit: &Visit<'_>, body: &Value) -> Result<String, Problem>
     let names = rights::scope_names(visit, scope.into_iter()).await?;
     let role = body["roleType"].as_str().unwrap_or_default();
     let scope_value = rights::scope_of(visit, scope.map(|(_, id)| id), &names);
-    let sentence = &rights::sentence(visit, role, (&scope_value, &[]));
+    let sentence = &rights::sentence(visit, role, &scope_value, &[]);
     let at = |path: &str| sentence.pointer(path).map(plain).unwrap_or_default();
     Ok(format!(
         "{} {} {}, {} {}.",
@@ -291,7 +293,7 @@ pub async fn card(visit: &Visit<'_>, row: &Value) -> Result<Card, Problem> {
 }
 
 /// The additional permissions.
-fn added_permissions(visit: &Visit<'_>, who: &str, (body, known): (&Value, &Value)) -> String {
+fn added_permissions(visit: &Visit<'_>, who: &str, body: &Value, known: &Value) -> String {
     let words = visit.words;
     let had = known["permissions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let role = RoleType::of(body["roleType"].as_str().unwrap_or_default());

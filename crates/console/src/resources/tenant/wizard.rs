@@ -93,7 +93,7 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
     match visit.perform_all(inputs).await {
         Ok(_) => {
             let row = read(visit, resource, id).await?;
-            match settings::set_new(visit, resource, (id, &row)).await {
+            match settings::set_new(visit, resource, id, &row).await {
                 Err(problem) if is_of_form(&problem) => {
                     let settings = visit.words.page("settings");
                     let link = json!({ "href": format!("{address}/settings"), "label": settings });
@@ -135,8 +135,8 @@ async fn page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let fields: Vec<&Field> = creation_fields(resource).collect();
-    let names = reference::names(visit, resource, (&fields, std::slice::from_ref(values))).await?;
-    let mut all = named(sections(visit, resource, (&fields, values), problem, FormMode::Created), &names);
+    let names = reference::names(visit, resource, &fields, std::slice::from_ref(values)).await?;
+    let mut all = named(sections(visit, resource, &fields, values, problem, FormMode::Created), &names);
     all.extend(ways(visit, resource).await?);
     all.extend(of_settings(visit, resource, problem));
     let address = visit.address(resource);

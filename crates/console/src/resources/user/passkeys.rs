@@ -13,7 +13,7 @@ use crate::shell::{
 };
 
 /// The card with the number of usable and required passkeys, and the obstacles.
-pub async fn card(visit: &Visit<'_>, (key, here): (&str, &str)) -> Result<Option<Card>, Problem> {
+pub async fn card(visit: &Visit<'_>, key: &str, here: &str) -> Result<Option<Card>, Problem> {
     let Some(op) = visit.may(operation!("GetUserOverview")) else { return Ok(None) };
     let overview = &visit.perform(Input::of(op, vec![key.to_owned()])).await?.json();
     let words = visit.words;

@@ -25,7 +25,8 @@ use crate::shell::{
 pub async fn sign_in(
     visit: &Visit<'_>,
     resource: &Resource,
-    (key, here): (&str, &str),
+    key: &str,
+    here: &str,
     protecting_role: Option<RoleType>,
 ) -> Result<Option<Card>, Problem> {
     let op = resource.other(operation_name!("ExplainSignIn"));
@@ -37,7 +38,7 @@ pub async fn sign_in(
     let is_shown =
         |line: &&Value| line["passes"] != json!(true) || TOLD.contains(&plain(&line["check"]).as_str());
     let mut lines: Vec<Line> =
-        lines.iter().filter(is_shown).map(|line| check(visit, line, (key, here))).collect();
+        lines.iter().filter(is_shown).map(|line| check(visit, line, key, here)).collect();
     if protecting_role.is_some() {
         // every remedy is protected
         for line in &mut lines {
@@ -59,7 +60,7 @@ pub async fn sign_in(
 /// The checks that are shown even if they pass.
 const TOLD: [&str; 6] = ["Active", "ValidTo", "LockedForNow", "PasswordSet", "HasPasskey", "AccessPass"];
 
-fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
+fn check(visit: &Visit<'_>, line: &Value, key: &str, here: &str) -> Line {
     let (words, passes) = (visit.words, line["passes"] == json!(true));
     let name = plain(&line["check"]);
     let detail = plain(&line["text"]);
@@ -68,7 +69,7 @@ fn check(visit: &Visit<'_>, line: &Value, (key, here): (&str, &str)) -> Line {
     let details = if passes { None } else { Some(words.error_text(&detail).into_owned()) };
     let sub = details.filter(|details| *details != text).unwrap_or_default();
     let until = line["until"].as_str().unwrap_or_default().to_owned();
-    let (act, href) = remedy(visit, (&name, line["remedy"].as_str()), (key, here));
+    let (act, href) = remedy(visit, &name, line["remedy"].as_str(), key, here);
     let tone = if passes { "good" } else { "bad" };
     Line { tone, text, sub, href, act, until, ..Line::default() }
 }
@@ -98,8 +99,10 @@ const REMEDIES: [(OperationName, Remedy); 6] = [
 /// The remedy of a check: a button if no input is needed, else a link.
 fn remedy(
     visit: &Visit<'_>,
-    (check, remedy): (&str, Option<&str>),
-    (key, here): (&str, &str),
+    check: &str,
+    remedy: Option<&str>,
+    key: &str,
+    here: &str,
 ) -> (Option<Value>, Option<String>) {
     let known = REMEDIES.iter().find(|(name, _)| remedy == Some(name.text()));
     let known = known.filter(|(name, _)| visit.may(directory::of_name(*name)).is_some());

@@ -208,16 +208,12 @@ async fn redeem(
         }
         _ => connection.secret.clone(),
     };
-    let request = token_request(
-        discovery,
-        &connection.client,
-        (method, &credential),
-        (code, &returned.secrets.verifier),
-    );
+    let request =
+        token_request(discovery, &connection.client, method, &credential, code, &returned.secrets.verifier);
     let http_request =
         OutboundRequest { url: request.url, form: Some(request.form), authorization: request.authorization };
     let (check, tokens) = match (provider.send)(http_request).await {
-        Ok((status, body)) => check_token_response(status, &body, (method, &discovery.identity_source)),
+        Ok((status, body)) => check_token_response(status, &body, method, &discovery.identity_source),
         Err(why) => (Check::failed("tokens", format!("{}: {why}.", discovery.token_endpoint)), None),
     };
     checks.push(check);
@@ -245,7 +241,7 @@ async fn identify(
             provider.now,
         ),
         (IdentitySource::Profile { url }, _) => {
-            let url = profile_url(&connection.client, url, (&tokens.access_token, &connection.secret));
+            let url = profile_url(&connection.client, url, &tokens.access_token, &connection.secret);
             let (check, claims) =
                 match provider.get(&url, Some(format!("Bearer {}", tokens.access_token))).await {
                     Ok(document) => check_profile(&document, &connection.client, &discovery.issuer),
@@ -286,7 +282,7 @@ async fn validate_id_token(
             Ok(document) => check_keys(&document),
             Err(why) => (Check::failed("keys", format!("{jwks_uri}: {why}.")), Vec::new()),
         };
-        let expected = expected((connection, discovery), access_token, returned, &keys, provider);
+        let expected = expected(connection, discovery, access_token, returned, &keys, provider);
         let (checks, claims) = check_id_token(id_token, &expected);
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
@@ -304,7 +300,8 @@ async fn validate_id_token(
 }
 
 fn expected<'a>(
-    (connection, discovery): (&'a Connection, &'a Discovery),
+    connection: &'a Connection,
+    discovery: &'a Discovery,
     access_token: &'a str,
     returned: &'a Returned,
     keys: &'a [Jwk],

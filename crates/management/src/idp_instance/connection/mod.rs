@@ -50,7 +50,8 @@ impl Connection {
     pub fn read(
         app: &AppContext,
         tx: &mut Tx<'_>,
-        (id, kind): (Uuid, ProviderKind),
+        id: Uuid,
+        kind: ProviderKind,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
         let (owner, is_addressed, has_resources) = match kind {

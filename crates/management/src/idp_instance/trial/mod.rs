@@ -158,7 +158,7 @@ fn connection(call: &Call, tx: &mut Tx<'_>, instance: &StoredRow) -> Result<Conn
         ));
     }
     let id = instance.get(IdpInstance::ID)?.0;
-    Ok(Connection::read(&call.context.app, tx, (id, kind), call.context.now)?)
+    Ok(Connection::read(&call.context.app, tx, id, kind, call.context.now)?)
 }
 
 /// A provider client without a cache: a trial reads every document anew.

@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
         }
         let tree = self.tree;
         tree.children(at).try_for_each(|child| match tree.content(child) {
-            Content::Element(name, attributes) => self.write_element(child, (name, attributes), position),
+            Content::Element(name, attributes) => self.write_element(child, name, attributes, position),
             Content::Text(text) => {
                 escape(text, &mut self.html);
                 Some(())
@@ -165,12 +165,13 @@ impl<'a> Writer<'a> {
     fn write_element(
         &mut self,
         at: usize,
-        (name, attributes): (&'a QualName, &'a [Attribute]),
+        name: &'a QualName,
+        attributes: &'a [Attribute],
         position: Position,
     ) -> Option<()> {
         let element: &str = &name.local;
         let inside = Position { depth: position.depth + 1, ..position };
-        let own = match self.fate((name, attributes), position) {
+        let own = match self.fate(name, attributes, position) {
             Fate::Retained(own) => own,
             Fate::Unwrapped => return self.write_children(at, inside),
             Fate::Removed => return Some(()),
@@ -179,7 +180,7 @@ impl<'a> Writer<'a> {
         self.html.push('<');
         self.html.push_str(element);
         for attribute in attributes {
-            self.write_attribute((element, is_drawing), own, attribute);
+            self.write_attribute(element, is_drawing, own, attribute);
         }
         self.html.push('>');
         if is_void(element) && !is_drawing {
@@ -203,7 +204,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    fn fate(&mut self, (name, attributes): (&QualName, &[Attribute]), position: Position) -> Fate {
+    fn fate(&mut self, name: &QualName, attributes: &[Attribute], position: Position) -> Fate {
         let element: &str = &name.local;
         let value = |attribute: &str| {
             let value = attributes.iter().find(|one| one.name.ns == ns!() && &*one.name.local == attribute);
@@ -264,7 +265,8 @@ impl<'a> Writer<'a> {
 
     fn write_attribute(
         &mut self,
-        (element, is_drawing): (&str, bool),
+        element: &str,
+        is_drawing: bool,
         own: &'static [(&'static str, AttributeKind)],
         attribute: &Attribute,
     ) {

@@ -168,7 +168,7 @@ impl Deliveries {
             // a receiver that failed this often gets one request a minute
             let is_probe = health.failures >= CIRCUIT;
             let most = if is_probe { 1 } else { DUE };
-            let due = state::due(tx, target.id, now, (is_ordered, most))?;
+            let due = state::due(tx, target.id, now, is_ordered, most)?;
             let mut plan = Plan {
                 row,
                 health,
@@ -183,7 +183,7 @@ impl Deliveries {
                 return Ok(Some(plan));
             }
             let count = if is_probe { 1 } else { BATCH };
-            plan.read_new(&context, tx, target, (&cursors, count))?;
+            plan.read_new(&context, tx, target, &cursors, count)?;
             let subjects: Vec<&str> = plan.new.iter().map(|event| event.subject.as_str()).collect();
             plan.held = state::held_back(tx, target.id, &subjects)?.into_iter().collect();
             Ok::<_, Problem>(Some(plan))
@@ -212,7 +212,8 @@ impl Plan {
         context: &Context,
         tx: &mut Tx<'_>,
         target: Target,
-        (cursors, count): (&[ReaderCursor], usize),
+        cursors: &[ReaderCursor],
+        count: usize,
     ) -> DeliveryResult<()> {
         let types = self.row.get(EventSubscription::TYPES)?.0;
         let within = Context::new(&context.app, scope_of(context, &self.row)?, context.now, None, None);
@@ -229,7 +230,7 @@ impl Plan {
                 let is_pruned = reached.position < trail_state.pruned;
                 let next =
                     if is_pruned { state::oldest(tx, trail, &trail_state)? } else { trail_state.end(trail) };
-                self.gaps.push((gap(context, &self.row, (reached, next))?, noted, next));
+                self.gaps.push((gap(context, &self.row, reached, next)?, noted, next));
                 continue;
             }
             let left = count.saturating_sub(self.new.len());
@@ -242,7 +243,9 @@ impl Plan {
                     &within,
                     tx,
                     (reached, &trail_state),
-                    (&types, &EventSelection::All, left),
+                    &types,
+                    &EventSelection::All,
+                    left,
                     actors,
                 )?,
             };
@@ -270,12 +273,13 @@ impl Plan {
 fn gap(
     context: &Context,
     row: &StoredRow,
-    (reached, next): (EventCursor, EventCursor),
+    reached: EventCursor,
+    next: EventCursor,
 ) -> DeliveryResult<Waiting> {
     let subject = row.get(EventSubscription::ID)?.0.to_string();
     let id = format!("gap-{subject}-{}-{}", reached.trail, reached.position);
     let data = json!({ "after": reached.position, "next": next.position + 1 });
-    let body = envelope(context, row, (&id, GAP), &data)?;
+    let body = envelope(context, row, &id, GAP, &data)?;
     let at = EventCursor { position: 0, ..next };
     Ok(Waiting { rid: 0, event: id, kind: GAP.to_owned(), subject, body, tries: 0, at })
 }

@@ -184,11 +184,11 @@ impl Settled {
                 state::put_off(tx, item.rid, tries, due_after(tries, outcome, now).ok_or(now))?;
             }
         }
-        state::note(tx, (self.target.store.map(|(number, _)| number), id), &self.attempts, now)?;
+        state::note(tx, self.target.store.map(|(number, _)| number), id, &self.attempts, now)?;
         let delivered = self.attempts.iter().map(|attempt| attempt.count).sum();
         let failure = self.attempts.iter().rev().find_map(|attempt| attempt.reason.as_deref());
-        state::set_health(tx, id, self.health, (delivered, failure), now)?;
-        self.end.map_or(Ok(()), |end| self.disable(app, tx, (end, now)))
+        state::set_health(tx, id, self.health, delivered, failure, now)?;
+        self.end.map_or(Ok(()), |end| self.disable(app, tx, end, now))
     }
 
     /// Disables the subscription, and notifies its contact.
@@ -196,7 +196,8 @@ impl Settled {
         &self,
         app: &Arc<AppContext>,
         tx: &mut Tx<'_>,
-        (end, now): (End, Timestamp),
+        end: End,
+        now: Timestamp,
     ) -> DeliveryResult<()> {
         let Some(context) = self.target.context(app, tx, now)? else { return Ok(()) };
         let (shape, id) = (self.target.shape(), self.target.id);

@@ -85,7 +85,7 @@ pub async fn cards(visit: &Visit<'_>, Item { resource, row, .. }: Item<'_>) -> R
         lines.push(line("bad", words.page("cert_no_key"), "", None));
     } else if can_sign {
         let outliving = outliving(visit, resource, row).await?;
-        lines.extend(signing(visit, resource, (row, &outliving)));
+        lines.extend(signing(visit, resource, row, &outliving));
         let names: Vec<String> = providers(row).iter().map(|one| plain(&one["name"])).collect();
         if !names.is_empty() {
             let text = format!("{} {}", words.page("cert_providers"), names.join(", "));
@@ -94,18 +94,14 @@ pub async fn cards(visit: &Visit<'_>, Item { resource, row, .. }: Item<'_>) -> R
     } else {
         lines.push(line("", words.page(&format!("cert_does_{kind}")), "", None));
         let others = outliving(visit, resource, row).await?;
-        lines.extend(taken_over(visit, resource, (row, &others)));
+        lines.extend(taken_over(visit, resource, row, &others));
     }
     let title = words.page("cert_when_it_ends").into();
     Ok(vec![Card { title, kind: "checks", lines, ..Card::default() }])
 }
 
 /// The present use of a signing certificate, and its successor.
-fn signing(
-    visit: &Visit<'_>,
-    resource: &'static Resource,
-    (row, outliving): (&Value, &[Value]),
-) -> Vec<Line> {
+fn signing(visit: &Visit<'_>, resource: &'static Resource, row: &Value, outliving: &[Value]) -> Vec<Line> {
     let words = visit.words;
     let fits = |taker: &[(&str, Value)], other: &Value| {
         taker.iter().all(|(wire, value)| other.get(wire) == Some(value)) && other["id"] != row["id"]
@@ -136,11 +132,7 @@ fn providers(row: &Value) -> &[Value] {
 }
 
 /// The successor of a certificate that decrypts or verifies, and the identity providers without one.
-fn taken_over(
-    visit: &Visit<'_>,
-    resource: &'static Resource,
-    (row, others): (&Value, &[Value]),
-) -> Vec<Line> {
+fn taken_over(visit: &Visit<'_>, resource: &'static Resource, row: &Value, others: &[Value]) -> Vec<Line> {
     let words = visit.words;
     let is_same = |wire: &&str, other: &Value| other[*wire] == row[*wire];
     let alike = |other: &&Value| is_same(&"certType", other) && other["id"] != row["id"];

@@ -131,7 +131,7 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     input.body = Some(body.clone());
     input.dry_run = true;
     match visit.perform(input).await {
-        Ok(output) => review_page(visit, resource, (&output.json(), body)),
+        Ok(output) => review_page(visit, resource, &output.json(), body),
         Err(problem) if is_of_form(&problem) => form(visit, resource, &typed, Some(&problem)),
         Err(problem) => Err(problem),
     }
@@ -166,7 +166,8 @@ fn format_of(data: &str) -> &'static str {
 fn review_page(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (read, body): (&Value, Value),
+    read: &Value,
+    body: Value,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let rows = READ.iter().filter_map(|wire| field(resource, wire)).map(|field| {

@@ -117,7 +117,7 @@ impl Draft {
         let fields: Vec<_> =
             fields.into_iter().filter(|field| !matches!(field.kind, Kind::Bytes(_))).collect();
         let used = if is_new { FormMode::Created } else { FormMode::Changed };
-        let mut all = sections(visit, rules, (&fields, &self.values), problem, used);
+        let mut all = sections(visit, rules, &fields, &self.values, problem, used);
         if let Some(first) = all.first_mut() {
             *first = with(first.take(), json!({ "title": visit.words.page("draft_title") }));
         }

@@ -83,7 +83,7 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         Ok(output) => {
             let evaluation = output.json();
             let names = Names::of(visit, &evaluation, draft.as_ref()).await?;
-            let rows = path::rows(visit, (&claims, &evaluation), &names);
+            let rows = path::rows(visit, &claims, &evaluation, &names);
             page(visit, given, (rows, vec![rules_card(visit, &evaluation, &names)]), None).await
         }
         Err(problem) if is_of_form(&problem) => {

@@ -47,7 +47,7 @@ fn follow(start: Claim, steps: &[Value]) -> Path<'_> {
 }
 
 /// The rows of the result: each claim of the sample, and each claim that a rule added.
-pub fn rows(visit: &Visit<'_>, (claims, evaluation): (&[Value], &Value), names: &Names) -> Vec<Value> {
+pub fn rows(visit: &Visit<'_>, claims: &[Value], evaluation: &Value, names: &Names) -> Vec<Value> {
     let steps = evaluation["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut starts: Vec<Claim> = Vec::new();
     for one in claims.iter().map(claim) {
@@ -64,10 +64,10 @@ pub fn rows(visit: &Visit<'_>, (claims, evaluation): (&[Value], &Value), names: 
         path.steps.insert(0, step);
         (start, path)
     });
-    given.chain(added).map(|(start, path)| row(visit, &start, &path, (evaluation, names))).collect()
+    given.chain(added).map(|(start, path)| row(visit, &start, &path, evaluation, names)).collect()
 }
 
-fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, (evaluation, names): (&Value, &Names)) -> Value {
+fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, evaluation: &Value, names: &Names) -> Value {
     let words = visit.words;
     let (claim_type, value, source) = start;
     let sub =

@@ -119,7 +119,7 @@ async fn page(
     let fields = all.iter().flat_map(|setting| {
         let mut fields = settings::form_fields(visit, setting, wrong, true);
         if let Some(first) = fields.first_mut() {
-            explain(visit, of, (setting, certificates.is_some()), first);
+            explain(visit, of, setting, certificates.is_some(), first);
             // values that were submitted with a refused one are not stored yet, but not missing
             let is_of_stored = first.get("error") == Some(&json!(setting.error(visit)));
             if is_of_stored && !matches!(refused, Refused::Missing) {
@@ -206,7 +206,8 @@ fn missing(visit: &Visit<'_>, all: &[Setting]) -> Vec<Value> {
 fn explain(
     visit: &Visit<'_>,
     of: &Connecting<'_>,
-    (setting, may_be_certificate): (&Setting, bool),
+    setting: &Setting,
+    may_be_certificate: bool,
     field: &mut Map<String, Value>,
 ) {
     let key = format!("find_{}_{}", of.kind.name, setting.name);

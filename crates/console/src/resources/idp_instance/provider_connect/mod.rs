@@ -77,7 +77,7 @@ pub async fn show(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (row, item) = opened(visit, resource, key).await?;
-    let Some(of) = connecting(resource, key, (&row, &item))? else { return Ok(see_other(&item)) };
+    let Some(of) = connecting(resource, key, &row, &item)? else { return Ok(see_other(&item)) };
     let is_set = has_settings(&row);
     match visit.parameter("step") {
         Some("access") => access::show(visit, &of).await,
@@ -99,7 +99,7 @@ pub async fn run(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let (row, item) = opened(visit, resource, key).await?;
-    let Some(of) = connecting(resource, key, (&row, &item))? else { return Ok(see_other(&item)) };
+    let Some(of) = connecting(resource, key, &row, &item)? else { return Ok(see_other(&item)) };
     match one(&visit.form, "step") {
         Some("access") => access::run(visit, &of).await,
         Some("serve") if has_settings(&row) => serve::run(visit, &of).await,
@@ -131,7 +131,8 @@ async fn opened(
 fn connecting<'a>(
     resource: &'static Resource,
     key: &'a str,
-    (row, item): (&'a Value, &'a str),
+    row: &'a Value,
+    item: &'a str,
 ) -> Result<Option<Connecting<'a>>, Problem> {
     let kind = of_row(row).ok_or_else(not_found)?;
     Ok(is_unfinished(row).then_some(Connecting { resource, key, row, kind, item }))
@@ -151,13 +152,13 @@ fn page_of(visit: &Visit<'_>, of: &Connecting<'_>, step: &'static str) -> FormPa
         heading: format!("{title}: {}", words.page(&name)),
         sub: words.page(&about).into(),
         icon: Some(of.kind.icon),
-        after: vec![progress(visit, (of.row, of.item), step)],
+        after: vec![progress(visit, of.row, of.item, step)],
         ..FormPage::default()
     }
 }
 
 /// The card of all steps: which are done, according to the data.
-pub fn progress(visit: &Visit<'_>, (row, item): (&Value, &str), current: &str) -> Card {
+pub fn progress(visit: &Visit<'_>, row: &Value, item: &str, current: &str) -> Card {
     let words = visit.words;
     let is_set = has_settings(row);
     let lines = STEPS.iter().enumerate().map(|(at, step)| {
@@ -182,7 +183,7 @@ pub fn progress(visit: &Visit<'_>, (row, item): (&Value, &str), current: &str) -
 /// The first step: the address to register at the provider, and how.
 async fn address(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let addresses = provider::addresses(visit, of.resource, (of.key, of.row)).await?;
+    let addresses = provider::addresses(visit, of.resource, of.key, of.row).await?;
     let sentences = (1..=of.kind.sentences).map(|number| Line {
         text: format!("{number}. {}", words.page(&format!("register_{}_{number}", of.kind.name))),
         ..Line::default()

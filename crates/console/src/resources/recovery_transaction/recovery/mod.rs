@@ -121,7 +121,7 @@ fn row_of(visit: &Visit<'_>, row: &Value, people: &[(String, String)]) -> Value 
 /// The highest role of a user that prevents the signed-in user from recovering them.
 async fn protecting_role(visit: &Visit<'_>, user: &str) -> Result<Option<RoleType>, Problem> {
     let Some(users) = directory::of_shape(&USER) else { return Ok(None) };
-    visit.protecting_role(users, (user, &Value::Null)).await
+    visit.protecting_role(users, user, &Value::Null).await
 }
 
 /// Shows the form that requests a recovery.
@@ -135,12 +135,13 @@ pub async fn show_form(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Proble
         return Err(visit.barred_by(role));
     }
     let values = json!({ "userId": visit.parameter("user") });
-    form(visit, (op, &values), None)
+    form(visit, op, &values, None)
 }
 
 fn form(
     visit: &Visit<'_>,
-    (op, values): (&'static Op, &Value),
+    op: &'static Op,
+    values: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -198,7 +199,7 @@ pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
                 "created",
             ))
         }
-        Err(problem) if is_of_form(&problem) => form(visit, (op, &body), Some(&problem)),
+        Err(problem) if is_of_form(&problem) => form(visit, op, &body, Some(&problem)),
         Err(problem) => Err(problem),
     }
 }

@@ -94,8 +94,7 @@ fn next(visit: &Visit<'_>, row: &Value) -> Vec<Line> {
         let about = visit.words.page.get(&format!("{key}_about")).map_or("", String::as_str);
         Line { act, ..line(tone, visit.words.page(key), about, &Value::Null) }
     };
-    let act =
-        |name: &str, operation: OperationName, label: &str| button(visit, row, (name, operation), label);
+    let act = |name: &str, operation: OperationName, label: &str| button(visit, row, name, operation, label);
     let cancel =
         || step("", "recovery_cancel", act("cancel", operation_name!("CancelRecovery"), "cancel_it"));
     match row["status"].as_str() {
@@ -138,7 +137,8 @@ fn line(tone: &'static str, text: &str, sub: &str, iso: &Value) -> Line {
 fn button(
     visit: &Visit<'_>,
     row: &Value,
-    (name, operation): (&str, OperationName),
+    name: &str,
+    operation: OperationName,
     label: &str,
 ) -> Option<Value> {
     visit.may(directory::of_name(operation))?;

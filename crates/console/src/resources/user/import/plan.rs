@@ -150,7 +150,7 @@ impl Table {
                 None if login.is_empty() => visit.words.page("import_no_name").to_owned(),
                 None if row.cells.len() > self.columns.len() => visit.words.page("import_wide").to_owned(),
                 None => {
-                    self.plan_row(visit.words, (resource, row), existing, &mut plan);
+                    self.plan_row(visit.words, resource, row, existing, &mut plan);
                     continue;
                 }
             };
@@ -163,7 +163,8 @@ impl Table {
     fn plan_row(
         &self,
         words: &Words,
-        (resource, row): (&Resource, &Record),
+        resource: &Resource,
+        row: &Record,
         existing: &Existing,
         plan: &mut Plan,
     ) {

@@ -20,7 +20,7 @@ const TYPES = { '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascrip
 /** Serves the folder, without a server: pages have one address, and one time. */
 async function opened(context) {
   const page = await context.newPage()
-  await page.clock.setFixedTime('2026-11-20T12:00:00Z')
+  await page.clock.setFixedTime('2026-11-23T06:40:00Z')
   await page.route('**/*', (route) => {
     const file = `${pages}${new URL(route.request().url()).pathname}`
     return existsSync(file) ? route.fulfill({ body: readFileSync(file), contentType: TYPES[extname(file)] }) : route.fulfill({ status: 404 })

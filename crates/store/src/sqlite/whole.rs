@@ -19,7 +19,7 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
     let Some((recorded, checked)) = recorded_locations(connection)? else {
         // a new file, or one of a release that records no location: its next start does
         if connection.has_table("schema_migration")? {
-            tracing::warn!(
+            tracing::info!(
                 "the database's file is of an older release: it is checked whole, which can take a while"
             );
             check(&connection.raw)?;

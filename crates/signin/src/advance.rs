@@ -6,7 +6,7 @@ use chancery_store::Mode;
 
 use crate::{
     flow_context::{Evaluated, FlowContext},
-    pending_flow::{FormErrors, PendingFlow},
+    pending_flow::PendingFlow,
     person_context::context_of,
     provider::{Provider, Visit},
     response::{AttemptResult, BrowserResponse, PageError},
@@ -123,21 +123,4 @@ fn run(
     }
     let attempt_result = if is_changed { AttemptResult::Succeeded } else { AttemptResult::NotCounted };
     Ok(AdvanceResult::Decided(decided.unwrap_or_else(|| continue_flow(&after)), codes, attempt_result))
-}
-
-impl PendingFlow {
-    /// The page again, with one error.
-    pub(crate) fn with_error(self, page: &'static str, code: &str, field: &str) -> BrowserResponse {
-        self.with_errors(page, vec![(code.to_owned(), field.to_owned())])
-    }
-
-    /// The page again, with these errors.
-    pub(crate) fn with_errors(
-        mut self,
-        page: &'static str,
-        errors: Vec<(String, String)>,
-    ) -> BrowserResponse {
-        self.form_errors = Some(FormErrors { page: page.to_owned(), errors, ..FormErrors::default() });
-        BrowserResponse::ToPage(self.into(), page, None)
-    }
 }

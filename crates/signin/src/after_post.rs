@@ -1,8 +1,8 @@
-//! Redirects after a post.
+//! Redirects to pages: after a post, with errors, with a decision.
 
 use crate::{
-    page_name::{CONTINUE, EXTERNAL, PASSWORD},
-    pending_flow::PendingFlow,
+    page_name::{CONTINUE, DEVICE, EXTERNAL, PASSWORD},
+    pending_flow::{FormErrors, PendingFlow},
     response::BrowserResponse,
 };
 
@@ -22,5 +22,30 @@ pub fn after_post(mut pending: PendingFlow, response: BrowserResponse) -> Browse
             BrowserResponse::Refused(refusal, after_post(pending, *answer).into())
         }
         other => other,
+    }
+}
+
+impl PendingFlow {
+    /// The page again, with one error.
+    pub(crate) fn with_error(self, page: &'static str, code: &str, field: &str) -> BrowserResponse {
+        self.with_errors(page, vec![(code.to_owned(), field.to_owned())])
+    }
+
+    /// The page again, with these errors.
+    pub(crate) fn with_errors(
+        mut self,
+        page: &'static str,
+        errors: Vec<(String, String)>,
+    ) -> BrowserResponse {
+        self.form_errors = Some(FormErrors { page: page.to_owned(), errors, ..FormErrors::default() });
+        BrowserResponse::ToPage(self.into(), page, None)
+    }
+
+    /// The page that shows the decision about a device: the step of this page.
+    pub(crate) fn device_decided(mut self, step: &str) -> BrowserResponse {
+        if let Some(device) = &mut self.device {
+            device.decided = Some(step.to_owned());
+        }
+        BrowserResponse::ToPage(self.into(), DEVICE, None)
     }
 }

@@ -5,21 +5,20 @@ use std::sync::Arc;
 use chancery_auth::exact_id;
 use chancery_flow::Flow;
 use chancery_oauth::{
-    AuthorizationRequest, AuthorizationResponse, CheckedRequest, ClaimsRequest, Delivery, ErrorCode,
-    ProtocolError, RedirectKind, RequestSecurity, ResponseMode, ResponseTarget, Use, check_request,
-    check_use, is_registered_redirect, parse_targets, recognized_parameters,
+    AuthorizationRequest, CheckedRequest, ClaimsRequest, ErrorCode, ProtocolError, RedirectKind,
+    RequestSecurity, ResponseTarget, Use, check_request, check_use, parse_targets, recognized_parameters,
 };
-use chancery_resource::{CONSOLE, Problem};
+use chancery_resource::Problem;
 use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
     application::{Application, with_facts},
     audience::{as_registered, audience},
-    console_path::{CONSOLE_PATH, CONSOLE_RETURN},
+    authorization_response::error_response,
     demands::demands,
     flow_context::FlowContext,
-    pending_flow::{PendingFlow, home_of},
+    pending_flow::PendingFlow,
     provider::{Provider, Visit},
     response::{BrowserResponse, PageError},
 };
@@ -48,7 +47,7 @@ impl Provider<'_> {
         if !self.has_redirect(&application, &addressing) {
             return Ok(BrowserResponse::Error(PageError::UNKNOWN_REDIRECT));
         }
-        let refuse = |refusal| Ok(refuse(&visit.issuer.url, &addressing, refusal));
+        let refuse = |refusal| Ok(error_response(&visit.issuer.url, &addressing, refusal));
         let parameters = self.with_registered_resources(parameters).await?;
         let checked = match validate_request(&application, &addressing, &parameters, issuing) {
             Ok(checked) => checked,
@@ -90,53 +89,6 @@ impl Provider<'_> {
         }
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         self.step(visit, pending, flow_context, evaluated).await
-    }
-
-    /// A client app, if it serves at the requested issuer.
-    pub(crate) async fn application(
-        self,
-        id: Uuid,
-        issuing: Option<Uuid>,
-    ) -> Result<Option<Arc<Application>>, Problem> {
-        let application = self.applications.find(self.store, id).await?;
-        Ok(application.filter(|application| {
-            application.tenants.iter().any(|tenant| application.serving(tenant.facts.id, issuing).is_some())
-        }))
-    }
-
-    /// The home address of a client app, as a link on error pages.
-    pub async fn home_of(self, id: Uuid, issuing: Option<Uuid>) -> Result<Option<String>, Problem> {
-        let Some(application) = self.application(id, issuing).await? else { return Ok(None) };
-        let console = (id == CONSOLE).then(|| CONSOLE_PATH.to_owned());
-        let registered = || application.login_uris.iter().find_map(|address| home_of(id, address));
-        Ok(console.or_else(|| application.client_uri.clone()).or_else(registered))
-    }
-
-    /// The client app of a flow in progress; `None` if it no longer permits sign-ins or this redirect URI: an
-    /// administrator's changes take effect at once.
-    pub(crate) async fn application_of(
-        self,
-        pending: &PendingFlow,
-    ) -> Result<Option<Arc<Application>>, Problem> {
-        let application = self.application(pending.application, pending.issuing).await?;
-        let Ok(addressing) = ResponseTarget::read(&pending.parameters) else { return Ok(None) };
-        let may_go_on = |application: &Arc<Application>| {
-            let leads_back = pending.device.is_some() || self.has_redirect(application, &addressing);
-            application.allow_user_login
-                && application.check_served().is_ok()
-                && leads_back
-                && (pending.device.is_none() || application.allows_devices)
-        };
-        Ok(application.filter(may_go_on))
-    }
-
-    /// Whether a response may be sent to the redirect URI. The console's is on this server.
-    fn has_redirect(self, application: &Application, addressing: &ResponseTarget) -> bool {
-        if application.id == CONSOLE {
-            return addressing.redirect_uri.strip_prefix(&self.tokens.public_url) == Some(CONSOLE_RETURN);
-        }
-        let registered: Vec<&str> = application.login_uris.iter().map(String::as_str).collect();
-        is_registered_redirect(&addressing.redirect_uri, &registered, application.is_native)
     }
 
     /// The parameters with each resource in its registered spelling, which consent and tokens use, too.
@@ -212,39 +164,4 @@ pub(crate) fn validate_request(
         is_signed: false,
     };
     with_facts(application, |facts| check_request(request, facts, terms))
-}
-
-/// The error response to a request.
-pub(crate) fn refuse(issuer: &str, addressing: &ResponseTarget, refusal: ProtocolError) -> BrowserResponse {
-    BrowserResponse::Refused(
-        refusal,
-        deliver(addressing, addressing.options.response(issuer).with_error(refusal)).into(),
-    )
-}
-
-/// The response with a code, if one was requested.
-pub(crate) fn answer_client(
-    issuer: &str,
-    addressing: &ResponseTarget,
-    code: Option<&str>,
-) -> BrowserResponse {
-    let answer = addressing.options.response(issuer);
-    deliver(
-        addressing,
-        match code {
-            Some(code) => answer.with("code", code),
-            None => answer,
-        },
-    )
-}
-
-fn deliver(addressing: &ResponseTarget, answer: AuthorizationResponse) -> BrowserResponse {
-    // a request for a signed response is refused in the same mode without a signature
-    let mode = ResponseMode { is_signed: false, ..addressing.options.mode };
-    match answer.deliver(&addressing.redirect_uri, mode, |_| Ok::<_, std::convert::Infallible>(String::new()))
-    {
-        Ok(Delivery::Redirect(address)) => BrowserResponse::ToClient(address),
-        Ok(Delivery::Form { action, fields }) => BrowserResponse::Post { action, fields, session: None },
-        Err(never) => match never {},
-    }
 }

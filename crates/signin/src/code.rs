@@ -10,9 +10,7 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{
-    application::Application, flow_context::FlowContext, granted::Granted, requested::Requested, session,
-};
+use crate::{application::Application, granted::Granted, requested::Requested, session};
 
 /// How often a code may be presented with wrong parameters.
 const MISSES: i64 = 5;
@@ -62,14 +60,13 @@ pub fn granted_of(
 pub fn issue(
     context: &Context,
     tx: &mut Tx<'_>,
-    (flow_context, request): (&FlowContext, &AuthorizationRequest),
+    (application, issuing, request): (&Application, Option<Uuid>, &AuthorizationRequest),
     signed_in: &SignedIn,
     session: Uuid,
 ) -> Result<Option<String>, Problem> {
     if !request.response_type.code {
         return Ok(None);
     }
-    let application = &flow_context.application;
     // with consent a person may have granted only a part
     let is_granted =
         |word: &str| signed_in.granted.as_ref().is_none_or(|granted| granted.words.contains(word));
@@ -78,7 +75,7 @@ pub fn issue(
     let granted = Granted {
         person: signed_in.person,
         tenant: signed_in.tenant,
-        issuing: flow_context.issuing,
+        issuing,
         instance: signed_in.instance,
         session: Some(session),
         auth_time: signed_in.auth_time.0.div_euclid(1000),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
-use chancery_credential::typed::read_code;
 use chancery_flow::{Flow, Request, Step};
 use chancery_oauth::{Scope, Use, check_use, parse_targets};
 use chancery_record::{Timestamp, Value};
@@ -18,7 +17,8 @@ use crate::{
     after_post::after_post,
     application::Application,
     audience::{as_registered, audience},
-    consent, device_page,
+    consent,
+    device_code::{INTERVAL, associated_data, digest, user_code, user_digest, with_dash},
     flow_context::FlowContext,
     granted::Granted,
     pending_flow::{PendingFlow, WaitingDevice},
@@ -28,12 +28,6 @@ use crate::{
     session,
 };
 
-/// The alphabet of user codes: without vowels, so that no words are formed (section 6.1).
-const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
-/// The length of a user code.
-const LENGTH: usize = 8;
-/// The minimum interval between two polls of a device, in seconds.
-pub const INTERVAL: i64 = 5;
 /// The maximum of waiting devices of a client app.
 const MOST_OPEN: i64 = 1_000;
 /// The maximum of devices of all client apps whose codes have not expired. Unauthenticated callers can send requests
@@ -41,45 +35,6 @@ const MOST_OPEN: i64 = 1_000;
 const MOST_OPEN_OF_ALL: i64 = 20_000;
 /// A redirect URI that no response uses: the parameters of a device's flow are parsed like any others.
 const NOWHERE: &str = "https://device.invalid/";
-
-/// The digest under which a device code is stored.
-pub fn digest(master: &MasterKey, code: &str) -> Vec<u8> {
-    master.digest("device-code", code.as_bytes())
-}
-
-/// The digest of a typed user code: in any case, with or without the dash.
-fn user_digest(master: &MasterKey, issuing: Option<Uuid>, typed: &str) -> Vec<u8> {
-    let letters: String = read_code(typed).chars().filter(char::is_ascii_alphabetic).collect();
-    let issuing = issuing.map_or_else(String::new, |id| id.to_string());
-    master.digest("device-user-code", format!("{issuing}/{letters}").as_bytes())
-}
-
-/// The associated data of a device's sealed grant.
-pub fn associated_data(digest: &[u8]) -> String {
-    format!("device_authorization/{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
-}
-
-/// A new user code. Byte values beyond a multiple of the alphabet's size are skipped, so that all letters are equally
-/// likely.
-fn user_code() -> String {
-    let mut code = String::new();
-    while code.len() < LENGTH {
-        for byte in random::<16>() {
-            let even = usize::from(byte) < 256 - 256 % LETTERS.len();
-            if let Some(letter) =
-                LETTERS.get(usize::from(byte) % LETTERS.len()).filter(|_| even && code.len() < LENGTH)
-            {
-                code.push(char::from(*letter));
-            }
-        }
-    }
-    code
-}
-
-fn with_dash(code: &str) -> String {
-    let (first, second) = code.split_at_checked(LENGTH / 2).unwrap_or((code, ""));
-    format!("{first}-{second}")
-}
 
 impl Provider<'_> {
     /// The device authorization endpoint (section 3.1).
@@ -257,8 +212,8 @@ impl Provider<'_> {
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
         });
         Ok(match deciding.await? {
-            Some(true) if is_allowed => device_page::after_decision(pending, "done"),
-            Some(true) => device_page::rejected(pending),
+            Some(true) if is_allowed => pending.device_decided("done"),
+            Some(true) => pending.device_decided("rejected"),
             _ => BrowserResponse::Error(PageError::NO_FLOW),
         })
     }
@@ -331,28 +286,4 @@ fn approve(
     let grant = granted.map_or(Value::Null, |_| Value::Id(Uuid::from_bytes(random::<16>())));
     let parameters = [digest.to_vec().into(), status.into(), sealed.into(), grant];
     Ok(tx.execute(&text, &parameters)? == 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use chancery_resource::MasterKey;
-    use uuid::Uuid;
-
-    use super::{LETTERS, user_code, user_digest, with_dash};
-
-    #[test]
-    fn a_user_code_is_accepted_in_any_form() {
-        let code = user_code();
-        assert_eq!(code.len(), 8);
-        assert!(code.bytes().all(|letter| LETTERS.contains(&letter)));
-        let master = MasterKey::generate();
-        let digest = |typed: &str| user_digest(&master, None, typed);
-        let shown = with_dash(&code);
-        assert_eq!((shown.len(), digest(&shown)), (9, digest(&code)));
-        assert_eq!(digest(&format!(" {} ", shown.to_lowercase())), digest(&code));
-        let wide: String =
-            shown.chars().map(|letter| char::from_u32(u32::from(letter) + 0xFEE0).unwrap()).collect();
-        assert_eq!(digest(&wide), digest(&code));
-        assert_ne!(user_digest(&master, Some(Uuid::nil()), &code), digest(&code), "another issuer's");
-    }
 }

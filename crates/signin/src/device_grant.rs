@@ -16,7 +16,7 @@ use crate::{
     application::Application,
     audience::audience,
     claims::{self, Issuance, ReleasedClaims},
-    device::{INTERVAL, associated_data, digest},
+    device_code::{INTERVAL, associated_data, digest},
     grant::Grant,
     grant_expiry::grant_expiry,
     granted::Granted,

@@ -7,7 +7,7 @@ use crate::{
     flow_context::{Evaluated, FlowContext},
     page_name::DEVICE,
     pending_flow::PendingFlow,
-    response::{BrowserResponse, Page},
+    response::Page,
 };
 
 /// The page that confirms that the device is the person's own.
@@ -26,19 +26,6 @@ pub fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated
     let page = Page::new("DeviceCode", DEVICE, context);
     let page = page.of(&flow_context.application, flow_context.tenant_of(evaluated));
     page.in_language(evaluated.locale().cloned())
-}
-
-/// The page of a denied device.
-pub fn rejected(pending: PendingFlow) -> BrowserResponse {
-    after_decision(pending, "rejected")
-}
-
-/// The page after this decision.
-pub fn after_decision(mut pending: PendingFlow, step: &str) -> BrowserResponse {
-    if let Some(device) = &mut pending.device {
-        device.decided = Some(step.to_owned());
-    }
-    BrowserResponse::ToPage(pending.into(), DEVICE, None)
 }
 
 /// The page that prompts for a user code: the input, and whether no device waits with it.

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::{
     appearance::Owners,
     application::Application,
+    page_name::{SIGN_OUT, SIGNED_OUT},
     people::locale_of,
     person_context::context_of_person,
     provider::{Provider, Visit},
@@ -24,11 +25,6 @@ use crate::{
     session::{self, Session},
 };
 
-/// The step of the confirmation form.
-pub const SIGN_OUT: &str = "signout";
-
-/// The page after the sign-out.
-pub const SIGNED_OUT: &str = "signedout";
 /// The maximum of front-channel notifications on the page.
 const MOST_FRAMES: usize = 32;
 

@@ -11,6 +11,7 @@ mod after_post;
 mod appearance;
 mod application;
 mod audience;
+mod authorization_response;
 mod authorize;
 mod choose;
 mod claim_scope;
@@ -23,12 +24,14 @@ mod console_path;
 mod counts;
 mod demands;
 mod device;
+mod device_code;
 mod device_grant;
 mod device_page;
 mod end_session;
 mod external;
 mod external_claims;
 mod facts;
+mod flow_client;
 mod flow_context;
 mod grant;
 mod grant_expiry;
@@ -90,14 +93,14 @@ pub use console_path::CONSOLE_RETURN;
 pub use counts::Counts;
 pub use device_grant::{DevicePolls, GRANT_TYPE as DEVICE_CODE};
 pub use device_page::enter_page;
-pub use end_session::{SIGN_OUT, SIGNED_OUT, SignOutResponse, SignOutResult, SignedOut};
+pub use end_session::{SignOutResponse, SignOutResult, SignedOut};
 pub use external::flow_of_state;
 pub use logout::SignOutDeliveries;
 pub use new_password::NewPassword;
 pub use own::{OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user, platform_user};
 pub use page_name::{
     ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, DEVICE, ENROL, EXTERNAL, NEW_PASSWORD, PASSKEY,
-    PASSWORD, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, TERMS,
+    PASSWORD, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, SIGN_OUT, SIGNED_OUT, TERMS,
 };
 pub use password::{Credentials, LONGEST as LONGEST_SECRET};
 pub use pending_flow::{IN_ROW, PendingFlow};

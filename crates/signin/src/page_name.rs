@@ -40,6 +40,10 @@ pub const PASSKEY: &str = "passkey";
 pub const EXTERNAL: &str = "external";
 /// The page that authorizes a device.
 pub const DEVICE: &str = "device";
+/// The page that confirms a sign-out.
+pub const SIGN_OUT: &str = "signout";
+/// The page after a sign-out.
+pub const SIGNED_OUT: &str = "signedout";
 
 /// The step's page; `None` for a step that has no page.
 pub const fn page_of(step: &Step) -> Option<&'static str> {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     after_post::after_post,
-    authorize::answer_client,
+    authorization_response::success_response,
     code,
     external_claims::ExternalClaims,
     flow_context::{Evaluated, FlowContext},
@@ -106,7 +106,7 @@ impl Provider<'_> {
                 let Some((addressing, _)) = pending.request() else {
                     return Ok(BrowserResponse::ToPage(pending.into(), CONTINUE, Some(session)));
                 };
-                match answer_client(&self.issuer_url(pending.issuing), &addressing, code.as_deref()) {
+                match success_response(&self.issuer_url(pending.issuing), &addressing, code.as_deref()) {
                     BrowserResponse::ToClient(address) => {
                         pending.answer = Some(address);
                         BrowserResponse::ToPage(pending.into(), CONTINUE, Some(session))
@@ -202,7 +202,8 @@ impl SignInTransaction {
         let Step::Done(signed_in) = due.step() else {
             return Ok(Some(ProofResult::SignedIn(due.flow().clone().into(), session)));
         };
-        let code = code::issue(context, tx, (&self.flow_context, &self.request), signed_in, id)?;
+        let request = (application.as_ref(), self.flow_context.issuing, &self.request);
+        let code = code::issue(context, tx, request, signed_in, id)?;
         Ok(Some(ProofResult::Complete(code, session, admitted.contact.locale.clone())))
     }
 

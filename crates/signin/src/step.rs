@@ -10,8 +10,8 @@ use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
-    authorize::{answer_client, refuse},
-    code, consent, device_page,
+    authorization_response::{error_response, success_response},
+    code, consent,
     flow_context::{Evaluated, FlowContext},
     page_name::{CONTINUE, DEVICE, RECOVERY, page_of},
     pending_flow::PendingFlow,
@@ -54,7 +54,7 @@ impl Provider<'_> {
         if let (Some(_), Step::Fail(failure)) = (&pending.device, step)
             && *failure != Failure::Over
         {
-            return device_page::rejected(pending);
+            return pending.device_decided("rejected");
         }
         // a form without any usable store would look like a wrong password
         if let Step::FirstFactor(due) = step
@@ -74,7 +74,7 @@ impl Provider<'_> {
                 ProtocolError::new(ErrorCode::InteractionRequired, detail)
             }
         };
-        refuse(&self.issuer_url(pending.issuing), &addressing, refusal)
+        error_response(&self.issuer_url(pending.issuing), &addressing, refusal)
     }
 
     /// The issuer's URL.
@@ -122,7 +122,7 @@ impl Provider<'_> {
         Ok(match answered {
             AnswerResult::Due(evaluated) => self.respond_to(pending, evaluated.due.step()),
             AnswerResult::Code(code) => {
-                answer_client(&self.issuer_url(pending.issuing), &addressing, code.as_deref())
+                success_response(&self.issuer_url(pending.issuing), &addressing, code.as_deref())
             }
         })
     }
@@ -167,7 +167,7 @@ impl AnswerTransaction {
             session::note_use(tx, used, &tenant.options, self.now)?;
         }
         consent::store(&context, tx, (application.id, signed_in), &self.request.resources)?;
-        let request = (&self.flow_context, &self.request);
+        let request = (application.as_ref(), self.flow_context.issuing, &self.request);
         code::issue(&context, tx, request, signed_in, used.id).map(AnswerResult::Code)
     }
 }

@@ -14,7 +14,7 @@ use chancery_store::Mode;
 use uuid::Uuid;
 
 use crate::{
-    end_session::SIGNED_OUT,
+    page_name::SIGNED_OUT,
     provider::{Provider, Visit},
 };
 

@@ -40,6 +40,16 @@ fn the_console_imports_downward() {
     assert_eq!((of("shell"), of("pages"), of("resources")), (vec![], vec!["shell"], vec!["pages", "shell"]));
 }
 
+/// A sign-in in progress names neither a page nor an endpoint, and a page no endpoint.
+#[test]
+fn the_openid_provider_imports_downward() {
+    let imports = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/signin/src"));
+    for (folder, above) in [("flow", ["pages", "endpoints"]), ("pages", ["endpoints", "preview"])] {
+        let named = above.into_iter().find(|above| imports[folder].contains(*above));
+        assert_eq!(named, None, "{folder} imports it");
+    }
+}
+
 /// The imports of the folders of a crate, without those of tests.
 fn imports(sources: &Path) -> Imports {
     let mut files = Vec::new();

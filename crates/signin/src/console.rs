@@ -8,7 +8,9 @@ use chancery_resource::{CONSOLE, Context, MasterKey, Problem, Scope, StateTable,
 use chancery_store::Mode;
 use uuid::Uuid;
 
-use crate::{code, people::names_of, provider::Provider, session::is_session_active};
+use crate::{
+    grant::authorization_code, person::names::names_of, provider::Provider, session::is_session_active,
+};
 
 /// The minimum interval between two writes of a session's last use, in ms.
 pub const USE_MS: i64 = 60_000;
@@ -129,7 +131,7 @@ fn enter(
     longest: i64,
 ) -> Result<Option<String>, Problem> {
     let (master, now) = (&context.app.master, context.now);
-    let Some(stored) = code::find(tx, master, &entry.code, now)? else { return Ok(None) };
+    let Some(stored) = authorization_code::find(tx, master, &entry.code, now)? else { return Ok(None) };
     let challenge = stored.contents.challenge.as_deref().and_then(Challenge::read);
     let is_ours = stored.application == CONSOLE
         && challenge.is_some()

@@ -8,7 +8,11 @@ use chancery_record::Timestamp;
 use chancery_resource::{AppContext, MasterKey, Pool};
 use chancery_store::Store;
 
-use crate::{application::Applications, counts::Counts, record::Origin, session::SessionCookie};
+use crate::{
+    client_app::Applications,
+    metrics::Counts,
+    session::{SessionCookie, sign_in_record::Origin},
+};
 
 /// The OpenID provider.
 #[derive(Clone, Copy)]

@@ -7,12 +7,14 @@ use chancery_management::claim_rule::Unusable;
 use chancery_oauth::{GROUPS, OPENID};
 use serde_json::{Map, Value, json};
 
-use super::facts::Facts;
+use super::person_claims::Facts;
 use crate::{
-    application::Application,
-    claim_scope::{is_unsafe_link, scope_of},
-    granted::Granted,
-    requested::{ENTRIES, Requested},
+    client_app::Application,
+    grant::{
+        claim_scope::{is_unsafe_link, scope_of},
+        claims_request::{ENTRIES, Requested},
+        granted::Granted,
+    },
 };
 
 /// The maximum of group names in a token, and of their bytes: tokens are sent in headers, addresses and cookies.
@@ -412,7 +414,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Issue, ReleasePolicy, ReleasedClaims, release_claims};
-    use crate::{claims::facts::Facts, requested::Requested};
+    use crate::{claims::person_claims::Facts, grant::claims_request::Requested};
 
     fn claim(claim_type: &str, value: &str, source: Source) -> OutClaim {
         OutClaim {

@@ -6,7 +6,7 @@ use chancery_management::idp_instance::connection::Completed;
 use chancery_record::{Email, Json, Name, OptionValue, PersonalUrl};
 use serde_json::json;
 
-use crate::application::OfferedProvider;
+use crate::client_app::OfferedProvider;
 
 /// The maximum of stored bytes of types and values.
 const MOST_BYTES: usize = 32 << 10;

@@ -1,11 +1,11 @@
 //! Sign-in at an external identity provider: redirects the browser, and validates the response outside of
 //! transactions.
 
-mod address;
+mod authorization_request;
+mod claim_rules;
 mod claims;
 mod person;
-mod rules;
-mod sign_out;
+mod upstream_sign_out;
 
 use std::{sync::Arc, time::Instant};
 
@@ -25,19 +25,20 @@ use chancery_resource::{Context, Problem, Scope, StateTable, Tx};
 use chancery_store::Mode;
 use uuid::Uuid;
 
-pub use address::flow_of_state;
+pub use authorization_request::flow_of_state;
 
-use self::{address::Secret, claims::ProviderIdentity};
+use self::{authorization_request::Secret, claims::ProviderIdentity};
 use crate::{
-    application::{OfferedProvider, ProviderKind},
-    external_claims::ExternalClaims,
-    flow_context::{Evaluated, FlowContext},
-    page_name::PASSWORD,
-    pending_flow::{PendingFlow, ProviderRedirect},
-    person_context::context_of_person,
+    client_app::{OfferedProvider, ProviderKind},
+    flow::{
+        context::{Evaluated, FlowContext},
+        page_name::PASSWORD,
+        pending_flow::{PendingFlow, ProviderRedirect},
+        response::{AttemptResult, BrowserResponse, PageError},
+        sign_in_transaction::{ProofResult, SignInTransaction},
+    },
+    person::{context::context_of_person, external_claims::ExternalClaims},
     provider::{Provider, Visit},
-    response::{AttemptResult, BrowserResponse, PageError},
-    sign_in_transaction::{ProofResult, SignInTransaction},
 };
 
 impl Provider<'_> {
@@ -84,7 +85,7 @@ impl Provider<'_> {
     ) -> Result<BrowserResponse, Problem> {
         let connection = self.connection(provider.id, provider.kind, visit.now).await?;
         let secret = Secret::new();
-        let demands = address::demands(&pending);
+        let demands = authorization_request::demands(&pending);
         let started = Instant::now();
         // a repeated redirect means that the browser did not return
         let is_again =
@@ -170,7 +171,7 @@ impl Provider<'_> {
         };
         let connection = self.connection(provider.id, provider.kind, visit.now).await?;
         let is_denied = parameters.iter().any(|(name, value)| name == "error" && value == "access_denied");
-        let demands = address::demands_of(&pending, &redirect);
+        let demands = authorization_request::demands_of(&pending, &redirect);
         let returned = Returned {
             parameters,
             secrets: secret.secrets(&self.context.master),

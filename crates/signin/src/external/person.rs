@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::claims::ProviderIdentity;
 use crate::{
-    application::OfferedProvider,
+    client_app::OfferedProvider,
     person::{Identity, find},
 };
 

@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::{
     claims::{Preview, Reasons, ReleaseReason, WithholdReason},
-    granted::Granted,
+    endpoints::userinfo::LACKS_OPENID,
+    grant::granted::Granted,
     tokens::{IdToken, Lifetimes, Tokens},
-    userinfo::LACKS_OPENID,
 };
 
 /// Claims of the protocol that are known only once a person has signed in and a token is issued.

@@ -7,7 +7,7 @@ use chancery_resource::{Context, StateTable, StoreError, Tx, random};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::application::OfferedFactor;
+use crate::client_app::OfferedFactor;
 
 /// An authenticator during enrolment: its secret is in the sealed flow until a code proves that the person has stored
 /// it.

@@ -1,7 +1,7 @@
 //! Second factors: requirements, enrolment, verification, and remembered browsers.
 
 mod authenticator;
-pub mod guard;
+pub mod rate_guard;
 mod recovery;
 mod remembered;
 mod sent_code;
@@ -20,7 +20,7 @@ pub use sent_code::{
 };
 
 use crate::{
-    application::{Application, Offered, OfferedFactor, ServingTenant},
+    client_app::{Application, Offered, OfferedFactor, ServingTenant},
     person::Admitted,
 };
 

@@ -12,7 +12,7 @@ use chancery_userstore::{
 use uuid::Uuid;
 
 use crate::{
-    application::{Offered, OfferedFactor, OfferedStore},
+    client_app::{Offered, OfferedFactor, OfferedStore},
     person::{Admitted, Contact},
 };
 

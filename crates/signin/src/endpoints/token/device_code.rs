@@ -1,0 +1,205 @@
+//! The token endpoint's grant for devices (RFC 8628, section 3.4).
+
+use std::sync::Arc;
+
+use chancery_application::{SignOutScope, sign_out};
+use chancery_auth::{
+    AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
+    authenticate, bind,
+};
+use chancery_record::Timestamp;
+use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx};
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use super::authorization_code::{claim_all, invalid_grant};
+use crate::{
+    claims::{self, Issuance, ReleasedClaims},
+    client_app::{Application, audience::audience},
+    grant::{
+        Grant,
+        device_code::{INTERVAL, associated_data, digest},
+        expiry::grant_expiry,
+        granted::Granted,
+        refresh_token::RefreshToken,
+    },
+    person,
+    provider::Provider,
+    tokens::{Lifetimes, Tokens},
+};
+
+/// The value of `grant_type`.
+pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+const INVALID_CODE: &str = "The device code is not known here, was used, or is another client's.";
+/// The number of devices whose last poll is remembered.
+const REMEMBERED: usize = 10_000;
+
+/// The last polls of devices, by the digests of their codes: a device that polls too often is slowed down.
+pub struct DevicePolls(Cache<Vec<u8>, i64>);
+
+impl Default for DevicePolls {
+    fn default() -> Self {
+        Self(Cache::new(REMEMBERED))
+    }
+}
+
+impl DevicePolls {
+    /// Records a poll. Returns whether it is too early.
+    fn is_early(&self, digest: &[u8], now: Timestamp) -> bool {
+        let before = self.0.get(digest);
+        self.0.insert(digest.to_vec(), now.0);
+        before.is_some_and(|before| now.0 - before < INTERVAL * 1000)
+    }
+}
+
+struct Presented {
+    digest: Vec<u8>,
+    issuing: Option<Uuid>,
+    replay: Vec<ReplayId>,
+    cnf: Confirmation,
+    is_early: bool,
+    now: Timestamp,
+}
+
+impl Provider<'_> {
+    /// Exchanges a device code for tokens, once a person has approved the device.
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn redeem_device(
+        self,
+        polls: &DevicePolls,
+        request: &EndpointRequest,
+    ) -> Result<TokenGrant, OAuthError> {
+        request.check_single()?;
+        let missing = OAuthError::new(400, "invalid_request", "device_code is missing.");
+        let code = request.one("device_code").ok_or(missing)?;
+        let digest = digest(&self.context.master, code);
+        let AuthenticatedClient { app, used, epoch } =
+            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+        let (cnf, proof) = bind(self.tokens, &app, request)?;
+        let presented = Presented {
+            is_early: polls.is_early(&digest, request.now),
+            digest,
+            issuing: request.issuer.tenant_id(),
+            replay: used.into_iter().chain(proof).collect(),
+            cnf: cnf.clone(),
+            now: request.now,
+        };
+        let application = self.application_of_grant((&app, epoch), INVALID_CODE).await?;
+        let (context, app) = (Arc::clone(self.context), Arc::new(app));
+        let client = Arc::clone(&app);
+        let redeemed = self.issue_with_rules("RedeemDevice", request.now, move |tx, released| {
+            let context = Context::of_server(&context, Scope::Everything, presented.now);
+            redeem(tx, &context, (&application, &client), (&presented, released))
+        });
+        let tokens = redeemed.await?;
+        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
+    }
+}
+
+/// The row of a device code.
+struct DeviceRow {
+    application: Uuid,
+    issuing: Option<Uuid>,
+    status: String,
+    grant: Option<Uuid>,
+    granted: Option<Granted>,
+    expires_on: Timestamp,
+}
+
+fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<DeviceRow>, StoreError> {
+    let text = "SELECT client_app_id, issuing_tenant_id, status, grant_id, sealed, expires_on \
+        FROM device_authorization WHERE digest = ?1";
+    tx.one(text, &[digest.to_vec().into()], |row| {
+        let sealed = if row.is_null(4)? { None } else { Some(row.bytes(4)?.to_vec()) };
+        let opened = sealed.and_then(|sealed| master.open(&associated_data(digest), &sealed));
+        Ok(DeviceRow {
+            application: row.id(0)?,
+            issuing: row.optional_id(1)?,
+            status: row.text(2)?.to_owned(),
+            grant: row.optional_id(3)?,
+            granted: opened.and_then(|text| serde_json::from_slice(text.expose()).ok()),
+            expires_on: Timestamp(row.int(5)?),
+        })
+    })
+}
+
+fn redeem(
+    tx: &mut Tx<'_>,
+    context: &Context,
+    (application, app): (&Application, &ClientApp),
+    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+) -> Result<Result<Issuance<Tokens>, OAuthError>, Problem> {
+    let master = &context.app.master;
+    let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
+    let device = find(tx, master, &presented.digest)?;
+    let Some(device) =
+        device.filter(|device| device.application == app.id && device.issuing == presented.issuing)
+    else {
+        return Ok(Err(OAuthError::unknown_grant(INVALID_CODE)));
+    };
+    let approved = device.granted.as_ref();
+    let approved = approved.filter(|_| device.status == "Approved" && device.expires_on > presented.now);
+    if let (Some(granted), None) = (approved, released)
+        && let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), presented.now)?
+    {
+        return Ok(Ok(Issuance::Rules(rules)));
+    }
+    // guesses of anonymous callers must not fill the table of used ids
+    if let Err(refused) = claim_all(tx, &presented.replay)? {
+        return Ok(Err(refused));
+    }
+    match device.status.as_str() {
+        "Denied" => return refuse("access_denied", "The person turned the device away."),
+        "Pending" | "Approved" if device.expires_on <= presented.now => {
+            return refuse("expired_token", "The device code has expired: ask for another one.");
+        }
+        "Pending" if presented.is_early => return refuse("slow_down", "Ask every 5 seconds at most."),
+        "Pending" => return refuse("authorization_pending", "Nobody has let the device in yet."),
+        _ => {}
+    }
+    let text = StateTable::DeviceAuthorization
+        .update("SET status = 'Used' WHERE digest = ?1 AND status = 'Approved'");
+    let is_first = tx.execute(&text, &[presented.digest.clone().into()])? == 1;
+    let (Some(grant), Some(mut granted)) = (device.grant, device.granted) else {
+        return Ok(Err(invalid_grant(INVALID_CODE)));
+    };
+    if !is_first {
+        // a code that is presented again may have been stolen: its grant ends
+        sign_out(context, tx, SignOutScope::Grant(grant))?;
+        return Ok(Err(invalid_grant(INVALID_CODE)));
+    }
+    let tenant = application.serving(granted.tenant, granted.issuing);
+    let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
+    let Some(tenant) = tenant else { return Ok(Err(invalid_grant(INVALID_CODE))) };
+    let of = (granted.person, granted.instance);
+    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, presented.now)? else {
+        return Ok(Err(invalid_grant("The person is no longer admitted.")));
+    };
+    let aud = match audience(tx, application, &granted.resources)? {
+        Ok(aud) => aud,
+        Err(refused) => return Ok(Err(refused.into())),
+    };
+    if app.is_public && presented.cnf != Confirmation::default() {
+        granted.cnf = Some(presented.cnf.clone());
+    }
+    let grant = Grant::new(grant, app.id, granted, presented.now);
+    let until = grant_expiry(&grant, application, &tenant.options, presented.now);
+    grant.insert(&context.app, tx, tenant.subscription, until)?;
+    let refresh_token =
+        grant.granted.has_refresh_token(application).then(|| RefreshToken::of(master, &grant));
+    let released =
+        claims::released(tx, application, (&grant.granted, &grant.granted.scope), (&admitted, released))?;
+    Ok(Ok(Issuance::Done(Tokens {
+        grant: grant.id,
+        released,
+        scope: grant.granted.scope.clone(),
+        granted: grant.granted,
+        aud,
+        nonce: None,
+        refresh_token,
+        lifetimes: Lifetimes::of(&tenant.options),
+    })))
+}

@@ -1,0 +1,124 @@
+//! The page of a temporary access pass: a first factor for persons who have no other one.
+
+use std::sync::Arc;
+
+use chancery_flow::{Method, Proven, Step};
+use chancery_record::Secret;
+use chancery_resource::{Problem, Tx};
+use chancery_store::Mode;
+use chancery_userstore::{
+    attempt::begin_attempt,
+    passkey::{find_access_pass, note_access_pass},
+};
+use uuid::Uuid;
+
+use super::password::{LONGEST, find_login, shown_name};
+use crate::{
+    client_app::OfferedStore,
+    flow::{
+        context::FlowContext,
+        page_name::ACCESS_PASS,
+        page_redirect::after_post,
+        pending_flow::{FormErrors, PendingFlow},
+        response::{AttemptResult, BrowserResponse, PageError},
+        sign_in_transaction::{ProofResult, SignInTransaction},
+    },
+    person,
+    provider::{Provider, Visit},
+};
+
+/// The input of the page.
+pub struct AccessPassForm {
+    /// The login name.
+    pub username: String,
+    /// The pass.
+    pub pass: Secret,
+}
+
+impl Provider<'_> {
+    /// Handles a post of the page. Returns the response and the result of the attempt.
+    pub async fn use_access_pass(
+        self,
+        visit: &Visit,
+        mut pending: PendingFlow,
+        typed: AccessPassForm,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
+        };
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let Step::FirstFactor(due) = evaluated.due.step() else {
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+        };
+        let tenant = due.tenant;
+        let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
+        let missing = fields.iter().filter(|(_, is_empty)| *is_empty);
+        let errors: Vec<_> =
+            missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
+        if !errors.is_empty() {
+            return Ok((show_errors(pending, &typed.username, errors), AttemptResult::NotCounted));
+        }
+        let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
+        pending.form_errors = None;
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
+        };
+        let (username, typed) = (typed.username.clone(), Arc::new(typed));
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&stores, tenant), &typed);
+        if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
+            return Ok((
+                self.conclude(visit, pending, flow_context, decided).await?,
+                AttemptResult::Succeeded,
+            ));
+        }
+        let wrong = vec![("pass_wrong".to_owned(), "pass".to_owned())];
+        Ok((show_errors(pending, &username, wrong), AttemptResult::Failed))
+    }
+}
+
+fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, String)>) -> BrowserResponse {
+    pending.form_errors = Some(FormErrors {
+        page: ACCESS_PASS.to_owned(),
+        username: shown_name(username),
+        errors,
+        ..FormErrors::default()
+    });
+    BrowserResponse::ToPage(pending.into(), ACCESS_PASS, None)
+}
+
+/// Uses the pass of the first store, in order, that knows the name. `None`: it is refused, without a reason.
+fn decide(
+    transaction: &SignInTransaction,
+    tx: &mut Tx<'_>,
+    (stores, tenant): (&[OfferedStore], Uuid),
+    typed: &AccessPassForm,
+) -> Result<Option<ProofResult>, Problem> {
+    let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
+    let name = if is_readable { typed.username.as_str() } else { "" };
+    let known = find_login(&transaction.app, tx, stores, name, transaction.now)?;
+    let Some((store, mut context, user_row)) = known else { return Ok(None) };
+    let Some(attempt) = begin_attempt(&context, tx, user_row)? else {
+        find_access_pass(&context, tx, Uuid::nil(), &typed.pass)?;
+        transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
+        return Ok(None);
+    };
+    let user = attempt.loaded.user.id;
+    let Some(pass) = find_access_pass(&context, tx, user.0, &typed.pass)? else {
+        attempt.fail(&context, tx)?;
+        transaction.record_wrong(&context, tx, store.id, (Some(user.0), tenant))?;
+        return Ok(None);
+    };
+    context.actor = Some(user.0);
+    let Some(person) = person::of_store_user(&mut context, tx, store, user.0)? else { return Ok(None) };
+    note_access_pass(&context, tx, user, pass)?;
+    let sessions = transaction.sessions(tx)?;
+    let proven = Proven { person, instance: store.id, method: Method::AccessPass, credential: None };
+    let evaluated = transaction.prove(tx, &sessions, proven)?;
+    if let Some(decided) = transaction.sign_in(&context, tx, &sessions, &evaluated, None)? {
+        return Ok(Some(decided));
+    }
+    transaction.record_refusal(&context, tx, &evaluated)?;
+    Ok(Some(ProofResult::Continue(evaluated.due.flow().clone().into())))
+}

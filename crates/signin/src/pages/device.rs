@@ -1,0 +1,295 @@
+//! Devices without a browser: a person authorizes them in another browser (RFC 8628).
+
+use chancery_resource::settings::TenantOption;
+use std::sync::Arc;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
+use chancery_flow::{Flow, Request, Step};
+use chancery_oauth::{Scope, Use, check_use, parse_targets};
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_store::Mode;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::{
+    client_app::{
+        Application,
+        audience::{as_registered, audience},
+    },
+    flow::{
+        context::FlowContext,
+        page_redirect::after_post,
+        pending_flow::{PendingFlow, WaitingDevice},
+        response::{BrowserResponse, PageError},
+    },
+    grant::{
+        claims_request::Requested,
+        device_code::{INTERVAL, associated_data, digest, user_code, user_digest, with_dash},
+        granted::Granted,
+    },
+    person::consent,
+    provider::{Provider, Visit},
+    session,
+};
+
+/// The maximum of waiting devices of a client app.
+const MOST_OPEN: i64 = 1_000;
+/// The maximum of devices of all client apps whose codes have not expired. Unauthenticated callers can send requests
+/// in the name of a public client app.
+const MOST_OPEN_OF_ALL: i64 = 20_000;
+/// A redirect URI that no response uses: the parameters of a device's flow are parsed like any others.
+const NOWHERE: &str = "https://device.invalid/";
+
+impl Provider<'_> {
+    /// The device authorization endpoint (section 3.1).
+    ///
+    /// # Errors
+    /// [`OAuthError`], which the endpoint answers.
+    pub async fn authorize_device(self, request: &EndpointRequest) -> Result<String, OAuthError> {
+        request.check_single()?;
+        let scope = request.one("scope").map(Scope::parse).transpose()?;
+        let resources = parse_targets(request.all("resource"))?;
+        let AuthenticatedClient { app, used, epoch } =
+            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+        let unauthorized =
+            OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
+        let issuing = request.issuer.tenant_id();
+        let application = self.applications.find_at(self.store, app.id, epoch).await?;
+        let serves = |application: &Arc<Application>| {
+            let mut tenants = application.tenants.iter();
+            application.allows_devices
+                && application.allow_user_login
+                && tenants.any(|tenant| application.serving(tenant.facts.id, issuing).is_some())
+        };
+        let application = application.filter(serves).ok_or(unauthorized)?;
+        check_use(&application.unsupported_settings, Use::Authorization)?;
+        application.check_served()?;
+        let scope = application.grantable(scope.as_ref())?;
+        let lifetime = application
+            .tenants
+            .iter()
+            .find(|tenant| application.serving(tenant.facts.id, issuing).is_some())
+            .map_or(0, |tenant| tenant.options.get(TenantOption::DEVICE_CODE_LIFETIME));
+        let (code, user_code) = (BASE64_URL_SAFE_NO_PAD.encode(random::<32>()), user_code());
+        let master = self.context.master.clone();
+        let (digest, user) = (digest(&master, &code), user_digest(&master, issuing, &user_code));
+        let now = request.now;
+        let waiting = self.store.run("AuthorizeDevice", Mode::Write, None, move |tx| {
+            if let Some(used) = &used
+                && !used.claim(tx)?
+            {
+                return Ok(Err(OAuthError::new(400, "invalid_grant", "The assertion was used before.")));
+            }
+            let resources = as_registered(tx, &resources)?;
+            if let Err(refused) = audience(tx, &application, &resources)? {
+                return Ok(Err(refused.into()));
+            }
+            if open(tx, application.id, now)? >= MOST_OPEN || open_of_all(tx, now)? >= MOST_OPEN_OF_ALL {
+                return Ok(Err(OAuthError::new(400, "slow_down", "Too many devices wait already.")));
+            }
+            let insert = StateTable::DeviceAuthorization.insert(
+                "(digest, user_code, client_app_id, issuing_tenant_id, scope, resources, status, expires_on) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'Pending', ?7)",
+            );
+            let parameters = vec![
+                digest.clone().into(),
+                user.clone().into(),
+                application.id.into(),
+                issuing.map_or(Value::Null, Value::Id),
+                scope.to_string().into(),
+                resources.join(" ").into(),
+                now.plus(lifetime).0.into(),
+            ];
+            tx.queue(&insert, parameters)?;
+            Ok::<_, StoreError>(Ok(()))
+        });
+        waiting.await??;
+        let address = request.issuer.endpoint("/device");
+        let shown = with_dash(&user_code);
+        let body = json!({
+            "device_code": code,
+            "user_code": shown,
+            "verification_uri": address,
+            "verification_uri_complete": format!("{address}?user_code={shown}"),
+            "expires_in": lifetime / 1000,
+            "interval": INTERVAL,
+        });
+        Ok(body.to_string())
+    }
+
+    /// Starts the sign-in of a person who typed a user code. `None`: no device waits with it.
+    pub async fn begin_device(self, visit: &Visit, typed: &str) -> Result<Option<BrowserResponse>, Problem> {
+        let issuing = visit.issuer.tenant_id();
+        let (user, now) = (user_digest(&self.context.master, issuing, typed), visit.now);
+        let row =
+            self.store.run("FindDevice", Mode::Quick, None, move |tx| find_waiting(tx, &user, now)).await?;
+        let Some(waiting) = row else { return Ok(None) };
+        let Some(application) = self.application(waiting.application, issuing).await? else {
+            return Ok(None);
+        };
+        let parameters = [
+            ("client_id", application.id.to_string()),
+            ("redirect_uri", NOWHERE.to_owned()),
+            ("response_type", "none".to_owned()),
+        ];
+        let mut parameters: Vec<_> = parameters.map(|(name, value)| (name.to_owned(), value)).into();
+        if !waiting.scope.is_empty() {
+            parameters.push(("scope".to_owned(), waiting.scope.clone()));
+        }
+        let words = waiting.scope.split_whitespace().chain(waiting.resources.split_whitespace());
+        let demanded = Request {
+            tenant: issuing,
+            requested: words.map(str::to_owned).collect(),
+            after_sign_out: visit.has_signed_out,
+            ..Request::new(visit.now)
+        };
+        let mut pending = PendingFlow::new(issuing, application.id, parameters, Flow::new(demanded));
+        pending.device = Some(WaitingDevice {
+            digest: BASE64_URL_SAFE_NO_PAD.encode(waiting.digest),
+            user_code: typed.trim().to_ascii_uppercase(),
+            decided: None,
+        });
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+        Ok(Some(after_post(pending, response)))
+    }
+
+    /// Approves or denies a device.
+    pub async fn decide_device(
+        self,
+        visit: &Visit,
+        pending: PendingFlow,
+        is_allowed: bool,
+    ) -> Result<BrowserResponse, Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
+        };
+        let Some(digest) =
+            pending.device.as_ref().and_then(|device| BASE64_URL_SAFE_NO_PAD.decode(&device.digest).ok())
+        else {
+            return Ok(BrowserResponse::Error(PageError::NO_FLOW));
+        };
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let (flow, now, app) = (pending.flow.clone(), visit.now, Arc::clone(self.context));
+        let cookie = visit.session_cookie(&app.master);
+        let deciding = self.store.run("DecideDevice", Mode::Write, None, move |tx| {
+            let sessions = session::load(tx, cookie.as_ref(), now)?;
+            let evaluated = flow_context.evaluate(tx, flow.clone(), &sessions, now)?;
+            let Step::Done(signed_in) = evaluated.due.step() else { return Ok(None) };
+            let requested = &flow.request().requested;
+            let granted = signed_in.granted.as_ref();
+            let waiting = waiting_for(tx, &digest, now)?;
+            let Some((scope, resources)) = waiting else { return Ok(None) };
+            let is_granted = |word: &&str| granted.is_none_or(|granted| granted.words.contains(*word));
+            let scope: Vec<&str> = scope
+                .split_whitespace()
+                .filter(|word| requested.iter().any(|one| one == word))
+                .filter(is_granted)
+                .collect();
+            let resources: Vec<String> = resources.split_whitespace().map(str::to_owned).collect();
+            if is_allowed {
+                let mut context = Context::of_server(&app, chancery_resource::Scope::Everything, now);
+                context.actor = Some(signed_in.person);
+                consent::store(&context, tx, (flow_context.application.id, signed_in), &resources)?;
+            }
+            let granted = Granted {
+                person: signed_in.person,
+                tenant: signed_in.tenant,
+                issuing: flow_context.issuing,
+                instance: signed_in.instance,
+                session: None,
+                auth_time: signed_in.auth_time.0.div_euclid(1000),
+                acr: signed_in.acr.name().to_owned(),
+                amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
+                scope: scope.join(" "),
+                resources,
+                cnf: None,
+                requested: Requested::default(),
+                provider_claims: session::claims_of_sign_in(
+                    tx,
+                    &app.master,
+                    &flow_context.application,
+                    (signed_in.session, signed_in),
+                )?,
+            };
+            approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)
+        });
+        Ok(match deciding.await? {
+            Some(true) if is_allowed => pending.device_decided("done"),
+            Some(true) => pending.device_decided("rejected"),
+            _ => BrowserResponse::Error(PageError::NO_FLOW),
+        })
+    }
+}
+
+/// A waiting device.
+struct Waiting {
+    digest: Vec<u8>,
+    application: Uuid,
+    scope: String,
+    resources: String,
+}
+
+fn find_waiting(tx: &mut Tx<'_>, user: &[u8], now: Timestamp) -> Result<Option<Waiting>, StoreError> {
+    let text = "SELECT digest, client_app_id, scope, resources FROM device_authorization \
+        WHERE user_code = ?1 AND status = 'Pending' AND expires_on > ?2";
+    tx.one(text, &[user.to_vec().into(), now.0.into()], |row| {
+        Ok(Waiting {
+            digest: row.bytes(0)?.to_vec(),
+            application: row.id(1)?,
+            scope: row.text(2)?.to_owned(),
+            resources: row.text(3)?.to_owned(),
+        })
+    })
+}
+
+fn waiting_for(
+    tx: &mut Tx<'_>,
+    digest: &[u8],
+    now: Timestamp,
+) -> Result<Option<(String, String)>, StoreError> {
+    let text = "SELECT scope, resources FROM device_authorization \
+        WHERE digest = ?1 AND status = 'Pending' AND expires_on > ?2";
+    tx.one(text, &[digest.to_vec().into(), now.0.into()], |row| {
+        Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
+    })
+}
+
+/// Counts the waiting devices of a client app, up to the limit.
+fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, StoreError> {
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE client_app_id = ?1 \
+         AND status = 'Pending' AND expires_on > ?2 LIMIT {MOST_OPEN}) w"
+    );
+    Ok(tx.one(&text, &[application.into(), now.0.into()], |row| row.int(0))?.unwrap_or_default())
+}
+
+/// Counts the devices of all client apps, up to the limit.
+fn open_of_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
+    let text = format!(
+        "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE expires_on > ?1 \
+         LIMIT {MOST_OPEN_OF_ALL}) w"
+    );
+    Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
+}
+
+/// Approves or denies a waiting device. `false`: it has been decided already.
+fn approve(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    digest: &[u8],
+    granted: Option<Granted>,
+) -> Result<bool, StoreError> {
+    let text = StateTable::DeviceAuthorization
+        .update("SET status = ?2, sealed = ?3, grant_id = ?4 WHERE digest = ?1 AND status = 'Pending'");
+    let status = if granted.is_some() { "Approved" } else { "Denied" };
+    let sealed = granted.as_ref().map(serde_json::to_vec).transpose();
+    let sealed = sealed.map_err(|_| StoreError::Internal("a device's grant cannot be written".into()))?;
+    let sealed = sealed.map(|text| master.seal(&associated_data(digest), &text));
+    let grant = granted.map_or(Value::Null, |_| Value::Id(Uuid::from_bytes(random::<16>())));
+    let parameters = [digest.to_vec().into(), status.into(), sealed.into(), grant];
+    Ok(tx.execute(&text, &parameters)? == 1)
+}

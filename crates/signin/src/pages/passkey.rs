@@ -1,0 +1,206 @@
+//! Passkeys on the pages: for signing in, as a second factor, and registration.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_auth::ReplayId;
+use chancery_flow::{Action, Choice, Event, Method, Proven, Step};
+use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
+use chancery_store::Mode;
+use chancery_userstore::passkey::sign_in::{
+    RegistrationResult, VerifiedAssertion, note_use, recognize, registration_verifier, relying_party,
+    store_passkey,
+};
+use serde_json::Value;
+
+use crate::{
+    client_app::OfferedStore,
+    flow::{
+        context::{Evaluated, FlowContext},
+        page_action::{ActionContext, ActionResult},
+        page_name::{PASSKEY, PASSWORD, SECOND_FACTOR},
+        page_redirect::after_post,
+        pending_flow::PendingFlow,
+        response::{AttemptResult, BrowserResponse, PageError},
+        sign_in_transaction::{ProofResult, SignInTransaction},
+    },
+    person::{self, context::context_of_store},
+    provider::{Provider, Visit},
+};
+
+/// The maximum length of an authenticator's response, in bytes.
+const LONGEST: usize = 64 << 10;
+/// How long a used challenge is remembered, in ms: as long as a flow lasts.
+const SPENT_MS: i64 = 30 * 60_000;
+
+/// The verification of an authenticator's response.
+enum PendingVerification {
+    /// A registration.
+    Registration(Work<RegistrationResult>),
+    /// An assertion.
+    Assertion(Work<VerifiedAssertion>),
+}
+
+/// The page again, with an error.
+fn refused(pending: PendingFlow, page: &'static str) -> (BrowserResponse, AttemptResult) {
+    (pending.with_error(page, "passkey_wrong", ""), AttemptResult::Failed)
+}
+
+impl Provider<'_> {
+    /// Verifies an authenticator's response outside of transactions and applies it: on the page of the password, of a
+    /// second factor, or of a new passkey.
+    ///
+    /// # Errors
+    /// The database fails, or the queue for passkeys is full.
+    pub async fn verify_passkey(
+        self,
+        visit: &Visit,
+        mut pending: PendingFlow,
+        (page, answer): (&'static str, &str),
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
+        };
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let stores = self.stores_for(page, &flow_context, &evaluated);
+        if stores.is_empty() {
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+        }
+        let answer = Some(answer).filter(|answer| answer.len() <= LONGEST);
+        let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer).ok());
+        let state = pending.ceremony.take().and_then(|state| BASE64_URL_SAFE_NO_PAD.decode(state).ok());
+        let (Some(answer), Some(state)) = (answer, state) else { return Ok(refused(pending, page)) };
+        let (app, now, challenge) = (Arc::clone(self.context), visit.now, state.clone());
+        let is_registration = page == PASSKEY;
+        let finding = self.store.run("FindPasskey", Mode::Quick, None, move |tx: &mut Tx<'_>| {
+            for store in &stores {
+                let context = context_of_store(&app, tx, store.id, now)?;
+                let (state, answer) = (challenge.clone(), answer.clone());
+                if is_registration {
+                    let verifier = registration_verifier(&context, tx)?;
+                    let work = Work::new(Purpose::Passkey, move || verifier.verify(&state, &answer));
+                    return Ok(Some((store.clone(), PendingVerification::Registration(work))));
+                }
+                if let Ok(Some(shown)) = recognize(&context, tx, answer)? {
+                    let work = Work::new(Purpose::Passkey, move || shown.verify(&state));
+                    return Ok(Some((store.clone(), PendingVerification::Assertion(work))));
+                }
+            }
+            Ok::<_, Problem>(None)
+        });
+        let Some((store, work)) = finding.await? else { return Ok(refused(pending, page)) };
+        let work = match work {
+            PendingVerification::Assertion(work) => work,
+            PendingVerification::Registration(work) => {
+                let registered = self.pool.run(None, work).await?;
+                let storing = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
+                    register_passkey(action, tx, &registered, &state)
+                };
+                return self.advance(visit, (pending, PASSKEY), storing).await;
+            }
+        };
+        let asserted = self.pool.run(None, work).await?;
+        pending.form_errors = None;
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
+        };
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, page), &asserted, &state);
+        match self.store.run("DecidePasskey", Mode::Write, None, deciding).await? {
+            Some(decided) => {
+                Ok((self.conclude(visit, pending, flow_context, decided).await?, AttemptResult::Succeeded))
+            }
+            None => Ok(refused(pending, page)),
+        }
+    }
+
+    /// The stores whose passkeys are accepted on a page.
+    fn stores_for(self, page: &str, flow_context: &FlowContext, evaluated: &Evaluated) -> Vec<OfferedStore> {
+        let party = |store: &OfferedStore| relying_party(&store.options, &self.context.public_url);
+        match (page, evaluated.due.step()) {
+            (PASSWORD, Step::FirstFactor(_)) => {
+                let offered = flow_context.offered(evaluated);
+                let Some(first) = offered.iter().find_map(|store| party(store)) else { return Vec::new() };
+                offered.into_iter().filter(|store| party(store).as_ref() == Some(&first)).cloned().collect()
+            }
+            (SECOND_FACTOR, Step::SecondFactor(choices) | Step::StepUp { choices, .. })
+                if choices.chosen == Choice::Passkey =>
+            {
+                flow_context.store_of(evaluated).cloned().into_iter().collect()
+            }
+            (PASSKEY, _) if evaluated.due_action(Action::Passkey).is_some() => {
+                flow_context.store_of(evaluated).cloned().into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Marks a challenge as used. `false`: it was used before.
+fn spend(tx: &mut Tx<'_>, transaction: &SignInTransaction, state: &[u8]) -> Result<bool, StoreError> {
+    let state = BASE64_URL_SAFE_NO_PAD.encode(state);
+    ReplayId::new("sign-in-passkey", "", &state, transaction.now.plus(SPENT_MS)).claim(tx)
+}
+
+/// Applies a verified assertion. `None`: it is refused.
+fn decide(
+    transaction: &SignInTransaction,
+    tx: &mut Tx<'_>,
+    (store, page): (&OfferedStore, &'static str),
+    asserted: &VerifiedAssertion,
+    state: &[u8],
+) -> Result<Option<ProofResult>, Problem> {
+    let mut context = context_of_store(&transaction.app, tx, store.id, transaction.now)?;
+    context.actor = Some(asserted.user());
+    if !spend(tx, transaction, state)? {
+        return Ok(None);
+    }
+    let Ok(used) = note_use(&context, tx, asserted, true)? else { return Ok(None) };
+    let Some(person) = person::of_store_user(&mut context, tx, store, asserted.user())? else {
+        return Ok(None);
+    };
+    let method = Method::Passkey { user_verified: used.user_verified, hardware: used.is_hardware };
+    let by = Proven { person, instance: store.id, method, credential: Some(used.passkey) };
+    let event = if page == PASSWORD { Event::FirstFactorProven(by) } else { Event::FactorProven(by) };
+    let sessions = transaction.sessions(tx)?;
+    let before = transaction.evaluate(tx, &sessions)?;
+    // another person's passkey is no proof
+    if before.due.apply(event.clone()).is_err() {
+        return Ok(None);
+    }
+    let evaluated = transaction.apply(tx, &sessions, before, event)?;
+    if let Some(decided) = transaction.sign_in(&context, tx, &sessions, &evaluated, None)? {
+        return Ok(Some(decided));
+    }
+    transaction.record_refusal(&context, tx, &evaluated)?;
+    Ok(Some(ProofResult::Continue(evaluated.due.flow().clone().into())))
+}
+
+/// Stores a registered passkey.
+fn register_passkey(
+    action: &ActionContext<'_>,
+    tx: &mut Tx<'_>,
+    registered: &RegistrationResult,
+    state: &[u8],
+) -> Result<ActionResult, Problem> {
+    let (Some(_), Some(user)) = (action.evaluated.due_action(Action::Passkey), action.evaluated.user())
+    else {
+        return Ok(ActionResult::Nothing);
+    };
+    let Ok(credential) = registered else { return Ok(ActionResult::Wrong("passkey_not_made", "")) };
+    if !spend(tx, action.transaction, state)? || is_known(action, tx, &credential.id)? {
+        return Ok(ActionResult::Wrong("passkey_not_made", ""));
+    }
+    if store_passkey(action.context, tx, user.user_id, credential)?.is_none() {
+        return Ok(ActionResult::Wrong("passkey_not_made", ""));
+    }
+    // after a registration no further passkey is offered at once
+    Ok(ActionResult::Events([Event::ActionDone(Action::Passkey), Event::Deferred(Action::Passkey)]))
+}
+
+fn is_known(action: &ActionContext<'_>, tx: &mut Tx<'_>, credential: &[u8]) -> Result<bool, StoreError> {
+    let text = "SELECT EXISTS (SELECT 1 FROM passkey_credential WHERE store = ?1 AND credential_id = ?2)";
+    let parameters = [action.context.scope.store().into(), credential.to_vec().into()];
+    Ok(tx.one(text, &parameters, |row| row.bool(0))? == Some(true))
+}

@@ -1,0 +1,198 @@
+//! The password page: counts an attempt, verifies the password outside of transactions, and completes the sign-in if
+//! nothing else is due.
+
+use std::sync::Arc;
+
+use crate::{
+    client_app::OfferedStore,
+    flow::{
+        context::FlowContext,
+        page_name::PASSWORD,
+        page_redirect::after_post,
+        pending_flow::{FormErrors, PendingFlow},
+        response::{AttemptResult, BrowserResponse, PageError},
+        sign_in_transaction::{ProofResult, SignInTransaction},
+    },
+    person::{self, context::context_of_store},
+    provider::{Provider, Visit},
+};
+use chancery_flow::{Method, NotAdmitted, Proven, Step};
+use chancery_record::{Secret, Timestamp};
+use chancery_resource::{AppContext, Context, Problem, Purpose, Tx, Work};
+use chancery_store::Mode;
+use chancery_userstore::{
+    password::{
+        by_login,
+        sign_in::{self, Decision, PendingSignIn, VerifiedSignIn},
+    },
+    user::UserForUpdate,
+};
+use uuid::Uuid;
+
+/// The maximum length of a name or password, in bytes.
+pub const LONGEST: usize = 1024;
+/// The maximum length of a name that is shown again, in bytes.
+const LONGEST_SHOWN: usize = 320;
+
+/// The input of the password page.
+pub struct Credentials {
+    /// The login name.
+    pub username: String,
+    /// The password.
+    pub password: Secret,
+    /// Whether the session persists after the browser is closed.
+    pub is_persistent: bool,
+}
+
+impl Provider<'_> {
+    /// Counts an attempt, verifies the password outside of transactions, and signs in or refuses.
+    ///
+    /// # Errors
+    /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
+    pub async fn sign_in_by_password(
+        self,
+        visit: &Visit,
+        mut pending: PendingFlow,
+        typed: Credentials,
+    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
+        pending.is_persistent = typed.is_persistent;
+        let Some(application) = self.application_of(&pending).await? else {
+            return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
+        };
+        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
+        let Step::FirstFactor(due) = evaluated.due.step() else {
+            // e.g. another tab has signed in
+            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+        };
+        let tenant = due.tenant;
+        let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
+        let typed_fields =
+            [("username", typed.username.is_empty()), ("password", typed.password.expose().is_empty())];
+        let missing = typed_fields.iter().filter(|(_, is_empty)| *is_empty);
+        let mut errors: Vec<_> =
+            missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
+        if stores.is_empty() {
+            errors.push(("not_allowed".to_owned(), String::new()));
+        }
+        if !errors.is_empty() {
+            return Ok((show_errors(pending, &typed.username, errors), AttemptResult::NotCounted));
+        }
+        let Credentials { username, password, .. } = typed;
+        let (app, name, now) = (Arc::clone(self.context), username.clone(), visit.now);
+        let is_readable = username.len() <= LONGEST && password.expose().len() <= LONGEST;
+        let counted = self.store.run("CountSignIn", Mode::Write, None, move |tx| {
+            count(&app, tx, &stores, if is_readable { &name } else { "" }, now)
+        });
+        let (store, attempt) = counted.await?;
+        let work = Work::new(Purpose::Password, move || attempt.verify(&password));
+        let verified = self.pool.run(None, work).await?;
+        pending.form_errors = None;
+        let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
+            return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
+        };
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, tenant), &verified);
+        if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
+            return Ok((
+                self.conclude(visit, pending, flow_context, decided).await?,
+                AttemptResult::Succeeded,
+            ));
+        }
+        // the response does not disclose which of the two is wrong; the password has to be typed again
+        let wrong = vec![("credentials".to_owned(), "password".to_owned())];
+        Ok((show_errors(pending, &username, wrong), AttemptResult::Failed))
+    }
+}
+
+/// A name to show again; longer ones would take too much of the cookie.
+pub(crate) fn shown_name(typed: &str) -> String {
+    if typed.len() <= LONGEST_SHOWN { typed.to_owned() } else { String::new() }
+}
+
+/// The password page again, with the errors.
+fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, String)>) -> BrowserResponse {
+    pending.form_errors = Some(FormErrors {
+        page: PASSWORD.to_owned(),
+        username: shown_name(username),
+        errors,
+        ..FormErrors::default()
+    });
+    BrowserResponse::ToPage(pending.into(), PASSWORD, None)
+}
+
+/// Counts the attempt at the store that knows the name.
+fn count(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    stores: &[OfferedStore],
+    name: &str,
+    now: Timestamp,
+) -> Result<(OfferedStore, PendingSignIn), Problem> {
+    let known = find_login(app, tx, stores, name, now)?;
+    let (store, context, user_row) = known.ok_or_else(|| Problem::not_found("user store"))?;
+    Ok((store.clone(), sign_in::begin(&context, tx, user_row)?))
+}
+
+/// A store, and its user of a name; `None` where it has no such user.
+type LoginMatch<'a> = (&'a OfferedStore, Context, Option<UserForUpdate>);
+
+/// The first store, in order, that knows the name, with its user; the first store without a user if none does. All
+/// stores are queried in any case, so that an unknown name takes as long as a known one.
+pub(crate) fn find_login<'a>(
+    app: &Arc<AppContext>,
+    tx: &mut Tx<'_>,
+    stores: &'a [OfferedStore],
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<LoginMatch<'a>>, Problem> {
+    let (mut known, mut unknown) = (None, None);
+    for store in stores {
+        let context = context_of_store(app, tx, store.id, now)?;
+        match by_login(&context, tx, name)?.filter(|_| !name.is_empty()) {
+            Some(user_row) if known.is_none() => known = Some((store, context, Some(user_row))),
+            _ => unknown = unknown.or(Some((store, context, None))),
+        }
+    }
+    Ok(known.or(unknown))
+}
+
+/// Completes an attempt. `None`: it is refused, without a reason.
+fn decide(
+    transaction: &SignInTransaction,
+    tx: &mut Tx<'_>,
+    (store, tenant): (&OfferedStore, Uuid),
+    verified: &VerifiedSignIn,
+) -> Result<Option<ProofResult>, Problem> {
+    let mut context = context_of_store(&transaction.app, tx, store.id, transaction.now)?;
+    let user = match sign_in::decide(&context, tx, verified)? {
+        Decision::Right(user) => user,
+        Decision::Wrong(user) => {
+            transaction.record_wrong(&context, tx, store.id, (Some(user), tenant))?;
+            return Ok(None);
+        }
+        Decision::Refused => {
+            transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
+            return Ok(None);
+        }
+    };
+    context.actor = Some(user.id.0);
+    let person = person::of_store_user(&mut context, tx, store, user.id.0)?;
+    let Some(person) = person else {
+        sign_in::withdraw(&context, tx, verified)?;
+        return Ok(None);
+    };
+    let sessions = transaction.sessions(tx)?;
+    let proven = Proven { person, instance: store.id, method: Method::Password, credential: None };
+    let evaluated = transaction.prove(tx, &sessions, proven)?;
+    let attempt = verified.attempt();
+    if let Some(decided) = transaction.sign_in(&context, tx, &sessions, &evaluated, attempt)? {
+        return Ok(Some(decided));
+    }
+    sign_in::withdraw(&context, tx, verified)?;
+    transaction.record_refusal(&context, tx, &evaluated)?;
+    if *evaluated.due.step() == Step::Refuse(NotAdmitted::PasswordExpired) {
+        return Ok(None);
+    }
+    Ok(Some(ProofResult::Continue(evaluated.due.flow().clone().into())))
+}

@@ -1,0 +1,146 @@
+//! The open questionnaire items of a person at a tenant.
+
+use std::collections::HashSet;
+
+use chancery_application::ApplicationUser;
+use chancery_management::user_questionnaire_item::{Item, ValidationFormat};
+use chancery_record::{Field, FieldType as _, Value};
+use chancery_resource::{StoreError, Tx};
+use chancery_store::Row;
+use chancery_userstore::answers;
+use uuid::Uuid;
+
+use super::Admitted;
+
+/// The maximum of items on one page. Further ones follow on the next.
+const MOST: usize = 20;
+/// The maximum of bytes of the answers of one page, form-encoded. A form has 64 KiB at most, some of which is for
+/// other fields.
+const MOST_BYTES: usize = 62 << 10;
+
+/// The fields of external users that hold an answer under their names.
+const FIELDS: [&Field; 5] = [
+    ApplicationUser::FIRST_NAME.field(),
+    ApplicationUser::LAST_NAME.field(),
+    ApplicationUser::EMAIL_ADDRESS.field(),
+    ApplicationUser::ORGANIZATIONAL_UNIT.field(),
+    ApplicationUser::PICTURE.field(),
+];
+
+/// Selects the items without an entry under their key, of these `entries` (table and owner), that are required or
+/// that were never shown to the person. The values of fields are not known here, so the limit has room for one item
+/// of each.
+fn select_items((entries, owner): (&str, &str), fields: usize) -> String {
+    format!(
+        "SELECT q.id, q.key, q.label, q.is_required, q.min_length, q.max_length, q.validation_format, \
+         q.validation_pattern FROM user_questionnaire_item q WHERE q.tenant_id = ?1 AND (q.is_required OR NOT EXISTS \
+         (SELECT 1 FROM questionnaire_mark m WHERE m.person_id = ?2 AND m.item_id = q.id)) AND NOT EXISTS \
+         (SELECT 1 FROM {entries} e WHERE e.{owner} = ?3 AND e.key = q.key AND e.value <> '') \
+         ORDER BY q.is_required DESC, q.position, q.key LIMIT {}",
+        MOST + fields
+    )
+}
+
+fn read_item(row: &Row<'_>) -> Result<Item, StoreError> {
+    let length = |column| if row.is_null(column)? { Ok(None) } else { row.int(column).map(Some) };
+    let unknown = |_| StoreError::Internal("an item has a format that is not known".into());
+    Ok(Item {
+        id: row.id(0)?,
+        key: row.text(1)?.to_owned(),
+        label: row.text(2)?.to_owned(),
+        is_required: row.bool(3)?,
+        min_length: length(4)?,
+        max_length: length(5)?,
+        format: ValidationFormat::from_value(row.text(6)?.into()).map_err(unknown)?,
+        pattern: row.optional_text(7)?,
+    })
+}
+
+/// The due items of a tenant for a person, required ones first: those without an answer that are required or were
+/// never shown to the person.
+pub fn read(
+    tx: &mut Tx<'_>,
+    (tenant, person): (Uuid, Uuid),
+    admitted: &Admitted,
+) -> Result<Vec<Item>, StoreError> {
+    let (owner, fields, entries, table, key) = match &admitted.user {
+        Some(user) => (
+            user.user,
+            answers::fields(),
+            ("user_profile", "user_rid"),
+            "user_account WHERE store = ?1 AND rid = ?2",
+            vec![Value::Int(user.store), Value::Int(user.user)],
+        ),
+        None => (
+            admitted.person,
+            &FIELDS[..],
+            ("platform_profile", "application_user_rid"),
+            "application_user WHERE rid = ?1",
+            vec![Value::Int(admitted.person)],
+        ),
+    };
+    let columns: Vec<&str> = fields.iter().map(|field| field.column).collect();
+    let of_fields = format!("SELECT {} FROM {table}", columns.join(", "));
+    let of_items = select_items(entries, fields.len());
+    let of_person = [tenant.into(), person.into(), Value::Int(owner)];
+    let (mut items, mut filled) = (Vec::new(), HashSet::new());
+    tx.query_all(&[(&of_items, &of_person), (&of_fields, &key)], &mut |index, row| {
+        if index == 0 {
+            items.push(read_item(row)?);
+            return Ok(());
+        }
+        for (column, field) in fields.iter().enumerate() {
+            if !row.is_null(column)? {
+                filled.insert(field.wire());
+            }
+        }
+        Ok(())
+    })?;
+    items.retain(|item| !filled.contains(item.key.as_str()));
+    items.truncate(fitting(&items));
+    Ok(items)
+}
+
+/// How many of these items fit on one page.
+fn fitting(items: &[Item]) -> usize {
+    let mut room = MOST_BYTES;
+    let fits = |item: &&Item| {
+        let rest = room.checked_sub(item.field_bytes());
+        room = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    items.iter().take(MOST).take_while(fits).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_management::user_questionnaire_item::{Item, ValidationFormat};
+    use uuid::Uuid;
+
+    use super::{MOST, MOST_BYTES, fitting};
+
+    fn items(lengths: &[Option<i64>]) -> Vec<Item> {
+        let item = |max_length: &Option<i64>| Item {
+            id: Uuid::nil(),
+            key: "team".to_owned(),
+            label: "Which team?".to_owned(),
+            is_required: true,
+            min_length: None,
+            max_length: *max_length,
+            format: ValidationFormat::None,
+            pattern: None,
+        };
+        lengths.iter().map(item).collect()
+    }
+
+    #[test]
+    fn a_page_has_as_many_items_as_fit_one_form() {
+        assert_eq!(fitting(&items(&[None; 30])), MOST);
+        // the longest answer that there is has a page of its own, at least
+        assert_eq!(fitting(&items(&[Some(4_000), Some(4_000)])), 1);
+        assert_eq!(fitting(&items(&[Some(9_000), Some(100), None])), 3);
+        assert_eq!(fitting(&items(&[Some(1_100), None, Some(4_000), None])), 2);
+        let all = items(&[None; MOST]);
+        assert!(all.iter().map(Item::field_bytes).sum::<usize>() <= MOST_BYTES);
+    }
+}

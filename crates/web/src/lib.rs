@@ -1,90 +1,55 @@
 //! The asynchronous edge: turns a list of operations into routes, limits, problems and documentation, and serves the
 //! pages of the OpenID provider. The services are passed in.
 
-mod activity;
-mod answer;
 mod app;
-mod authority;
-mod authorization;
-mod base;
+mod auth;
 mod body;
-mod carry_out;
-mod certificate_files;
-mod client_certificate;
-mod clock;
-mod coding;
-mod complete;
-mod compress;
-mod compressed_text;
 mod connection;
-mod connections;
-mod counts;
-mod deprecation;
-mod discovery;
-mod dispatch;
-mod documentation;
-mod event_stream;
-mod event_types;
-mod execute;
-mod external;
-mod figures;
-mod guard;
-mod health;
-mod idempotency;
-mod job_state;
-mod limiter;
+mod endpoints;
 mod limits;
-mod listener;
+mod message;
 mod metrics;
-mod off_workers;
 mod openapi;
-mod operation_transaction;
+mod operation;
 mod pages;
-mod peer;
-mod perform;
-mod proof_limiter;
-mod provision;
-mod proxy;
-mod read_body;
-mod refused;
-mod refused_counter;
-mod request;
-mod route;
-mod stage;
-mod starting;
-mod stream_slots;
-mod system;
-mod system_route;
+mod routes;
+mod server;
 mod tls;
 pub mod trace;
-mod userinfo;
-mod visitor;
 
-pub use answer::{AnswerBody, add_headers, respond};
-pub use app::{App, AppParts, DEPRECATED_ON, Pages, SIGN_IN, SignInSettings};
-pub use authority::{Requirement, RightsQuery};
-pub use authorization::Authorization;
-pub use base::BasePath;
-pub use body::RequestBody;
+pub use app::{
+    App, AppParts, DEPRECATED_ON, Pages, SIGN_IN, SignInSettings, health::HealthReport, jobs::JobState,
+};
+pub use auth::{
+    authorization::Authorization,
+    rights::{Requirement, RightsQuery},
+    visitor::{RequestedStore, Visitor},
+};
+pub use body::{compress::compress, parse::read_form_body};
 pub use chancery_signin::{ACR, ConsoleLifetimes};
-pub use clock::now;
-pub use compress::compress;
-pub use compressed_text::CompressedText;
-pub use deprecation::Deprecation;
-pub use discovery::endpoints;
-pub use event_types::{EventRow, event_rows, schema as event_schema};
-pub use health::HealthReport;
-pub use job_state::JobState;
+pub use connection::request_body::RequestBody;
+pub use endpoints::discovery::endpoints;
 pub use limits::Limits;
-pub use listener::{Listener, serve};
-pub use openapi::document;
-pub use operation_transaction::OperationTransaction;
+pub use message::{
+    answer::{AnswerBody, add_headers, respond},
+    base_path::BasePath,
+    clock::now,
+    compressed_text::CompressedText,
+    peer::{address_of, trace_of},
+};
+pub use openapi::{
+    document,
+    event_types::{EventRow, event_rows, schema as event_schema},
+};
+pub use operation::{
+    from_page::{Input, Output},
+    from_scim::{Authority, Provision},
+    transaction::OperationTransaction,
+};
 pub use pages::{Cookies, are_served, languages, sign_out};
-pub use peer::{address_of, trace_of};
-pub use perform::{Input, Output};
-pub use provision::{Authority, Provision};
-pub use read_body::read_form_body;
-pub use starting::while_starting;
-pub use system_route::SystemRoute;
+pub use routes::{deprecation::Deprecation, system_route::SystemRoute};
+pub use server::{
+    listener::{Listener, serve},
+    startup_probes::while_starting,
+};
 pub use tls::{Tls, TlsFiles};
-pub use visitor::{RequestedStore, Visitor};

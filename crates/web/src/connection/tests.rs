@@ -18,14 +18,15 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{builder, serve_connection};
-use crate::{
+use super::{
     activity::{Activity, Timeouts},
-    answer::{AnswerBody, respond, stream},
-    body::{Bodies, RequestBody},
+    builder,
     connections::{ConnectionLimits, Connections, Slot},
-    stage::Stage,
+    request_body::{Bodies, RequestBody},
+    serve_connection,
+    shutdown::Stage,
 };
+use crate::message::answer::{AnswerBody, respond, stream};
 
 const LIMITS: ConnectionLimits = ConnectionLimits { total: 4, per_address: 3 };
 const TIMES: Timeouts = Timeouts { idle: Duration::from_mins(1), answer: Duration::from_mins(10) };

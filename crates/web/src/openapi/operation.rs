@@ -10,7 +10,7 @@ use chancery_resource::{
 use serde_json::{Map, Value, json};
 
 use super::schema::{self, Form, object, reference};
-use crate::complete::reads_one;
+use crate::message::answer_headers::reads_one;
 
 /// Describes an operation; its own body forms are added to the schemas.
 pub fn describe(service: &Service, op: &Op, schemas: &mut Map<String, Value>) -> Value {

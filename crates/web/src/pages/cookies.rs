@@ -4,7 +4,7 @@
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderValue, Response, header};
 
-use crate::{answer::AnswerBody, base::BasePath};
+use crate::message::{answer::AnswerBody, base_path::BasePath};
 
 /// The most flows of one browser: the oldest cookies go first.
 const FLOWS: usize = 3;

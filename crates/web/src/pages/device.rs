@@ -5,7 +5,10 @@ use chancery_signin::{DEVICE, PageError, enter_page};
 use http::Response;
 
 use super::{Browser, Form, Parameters, Shown, error_page, page, see_other};
-use crate::{answer::AnswerBody, peer::address_of, proof_limiter::About};
+use crate::{
+    limits::proof_limiter::About,
+    message::{answer::AnswerBody, peer::address_of},
+};
 
 impl Browser<'_> {
     /// The page where a person types a device's code.

@@ -5,7 +5,7 @@ use http::{header, request::Parts};
 use serde_json::{Value, json};
 
 use super::{Browser, redirect::encoded_query};
-use crate::request::{text, weight};
+use crate::message::request::{text, weight};
 
 /// The most language tags of a browser that are considered.
 const MOST_LANGUAGES: usize = 20;

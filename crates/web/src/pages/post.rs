@@ -14,7 +14,7 @@ use chancery_signin::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{Browser, Parameters};
-use crate::{peer::address_of, proof_limiter::About};
+use crate::{limits::proof_limiter::About, message::peer::address_of};
 
 /// The outcome of an attempt, and whether it was right. It is boxed: the future of every request is as large as the
 /// largest.

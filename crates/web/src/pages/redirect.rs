@@ -8,10 +8,12 @@ use http::{HeaderValue, Response, header, request::Parts};
 
 use super::Parameters;
 use crate::{
-    answer::{AnswerBody, respond},
     app::App,
-    peer::address_of,
-    system_route::SystemRoute,
+    message::{
+        answer::{AnswerBody, respond},
+        peer::address_of,
+    },
+    routes::system_route::SystemRoute,
 };
 
 /// A redirect that is followed by GET.

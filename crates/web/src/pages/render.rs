@@ -18,10 +18,12 @@ use super::{
     script::{PASSKEY_SCRIPT, POST_SCRIPT},
 };
 use crate::{
-    answer::{AnswerBody, respond},
     app::App,
-    peer::trace_of,
-    system_route::SystemRoute,
+    message::{
+        answer::{AnswerBody, respond},
+        peer::trace_of,
+    },
+    routes::system_route::SystemRoute,
 };
 
 /// The most bytes of hosts of frames in a policy.

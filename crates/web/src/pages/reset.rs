@@ -12,7 +12,10 @@ use tracing::Instrument as _;
 use super::{
     Browser, CSRF, Parameters, Shown, error_page, page, redirect::encoded_query, seconds_of, see_other,
 };
-use crate::{answer::AnswerBody, peer::address_of, proof_limiter::About};
+use crate::{
+    limits::proof_limiter::About,
+    message::{answer::AnswerBody, peer::address_of},
+};
 
 /// The mistakes of these pages, by the code in addresses, and their fields.
 const MISTAKES: [(&str, &str); 7] = [

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::compressed_text::CompressedText;
+use crate::message::compressed_text::CompressedText;
 
 /// The script that calls the browser's Web Authentication API.
 pub const PASSKEY_SCRIPT: &str = "passkey.js";

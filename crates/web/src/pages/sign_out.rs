@@ -13,7 +13,7 @@ use super::{
     redirect::{LONGEST_LOCATION, encoded_query, redirect_to_client, see_other},
     visit,
 };
-use crate::{answer::AnswerBody, app::App, system_route::SystemRoute};
+use crate::{app::App, message::answer::AnswerBody, routes::system_route::SystemRoute};
 
 /// The longest address of a redirect by a header, beside the other headers.
 const LONGEST_REFRESH: usize = 2_000;

@@ -30,9 +30,13 @@ pub use client_app::{
     console_path::CONSOLE_RETURN,
 };
 pub use console::{
-    ConsoleEntry, ConsoleLifetimes, ConsolePreference, ConsoleSession, USE_MS as CONSOLE_USE_MS,
-    console_digest, console_names, console_preference, end_console_session, find_console_session,
-    is_setup_open, note_console_use, open_setup, spend_setup, store_console_preference,
+    entry::ConsoleEntry,
+    preference::{ConsolePreference, console_preference, store_console_preference},
+    session::{
+        ConsoleLifetimes, ConsoleSession, USE_MS as CONSOLE_USE_MS, console_digest, console_names,
+        end_console_session, find_console_session, note_console_use,
+    },
+    setup_link::{is_setup_open, open_setup, spend_setup},
 };
 pub use diagnosis::{
     refused_requests::{RefusedKind, RefusedRequest, RefusedRequests, write_refused},
@@ -41,7 +45,7 @@ pub use diagnosis::{
 pub use endpoints::{
     authorize::LONGEST_QUERY,
     end_session::{SignOutResponse, SignOutResult, SignedOut},
-    refresh_token_status::shows_refresh_token,
+    presented_refresh_token::shows_refresh_token,
     token::{
         authorization_code::GRANT_TYPE as AUTHORIZATION_CODE,
         device_code::{DevicePolls, GRANT_TYPE as DEVICE_CODE},
@@ -63,7 +67,7 @@ pub use metrics::Counts;
 pub use pages::{
     access_pass::AccessPassForm,
     choose::GivenConsent,
-    device_page::enter_page,
+    device::enter_page,
     new_password::NewPassword,
     password::{Credentials, LONGEST as LONGEST_SECRET},
     questionnaire::item_of,
@@ -71,10 +75,11 @@ pub use pages::{
     reset::{RESET, RESET_PATH, ResetLink, ResetRequest, ResetScope, reset_page},
     second_factor::Confirmation,
 };
+pub use person::own_user::{OwnUser, own_user, platform_user};
 pub use preview::preview_tokens;
 pub use provider::{Provider, Visit};
 pub use session::{
-    own_sessions::{OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user, platform_user},
+    own_sessions::{OwnEnd, OwnSession, end_own_sessions, own_sessions},
     sign_in_record::Origin,
 };
 pub use tokens::backchannel_logout::SignOutDeliveries;

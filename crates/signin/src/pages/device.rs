@@ -1,32 +1,26 @@
-//! Devices without a browser: a person authorizes them in another browser (RFC 8628).
+//! The pages that authorize a device (RFC 8628): a person types its code, signs in and confirms it.
 
-use chancery_resource::settings::TenantOption;
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_auth::{AuthenticatedClient, EndpointRequest, OAuthError, authenticate};
 use chancery_flow::{Flow, Request, Step};
-use chancery_oauth::{Scope, Use, check_use, parse_targets};
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    client_app::{
-        Application,
-        audience::{as_registered, audience},
-    },
     flow::{
-        context::FlowContext,
+        context::{Evaluated, FlowContext},
+        page_name::DEVICE,
         page_redirect::after_post,
         pending_flow::{PendingFlow, WaitingDevice},
-        response::{BrowserResponse, PageError},
+        response::{BrowserResponse, Page, PageError},
     },
     grant::{
         claims_request::Requested,
-        device_code::{INTERVAL, associated_data, digest, user_code, user_digest, with_dash},
+        device_code::{associated_data, user_digest},
         granted::Granted,
     },
     person::consent,
@@ -34,91 +28,10 @@ use crate::{
     session,
 };
 
-/// The maximum of waiting devices of a client app.
-const MOST_OPEN: i64 = 1_000;
-/// The maximum of devices of all client apps whose codes have not expired. Unauthenticated callers can send requests
-/// in the name of a public client app.
-const MOST_OPEN_OF_ALL: i64 = 20_000;
 /// A redirect URI that no response uses: the parameters of a device's flow are parsed like any others.
 const NOWHERE: &str = "https://device.invalid/";
 
 impl Provider<'_> {
-    /// The device authorization endpoint (section 3.1).
-    ///
-    /// # Errors
-    /// [`OAuthError`], which the endpoint answers.
-    pub async fn authorize_device(self, request: &EndpointRequest) -> Result<String, OAuthError> {
-        request.check_single()?;
-        let scope = request.one("scope").map(Scope::parse).transpose()?;
-        let resources = parse_targets(request.all("resource"))?;
-        let AuthenticatedClient { app, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
-        let unauthorized =
-            OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
-        let issuing = request.issuer.tenant_id();
-        let application = self.applications.find_at(self.store, app.id, epoch).await?;
-        let serves = |application: &Arc<Application>| {
-            let mut tenants = application.tenants.iter();
-            application.allows_devices
-                && application.allow_user_login
-                && tenants.any(|tenant| application.serving(tenant.facts.id, issuing).is_some())
-        };
-        let application = application.filter(serves).ok_or(unauthorized)?;
-        check_use(&application.unsupported_settings, Use::Authorization)?;
-        application.check_served()?;
-        let scope = application.grantable(scope.as_ref())?;
-        let lifetime = application
-            .tenants
-            .iter()
-            .find(|tenant| application.serving(tenant.facts.id, issuing).is_some())
-            .map_or(0, |tenant| tenant.options.get(TenantOption::DEVICE_CODE_LIFETIME));
-        let (code, user_code) = (BASE64_URL_SAFE_NO_PAD.encode(random::<32>()), user_code());
-        let master = self.context.master.clone();
-        let (digest, user) = (digest(&master, &code), user_digest(&master, issuing, &user_code));
-        let now = request.now;
-        let waiting = self.store.run("AuthorizeDevice", Mode::Write, None, move |tx| {
-            if let Some(used) = &used
-                && !used.claim(tx)?
-            {
-                return Ok(Err(OAuthError::new(400, "invalid_grant", "The assertion was used before.")));
-            }
-            let resources = as_registered(tx, &resources)?;
-            if let Err(refused) = audience(tx, &application, &resources)? {
-                return Ok(Err(refused.into()));
-            }
-            if open(tx, application.id, now)? >= MOST_OPEN || open_of_all(tx, now)? >= MOST_OPEN_OF_ALL {
-                return Ok(Err(OAuthError::new(400, "slow_down", "Too many devices wait already.")));
-            }
-            let insert = StateTable::DeviceAuthorization.insert(
-                "(digest, user_code, client_app_id, issuing_tenant_id, scope, resources, status, expires_on) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'Pending', ?7)",
-            );
-            let parameters = vec![
-                digest.clone().into(),
-                user.clone().into(),
-                application.id.into(),
-                issuing.map_or(Value::Null, Value::Id),
-                scope.to_string().into(),
-                resources.join(" ").into(),
-                now.plus(lifetime).0.into(),
-            ];
-            tx.queue(&insert, parameters)?;
-            Ok::<_, StoreError>(Ok(()))
-        });
-        waiting.await??;
-        let address = request.issuer.endpoint("/device");
-        let shown = with_dash(&user_code);
-        let body = json!({
-            "device_code": code,
-            "user_code": shown,
-            "verification_uri": address,
-            "verification_uri_complete": format!("{address}?user_code={shown}"),
-            "expires_in": lifetime / 1000,
-            "interval": INTERVAL,
-        });
-        Ok(body.to_string())
-    }
-
     /// Starts the sign-in of a person who typed a user code. `None`: no device waits with it.
     pub async fn begin_device(self, visit: &Visit, typed: &str) -> Result<Option<BrowserResponse>, Problem> {
         let issuing = visit.issuer.tenant_id();
@@ -191,7 +104,7 @@ impl Provider<'_> {
                 .collect();
             let resources: Vec<String> = resources.split_whitespace().map(str::to_owned).collect();
             if is_allowed {
-                let mut context = Context::of_server(&app, chancery_resource::Scope::Everything, now);
+                let mut context = Context::of_server(&app, Scope::Everything, now);
                 context.actor = Some(signed_in.person);
                 consent::store(&context, tx, (flow_context.application.id, signed_in), &resources)?;
             }
@@ -258,24 +171,6 @@ fn waiting_for(
     })
 }
 
-/// Counts the waiting devices of a client app, up to the limit.
-fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, StoreError> {
-    let text = format!(
-        "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE client_app_id = ?1 \
-         AND status = 'Pending' AND expires_on > ?2 LIMIT {MOST_OPEN}) w"
-    );
-    Ok(tx.one(&text, &[application.into(), now.0.into()], |row| row.int(0))?.unwrap_or_default())
-}
-
-/// Counts the devices of all client apps, up to the limit.
-fn open_of_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
-    let text = format!(
-        "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE expires_on > ?1 \
-         LIMIT {MOST_OPEN_OF_ALL}) w"
-    );
-    Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
-}
-
 /// Approves or denies a waiting device. `false`: it has been decided already.
 fn approve(
     tx: &mut Tx<'_>,
@@ -292,4 +187,35 @@ fn approve(
     let grant = granted.map_or(Value::Null, |_| Value::Id(Uuid::from_bytes(random::<16>())));
     let parameters = [digest.to_vec().into(), status.into(), sealed.into(), grant];
     Ok(tx.execute(&text, &parameters)? == 1)
+}
+
+/// The page that confirms that the device is the person's own.
+pub fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Page {
+    let session = match evaluated.due.step() {
+        Step::Done(signed_in) => signed_in.session,
+        _ => None,
+    };
+    let names = session.and_then(|session| evaluated.names.get(&session));
+    let context = json!({
+        "step": "confirm",
+        "application": { "name": flow_context.application.name },
+        "user": names.map(|names| names.detail().unwrap_or(names.display_name())),
+        "user_code": pending.device.as_ref().map(|device| &device.user_code),
+    });
+    let page = Page::new("DeviceCode", DEVICE, context);
+    let page = page.of(&flow_context.application, flow_context.tenant_of(evaluated));
+    page.in_language(evaluated.locale().cloned())
+}
+
+/// The page that prompts for a user code: the input, and whether no device waits with it.
+pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
+    let errors: Vec<_> =
+        is_wrong.then(|| json!({ "code": "code_wrong", "field": "user_code" })).into_iter().collect();
+    let context = json!({ "step": "enter", "user_code": typed, "errors": errors });
+    Page::new("DeviceCode", DEVICE, context)
+}
+
+/// The page after the decision.
+pub fn decided_page(step: &str, locale: Option<String>) -> Page {
+    Page::new("DeviceCode", DEVICE, json!({ "step": step })).in_language(locale)
 }

@@ -2,8 +2,7 @@
 
 pub mod access_pass;
 pub mod choose;
-mod device;
-pub mod device_page;
+pub mod device;
 pub mod new_password;
 mod passkey;
 pub mod password;

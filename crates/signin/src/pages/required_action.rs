@@ -6,7 +6,7 @@ use chancery_resource::settings::TenantOption;
 use chancery_resource::{AuditAction, Problem, StateTable, Tx};
 use chancery_userstore::user::user_of;
 
-use super::{questionnaire::leave_unanswered, second_factor::audit_person};
+use super::questionnaire::leave_unanswered;
 use crate::{
     flow::{
         page_action::{ActionContext, ActionResult},
@@ -15,6 +15,7 @@ use crate::{
         person_facts::PASSKEY_OFFER,
         response::{AttemptResult, BrowserResponse},
     },
+    person::audit_entry::audit_person,
     provider::{Provider, Visit},
     second_factor::{CodeCheck, Purpose, verify_sent},
 };

@@ -1,10 +1,8 @@
 //! The page of a second factor, and the page that enrols an authenticator.
 
-use chancery_application::APPLICATION_USER;
 use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
-use chancery_resource::{Context, Problem, Tx, audit_state, load};
+use chancery_resource::{Problem, Tx};
 use chancery_userstore::{attempt::begin_attempt, user::user_of};
-use uuid::Uuid;
 
 use super::second_factor_view::choice_of;
 use crate::{
@@ -14,7 +12,7 @@ use crate::{
         pending_flow::PendingFlow,
         response::{AttemptResult, BrowserResponse},
     },
-    person::context::context_of_person,
+    person::audit_entry::audit_person,
     provider::{Provider, Visit},
     second_factor::{
         CodeCheck, Enrolling, Purpose, enrol, make_recovery_codes, rate_guard, use_code,
@@ -191,16 +189,4 @@ fn store_authenticator(
     audit_person(context, tx, person, "factor-enrolled")?;
     let proven = Proven { person, instance, method: Method::Totp, credential: Some(id) };
     Ok(ActionResult::Enrolled(Event::FactorEnrolled(proven), codes))
-}
-
-/// Writes an audit entry for an action of a person on the person's own sign-in data.
-pub fn audit_person(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    person: Uuid,
-    event: &'static str,
-) -> Result<(), Problem> {
-    let context = context_of_person(&context.app, person, context.now);
-    let row = load(&context, tx, &APPLICATION_USER, None, person.into())?;
-    audit_state(&context, tx, &APPLICATION_USER, (&row, row.values.as_slice()), ("Modified", event))
 }

@@ -4,7 +4,7 @@ use chancery_flow::Step;
 use chancery_resource::Problem;
 use serde_json::json;
 
-use super::{device_page, view::page_for};
+use super::{device, view::page_for};
 use crate::{
     flow::{
         context::FlowContext,
@@ -30,7 +30,7 @@ impl Provider<'_> {
             return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
         if let Some(step) = pending.device.as_ref().and_then(|device| device.decided.clone()) {
-            let rendered = device_page::decided_page(&step, pending.locale.clone());
+            let rendered = device::decided_page(&step, pending.locale.clone());
             return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
         let Some(application) = self.application_of(&pending).await? else {
@@ -46,7 +46,7 @@ impl Provider<'_> {
             return Box::pin(self.redirect_or_step(visit, pending, (flow_context, evaluated), at_once)).await;
         }
         if let (DEVICE, Step::Done(_), Some(_)) = (page, evaluated.due.step(), &pending.device) {
-            let rendered = device_page::confirm_page(&flow_context, &pending, &evaluated);
+            let rendered = device::confirm_page(&flow_context, &pending, &evaluated);
             return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
         if !is_page_of(page, &pending, &flow_context, &evaluated) {

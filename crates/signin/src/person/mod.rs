@@ -1,10 +1,12 @@
 //! The person who signs in: the platform user behind a user of a store, and whether that person is admitted.
 
+pub mod audit_entry;
 pub mod consent;
 pub mod context;
 pub mod due_questions;
 pub mod external_claims;
 pub mod names;
+pub mod own_user;
 
 use std::collections::HashSet;
 

@@ -8,9 +8,10 @@ use chancery_auth::{
 };
 use chancery_oauth::{Challenge, parse_targets, verify_pkce};
 use chancery_record::Timestamp;
-use chancery_resource::{Context, Problem, Scope, StoreError, Tx};
+use chancery_resource::{Context, Problem, Scope, Tx};
 use uuid::Uuid;
 
+use super::{claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{
@@ -31,10 +32,6 @@ use crate::{
 
 /// The value of `grant_type`.
 pub const GRANT_TYPE: &str = "authorization_code";
-
-pub(crate) const fn invalid_grant(detail: &'static str) -> OAuthError {
-    OAuthError::new(400, "invalid_grant", detail)
-}
 
 /// The parameters of a token request.
 struct Presented {
@@ -82,37 +79,9 @@ impl Provider<'_> {
         let tokens = redeemed.await?;
         self.issue_tokens(request, (&app, cnf), tokens, epoch).await
     }
-
-    /// The client app of a request for a person's tokens, as of the epoch at which it authenticated. It is refused before the
-    /// code or refresh token is used up.
-    ///
-    /// # Errors
-    /// `invalid_grant` if it is not enabled; `unauthorized_client` if it has unsupported settings.
-    pub(crate) async fn application_of_grant(
-        self,
-        (app, epoch): (&ClientApp, i64),
-        detail: &'static str,
-    ) -> Result<Arc<Application>, OAuthError> {
-        let application = self.applications.find_at(self.store, app.id, epoch).await?;
-        let application = application.ok_or(invalid_grant(detail))?;
-        application.check_served()?;
-        Ok(application)
-    }
 }
 
 const INVALID_CODE: &str = "The code is not known here, has expired, or is another client's.";
-const USED_BEFORE: &str = "The assertion or proof was used before.";
-
-/// Marks ids as used. The inner error: one was used before.
-pub(crate) fn claim_all(tx: &mut Tx<'_>, replay: &[ReplayId]) -> Result<Result<(), OAuthError>, StoreError> {
-    for one in replay {
-        if !one.claim(tx)? {
-            return Ok(Err(invalid_grant(USED_BEFORE)));
-        }
-    }
-    Ok(Ok(()))
-}
-
 /// Exchanges a code for a grant. Inner errors are committed: a wrong presentation counts, and a second use ends the
 /// grant.
 fn redeem(

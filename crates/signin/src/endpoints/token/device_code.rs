@@ -12,7 +12,7 @@ use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreErr
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::authorization_code::{claim_all, invalid_grant};
+use super::{claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{Application, audience::audience},

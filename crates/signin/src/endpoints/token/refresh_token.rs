@@ -14,7 +14,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::authorization_code::{claim_all, invalid_grant};
+use super::{claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{

@@ -1,46 +1,21 @@
-//! Refresh tokens at the endpoints of introspection (RFC 7662) and revocation (RFC 7009).
+//! The introspection of refresh tokens (RFC 7662).
 
 use std::sync::Arc;
 
-use chancery_auth::{
-    AuthenticatedClient, ClientApp, EndpointRequest, Introspection, OAuthError, authenticate,
-};
+use chancery_auth::{EndpointRequest, Introspection, OAuthError};
 use chancery_oauth::{Use, check_use};
-use chancery_resource::{Context, Scope, StoreError};
+use chancery_resource::StoreError;
 use chancery_store::Mode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    grant::{Grant, expiry::refresh_token_expiry, refresh_token::RefreshToken},
+    grant::{Grant, expiry::refresh_token_expiry},
     person,
     provider::Provider,
 };
 
-/// Whether a request has a possible refresh token, which differs in form from access tokens.
-pub fn shows_refresh_token(request: &EndpointRequest) -> bool {
-    request.one("token").and_then(RefreshToken::read).is_some()
-}
-
 impl Provider<'_> {
-    /// Revokes a refresh token: its grant ends, with all its tokens. An invalid one is no error.
-    ///
-    /// # Errors
-    /// [`OAuthError`], which the endpoint answers.
-    pub async fn revoke_refresh_token(self, request: &EndpointRequest) -> Result<(), OAuthError> {
-        let (app, _, stored) = self.find_refresh_token(request).await?;
-        let Some(grant) = stored else { return Ok(()) };
-        if grant.application != app.id {
-            return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
-        }
-        let now = request.now;
-        let app = Arc::clone(self.context);
-        let ending = self.store.run("RevokeGrant", Mode::Write, None, move |tx| {
-            grant.end(&Context::of_server(&app, Scope::Everything, now), tx)
-        });
-        Ok(ending.await?)
-    }
-
     /// Introspects a refresh token for the client app to which it was issued.
     ///
     /// # Errors
@@ -93,31 +68,5 @@ impl Provider<'_> {
             "gid": grant.id,
             "tid": granted.tenant,
         }))
-    }
-
-    /// The requesting client app, the epoch at which it authenticated, and the active grant whose current refresh token it presents.
-    async fn find_refresh_token(
-        self,
-        request: &EndpointRequest,
-    ) -> Result<(ClientApp, i64, Option<Grant>), OAuthError> {
-        request.check_single()?;
-        let AuthenticatedClient { app, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
-        if let Some(used) = used
-            && !used.claim_alone(self.store).await?
-        {
-            return Err(OAuthError::new(401, "invalid_client", "The assertion was used before."));
-        }
-        let Some(token) = request.one("token").and_then(RefreshToken::read) else {
-            return Ok((app, epoch, None));
-        };
-        let master = self.context.master.clone();
-        let stored = self.store.run("FindGrant", Mode::Quick, None, move |tx| {
-            let stored = Grant::find(tx, &master, token.grant)?;
-            Ok::<_, StoreError>(
-                stored.filter(|grant| token.is_of(&master, grant) && token.generation == grant.generation),
-            )
-        });
-        Ok((app, epoch, stored.await?))
     }
 }

@@ -43,6 +43,7 @@ mod lifetimes;
 mod limits;
 mod login;
 mod new_password;
+mod page_metrics;
 mod passkey;
 mod password;
 mod pending_sign_in;

@@ -55,25 +55,18 @@ pub use endpoints::{
 };
 pub use external::flow_of_state;
 pub use flow::{
-    page_name::{
-        ACCESS_PASS, CHOOSE, CONFIRM, CONSENT, CONTINUE, DEVICE, ENROL, EXTERNAL, NEW_PASSWORD, PASSKEY,
-        PASSWORD, QUESTIONNAIRE, RECOVERY, REFUSED, SECOND_FACTOR, SIGN_OUT, SIGNED_OUT, TERMS,
-    },
+    page_name::{ACCESS_PASS, CONTINUE, DEVICE, EXTERNAL, PASSWORD, SIGN_OUT, SIGNED_OUT},
     pending_flow::{IN_ROW, PendingFlow},
     response::{AttemptResult, BrowserResponse, NewSession, Page, PageError},
 };
 pub use grant::claim_scope::{person_claims, platform_claims};
 pub use metrics::Counts;
 pub use pages::{
-    access_pass::AccessPassForm,
-    choose::GivenConsent,
+    Attempt, Posted, SignInPage,
     device::enter_page,
-    new_password::NewPassword,
-    password::{Credentials, LONGEST as LONGEST_SECRET},
-    questionnaire::item_of,
-    required_action::PageAction,
+    form::Form,
+    password::LONGEST as LONGEST_SECRET,
     reset::{RESET, RESET_PATH, ResetLink, ResetRequest, ResetScope, reset_page},
-    second_factor::Confirmation,
 };
 pub use person::own_user::{OwnUser, own_user, platform_user};
 pub use preview::preview_tokens;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{id, signer::Signer};
 
-async fn home(world: &World, members: Value) -> SignInApp {
+pub async fn home(world: &World, members: Value) -> SignInApp {
     let mut all = json!({ "allowDeviceAuthorizationGrant": true, "isPublic": true });
     all.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     SignInApp::with(world, all).await
@@ -25,7 +25,7 @@ async fn send(world: &World, home: &SignInApp, path: &str, more: &[(&str, &str)]
     world.anonymous.send(http::Method::POST, path, &headers, form.join("&").into_bytes()).await
 }
 
-async fn authorize_device(world: &World, home: &SignInApp) -> Value {
+pub async fn authorize_device(world: &World, home: &SignInApp) -> Value {
     send(world, home, "/connect/deviceauthorization", &[("scope", "openid profile offline_access")])
         .await
         .is(200)
@@ -48,7 +48,7 @@ pub async fn submit(browser: &mut Browser, page: &Page, fields: &[(&str, &str)])
 }
 
 /// Enters the user code and the password; the page asks to confirm the device.
-async fn enter_code(world: &World, device: &Value) -> (Browser, Page) {
+pub async fn enter_code(world: &World, device: &Value) -> (Browser, Page) {
     let mut browser = Browser::new(world);
     let page = browser.open("/device").await;
     let code = device["user_code"].as_str().unwrap().to_lowercase().replace('-', " ");

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::pending_flow::PendingFlow;
 use crate::{
     client_app::{
-        Application, OfferedStore,
+        Application, OfferedFactor, OfferedStore, ServingTenant,
         audience::{NamedResource, named_resources},
     },
     person::{
@@ -139,6 +139,16 @@ impl FlowContext {
         let stores = self.application.tenant(due.tenant).map(|tenant| &tenant.stores);
         let is_offered = |store: &&OfferedStore| due.offered.iter().any(|instance| instance.id == store.id);
         stores.into_iter().flatten().filter(is_offered).collect()
+    }
+
+    /// The tenant in which the person signs in, once it is known who that is.
+    pub fn serving_tenant(&self, evaluated: &Evaluated) -> Option<&ServingTenant> {
+        self.application.tenant(evaluated.due.identified()?.tenant)
+    }
+
+    /// A second factor of that tenant.
+    pub fn factor(&self, evaluated: &Evaluated, id: Uuid) -> Option<&OfferedFactor> {
+        self.serving_tenant(evaluated)?.factors.iter().find(|factor| factor.id == id)
     }
 
     /// The store by which the person signs in.

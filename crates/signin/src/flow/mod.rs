@@ -1,5 +1,6 @@
 //! A sign-in in progress: its data and facts, the due step, and the response to the browser.
 
+mod apply_event;
 pub mod authorization_response;
 mod client;
 pub mod context;

@@ -10,13 +10,17 @@ use chancery_userstore::{
     attempt::begin_attempt,
     passkey::{find_access_pass, note_access_pass},
 };
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::password::{LONGEST, find_login, shown_name};
+use super::{
+    Attempt, Form, Posted, SignInPage,
+    password::{LONGEST, find_login, shown_name},
+};
 use crate::{
     client_app::OfferedStore,
     flow::{
-        context::FlowContext,
+        context::{Evaluated, FlowContext},
         page_name::ACCESS_PASS,
         page_redirect::after_post,
         pending_flow::{FormErrors, PendingFlow},
@@ -27,21 +31,44 @@ use crate::{
     provider::{Provider, Visit},
 };
 
+pub(super) static PAGE: SignInPage = SignInPage {
+    name: ACCESS_PASS,
+    label: ACCESS_PASS,
+    prepare: None,
+    view,
+    attempt: |form, _| Some(Attempt { method: ACCESS_PASS, subject: form.name("username") }),
+    post,
+};
+
 /// The input of the page.
-pub struct AccessPassForm {
+struct TypedPass {
     /// The login name.
-    pub username: String,
+    username: String,
     /// The pass.
-    pub pass: Secret,
+    pass: Secret,
+}
+
+fn view(_: &FlowContext, pending: &PendingFlow, _: &Evaluated) -> (&'static str, Value) {
+    let hint = pending.request().and_then(|(_, request)| request.login_hint);
+    let context = match pending.form_errors_on(ACCESS_PASS) {
+        Some(form_errors) => json!({ "username": form_errors.username, "errors": form_errors.to_json() }),
+        None => json!({ "username": hint }),
+    };
+    ("AccessPass", context)
+}
+
+fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
+    let typed = TypedPass { username: form.name("username"), pass: form.secret("pass") };
+    Box::pin(provider.use_access_pass(visit, pending, typed))
 }
 
 impl Provider<'_> {
     /// Handles a post of the page. Returns the response and the result of the attempt.
-    pub async fn use_access_pass(
+    async fn use_access_pass(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
-        typed: AccessPassForm,
+        typed: TypedPass,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
@@ -93,7 +120,7 @@ fn decide(
     transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     (stores, tenant): (&[OfferedStore], Uuid),
-    typed: &AccessPassForm,
+    typed: &TypedPass,
 ) -> Result<Option<ProofResult>, Problem> {
     let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
     let name = if is_readable { typed.username.as_str() } else { "" };

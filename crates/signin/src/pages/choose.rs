@@ -1,107 +1,68 @@
-//! Choices of a person that need no proof: a tenant, an account, consent.
+//! The page that chooses a tenant or an account.
 
-use chancery_flow::{Due, Event, Granted, Step};
-use chancery_oauth::OPENID;
-use chancery_resource::Problem;
-use chancery_store::Mode;
+use chancery_flow::{Event, Step};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::{Form, Posted, SignInPage, not_counted};
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
-        page_action::ActionResult,
-        page_name::CONTINUE,
-        page_redirect::after_post,
+        page_name::CHOOSE,
         pending_flow::PendingFlow,
-        response::{BrowserResponse, PageError},
     },
     provider::{Provider, Visit},
-    session,
 };
 
-/// The selection on the consent page.
-pub struct GivenConsent {
-    /// The selected scopes and resources.
-    pub words: Vec<String>,
-    /// Whether the consent is stored.
-    pub is_remembered: bool,
+pub(super) static PAGE: SignInPage =
+    SignInPage { name: CHOOSE, label: CHOOSE, prepare: None, view, attempt: |_, _| None, post };
+
+fn view(flow_context: &FlowContext, _: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
+    let context = match evaluated.due.step() {
+        Step::Tenant(tenants) => {
+            let application = &flow_context.application;
+            let choices: Vec<_> = tenants
+                .iter()
+                .filter_map(|id| application.tenant(*id))
+                .map(|tenant| json!({ "value": format!("tenant:{}", tenant.facts.id), "name": tenant.name }))
+                .collect();
+            json!({ "kind": "tenant", "choices": choices })
+        }
+        Step::Account { sessions, .. } => {
+            let named = sessions.iter().filter_map(|id| Some((id, evaluated.names.get(id)?)));
+            let choices: Vec<_> = named
+                .map(|(id, names)| {
+                    json!({ "value": format!("session:{id}"), "name": names.display_name(), "detail": names.detail() })
+                })
+                .collect();
+            json!({ "kind": "account", "choices": choices })
+        }
+        _ => json!({}),
+    };
+    ("Choose", context)
 }
 
-impl Provider<'_> {
-    /// Applies an event of a page and continues.
-    pub(crate) async fn apply(
-        self,
-        visit: &Visit,
-        mut pending: PendingFlow,
-        event: impl Fn(&Due) -> Event + Send + Sync + 'static,
-    ) -> Result<BrowserResponse, Problem> {
-        let Some(application) = self.application_of(&pending).await? else {
-            return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
-        };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let (flow, now, evaluator) = (pending.flow.clone(), visit.now, flow_context.clone());
-        let cookie = visit.session_cookie(&self.context.master);
-        let evaluated = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {
-            let sessions = session::load(tx, cookie.as_ref(), now)?;
-            let before = evaluator.evaluate(tx, flow.clone(), &sessions, now)?;
-            // an event that does not belong to the due step changes nothing: the due page is shown
-            match before.due.apply(event(&before.due)) {
-                Ok(flow) => evaluator.evaluate(tx, flow, &sessions, now),
-                Err(_) => Ok(before),
-            }
-        });
-        let evaluated: Evaluated = evaluated.await?;
-        pending.flow = evaluated.due.flow().clone();
-        pending.locale = evaluated.locale().cloned();
-        let is_complete = matches!(evaluated.due.step(), Step::Done(_) | Step::Consent);
-        if evaluated.lacks_session && is_complete && !pending.has_signed_in {
-            let (response, _) =
-                self.advance(visit, (pending, CONTINUE), |_, _| Ok(ActionResult::Nothing)).await?;
-            return Ok(response);
-        }
-        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-        Ok(after_post(pending, response))
-    }
+/// Handles a choice, also of the pages that offer nothing but to continue or to return.
+pub(super) fn post<'a>(
+    provider: Provider<'a>,
+    visit: &'a Visit,
+    pending: PendingFlow,
+    form: Form<'a>,
+) -> Posted<'a> {
+    let event = event_of(form.field("choice").unwrap_or_default());
+    not_counted(provider.apply(visit, pending, move |_| event.clone()))
+}
 
-    /// Handles a post of the page that chooses a tenant or an account, or of the page of a person who is not
-    /// admitted.
-    pub async fn choose(
-        self,
-        visit: &Visit,
-        pending: PendingFlow,
-        choice: &str,
-    ) -> Result<BrowserResponse, Problem> {
-        let id = |text: &str| Uuid::try_parse(text).unwrap_or_default();
-        let event = match choice.split_once(':') {
-            Some(("tenant", text)) => Event::TenantChosen(id(text)),
-            Some(("session", text)) => Event::SessionChosen(id(text)),
-            _ => match choice {
-                "other" => Event::OtherAccount,
-                "back" => Event::Back,
-                "continue" => Event::Continued,
-                _ => Event::Cancelled,
-            },
-        };
-        self.apply(visit, pending, move |_| event.clone()).await
-    }
-
-    /// Handles a post of the consent page. `None`: denied. `openid` and resources cannot be deselected: they are
-    /// granted even if they are not ticked.
-    pub async fn consent(
-        self,
-        visit: &Visit,
-        pending: PendingFlow,
-        given: Option<GivenConsent>,
-    ) -> Result<BrowserResponse, Problem> {
-        let Some(given) = given else { return self.apply(visit, pending, |_| Event::ConsentDenied).await };
-        let resources = pending.request().map(|(_, request)| request.resources).unwrap_or_default();
-        self.apply(visit, pending, move |due| {
-            let is_given = |word: &&String| {
-                given.words.contains(word) || word.as_str() == OPENID || resources.contains(word)
-            };
-            let words = due.flow().request().requested.iter().filter(is_given).cloned().collect();
-            Event::ConsentGiven(Granted { words, is_remembered: given.is_remembered })
-        })
-        .await
+fn event_of(choice: &str) -> Event {
+    let id = |text: &str| Uuid::try_parse(text).unwrap_or_default();
+    match choice.split_once(':') {
+        Some(("tenant", text)) => Event::TenantChosen(id(text)),
+        Some(("session", text)) => Event::SessionChosen(id(text)),
+        _ => match choice {
+            "other" => Event::OtherAccount,
+            "back" => Event::Back,
+            "continue" => Event::Continued,
+            _ => Event::Cancelled,
+        },
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request, Step};
-use chancery_record::{Timestamp, Value};
+use chancery_record::{Timestamp, Value as Bound};
 use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx, random};
 use chancery_store::Mode;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::{Form, Posted, SignInPage, not_counted};
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
@@ -30,6 +31,14 @@ use crate::{
 
 /// A redirect URI that no response uses: the parameters of a device's flow are parsed like any others.
 const NOWHERE: &str = "https://device.invalid/";
+
+pub(super) static PAGE: SignInPage =
+    SignInPage { name: DEVICE, label: "other", prepare: None, view, attempt: |_, _| None, post };
+
+fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
+    let is_allowed = form.field("decision") == Some("allow");
+    not_counted(provider.decide_device(visit, pending, is_allowed))
+}
 
 impl Provider<'_> {
     /// Starts the sign-in of a person who typed a user code. `None`: no device waits with it.
@@ -71,7 +80,7 @@ impl Provider<'_> {
     }
 
     /// Approves or denies a device.
-    pub async fn decide_device(
+    async fn decide_device(
         self,
         visit: &Visit,
         pending: PendingFlow,
@@ -184,13 +193,20 @@ fn approve(
     let sealed = granted.as_ref().map(serde_json::to_vec).transpose();
     let sealed = sealed.map_err(|_| StoreError::Internal("a device's grant cannot be written".into()))?;
     let sealed = sealed.map(|text| master.seal(&associated_data(digest), &text));
-    let grant = granted.map_or(Value::Null, |_| Value::Id(Uuid::from_bytes(random::<16>())));
+    let grant = granted.map_or(Bound::Null, |_| Bound::Id(Uuid::from_bytes(random::<16>())));
     let parameters = [digest.to_vec().into(), status.into(), sealed.into(), grant];
     Ok(tx.execute(&text, &parameters)? == 1)
 }
 
 /// The page that confirms that the device is the person's own.
-pub fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Page {
+pub(super) fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> Page {
+    let (view, context) = view(flow_context, pending, evaluated);
+    let page = Page::new(view, DEVICE, context);
+    let page = page.of(&flow_context.application, flow_context.tenant_of(evaluated));
+    page.in_language(evaluated.locale().cloned())
+}
+
+fn view(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
     let session = match evaluated.due.step() {
         Step::Done(signed_in) => signed_in.session,
         _ => None,
@@ -202,9 +218,7 @@ pub fn confirm_page(flow_context: &FlowContext, pending: &PendingFlow, evaluated
         "user": names.map(|names| names.detail().unwrap_or(names.display_name())),
         "user_code": pending.device.as_ref().map(|device| &device.user_code),
     });
-    let page = Page::new("DeviceCode", DEVICE, context);
-    let page = page.of(&flow_context.application, flow_context.tenant_of(evaluated));
-    page.in_language(evaluated.locale().cloned())
+    ("DeviceCode", context)
 }
 
 /// The page that prompts for a user code: the input, and whether no device waits with it.
@@ -216,6 +230,6 @@ pub fn enter_page(typed: &str, is_wrong: bool) -> Page {
 }
 
 /// The page after the decision.
-pub fn decided_page(step: &str, locale: Option<String>) -> Page {
+pub(super) fn decided_page(step: &str, locale: Option<String>) -> Page {
     Page::new("DeviceCode", DEVICE, json!({ "step": step })).in_language(locale)
 }

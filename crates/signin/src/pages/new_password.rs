@@ -13,7 +13,7 @@ use chancery_userstore::password::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::password::LONGEST;
+use super::{Attempt, Form, Posted, SignInPage, password::LONGEST};
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
@@ -28,14 +28,50 @@ use crate::{
     session::sign_in_record::SignInOutcome,
 };
 
+pub(super) static PAGE: SignInPage = SignInPage {
+    name: NEW_PASSWORD,
+    label: NEW_PASSWORD,
+    prepare: None,
+    view,
+    attempt: |_, pending| Some(Attempt::of_flow(NEW_PASSWORD, pending)),
+    post,
+};
+
 /// The input of the page.
-pub struct NewPassword {
+struct NewPassword {
     /// The current password.
-    pub current: Secret,
+    current: Secret,
     /// The new one.
-    pub new: Secret,
+    new: Secret,
     /// The new one, repeated.
-    pub repeated: Secret,
+    repeated: Secret,
+}
+
+fn view(_: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
+    let errors = pending.form_errors_on(NEW_PASSWORD).map(FormErrors::to_json);
+    let Some(password) = &evaluated.password else {
+        return ("PasswordChange", json!({ "errors": errors.unwrap_or_default() }));
+    };
+    let context = json!({
+        "reason": match (password.is_missing, password.is_expired) {
+            (true, _) => "missing",
+            (false, true) => "expired",
+            (false, false) => "initial",
+        },
+        "username": password.login_name,
+        "rules": rules_of(password),
+        "errors": errors.unwrap_or_else(|| json!([])),
+    });
+    ("PasswordChange", context)
+}
+
+fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
+    let typed = NewPassword {
+        current: form.secret("current_password"),
+        new: form.secret("new_password"),
+        repeated: form.secret("repeated_password"),
+    };
+    Box::pin(provider.change_password(visit, pending, typed))
 }
 
 impl Provider<'_> {
@@ -44,7 +80,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
-    pub async fn change_password(
+    async fn change_password(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -166,7 +202,7 @@ fn is_due(evaluated: &Evaluated) -> bool {
 }
 
 /// The error code of a rejected password.
-pub const fn code_of(fault: NewPasswordFault) -> &'static str {
+pub(super) const fn code_of(fault: NewPasswordFault) -> &'static str {
     match fault {
         NewPasswordFault::Rules => "password_rules",
         NewPasswordFault::Common => "password_common",
@@ -203,24 +239,8 @@ fn show_errors(pending: PendingFlow, errors: Vec<(String, String)>) -> BrowserRe
     pending.with_errors(NEW_PASSWORD, errors)
 }
 
-/// The context of the page.
-pub fn context_of(pending: &PendingFlow, evaluated: &Evaluated) -> Value {
-    let errors = pending.form_errors_on(NEW_PASSWORD).map(FormErrors::to_json);
-    let Some(password) = &evaluated.password else { return json!({ "errors": errors.unwrap_or_default() }) };
-    json!({
-        "reason": match (password.is_missing, password.is_expired) {
-            (true, _) => "missing",
-            (false, true) => "expired",
-            (false, false) => "initial",
-        },
-        "username": password.login_name,
-        "rules": rules_of(password),
-        "errors": errors.unwrap_or_else(|| json!([])),
-    })
-}
-
 /// The rules of a new password, in the form that views expect.
-pub fn rules_of(password: &PasswordState) -> Vec<Value> {
+pub(super) fn rules_of(password: &PasswordState) -> Vec<Value> {
     let policy = &password.policy;
     let mut rules = vec![json!({ "code": "length", "value": policy.min_length })];
     let counted = [

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_auth::ReplayId;
-use chancery_flow::{Action, Choice, Event, Method, Proven, Step};
-use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
+use chancery_flow::{Action, Choice, Event, Method, Proven, Step, Urgency};
+use chancery_resource::settings::UserStoreOption;
+use chancery_resource::{Problem, Purpose, StateTable, StoreError, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::passkey::sign_in::{
-    RegistrationResult, VerifiedAssertion, note_use, recognize, registration_verifier, relying_party,
-    store_passkey,
+    RegistrationResult, Started, VerifiedAssertion, note_use, recognize, registration_verifier,
+    relying_party, start_registration, store_passkey,
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::{Attempt, Form, Posted, Prepared, SignInPage};
 use crate::{
     client_app::OfferedStore,
     flow::{
@@ -21,6 +23,7 @@ use crate::{
         page_name::{PASSKEY, PASSWORD, SECOND_FACTOR},
         page_redirect::after_post,
         pending_flow::PendingFlow,
+        person_facts::PASSKEY_OFFER,
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
     },
@@ -32,6 +35,85 @@ use crate::{
 const LONGEST: usize = 64 << 10;
 /// How long a used challenge is remembered, in ms: as long as a flow lasts.
 const SPENT_MS: i64 = 30 * 60_000;
+
+/// How long a deferred offer is not repeated, in ms: 30 days.
+const OFFER_PAUSE_MS: i64 = 30 * 24 * 3_600_000;
+
+pub(super) static PAGE: SignInPage = SignInPage {
+    name: PASSKEY,
+    label: PASSKEY,
+    prepare: Some(prepare),
+    view,
+    attempt: |form, pending| match form.credential() {
+        Some(_) => Some(attempt(pending)),
+        None => Some(Attempt::of_person(PASSKEY, pending)),
+    },
+    post,
+};
+
+/// The attempt of a post with a passkey, on any page.
+pub(super) fn attempt(pending: &PendingFlow) -> Attempt {
+    Attempt::of_flow(PASSKEY, pending)
+}
+
+fn prepare<'a>(
+    provider: Provider<'a>,
+    visit: &'a Visit,
+    pending: &'a mut PendingFlow,
+    (flow_context, evaluated): (&'a FlowContext, &'a Evaluated),
+) -> Prepared<'a> {
+    Box::pin(async move {
+        let mut added = Map::new();
+        let started = provider.registration(visit, flow_context, evaluated).await?;
+        add_challenge(pending, &mut added, started);
+        Ok(added)
+    })
+}
+
+/// Adds the WebAuthn options to the page, and the state of the ceremony to the flow.
+pub(super) fn add_challenge(
+    pending: &mut PendingFlow,
+    added: &mut Map<String, Value>,
+    started: Option<Started>,
+) {
+    let Some((options, state)) = started else { return };
+    pending.ceremony = Some(BASE64_URL_SAFE_NO_PAD.encode(state));
+    pending.is_changed = true;
+    added.insert("passkey".to_owned(), json!(options.to_string()));
+}
+
+fn view(flow_context: &FlowContext, _: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
+    let due = evaluated.due_action(Action::Passkey);
+    let may_wait = due.is_some_and(|due| due.urgency == Urgency::Offered);
+    // a person with an access pass and neither passkey nor password may create a password instead, unless a
+    // passkey is required
+    let store = flow_context.store_of(evaluated);
+    let is_required = store.is_some_and(|store| {
+        store.options.get(UserStoreOption::PASSKEY_ENROLMENT).eq_ignore_ascii_case("Require")
+    });
+    let by_pass = !may_wait && !is_required && evaluated.is_by_access_pass();
+    let context = json!({
+        "kind": "make", "may_wait": may_wait, "password_instead": by_pass,
+        "another": evaluated.is_by_passkey(),
+    });
+    ("Passkey", context)
+}
+
+fn post<'a>(
+    provider: Provider<'a>,
+    visit: &'a Visit,
+    mut pending: PendingFlow,
+    form: Form<'a>,
+) -> Posted<'a> {
+    if let Some(answer) = form.credential() {
+        return Box::pin(provider.verify_passkey(visit, pending, (PASSKEY, answer)));
+    }
+    if form.field("choice") == Some("password") {
+        pending.prefers_password = true;
+        return Box::pin(provider.advance(visit, (pending, PASSKEY), |_, _| Ok(ActionResult::Nothing)));
+    }
+    Box::pin(provider.advance(visit, (pending, PASSKEY), defer))
+}
 
 /// The verification of an authenticator's response.
 enum PendingVerification {
@@ -52,7 +134,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// The database fails, or the queue for passkeys is full.
-    pub async fn verify_passkey(
+    pub(super) async fn verify_passkey(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -113,6 +195,24 @@ impl Provider<'_> {
             }
             None => Ok(refused(pending, page)),
         }
+    }
+
+    /// The WebAuthn options for registering a passkey of this person.
+    async fn registration(
+        self,
+        visit: &Visit,
+        flow_context: &FlowContext,
+        evaluated: &Evaluated,
+    ) -> Result<Option<Started>, Problem> {
+        let (Some(store), Some(user)) = (flow_context.store_of(evaluated), evaluated.user()) else {
+            return Ok(None);
+        };
+        let (app, now, store, user) = (Arc::clone(self.context), visit.now, store.id, user.user);
+        let starting = self.store.run("BeginPasskey", Mode::Quick, None, move |tx| {
+            let context = context_of_store(&app, tx, store, now)?;
+            start_registration(&context, tx, user)
+        });
+        starting.await
     }
 
     /// The stores whose passkeys are accepted on a page.
@@ -203,4 +303,20 @@ fn is_known(action: &ActionContext<'_>, tx: &mut Tx<'_>, credential: &[u8]) -> R
     let text = "SELECT EXISTS (SELECT 1 FROM passkey_credential WHERE store = ?1 AND credential_id = ?2)";
     let parameters = [action.context.scope.store().into(), credential.to_vec().into()];
     Ok(tx.one(text, &parameters, |row| row.bool(0))? == Some(true))
+}
+
+/// Defers the offer of a passkey.
+fn defer(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
+    let (Some(_), Some(identified)) =
+        (action.evaluated.due_action(Action::Passkey), action.evaluated.due.identified())
+    else {
+        return Ok(ActionResult::Nothing);
+    };
+    let text = StateTable::OfferRest.insert(
+        "(person_id, offer, expires_on) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (person_id, offer) DO UPDATE SET expires_on = ?3",
+    );
+    let until = action.context.now.plus(OFFER_PAUSE_MS).0.into();
+    tx.queue(&text, vec![identified.person.into(), PASSKEY_OFFER.into(), until])?;
+    Ok(ActionResult::Event(Event::Deferred(Action::Passkey)))
 }

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use super::{Attempt, Form, Posted, Prepared, SignInPage, passkey};
 use crate::{
     client_app::OfferedStore,
     flow::{
-        context::FlowContext,
-        page_name::PASSWORD,
+        context::{Evaluated, FlowContext},
+        page_name::{PASSWORD, takes_access_passes},
         page_redirect::after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
@@ -21,12 +22,14 @@ use chancery_record::{Secret, Timestamp};
 use chancery_resource::{AppContext, Context, Problem, Purpose, Tx, Work};
 use chancery_store::Mode;
 use chancery_userstore::{
+    passkey::sign_in::{relying_party, start},
     password::{
         by_login,
         sign_in::{self, Decision, PendingSignIn, VerifiedSignIn},
     },
     user::UserForUpdate,
 };
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 /// The maximum length of a name or password, in bytes.
@@ -34,14 +37,83 @@ pub const LONGEST: usize = 1024;
 /// The maximum length of a name that is shown again, in bytes.
 const LONGEST_SHOWN: usize = 320;
 
-/// The input of the password page.
-pub struct Credentials {
+pub(super) static PAGE: SignInPage = SignInPage {
+    name: PASSWORD,
+    label: PASSWORD,
+    prepare: Some(prepare),
+    view,
+    attempt: |form, pending| match form.credential() {
+        Some(_) => Some(passkey::attempt(pending)),
+        None => Some(Attempt { method: PASSWORD, subject: form.name("username") }),
+    },
+    post,
+};
+
+/// The input of the page.
+struct Credentials {
     /// The login name.
-    pub username: String,
+    username: String,
     /// The password.
-    pub password: Secret,
+    password: Secret,
     /// Whether the session persists after the browser is closed.
-    pub is_persistent: bool,
+    is_persistent: bool,
+}
+
+fn prepare<'a>(
+    provider: Provider<'a>,
+    _: &'a Visit,
+    pending: &'a mut PendingFlow,
+    (flow_context, evaluated): (&'a FlowContext, &'a Evaluated),
+) -> Prepared<'a> {
+    Box::pin(async move {
+        let mut added = Map::new();
+        let public_url = &provider.context.public_url;
+        let mut offered = flow_context.offered(evaluated).into_iter();
+        if let Some(store) = offered.find(|store| relying_party(&store.options, public_url).is_some()) {
+            let started = start(&store.options, public_url)?;
+            passkey::add_challenge(pending, &mut added, Some(started));
+        }
+        Ok(added)
+    })
+}
+
+fn view(flow_context: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
+    let hint = pending.request().and_then(|(_, request)| request.login_hint);
+    let form_errors = pending.form_errors_on(PASSWORD);
+    let context = json!({
+        "stores": !flow_context.offered(evaluated).is_empty(),
+        "providers": providers(flow_context, evaluated),
+        "username": form_errors.map(|form_errors| form_errors.username.clone()).or(hint),
+        "remember": pending.is_persistent,
+        "access_pass": takes_access_passes(flow_context, evaluated),
+        "errors": form_errors.map_or_else(|| json!([]), FormErrors::to_json),
+    });
+    ("SignIn", context)
+}
+
+/// The external identity providers that are offered, in order.
+fn providers(flow_context: &FlowContext, evaluated: &Evaluated) -> Vec<Value> {
+    let Step::FirstFactor(due) = evaluated.due.step() else { return Vec::new() };
+    let Some(tenant) = flow_context.application.tenant(due.tenant) else { return Vec::new() };
+    let offered = due.offered.iter().filter_map(|instance| tenant.provider(instance.id));
+    let rendered = offered.map(|provider| {
+        let mut rendered = provider.about.to_view();
+        rendered.insert("instance".to_owned(), provider.id.to_string().into());
+        rendered.into()
+    });
+    rendered.collect()
+}
+
+fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
+    if let Some(answer) = form.credential() {
+        return Box::pin(provider.verify_passkey(visit, pending, (PASSWORD, answer)));
+    }
+    let typed = Credentials {
+        username: form.name("username"),
+        password: form.secret("password"),
+        is_persistent: form.field("remember").is_some(),
+    };
+    Box::pin(provider.sign_in_by_password(visit, pending, typed))
 }
 
 impl Provider<'_> {
@@ -49,7 +121,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// The database fails, or the queue for hashing passwords is full: then the attempt stays counted.
-    pub async fn sign_in_by_password(
+    async fn sign_in_by_password(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -106,7 +178,7 @@ impl Provider<'_> {
 }
 
 /// A name to show again; longer ones would take too much of the cookie.
-pub(crate) fn shown_name(typed: &str) -> String {
+pub(super) fn shown_name(typed: &str) -> String {
     if typed.len() <= LONGEST_SHOWN { typed.to_owned() } else { String::new() }
 }
 
@@ -139,7 +211,7 @@ type LoginMatch<'a> = (&'a OfferedStore, Context, Option<UserForUpdate>);
 
 /// The first store, in order, that knows the name, with its user; the first store without a user if none does. All
 /// stores are queried in any case, so that an unknown name takes as long as a known one.
-pub(crate) fn find_login<'a>(
+pub(super) fn find_login<'a>(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
     stores: &'a [OfferedStore],

@@ -9,17 +9,30 @@ use chancery_userstore::{answers, user::MIRROR};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::{Attempt, Form, Posted, SignInPage, cancel};
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
         page_action::{ActionContext, ActionResult},
-        page_name::QUESTIONNAIRE,
+        page_name::{CONFIRM, QUESTIONNAIRE},
         page_redirect::after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
     },
     person::context::context_of_person,
     provider::{Provider, Visit},
+};
+
+pub(super) static PAGE: SignInPage = SignInPage {
+    name: QUESTIONNAIRE,
+    label: QUESTIONNAIRE,
+    prepare: None,
+    view,
+    attempt: |form, pending| {
+        let method = if form.field("choice").is_some() { CONFIRM } else { QUESTIONNAIRE };
+        Some(Attempt::of_person(method, pending))
+    },
+    post,
 };
 
 /// The maximum of bytes of input that the page with the errors shows again.
@@ -45,8 +58,27 @@ fn field_of(item: Uuid) -> String {
 }
 
 /// The item of a form field.
-pub fn item_of(field: &str) -> Option<Uuid> {
+fn item_of(field: &str) -> Option<Uuid> {
     Uuid::try_parse(field.strip_prefix("item-")?).ok()
+}
+
+fn view(_: &FlowContext, pending: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
+    let due = evaluated.due_action(Action::Questionnaire);
+    let may_wait = due.is_some_and(|due| due.urgency == Urgency::Offered);
+    let form_errors = pending.form_errors_on(QUESTIONNAIRE);
+    let items: Vec<_> = evaluated.questions.iter().map(|item| shown(item, form_errors)).collect();
+    ("Questionnaire", json!({ "items": items, "may_wait": may_wait }))
+}
+
+fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
+    match form.field("choice") {
+        None => {
+            let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
+            Box::pin(provider.answer_questionnaire(visit, pending, typed.collect()))
+        }
+        Some("later") => Box::pin(provider.advance(visit, (pending, QUESTIONNAIRE), leave_unanswered)),
+        Some(_) => cancel(provider, visit, pending),
+    }
 }
 
 impl Provider<'_> {
@@ -54,7 +86,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// The database fails, or the queue for patterns is full.
-    pub async fn answer_questionnaire(
+    async fn answer_questionnaire(
         self,
         visit: &Visit,
         pending: PendingFlow,
@@ -179,7 +211,7 @@ fn store_answers(
 }
 
 /// Skips the questionnaire, if no item is required.
-pub fn leave_unanswered(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
+fn leave_unanswered(action: &ActionContext<'_>, tx: &mut Tx<'_>) -> Result<ActionResult, Problem> {
     let (Some(due), Some(identified)) =
         (action.evaluated.due_action(Action::Questionnaire), action.evaluated.due.identified())
     else {
@@ -201,13 +233,6 @@ fn mark(action: &ActionContext<'_>, tx: &mut Tx<'_>, person: Uuid) -> Result<(),
         tx.queue(&text, vec![person.into(), item.id.into(), action.context.now.0.into()])?;
     }
     Ok(())
-}
-
-/// The context of the page.
-pub fn context_of(pending: &PendingFlow, evaluated: &Evaluated, may_wait: bool) -> Value {
-    let form_errors = pending.form_errors_on(QUESTIONNAIRE);
-    let items: Vec<_> = evaluated.questions.iter().map(|item| shown(item, form_errors)).collect();
-    json!({ "items": items, "may_wait": may_wait })
 }
 
 fn shown(item: &Item, form_errors: Option<&FormErrors>) -> Value {

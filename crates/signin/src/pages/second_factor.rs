@@ -1,40 +1,163 @@
-//! The page of a second factor, and the page that enrols an authenticator.
+//! The page of a second factor.
 
-use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
+use chancery_flow::{Choice, Choices, CodeKind, Event, Method, Proven, Step};
+use chancery_resource::settings::TenantOption;
 use chancery_resource::{Problem, Tx};
-use chancery_userstore::{attempt::begin_attempt, user::user_of};
+use chancery_userstore::{attempt::begin_attempt, passkey::sign_in::start, user::user_of};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
-use super::second_factor_view::choice_of;
+use super::{Attempt, Form, Posted, Prepared, SignInPage, not_counted, passkey};
 use crate::{
+    client_app::OfferedFactor,
     flow::{
+        context::{Evaluated, FlowContext},
         page_action::{ActionContext, ActionResult},
-        page_name::{ENROL, SECOND_FACTOR},
+        page_name::SECOND_FACTOR,
         pending_flow::PendingFlow,
         response::{AttemptResult, BrowserResponse},
     },
-    person::audit_entry::audit_person,
     provider::{Provider, Visit},
-    second_factor::{
-        CodeCheck, Enrolling, Purpose, enrol, make_recovery_codes, rate_guard, use_code,
-        verify_authenticator, verify_sent,
-    },
+    second_factor::{CodeCheck, Purpose, rate_guard, use_code, verify_authenticator, verify_sent},
     session::sign_in_record::SignInOutcome,
 };
 
 /// The maximum length of a typed code, in bytes.
-const LONGEST: usize = 64;
+pub(super) const LONGEST: usize = 64;
+
+pub(super) static PAGE: SignInPage = SignInPage {
+    name: SECOND_FACTOR,
+    label: SECOND_FACTOR,
+    prepare: Some(prepare),
+    view,
+    attempt: |form, pending| match (form.alternative(), form.credential()) {
+        (Some(_), _) => None,
+        (None, Some(_)) => Some(passkey::attempt(pending)),
+        (None, None) => Some(Attempt::of_person(SECOND_FACTOR, pending)),
+    },
+    post,
+};
 
 /// The input of the page.
-pub struct Confirmation {
+struct Confirmation {
     /// The typed code.
-    pub code: String,
+    code: String,
     /// Whether this browser skips the second factor next time.
-    pub remembers_device: bool,
+    remembers_device: bool,
+}
+
+/// The value of a choice in forms.
+fn value_of(choice: &Choice) -> String {
+    match choice {
+        Choice::Code { instance, kind } => format!("{}:{instance}", name_of(*kind)),
+        Choice::Passkey => "passkey".to_owned(),
+        Choice::RecoveryCode { instance } => format!("recovery:{instance}"),
+    }
+}
+
+/// The choice of a form value.
+fn choice_of(value: &str) -> Option<Choice> {
+    if value == "passkey" {
+        return Some(Choice::Passkey);
+    }
+    let (name, instance) = value.split_once(':')?;
+    let instance = Uuid::try_parse(instance).ok()?;
+    if name == "recovery" {
+        return Some(Choice::RecoveryCode { instance });
+    }
+    let kinds = [CodeKind::Totp, CodeKind::Email, CodeKind::Sms];
+    let kind = kinds.into_iter().find(|kind| name_of(*kind) == name)?;
+    Some(Choice::Code { instance, kind })
+}
+
+const fn name_of(kind: CodeKind) -> &'static str {
+    match kind {
+        CodeKind::Totp => "totp",
+        CodeKind::Email => "email",
+        CodeKind::Sms => "sms",
+    }
+}
+
+fn prepare<'a>(
+    provider: Provider<'a>,
+    visit: &'a Visit,
+    pending: &'a mut PendingFlow,
+    (flow_context, evaluated): (&'a FlowContext, &'a Evaluated),
+) -> Prepared<'a> {
+    Box::pin(async move {
+        let mut added = Map::new();
+        match choices_of(evaluated).map(|choices| choices.chosen) {
+            Some(Choice::Passkey) => {
+                let store = flow_context.store_of(evaluated);
+                let started = store.map(|store| start(&store.options, &provider.context.public_url));
+                passkey::add_challenge(pending, &mut added, started.transpose()?);
+            }
+            Some(Choice::Code { kind: CodeKind::Email | CodeKind::Sms, .. }) => {
+                added = provider.code_page(visit, flow_context, evaluated).await?;
+            }
+            _ => {}
+        }
+        Ok(added)
+    })
+}
+
+/// The destination of a sent code is added when the page is prepared.
+fn view(flow_context: &FlowContext, _: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
+    let Some(choices) = choices_of(evaluated) else { return ("SecondFactor", json!({})) };
+    let view = if choices.chosen == Choice::Passkey { "Passkey" } else { "SecondFactor" };
+    let factor = match choices.chosen {
+        Choice::Code { instance, .. } => flow_context.factor(evaluated, instance),
+        Choice::Passkey | Choice::RecoveryCode { .. } => None,
+    };
+    let others: Vec<_> = choices
+        .all
+        .iter()
+        .filter(|choice| **choice != choices.chosen)
+        .map(|choice| {
+            let value = value_of(choice);
+            let method = value.split(':').next().unwrap_or_default().to_owned();
+            json!({ "value": value, "method": method })
+        })
+        .collect();
+    let method = value_of(&choices.chosen);
+    let lifetime = flow_context
+        .serving_tenant(evaluated)
+        .map(|tenant| tenant.options.get(TenantOption::REMEMBER_DEVICE_LIFETIME));
+    // a passkey needs no remembering, and a demanded class is required each time
+    let may_remember =
+        factor.is_some() && lifetime > Some(0) && evaluated.due.flow().request().demanded.is_empty();
+    let context = json!({
+        "kind": "confirm",
+        "method": method.split(':').next(),
+        "digits": factor.map(OfferedFactor::digits),
+        "others": others,
+        "can_remember": may_remember,
+    });
+    (view, context)
+}
+
+/// The due choice of a second factor.
+const fn choices_of(evaluated: &Evaluated) -> Option<&Choices> {
+    match evaluated.due.step() {
+        Step::SecondFactor(choices) | Step::StepUp { choices, .. } => Some(choices),
+        _ => None,
+    }
+}
+
+fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
+    if let Some(choice) = form.alternative() {
+        return not_counted(provider.choose_factor(visit, pending, choice));
+    }
+    if let Some(answer) = form.credential() {
+        return Box::pin(provider.verify_passkey(visit, pending, (SECOND_FACTOR, answer)));
+    }
+    let typed = Confirmation { code: form.text("code"), remembers_device: form.field("remember").is_some() };
+    Box::pin(provider.confirm(visit, pending, typed))
 }
 
 impl Provider<'_> {
     /// Handles a choice on a page of second factors: another factor, another code, or back to the app.
-    pub async fn choose_factor(
+    pub(super) async fn choose_factor(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -49,7 +172,7 @@ impl Provider<'_> {
     }
 
     /// Handles a post of the page of a second factor. Returns the response and the result of the attempt.
-    pub async fn confirm(
+    async fn confirm(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -65,39 +188,11 @@ impl Provider<'_> {
         let code = typed.code;
         self.advance(visit, (pending, SECOND_FACTOR), move |action, tx| prove(action, tx, &code)).await
     }
-
-    /// Handles a post of the page that enrols an authenticator. Returns the response and the result of the attempt.
-    pub async fn enrol(
-        self,
-        visit: &Visit,
-        pending: PendingFlow,
-        code: String,
-    ) -> Result<(BrowserResponse, AttemptResult), Problem> {
-        if code.trim().is_empty() {
-            return Ok((pending.with_error(ENROL, "missing_code", "code"), AttemptResult::NotCounted));
-        }
-        let enrolling = pending.enrolling.clone();
-        let act = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
-            store_authenticator(action, tx, enrolling.as_ref(), &code)
-        };
-        self.advance(visit, (pending, ENROL), act).await
-    }
-
-    /// Handles a post of the page of recovery codes: they were seen.
-    pub async fn recovery_codes_seen(
-        self,
-        visit: &Visit,
-        mut pending: PendingFlow,
-    ) -> Result<BrowserResponse, Problem> {
-        pending.recovery_codes.clear();
-        pending.enrolling = None;
-        Ok(self.advance(visit, (pending, ENROL), |_, _| Ok(ActionResult::Nothing)).await?.0)
-    }
 }
 
 /// Verifies a code, which counts as an attempt to sign in.
 fn prove(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {
-    let (Step::SecondFactor(choices) | Step::StepUp { choices, .. }) = action.evaluated.due.step() else {
+    let Some(choices) = choices_of(action.evaluated) else {
         return Ok(ActionResult::Nothing);
     };
     let (Some(identified), Some(admitted)) = (action.evaluated.due.identified(), &action.evaluated.admitted)
@@ -161,32 +256,23 @@ fn prove(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<Act
     Ok(ActionResult::Event(Event::FactorProven(proven)))
 }
 
-/// Stores an authenticator whose first code is correct.
-fn store_authenticator(
-    action: &ActionContext<'_>,
-    tx: &mut Tx<'_>,
-    enrolling: Option<&Enrolling>,
-    typed: &str,
-) -> Result<ActionResult, Problem> {
-    let (Step::EnrolFactor(choices), Some(identified), Some(enrolling)) =
-        (action.evaluated.due.step(), action.evaluated.due.identified(), enrolling)
-    else {
-        return Ok(ActionResult::Nothing);
-    };
-    let instance = enrolling.instance;
-    let is_chosen = choices.chosen == Choice::Code { instance, kind: CodeKind::Totp };
-    let Some(factor) =
-        action.transaction.flow_context.factor(action.evaluated, instance).filter(|_| is_chosen)
-    else {
-        return Ok(ActionResult::Nothing);
-    };
-    let (context, person) = (action.context, identified.person);
-    let typed = if typed.len() <= LONGEST { typed } else { "" };
-    let Some(id) = enrol(context, tx, factor, person, (enrolling, typed))? else {
-        return Ok(ActionResult::Wrong("code_wrong", "code"));
-    };
-    let codes = make_recovery_codes(context, tx, (person, id))?;
-    audit_person(context, tx, person, "factor-enrolled")?;
-    let proven = Proven { person, instance, method: Method::Totp, credential: Some(id) };
-    Ok(ActionResult::Enrolled(Event::FactorEnrolled(proven), codes))
+#[cfg(test)]
+mod tests {
+    use chancery_flow::{Choice, CodeKind};
+    use uuid::Uuid;
+
+    use super::{choice_of, value_of};
+
+    #[test]
+    fn choices_are_parsed_from_their_form_values() {
+        let instance = Uuid::from_u128(7);
+        let codes =
+            [CodeKind::Totp, CodeKind::Email, CodeKind::Sms].map(|kind| Choice::Code { instance, kind });
+        for choice in codes.into_iter().chain([Choice::Passkey, Choice::RecoveryCode { instance }]) {
+            assert_eq!(choice_of(&value_of(&choice)), Some(choice));
+        }
+        for invalid in ["", "totp", "totp:x", "fax:00000000-0000-0000-0000-000000000007"] {
+            assert_eq!(choice_of(invalid), None, "{invalid}");
+        }
+    }
 }

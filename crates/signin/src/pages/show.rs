@@ -2,9 +2,9 @@
 
 use chancery_flow::Step;
 use chancery_resource::Problem;
-use serde_json::json;
+use serde_json::{Map, json};
 
-use super::{device, view::page_for};
+use super::{SignInPage, device, view::page_for};
 use crate::{
     flow::{
         context::FlowContext,
@@ -49,10 +49,14 @@ impl Provider<'_> {
             let rendered = device::confirm_page(&flow_context, &pending, &evaluated);
             return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
-        if !is_page_of(page, &pending, &flow_context, &evaluated) {
+        let due = SignInPage::find(page);
+        let Some(page) = due.filter(|page| is_page_of(page.name, &pending, &flow_context, &evaluated)) else {
             return self.step(visit, pending, flow_context, evaluated).await;
-        }
-        let added = self.prepare(visit, (&mut pending, page), &flow_context, &evaluated).await?;
+        };
+        let added = match page.prepare {
+            Some(prepare) => prepare(self, visit, &mut pending, (&flow_context, &evaluated)).await?,
+            None => Map::new(),
+        };
         let rendered = page_for((page, added), &flow_context, &pending, &evaluated);
         Ok(BrowserResponse::Page(pending.into(), rendered))
     }

@@ -1,10 +1,10 @@
 //! The page where a person types a device's code.
 
 use chancery_resource::Problem;
-use chancery_signin::{DEVICE, PageError, enter_page};
+use chancery_signin::{DEVICE, Form, PageError, enter_page};
 use http::Response;
 
-use super::{Browser, Form, Parameters, Shown, error_page, page, see_other};
+use super::{Browser, Parameters, Shown, error_page, page, see_other};
 use crate::{
     limits::proof_limiter::About,
     message::{answer::AnswerBody, peer::address_of},
@@ -26,7 +26,7 @@ impl Browser<'_> {
         if form.is_none() {
             return Ok(page(&self, enter(self.parameter("wrong").is_some()), DEVICE).await);
         }
-        if !self.is_ours(&shown, csrf.clone()) {
+        if !self.is_ours(shown, csrf.clone()) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
         }
         let (address, now) = (address_of(self.parts), self.visit.now);

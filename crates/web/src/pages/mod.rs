@@ -16,8 +16,8 @@ use chancery_auth::Issuer;
 use chancery_record::{Secret, Timestamp, is_loopback_url, origin_of, parse_id};
 use chancery_resource::{Problem, ProblemKind, random};
 use chancery_signin::{
-    ACCESS_PASS, BrowserResponse, CONTINUE, EXTERNAL, IN_ROW, LONGEST_QUERY, NewSession, Origin, Owners,
-    PASSWORD, Page, PageError, PendingFlow, Provider, SIGNED_OUT, Visit,
+    ACCESS_PASS, BrowserResponse, CONTINUE, EXTERNAL, Form, IN_ROW, LONGEST_QUERY, NewSession, Origin,
+    Owners, PASSWORD, Page, PageError, PendingFlow, Provider, SIGNED_OUT, SignInPage, Visit,
 };
 use http::{Method, Response, header, request::Parts};
 use uuid::Uuid;
@@ -31,7 +31,6 @@ pub use script::script;
 pub use sign_out::sign_out;
 
 use self::{
-    post::Form,
     redirect::{LONGEST_LOCATION, redirect_as_get, redirect_to_client},
     render::{Shown, error_page, error_page_leading_to, page},
 };
@@ -269,11 +268,15 @@ impl Browser<'_> {
     async fn post(self, step: &str, form: Parameters) -> Result<Response<AnswerBody>, Problem> {
         let Some(flow) = self.flow_under_way() else { return self.without_flow().await };
         let expected = flow.csrf(&self.app.context.master, &self.visit.browser, step);
-        if !self.is_ours(&Form(&form), expected) {
+        if !self.is_ours(Form(&form), expected) {
             return Ok(error_page(&self, PageError::FOREIGN_FORM).await);
         }
-        let outcome = Box::pin(self.do_step(step, flow, Form(&form))).await?;
-        self.app.metrics.note_flow(post::page_label(step), post::result_label(&outcome));
+        // a form of ours is only on a page that there is
+        let Some(page) = SignInPage::find(step) else {
+            return Ok(error_page(&self, PageError::NOT_FOUND).await);
+        };
+        let outcome = Box::pin(self.do_step(page, flow, Form(&form))).await?;
+        self.app.metrics.note_flow(page.label, post::result_label(&outcome));
         self.answer(outcome).await
     }
 
@@ -284,7 +287,7 @@ impl Browser<'_> {
     }
 
     /// Whether a form comes from this page of this server.
-    fn is_ours(&self, form: &Form<'_>, expected: String) -> bool {
+    fn is_ours(&self, form: Form<'_>, expected: String) -> bool {
         let shown = form.field(CSRF).unwrap_or_default();
         Secret::new(expected).matches(shown.as_bytes()) && self.is_same_origin()
     }

@@ -2,12 +2,12 @@
 
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
-use chancery_signin::{Page, PageError, SIGN_OUT, SIGNED_OUT, SignOutResponse, SignedOut};
+use chancery_signin::{Form, Page, PageError, SIGN_OUT, SIGNED_OUT, SignOutResponse, SignedOut};
 use chancery_store::Error;
 use http::{Response, request::Parts};
 
 use super::{
-    Browser, Cookies, Form, Parameters, Shown, error_page,
+    Browser, Cookies, Parameters, Shown, error_page,
     language::languages,
     page,
     redirect::{LONGEST_LOCATION, encoded_query, redirect_to_client, see_other},
@@ -34,7 +34,7 @@ impl Browser<'_> {
         let shown = form.unwrap_or_default();
         let shown = Form(&shown);
         let expected = self.csrf_of("sign-out-csrf");
-        let is_confirmed = self.is_ours(&shown, expected.clone());
+        let is_confirmed = self.is_ours(shown, expected.clone());
         if is_confirmed && shown.field("decision") == Some("deny") {
             let context = serde_json::json!({ "step": "stayed" });
             let locale = self.provider().locale(&self.visit).await?;

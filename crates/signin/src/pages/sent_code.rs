@@ -1,97 +1,27 @@
-//! Prepares pages: sends a code, creates a secret to enrol, creates a WebAuthn challenge.
+//! Sends the code of a page: of a second factor, or of the confirmation of an address.
 
 use std::sync::Arc;
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_flow::{Action, Choice, CodeKind, Step};
+use chancery_flow::{Action, Choice, Step};
 use chancery_resource::{Problem, TextMessage, Tx};
 use chancery_store::Mode;
-use chancery_userstore::passkey::sign_in::{Started, relying_party, start, start_registration};
 use serde_json::{Map, Value, json};
 
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
-        page_name::{CONFIRM, ENROL, PASSKEY, PASSWORD, SECOND_FACTOR, is_page_of},
+        page_name::is_page_of,
         pending_flow::PendingFlow,
         response::{BrowserResponse, PageError},
     },
-    person::context::{context_of, context_of_store},
+    person::context::context_of,
     provider::{Provider, Visit},
-    second_factor::{Destination, Enrolling, Purpose, SendResult, destination, send, take_back},
+    second_factor::{Destination, Purpose, SendResult, destination, send, take_back},
 };
 
 impl Provider<'_> {
-    /// Prepares a page. Returns additional context for its view, and updates the flow.
-    pub(crate) async fn prepare(
-        self,
-        visit: &Visit,
-        (pending, page): (&mut PendingFlow, &str),
-        flow_context: &FlowContext,
-        evaluated: &Evaluated,
-    ) -> Result<Map<String, Value>, Problem> {
-        let mut added = Map::new();
-        match (page, evaluated.due.step()) {
-            (PASSWORD, _) => {
-                let offered = flow_context.offered(evaluated);
-                let public_url = &self.context.public_url;
-                let store =
-                    offered.into_iter().find(|store| relying_party(&store.options, public_url).is_some());
-                if let Some(store) = store {
-                    add_passkey_challenge(pending, &mut added, Some(start(&store.options, public_url)?));
-                }
-            }
-            (SECOND_FACTOR, Step::SecondFactor(choices) | Step::StepUp { choices, .. }) => {
-                match choices.chosen {
-                    Choice::Passkey => {
-                        let store = flow_context.store_of(evaluated);
-                        let started = store.map(|store| start(&store.options, &self.context.public_url));
-                        add_passkey_challenge(pending, &mut added, started.transpose()?);
-                    }
-                    Choice::Code { kind: CodeKind::Email | CodeKind::Sms, .. } => {
-                        added = self.code_page(visit, flow_context, evaluated).await?;
-                    }
-                    _ => {}
-                }
-            }
-            (ENROL, Step::EnrolFactor(choices)) => {
-                if let Choice::Code { instance, .. } = choices.chosen
-                    && pending.enrolling.as_ref().is_none_or(|enrolling| enrolling.instance != instance)
-                {
-                    pending.enrolling = Some(Enrolling::new(instance));
-                    pending.is_changed = true;
-                }
-            }
-            (CONFIRM, _) => added = self.code_page(visit, flow_context, evaluated).await?,
-            (PASSKEY, _) => {
-                let started = self.registration(visit, flow_context, evaluated).await?;
-                add_passkey_challenge(pending, &mut added, started);
-            }
-            _ => {}
-        }
-        Ok(added)
-    }
-
-    /// The WebAuthn options for registering a passkey of this person.
-    async fn registration(
-        self,
-        visit: &Visit,
-        flow_context: &FlowContext,
-        evaluated: &Evaluated,
-    ) -> Result<Option<Started>, Problem> {
-        let (Some(store), Some(user)) = (flow_context.store_of(evaluated), evaluated.user()) else {
-            return Ok(None);
-        };
-        let (app, now, store, user) = (Arc::clone(self.context), visit.now, store.id, user.user);
-        let starting = self.store.run("BeginPasskey", Mode::Quick, None, move |tx| {
-            let context = context_of_store(&app, tx, store, now)?;
-            start_registration(&context, tx, user)
-        });
-        starting.await
-    }
-
     /// Sends another code, and shows the page again.
-    pub(crate) async fn send_again(
+    pub(super) async fn send_again(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -112,7 +42,7 @@ impl Provider<'_> {
     }
 
     /// Sends a code if none is valid. Returns the context of the page.
-    async fn code_page(
+    pub(super) async fn code_page(
         self,
         visit: &Visit,
         flow_context: &FlowContext,
@@ -198,18 +128,6 @@ impl Provider<'_> {
             }
         }
     }
-}
-
-/// Adds the WebAuthn options to the page, and the state of the ceremony to the flow.
-fn add_passkey_challenge(
-    pending: &mut PendingFlow,
-    added: &mut Map<String, Value>,
-    started: Option<Started>,
-) {
-    let Some((options, state)) = started else { return };
-    pending.ceremony = Some(BASE64_URL_SAFE_NO_PAD.encode(state));
-    pending.is_changed = true;
-    added.insert("passkey".to_owned(), json!(options.to_string()));
 }
 
 /// The purpose of a code on the due page.

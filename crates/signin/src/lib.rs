@@ -7,6 +7,7 @@ mod appearance;
 mod claims;
 mod client_app;
 mod console;
+mod device_polls;
 mod diagnosis;
 mod endpoints;
 mod external;
@@ -38,6 +39,7 @@ pub use console::{
     },
     setup_link::{is_setup_open, open_setup, spend_setup},
 };
+pub use device_polls::DevicePolls;
 pub use diagnosis::{
     refused_requests::{RefusedKind, RefusedRequest, RefusedRequests, write_refused},
     registered_settings::Registered,
@@ -46,11 +48,7 @@ pub use endpoints::{
     authorize::LONGEST_QUERY,
     end_session::{SignOutResponse, SignOutResult, SignedOut},
     presented_refresh_token::shows_refresh_token,
-    token::{
-        authorization_code::GRANT_TYPE as AUTHORIZATION_CODE,
-        device_code::{DevicePolls, GRANT_TYPE as DEVICE_CODE},
-        refresh_token::GRANT_TYPE as REFRESH_TOKEN,
-    },
+    token::{GRANT_TYPES, GrantType},
     userinfo::{LACKS_OPENID, UserInfoRefusal},
 };
 pub use external::flow_of_state;

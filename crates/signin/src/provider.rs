@@ -10,6 +10,7 @@ use chancery_store::Store;
 
 use crate::{
     client_app::Applications,
+    device_polls::DevicePolls,
     metrics::Counts,
     session::{SessionCookie, sign_in_record::Origin},
 };
@@ -29,6 +30,8 @@ pub struct Provider<'a> {
     pub pool: &'a Pool,
     /// The cache of the documents of external identity providers.
     pub documents: &'a Arc<Documents>,
+    /// When waiting devices last polled.
+    pub device_polls: &'a DevicePolls,
     /// The metrics.
     pub counts: &'a Counts,
 }

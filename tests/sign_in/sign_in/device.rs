@@ -17,7 +17,7 @@ pub async fn home(world: &World, members: Value) -> SignInApp {
     SignInApp::with(world, all).await
 }
 
-async fn send(world: &World, home: &SignInApp, path: &str, more: &[(&str, &str)]) -> Answer {
+pub async fn send(world: &World, home: &SignInApp, path: &str, more: &[(&str, &str)]) -> Answer {
     let usual = [("client_id", id(&home.app)), ("client_secret", home.secret.as_str())];
     let all = usual.into_iter().chain(more.iter().copied()).filter(|(_, value)| !value.is_empty());
     let form: Vec<String> = all.map(|(name, value)| format!("{name}={}", encode(value))).collect();
@@ -32,7 +32,7 @@ pub async fn authorize_device(world: &World, home: &SignInApp) -> Value {
         .json()
 }
 
-async fn poll(world: &World, home: &SignInApp, device: &Value) -> Answer {
+pub async fn poll(world: &World, home: &SignInApp, device: &Value) -> Answer {
     let grant = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
         ("device_code", device["device_code"].as_str().unwrap()),

@@ -1,10 +1,11 @@
-//! The metrics of the pages: the method under which a post counts as an attempt, and the label of its page.
+//! The metrics of pages and token requests: the method under which a post counts as an attempt, the label of its page, and
+//! that of a grant type.
 
 use chancery_testkit::{World, on_both_engines};
 use serde_json::json;
 
 use super::{
-    SignInApp,
+    CALLBACK, SignInApp,
     browser::Browser,
     device,
     passkey::{use_passkey, with_passkey},
@@ -111,5 +112,28 @@ on_both_engines! {
         device::submit(&mut browser, &page, &[("decision", "allow")]).await;
         let posts = [("password", "next", 1), ("other", "next", 1)];
         has_counted(&world, &[("password", "right", 1)], &posts).await;
+    }
+
+    /// Those of grant types that no sign-in leads to are counted together.
+    async fn token_requests_are_counted_by_grant_type(world: World) {
+        let home = device::home(&world, json!({})).await;
+        let authorized = device::authorize_device(&world, &home).await;
+        device::poll(&world, &home, &authorized).await.expect(400);
+        let code = [("grant_type", "authorization_code"), ("code", "x"), ("redirect_uri", CALLBACK)];
+        let refresh_token = [("grant_type", "refresh_token"), ("refresh_token", "x")];
+        for form in [&code[..], &refresh_token, &[("grant_type", "password")]] {
+            device::send(&world, &home, "/connect/token", form).await.expect(400);
+        }
+        let metrics = world.admin.get("/metrics").await.is(200);
+        let text = String::from_utf8_lossy(&metrics.bytes).into_owned();
+        for (grant, outcome) in [
+            ("device_code", "authorization_pending"),
+            ("authorization_code", "invalid_grant"),
+            ("refresh_token", "invalid_grant"),
+            ("other", "unsupported_grant_type"),
+        ] {
+            let line = format!("chancery_tokens_total{{grant=\"{grant}\",outcome=\"{outcome}\"}} 1\n");
+            assert!(text.contains(&line), "{line} in {text}");
+        }
     }
 }

@@ -16,7 +16,8 @@ use crate::{
         Application,
         audience::{as_registered, audience},
     },
-    grant::device_code::{INTERVAL, digest, user_code, user_digest, with_dash},
+    device_polls::INTERVAL,
+    grant::device_code::{digest, user_code, user_digest, with_dash},
     provider::Provider,
 };
 

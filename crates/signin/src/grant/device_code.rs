@@ -9,8 +9,6 @@ use uuid::Uuid;
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 /// The length of a user code.
 const LENGTH: usize = 8;
-/// The minimum interval between two polls of a device, in seconds.
-pub const INTERVAL: i64 = 5;
 
 /// The digest under which a device code is stored.
 pub fn digest(master: &MasterKey, code: &str) -> Vec<u8> {

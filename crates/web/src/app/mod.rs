@@ -69,7 +69,7 @@ pub struct App {
     /// Limits on requests, connections and bodies.
     pub limits: Limits,
     /// When waiting devices last polled.
-    pub(crate) questions: DevicePolls,
+    pub(crate) device_polls: DevicePolls,
     /// Whether people sign in here, and the class of authentication that they need at the services.
     pub sign_in: SignInSettings,
     /// The lifetimes of console sessions.
@@ -222,7 +222,7 @@ impl App {
             context: parts.context,
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
-            questions: DevicePolls::default(),
+            device_polls: DevicePolls::default(),
             sign_in: parts.sign_in,
             console_lifetimes: parts.console_lifetimes,
             console: parts.console,
@@ -237,9 +237,16 @@ impl App {
 
     /// The OpenID provider, with this class of access to the store.
     pub fn provider<'a>(&'a self, store: &'a Store) -> Provider<'a> {
-        let (tokens, context, applications) = (&self.token_service, &self.context, &self.applications);
-        let (documents, counts) = (&self.provider_documents, &self.metrics.sign_in_counts);
-        Provider { store, tokens, context, applications, pool: &self.pool, documents, counts }
+        Provider {
+            store,
+            tokens: &self.token_service,
+            context: &self.context,
+            applications: &self.applications,
+            pool: &self.pool,
+            documents: &self.provider_documents,
+            device_polls: &self.device_polls,
+            counts: &self.metrics.sign_in_counts,
+        }
     }
 
     /// Sends logout tokens to some of the client apps that are due by their back channel.

@@ -7,7 +7,7 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::Problem;
-use chancery_signin::{AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, shows_refresh_token};
+use chancery_signin::{GRANT_TYPES, shows_refresh_token};
 use chancery_store::Class;
 use http::{HeaderValue, Response, header, request::Parts};
 use serde_json::json;
@@ -140,20 +140,14 @@ impl SystemRoute {
                 Ok(Answered::json(app.provider(store).authorize_device(request).await?))
             }
             _ => {
-                let (grant_type, granted) = match request.one("grant_type") {
-                    Some(AUTHORIZATION_CODE) if app.sign_in.is_on => {
-                        (AUTHORIZATION_CODE, app.provider(store).redeem(request).await)
-                    }
-                    Some(REFRESH_TOKEN) if app.sign_in.is_on => {
-                        (REFRESH_TOKEN, app.provider(store).refresh(request).await)
-                    }
-                    Some(DEVICE_CODE) if app.sign_in.is_on => {
-                        ("device_code", app.provider(store).redeem_device(&app.questions, request).await)
-                    }
-                    _ => ("other", app.provider(store).grant(rights, request).await),
+                let provider = app.provider(store);
+                let named = request.one("grant_type").filter(|_| app.sign_in.is_on);
+                let (label, granted) = match GRANT_TYPES.into_iter().find(|one| Some(one.name) == named) {
+                    Some(grant_type) => (grant_type.label, (grant_type.redeem)(provider, request).await),
+                    None => ("other", provider.grant(rights, request).await),
                 };
                 let outcome = granted.as_ref().map_or_else(|refused| refused.error, |_| "granted");
-                app.metrics.note_tokens(grant_type, outcome);
+                app.metrics.note_tokens(label, outcome);
                 let granted = granted.map_err(|refused| match refused.error {
                     "unsupported_grant_type" => OAuthError { description: unsupported_grant(app), ..refused },
                     _ => refused,

@@ -3,9 +3,7 @@
 use std::sync::LazyLock;
 
 use chancery_auth::{GRANTS, Issuer};
-use chancery_signin::{
-    ACR, AUTHORIZATION_CODE, DEVICE_CODE, REFRESH_TOKEN, STANDARD_SCOPES, platform_claims,
-};
+use chancery_signin::{ACR, GRANT_TYPES, STANDARD_SCOPES, platform_claims};
 use serde_json::{Value, json};
 
 use crate::{app::App, pages, routes::system_route::SystemRoute};
@@ -30,7 +28,7 @@ const ID_TOKEN_ALGORITHMS: [&str; 5] = ["RS256", "ES256", "ES384", "ES512", "EdD
 
 /// All grants of the token endpoint where people sign in.
 fn grants_of_people() -> impl Iterator<Item = &'static str> {
-    [AUTHORIZATION_CODE, REFRESH_TOKEN, DEVICE_CODE].into_iter().chain(GRANTS)
+    GRANT_TYPES.into_iter().map(|grant_type| grant_type.name).chain(GRANTS)
 }
 
 /// The error text of the token endpoint for an unsupported grant type.

@@ -11,7 +11,7 @@ use chancery_record::Timestamp;
 use chancery_resource::{Context, Problem, Scope, Tx};
 use uuid::Uuid;
 
-use super::{claim_all, invalid_grant};
+use super::{GrantType, claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{
@@ -30,8 +30,11 @@ use crate::{
     tokens::{Lifetimes, Tokens},
 };
 
-/// The value of `grant_type`.
-pub const GRANT_TYPE: &str = "authorization_code";
+pub(super) static GRANT_TYPE: GrantType = GrantType {
+    name: "authorization_code",
+    label: "authorization_code",
+    redeem: |provider, request| Box::pin(provider.redeem(request)),
+};
 
 /// The parameters of a token request.
 struct Presented {
@@ -50,7 +53,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
-    pub async fn redeem(self, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
+    async fn redeem(self, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
         request.check_single()?;
         let missing = |detail| OAuthError::new(400, "invalid_request", detail);
         let code = request.one("code").ok_or(missing("code is missing."))?.to_owned();

@@ -9,16 +9,15 @@ use chancery_auth::{
 };
 use chancery_record::Timestamp;
 use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx};
-use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::{claim_all, invalid_grant};
+use super::{GrantType, claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{Application, audience::audience},
     grant::{
         Grant,
-        device_code::{INTERVAL, associated_data, digest},
+        device_code::{associated_data, digest},
         expiry::grant_expiry,
         granted::Granted,
         refresh_token::RefreshToken,
@@ -28,31 +27,13 @@ use crate::{
     tokens::{Lifetimes, Tokens},
 };
 
-/// The value of `grant_type`.
-pub const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(super) static GRANT_TYPE: GrantType = GrantType {
+    name: "urn:ietf:params:oauth:grant-type:device_code",
+    label: "device_code",
+    redeem: |provider, request| Box::pin(provider.redeem_device(request)),
+};
 
 const INVALID_CODE: &str = "The device code is not known here, was used, or is another client's.";
-/// The number of devices whose last poll is remembered.
-const REMEMBERED: usize = 10_000;
-
-/// The last polls of devices, by the digests of their codes: a device that polls too often is slowed down.
-pub struct DevicePolls(Cache<Vec<u8>, i64>);
-
-impl Default for DevicePolls {
-    fn default() -> Self {
-        Self(Cache::new(REMEMBERED))
-    }
-}
-
-impl DevicePolls {
-    /// Records a poll. Returns whether it is too early.
-    fn is_early(&self, digest: &[u8], now: Timestamp) -> bool {
-        let before = self.0.get(digest);
-        self.0.insert(digest.to_vec(), now.0);
-        before.is_some_and(|before| now.0 - before < INTERVAL * 1000)
-    }
-}
-
 struct Presented {
     digest: Vec<u8>,
     issuing: Option<Uuid>,
@@ -67,11 +48,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
-    pub async fn redeem_device(
-        self,
-        polls: &DevicePolls,
-        request: &EndpointRequest,
-    ) -> Result<TokenGrant, OAuthError> {
+    async fn redeem_device(self, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
         request.check_single()?;
         let missing = OAuthError::new(400, "invalid_request", "device_code is missing.");
         let code = request.one("device_code").ok_or(missing)?;
@@ -80,7 +57,7 @@ impl Provider<'_> {
             authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
         let (cnf, proof) = bind(self.tokens, &app, request)?;
         let presented = Presented {
-            is_early: polls.is_early(&digest, request.now),
+            is_early: self.device_polls.is_early(&digest, request.now),
             digest,
             issuing: request.issuer.tenant_id(),
             replay: used.into_iter().chain(proof).collect(),

@@ -1,16 +1,33 @@
 //! The grant types of the token endpoint.
 
-pub mod authorization_code;
+mod authorization_code;
 mod client_credentials;
 pub mod device_code;
-pub mod refresh_token;
+mod refresh_token;
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
-use chancery_auth::{ClientApp, OAuthError, ReplayId};
+use chancery_auth::{ClientApp, EndpointRequest, OAuthError, ReplayId, TokenGrant};
 use chancery_resource::{StoreError, Tx};
 
 use crate::{client_app::Application, provider::Provider};
+
+/// The result of a token request. It is boxed: the future of every request is as large as the largest.
+type Redeemed<'a> = Pin<Box<dyn Future<Output = Result<TokenGrant, OAuthError>> + Send + 'a>>;
+
+/// A grant type by which a person's sign-in leads to tokens.
+pub struct GrantType {
+    /// The value of `grant_type`.
+    pub name: &'static str,
+    /// Its label in the metrics.
+    pub label: &'static str,
+    /// Exchanges the grant for tokens.
+    pub redeem: for<'a> fn(Provider<'a>, &'a EndpointRequest) -> Redeemed<'a>,
+}
+
+/// The grant types of people, in the order in which discovery lists them.
+pub static GRANT_TYPES: [&GrantType; 3] =
+    [&authorization_code::GRANT_TYPE, &refresh_token::GRANT_TYPE, &device_code::GRANT_TYPE];
 
 const USED_BEFORE: &str = "The assertion or proof was used before.";
 

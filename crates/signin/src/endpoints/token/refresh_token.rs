@@ -14,7 +14,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{claim_all, invalid_grant};
+use super::{GrantType, claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{
@@ -32,8 +32,11 @@ use crate::{
     tokens::{Lifetimes, Tokens},
 };
 
-/// The value of `grant_type`.
-pub const GRANT_TYPE: &str = "refresh_token";
+pub(super) static GRANT_TYPE: GrantType = GrantType {
+    name: "refresh_token",
+    label: "refresh_token",
+    redeem: |provider, request| Box::pin(provider.refresh(request)),
+};
 
 const INVALID_TOKEN: &str =
     "The refresh token is not known here, has expired, was revoked, or is another client's.";
@@ -54,7 +57,7 @@ impl Provider<'_> {
     ///
     /// # Errors
     /// [`OAuthError`], which the endpoint answers.
-    pub async fn refresh(self, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
+    async fn refresh(self, request: &EndpointRequest) -> Result<TokenGrant, OAuthError> {
         request.check_single()?;
         let missing = OAuthError::new(400, "invalid_request", "refresh_token is missing.");
         let token = request.one("refresh_token").ok_or(missing)?;

@@ -1,25 +1,32 @@
 //! The endpoints besides the services: health, keys, tokens, documentation, metrics.
 
+mod caching;
 mod client_endpoints;
+pub mod cors;
 pub mod discovery;
 mod documentation;
 pub mod provider_callback;
+mod readiness;
 mod userinfo;
 
 use chancery_auth::Issuer;
 use chancery_record::Timestamp;
-use chancery_resource::{Permit, Preconditions, Problem, ProblemKind, etag};
-use http::{HeaderValue, Method, Response, header, request::Parts};
-use serde_json::json;
+use chancery_resource::{Permit, Problem};
+use http::{Method, Response, request::Parts};
 
-use self::discovery::discovery;
+use self::{
+    caching::{cached_for_minutes, revalidated},
+    cors::preflight,
+    discovery::discovery,
+    readiness::ready,
+};
 use crate::{
     app::{App, Pages, refusal_log::Refused},
     connection::request_body::RequestBody,
     message::{
         answer::{self, AnswerBody, respond},
         peer::{Peer, Serves},
-        request::{read_form, text},
+        request::read_form,
     },
     pages,
     routes::{
@@ -73,27 +80,16 @@ impl SystemRoute {
             let none = || Problem::not_found("directory's interface (SCIM) at this server");
             return app.scim.ok_or_else(none)?(app, parts, body, now).await;
         }
-        let (allowed, named) = match self {
-            Self::Token | Self::Introspect | Self::Revoke | Self::DeviceAuthorization => {
-                (&[Method::POST][..], "POST")
-            }
-            Self::Console | Self::ConsolePage => (&[Method::GET, Method::POST][..], "GET, POST"),
-            Self::External => (&[Method::GET][..], "GET"),
-            _ if self.is_of_browsers() || self == Self::UserInfo => {
-                (&[Method::GET, Method::POST][..], "GET, POST")
-            }
-            _ => (&[Method::GET, Method::HEAD][..], "GET, HEAD"),
-        };
-        if !allowed.contains(&parts.method) {
-            return Err(not_allowed(named));
+        if !self.methods().contains(&parts.method) {
+            return Err(not_allowed(
+                &self.methods().iter().map(Method::as_str).collect::<Vec<_>>().join(", "),
+            ));
         }
         if matches!(self, Self::Console | Self::ConsolePage) {
             let none = || Problem::not_found("console at this server");
             return console(app, parts).ok_or_else(none)?(app, parts, body, now).await;
         }
-        let is_of_people = self.is_of_browsers()
-            || matches!(self, Self::UserInfo | Self::DeviceAuthorization | Self::External);
-        if is_of_people && !app.sign_in.is_on {
+        if self.needs_sign_in() && !app.sign_in.is_on {
             return Err(Problem::not_found("path here: nobody signs in at this server"));
         }
         let parameter = parameters.first().map_or("", String::as_str);
@@ -162,16 +158,7 @@ impl SystemRoute {
 
     /// Logs a client app that sends a request to an unknown tenant.
     async fn log_unknown_tenant(self, app: &App, tenant: &str, parts: &Parts, now: Timestamp) {
-        let is_of_app = matches!(
-            self,
-            Self::Authorize
-                | Self::EndSession
-                | Self::Token
-                | Self::Introspect
-                | Self::Revoke
-                | Self::DeviceAuthorization
-        );
-        if !is_of_app {
+        if !self.is_of_clients() {
             return;
         }
         let url = format!("{}/t/{tenant}", app.token_service.public_url);
@@ -187,64 +174,4 @@ impl SystemRoute {
 fn console(app: &App, parts: &Parts) -> Option<Pages> {
     let is_here = parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != Serves::AllButConsole);
     app.console.filter(|_| app.sign_in.is_on && is_here)
-}
-
-/// Whether requests can be sent here.
-fn ready(app: &App, parts: &Parts) -> Response<AnswerBody> {
-    let Some((reason, detail)) = app.unready() else {
-        let warnings: Vec<String> = app.warnings().into_values().collect();
-        let answer = match warnings.as_slice() {
-            [] => json!({ "status": "ready" }),
-            warnings => json!({ "status": "ready", "warnings": warnings }),
-        };
-        return respond(200, "application/json", answer.to_string());
-    };
-    let problem = Problem::new(ProblemKind::Unavailable, detail).with_member("reason", reason);
-    answer::problem(problem.with_header("retry-after", "1"), parts)
-}
-
-/// Lets scripts of any site read an answer, without the browser's cookies.
-pub fn open_to_scripts(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static("DPoP-Nonce, WWW-Authenticate");
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-    response
-}
-
-/// The answer to a preflight request of a browser (the Fetch standard, section 3.2).
-fn preflight() -> Response<AnswerBody> {
-    let mut response = respond(204, "text/plain", "");
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "Authorization, Content-Type, DPoP"),
-        (header::ACCESS_CONTROL_MAX_AGE, "86400"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-/// A document that may be cached for five minutes, and is revalidated by its tag then.
-fn cached_for_minutes(
-    parts: &Parts,
-    media_type: &'static str,
-    document: String,
-) -> Result<Response<AnswerBody>, Problem> {
-    let tag = etag(document.as_bytes());
-    let if_none_match = text(&parts.headers, header::IF_NONE_MATCH).map(str::to_owned);
-    let status = Preconditions { if_match: None, if_none_match }.evaluate(&tag, None)?;
-    let mut response = respond(status, media_type, if status == 304 { String::new() } else { document });
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
-    if let Ok(tag) = HeaderValue::try_from(tag) {
-        headers.insert(header::ETAG, tag);
-    }
-    Ok(response)
-}
-
-fn revalidated(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
 }

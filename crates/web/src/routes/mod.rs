@@ -57,7 +57,7 @@ impl Routes {
                 }
             }
         }
-        for route in SystemRoute::ALL {
+        for route in SystemRoute::all() {
             let installation = [(route.path(), IssuerKind::Installation)].into_iter();
             let tenants = route.tenant_paths().iter().map(|path| (*path, IssuerKind::Tenant));
             for (path, kind) in installation.chain(tenants) {

@@ -10,7 +10,7 @@ use tracing::{Instrument as _, Span};
 use crate::{
     app::App,
     connection::request_body::RequestBody,
-    endpoints::{open_to_scripts, provider_callback},
+    endpoints::{cors::open_to_scripts, provider_callback},
     message::{
         answer::{self, AnswerBody},
         base_path::BasePath,

@@ -38,19 +38,19 @@ pub async fn plan_from(
 ) -> Vec<String> {
     let services = &world.app.context.services;
     let op = services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
-    let sql = list_statement(&own_context(world).await, op.shape, filter, from).unwrap();
+    let sql = list_statement(&server_context(world).await, op.shape, filter, from).unwrap();
     explain(world, sql).await
 }
 
 /// The server's own context in the default store.
-pub async fn own_context(world: &World) -> Context {
+pub async fn server_context(world: &World) -> Context {
     let options = Arc::new(Options::<UserStoreOption>::new(HashMap::new()));
     let stores = world.all("IdpInstance").await;
     let store = stores.as_array().unwrap().iter().find(|one| one["name"] == "default").unwrap();
     let id = id(store).parse().unwrap();
     let (name, lineage) = ("default".into(), Lineage::default());
     let scope = Scope::Store(StoreScope { number: 1, id, name, lineage, options, metadata: None });
-    chancery::own_context(&world.app.context, scope)
+    chancery::server_context(&world.app.context, scope)
 }
 
 /// The plan of a statement, line by line.

@@ -295,7 +295,7 @@ on_both_engines! {
         for _ in 0..2 {
             let context = Arc::clone(&world.app.context);
             let start = world.app.store.run("Test", Mode::Write, None, move |tx| {
-                let call = chancery::own_context(&context, Scope::Everything);
+                let call = chancery::server_context(&context, Scope::Everything);
                 chancery_management::option::add_new_entries(&call, tx)?;
                 tx.advance_epoch()?;
                 Ok::<_, Problem>(())

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     each, encode, id,
-    members::{explain, own_context},
+    members::{explain, server_context},
 };
 
 /// Creates people: login name, first name, last name, e-mail address.
@@ -132,7 +132,7 @@ on_both_engines! {
             assert_eq!(world.admin.get(&path).await.is(200).json().as_array().unwrap().len(), 20, "{text}");
             assert_eq!(world.admin.get(&format!("{path}&count=100")).await.is(200).json().as_array().unwrap().len(), 100, "{text}");
         }
-        let context = own_context(&world).await;
+        let context = server_context(&world).await;
         for analyzed in [false, true] {
             if analyzed {
                 world.sql(vec![("ANALYZE user_account", vec![])]).await;

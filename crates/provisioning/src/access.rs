@@ -13,7 +13,7 @@ use chancery_auth::{CredentialUse, ScimCaller, find_scim_token};
 use chancery_record::{Timestamp, fold};
 use chancery_resource::{MasterKey, Mode, Permit, Problem, ProblemKind, Provisioner, Scope};
 use chancery_scim::Target;
-use chancery_web::{App, Authority, Authorization, Requirement, RightsQuery, address_of};
+use chancery_web::{App, Authorization, Requirement, RightsQuery, ScimAuthority, address_of};
 use http::{header, request::Parts};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -101,14 +101,14 @@ impl Access<'_> {
     }
 
     /// How each transaction checks the right again.
-    pub fn authority(&self, right: Right) -> Authority {
+    pub fn authority(&self, right: Right) -> ScimAuthority {
         match &self.credential {
             Credential::Token(token, caller) => {
                 let master = self.app.context.master.clone();
-                Authority::Token(recheck(master, token.clone(), caller.instance, right, self.now))
+                ScimAuthority::Token(recheck(master, token.clone(), caller.instance, right, self.now))
             }
             Credential::AccessToken(requirement, _, store) => {
-                Authority::AccessToken(requirement.clone(), store.clone())
+                ScimAuthority::AccessToken(requirement.clone(), store.clone())
             }
         }
     }

@@ -24,13 +24,13 @@ mod log;
 mod login;
 mod options;
 mod outbound;
-mod own_context;
 mod private_file;
 mod recover;
 mod reload;
 mod restore;
 mod rows;
 mod running;
+mod server_context;
 mod services;
 mod start;
 mod start_error;
@@ -70,13 +70,13 @@ pub use key::KeyCommand;
 pub use log::Log;
 pub use login::{Login, log_out, print_token};
 pub use options::ConfigArguments;
-pub use own_context::own_context;
 pub use reload::Reload;
 pub use restore::{
     RestoreOptions,
     endings::{end_audited, end_rows},
     restore,
 };
+pub use server_context::server_context;
 pub use services::services;
 pub use start::{Server, console_link, figures, migrate, recover_root};
 pub use start_error::StartError;

@@ -6,7 +6,7 @@ use chancery_resource::{Problem, Scope};
 use chancery_store::Mode;
 use chancery_web::{App, Tls};
 
-use crate::{Config, ConfigArguments, first_start, log::Log, own_context::own_context};
+use crate::{Config, ConfigArguments, first_start, log::Log, server_context::server_context};
 
 /// The reloaded settings: the log's filter, the certificates of TLS and the root client's secret.
 pub struct Reload {
@@ -43,7 +43,7 @@ impl Reload {
 
     async fn configure_secret(&self, config: &Config) -> Result<(), String> {
         let Some(secret) = config.root_client_secret.clone() else { return Ok(()) };
-        let mut acting = own_context(&self.app.context, Scope::Everything);
+        let mut acting = server_context(&self.app.context, Scope::Everything);
         let done = self.app.store.run("Reload", Mode::Write, None, move |tx| {
             first_start::ensure(&mut acting, tx, Some(&secret)).map(drop)
         });

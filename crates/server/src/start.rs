@@ -15,7 +15,8 @@ use chancery_resource::{
 };
 use chancery_store::{Error, Figure, Mode, Store};
 use chancery_web::{
-    App, AppParts, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, now, serve, while_starting,
+    App, AppParts, Deprecation, Limits, Listener, Pages, SignInSettings, Tls, answer_probes_during_start,
+    now, serve,
 };
 use serde_json::json;
 
@@ -27,9 +28,8 @@ use crate::{
     first_start, installation,
     jobs::{self, Leases, ledger::learn_certificates, mail::MailSettings, supervise},
     key_file::{ensure_master_key, read_master_key},
-    log, outbound,
-    own_context::own_context,
-    recover,
+    log, outbound, recover,
+    server_context::server_context,
     services::{current_services, services},
     start_error::cause_of,
     trail_check::check_whole,
@@ -103,7 +103,7 @@ impl Server {
             let erasures = ErasureList::configured(config, &app.context.outbound, &app.context.master)?;
             Ok::<_, StartError>((app, root_access, erasures))
         };
-        let start = while_starting(&listener, (&public_url, &config.limits), Box::pin(start));
+        let start = answer_probes_during_start(&listener, (&public_url, &config.limits), Box::pin(start));
         let (app, root_access, erasures) = start.await?;
         let app = Arc::new(app);
         let mail_settings = MailSettings {
@@ -193,7 +193,7 @@ pub async fn recover_root(config: &Config) -> Result<RootAccess, StartError> {
     }
     let assembled = Assembled { config, master, public_url: "http://localhost", outbound: Outbound::Off };
     let (app, _) = assemble(assembled, store.clone()).await?;
-    let mut acting = own_context(&app.context, Scope::Everything);
+    let mut acting = server_context(&app.context, Scope::Everything);
     let root_access =
         store.run("Recover", Mode::Write, None, move |tx| recover::recover(&mut acting, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
@@ -235,7 +235,7 @@ pub async fn console_link(config: &Config) -> Result<String, StartError> {
     let public_url = url_of_config(config);
     let assembled = Assembled { config, master, public_url: &public_url, outbound: Outbound::Off };
     let (app, _) = assemble(assembled, store.clone()).await?;
-    let acting = own_context(&app.context, Scope::Everything);
+    let acting = server_context(&app.context, Scope::Everything);
     let link = store.run("ConsoleLink", Mode::Write, None, move |tx| console::setup_link(&acting, tx)).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
     let path = link.map_err(|problem: Problem| StartError::new("cannot make a link", cause_of(problem)))?;
@@ -311,7 +311,8 @@ pub async fn assemble(assembled: Assembled<'_>, store: Store) -> Result<(App, Ro
         provider_addresses: config.provider_addresses.clone(),
         preview_tokens: chancery_signin::preview_tokens,
     });
-    let (mut acting, secret) = (own_context(&context, Scope::Everything), config.root_client_secret.clone());
+    let (mut acting, secret) =
+        (server_context(&context, Scope::Everything), config.root_client_secret.clone());
     let has_console = config.console && config.sign_in;
     let root_access = store.run("FirstStart", Mode::Write, None, move |tx| {
         // entries of the catalogue first: rows created next have all of them

@@ -70,7 +70,7 @@ pub use person::own_user::{OwnUser, own_user, platform_user};
 pub use preview::preview_tokens;
 pub use provider::{Provider, Visit};
 pub use session::{
-    own_sessions::{OwnEnd, OwnSession, end_own_sessions, own_sessions},
+    own_sessions::{OwnSession, SessionsToEnd, end_own_sessions, own_sessions},
     sign_in_record::Origin,
 };
 pub use tokens::backchannel_logout::SignOutDeliveries;

@@ -43,13 +43,13 @@ pub use openapi::{
 };
 pub use operation::{
     from_page::{Input, Output},
-    from_scim::{Authority, Provision},
+    from_scim::{Provision, ScimAuthority},
     transaction::OperationTransaction,
 };
 pub use pages::{Cookies, are_served, languages, sign_out};
 pub use routes::{deprecation::Deprecation, system_route::SystemRoute};
 pub use server::{
     listener::{Listener, serve},
-    startup_probes::while_starting,
+    startup_probes::answer_probes_during_start,
 };
 pub use tls::{Tls, TlsFiles};

@@ -117,7 +117,7 @@ on_both_engines! {
         assert_eq!((count_marks(&world).await, &read(&world, &created).await["revocationAttempts"]), (1, &json!(2)));
         let context = std::sync::Arc::clone(&world.app.context);
         let late = world.app.store.run("Test", Mode::Write, None, move |tx| {
-            complete(&chancery::own_context(&context, chancery_resource::Scope::Everything), tx, rid, dead, MARKING)
+            complete(&chancery::server_context(&context, chancery_resource::Scope::Everything), tx, rid, dead, MARKING)
         });
         assert!(!late.await.unwrap(), "who comes too late does nothing");
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chancery_resource::Problem;
 use chancery_signin::{
-    ConsolePreference, OwnEnd, OwnSession, OwnUser, end_own_sessions, own_sessions, own_user,
+    ConsolePreference, OwnSession, OwnUser, SessionsToEnd, end_own_sessions, own_sessions, own_user,
     store_console_preference,
 };
 use chancery_store::{Mode, Tx};
@@ -162,12 +162,12 @@ pub async fn save(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
 pub async fn end(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let (person, this) = (visit.visitor.session.person, visit.visitor.session.sign_in);
     let which = match one(&visit.form, "session") {
-        Some("others") => OwnEnd::AllBut(this),
+        Some("others") => SessionsToEnd::AllBut(this),
         id => {
             let id = id.and_then(|id| Uuid::try_parse(id).ok());
             // the present session is ended by signing out, which notifies client apps and the browser
             let id = id.filter(|id| *id != this);
-            OwnEnd::One(id.ok_or_else(|| Problem::not_found("other session of yours"))?)
+            SessionsToEnd::One(id.ok_or_else(|| Problem::not_found("other session of yours"))?)
         }
     };
     let (context, now) = (Arc::clone(&visit.app.context), visit.now);

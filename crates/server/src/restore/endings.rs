@@ -13,7 +13,7 @@ use chancery_userstore::{
 use uuid::Uuid;
 
 use super::failed;
-use crate::{StartError, own_context::own_context, start_error::cause_of};
+use crate::{StartError, server_context::server_context, start_error::cause_of};
 
 /// Rows that are ended in one transaction.
 const BATCH: u64 = 1000;
@@ -107,7 +107,7 @@ pub fn context_of(
     instance: Uuid,
 ) -> Result<Option<Context>, Problem> {
     let store = load_store_context(tx, &instance.to_string())?;
-    Ok(store.map(|store| own_context(context, Scope::Store(store.scope))))
+    Ok(store.map(|store| server_context(context, Scope::Store(store.scope))))
 }
 
 fn switch_off_tokens(context: &Context, tx: &mut Tx<'_>) -> Result<usize, Problem> {

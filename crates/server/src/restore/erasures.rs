@@ -11,7 +11,7 @@ use super::{endings::context_of, failed};
 use crate::{
     StartError,
     erasure_list::{Erasure, read},
-    own_context::own_context,
+    server_context::server_context,
     services,
     start_error::cause_of,
 };
@@ -69,7 +69,7 @@ pub async fn apply(
 fn erase_again(context: &Arc<AppContext>, tx: &mut Tx<'_>, erasure: &Erasure) -> Result<bool, Problem> {
     let Some(shape) = shape_of(&erasure.resource) else { return Ok(false) };
     let acting = if erasure.store == 0 {
-        Some(own_context(context, Scope::Everything))
+        Some(server_context(context, Scope::Everything))
     } else {
         let text = "SELECT id FROM idp_instance WHERE rid = ?1";
         match tx.one(text, &[Value::Int(erasure.store)], |row| row.id(0))? {

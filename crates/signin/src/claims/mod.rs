@@ -16,19 +16,19 @@ pub use reasons::{Preview, Reasons};
 pub use release::{ReleaseReason, ReleasedClaims, WithholdReason};
 
 use self::{
-    person_claims::{Facts, Include},
+    person_claims::{ClaimGroups, PersonClaims},
     release::{Issue, ReleasePolicy, release_claims, without_rules},
 };
 use crate::{
     client_app::{Application, claim_rules::Rules},
-    grant::{claims_request::Requested, granted::Granted},
+    grant::{claims_request::RequestedClaims, granted::Granted},
     person::{self, Admitted},
 };
 
 /// The input of claim rules, which run outside of transactions.
 pub struct Pending {
     rules: Rules,
-    facts: Facts,
+    facts: PersonClaims,
     policy: ReleasePolicy,
     /// The grant of the person.
     pub granted: Granted,
@@ -87,7 +87,7 @@ pub fn pending_exchange(
     let of = (granted.person, granted.instance);
     let Some(user) = person::user_of(tx, application, of, now)? else { return Ok(None) };
     // claims that the other client app requested by name are not for this one
-    let own = Granted { requested: Requested::default(), ..granted.clone() };
+    let own = Granted { requested: RequestedClaims::default(), ..granted.clone() };
     pending_of(
         tx,
         application,
@@ -106,7 +106,7 @@ fn pending_of(
     policy: ReleasePolicy,
     (granted, rules, user): (&Granted, Rules, &Admitted),
 ) -> Result<Option<Box<Pending>>, Problem> {
-    let Some(facts) = person_claims::read(tx, user, Include::ALL, &granted.provider_claims)? else {
+    let Some(facts) = person_claims::read(tx, user, ClaimGroups::ALL, &granted.provider_claims)? else {
         return Ok(None);
     };
     let pending = Pending { rules, facts, policy, granted: granted.clone(), application: application.id };
@@ -159,7 +159,7 @@ fn plain(
     if !policy.releases_any() {
         return Ok(Some(ReleasedClaims::default()));
     }
-    let include = Include { entries: policy.may_release_entries(), groups: application.includes_groups };
+    let include = ClaimGroups { entries: policy.may_release_entries(), groups: application.includes_groups };
     let Some(facts) = person_claims::read(tx, user, include, &granted.provider_claims)? else {
         return Ok(None);
     };

@@ -20,28 +20,28 @@ const MOST_ENTRY_BYTES: usize = 64 << 10;
 
 /// The data to read besides the user.
 #[derive(Clone, Copy)]
-pub struct Include {
+pub struct ClaimGroups {
     /// The entries of the user (`UserProfile`).
     pub entries: bool,
     /// The names of the groups at any depth.
     pub groups: bool,
 }
 
-impl Include {
+impl ClaimGroups {
     /// All inputs of rules.
     pub const ALL: Self = Self { entries: true, groups: true };
 }
 
 /// The facts about a person.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct PersonClaims {
     /// As claims; groups and entries come last.
     pub claims: Vec<Claim>,
     /// The values of the claims that are entries of the user, by their types.
     pub entries: HashMap<String, String>,
 }
 
-impl Facts {
+impl PersonClaims {
     /// Whether a claim is an entry of the user, as it is stored.
     pub fn has_entry(&self, claim: &OutClaim) -> bool {
         self.entries.get(&claim.claim_type).is_some_and(|value| *value == claim.value)
@@ -141,9 +141,9 @@ pub type ProviderClaims = [(String, String)];
 pub fn read(
     tx: &mut Tx<'_>,
     person: &Admitted,
-    include: Include,
+    include: ClaimGroups,
     provider_claims: &ProviderClaims,
-) -> Result<Option<Facts>, StoreError> {
+) -> Result<Option<PersonClaims>, StoreError> {
     let facts = match &person.user {
         Some(user) => read_user(tx, user, include)?,
         None => read_person(tx, person, include, provider_claims)?,
@@ -184,14 +184,14 @@ fn claim_of_answer(key: &str) -> Option<&'static str> {
 fn read_person(
     tx: &mut Tx<'_>,
     person: &Admitted,
-    include: Include,
+    include: ClaimGroups,
     provider_claims: &ProviderClaims,
-) -> Result<Option<Facts>, StoreError> {
+) -> Result<Option<PersonClaims>, StoreError> {
     let key = [person.person.into()];
     let of_groups = provisioned_group_names();
     let statements = [(OF_PERSON, &key[..]), (ANSWERS, &key[..]), (of_groups.as_str(), &key[..])];
     let statements = if include.groups { &statements[..] } else { &statements[..2] };
-    let (mut facts, mut changed, mut groups) = (Facts::default(), None, Vec::new());
+    let (mut facts, mut changed, mut groups) = (PersonClaims::default(), None, Vec::new());
     let (mut entries, mut address) = (Entries::default(), None);
     tx.query_all(statements, &mut |index, row| {
         match index {
@@ -242,7 +242,11 @@ fn read_person(
 }
 
 /// Reads the facts about a store's user, in one exchange.
-fn read_user(tx: &mut Tx<'_>, user: &StoreUser, include: Include) -> Result<Option<Facts>, StoreError> {
+fn read_user(
+    tx: &mut Tx<'_>,
+    user: &StoreUser,
+    include: ClaimGroups,
+) -> Result<Option<PersonClaims>, StoreError> {
     let columns: Vec<&str> = person_claims().map(|(_, column)| column).collect();
     let of_user = format!(
         "SELECT {}, email_address_confirmed, phone_number_confirmed, last_entry FROM user_account \
@@ -258,7 +262,7 @@ fn read_user(tx: &mut Tx<'_>, user: &StoreUser, include: Include) -> Result<Opti
     if include.entries {
         statements.push((ENTRIES, &owner[..]));
     }
-    let (mut facts, mut exists, mut groups) = (Facts::default(), false, Vec::new());
+    let (mut facts, mut exists, mut groups) = (PersonClaims::default(), false, Vec::new());
     let mut entries = Entries::default();
     tx.query_all(&statements, &mut |index, row| {
         match index {

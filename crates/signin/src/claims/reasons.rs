@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    person_claims::{self, Facts, Include},
+    person_claims::{self, ClaimGroups, PersonClaims},
     release::{
         Issue, ReleasePolicy, ReleaseReason, ReleaseTarget, ReleasedClaims, TypeOfClaim, WithholdReason,
         release_claims, release_reason, without_rules,
@@ -26,7 +26,7 @@ use crate::{
 
 /// The facts about a person, and the release policy of a client app.
 pub struct Preview {
-    facts: Facts,
+    facts: PersonClaims,
     rules: Option<Rules>,
     tokens: ReleasePolicy,
     userinfo: ReleasePolicy,
@@ -60,7 +60,7 @@ impl Preview {
         user: &Admitted,
     ) -> Result<Option<Self>, Problem> {
         let rules = rules_of(tx, application, granted)?;
-        let Some(facts) = person_claims::read(tx, user, Include::ALL, &granted.provider_claims)? else {
+        let Some(facts) = person_claims::read(tx, user, ClaimGroups::ALL, &granted.provider_claims)? else {
             return Ok(None);
         };
         let policy = |issue| ReleasePolicy::new(application, (granted, &granted.scope), issue);
@@ -92,7 +92,7 @@ impl Preview {
 /// Why these claims are released to a target, and why others are not.
 fn reasons(
     target: ReleaseTarget,
-    (claims, facts): (&[OutClaim], &Facts),
+    (claims, facts): (&[OutClaim], &PersonClaims),
     policy: &ReleasePolicy,
     released: &[&String],
 ) -> Reasons {

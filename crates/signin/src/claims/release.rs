@@ -7,12 +7,12 @@ use chancery_management::claim_rule::Unusable;
 use chancery_oauth::{GROUPS, OPENID};
 use serde_json::{Map, Value, json};
 
-use super::person_claims::Facts;
+use super::person_claims::PersonClaims;
 use crate::{
     client_app::Application,
     grant::{
         claim_scope::{is_unsafe_link, scope_of},
-        claims_request::{ENTRIES, Requested},
+        claims_request::{ENTRIES, RequestedClaims},
         granted::Granted,
     },
 };
@@ -88,7 +88,7 @@ pub enum Issue {
 pub struct ReleasePolicy {
     issue: Issue,
     scope: Vec<String>,
-    requested: Requested,
+    requested: RequestedClaims,
     includes_groups: bool,
     scope_claims_in_id_token: bool,
 }
@@ -141,7 +141,7 @@ impl ReleasePolicy {
         &self,
         target: ReleaseTarget,
         (claim, scope): (&OutClaim, Option<&'static str>),
-        facts: &Facts,
+        facts: &PersonClaims,
     ) -> Result<ReleaseReason, WithholdReason> {
         let is_entry = scope.is_none() && facts.has_entry(claim);
         let Some(word) = scope.or_else(|| is_entry.then_some(ENTRIES)) else {
@@ -250,7 +250,7 @@ impl TypeOfClaim {
 pub fn release_reason(
     target: ReleaseTarget,
     (claim, of_type): (&OutClaim, TypeOfClaim),
-    facts: &Facts,
+    facts: &PersonClaims,
     policy: &ReleasePolicy,
 ) -> Result<ReleaseReason, WithholdReason> {
     if of_type.is_protected {
@@ -270,7 +270,7 @@ pub fn release_reason(
 
 /// The claims without rules: those of the platform's table, and entries. Other claims of a provider or a directory
 /// are released only by rules.
-pub fn without_rules(facts: &Facts) -> Vec<OutClaim> {
+pub fn without_rules(facts: &PersonClaims) -> Vec<OutClaim> {
     let forwarded = facts.claims.iter().map(|claim| OutClaim {
         claim_type: claim.claim_type.clone(),
         value: claim.value.clone(),
@@ -294,7 +294,7 @@ pub fn without_rules(facts: &Facts) -> Vec<OutClaim> {
 /// The rules forward more to a token than it holds.
 pub fn release_claims(
     claims: &[OutClaim],
-    facts: &Facts,
+    facts: &PersonClaims,
     policy: &ReleasePolicy,
 ) -> Result<ReleasedClaims, Unusable> {
     let released = |target, is_requested: bool| {
@@ -311,7 +311,7 @@ pub fn release_claims(
 fn release_in(
     target: ReleaseTarget,
     claims: &[OutClaim],
-    facts: &Facts,
+    facts: &PersonClaims,
     policy: &ReleasePolicy,
 ) -> Result<Map<String, Value>, Unusable> {
     let (mut groups, mut entries, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -414,7 +414,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Issue, ReleasePolicy, ReleasedClaims, release_claims};
-    use crate::{claims::person_claims::Facts, grant::claims_request::Requested};
+    use crate::{claims::person_claims::PersonClaims, grant::claims_request::RequestedClaims};
 
     fn claim(claim_type: &str, value: &str, source: Source) -> OutClaim {
         OutClaim {
@@ -431,11 +431,11 @@ mod tests {
         let policy = ReleasePolicy {
             issue,
             scope: vec!["openid".to_owned(), "profile".to_owned(), "email".to_owned()],
-            requested: Requested::default(),
+            requested: RequestedClaims::default(),
             includes_groups: true,
             scope_claims_in_id_token: true,
         };
-        release_claims(claims, &Facts::default(), &policy).unwrap()
+        release_claims(claims, &PersonClaims::default(), &policy).unwrap()
     }
 
     #[test]

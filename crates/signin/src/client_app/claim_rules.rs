@@ -16,7 +16,7 @@ type TenantAndInstance = (Uuid, Uuid);
 /// Cache of the rules in force, by tenant and instance: the key of the compiled rules, empty if there are none. It is
 /// part of the cached client app, until the security epoch advances.
 #[derive(Debug, Default)]
-pub struct RulesInForce(Mutex<Vec<(TenantAndInstance, Vec<u8>)>>);
+pub struct ClaimRuleCache(Mutex<Vec<(TenantAndInstance, Vec<u8>)>>);
 
 /// The rules in force.
 pub enum Rules {
@@ -39,7 +39,7 @@ impl Rules {
     }
 }
 
-impl RulesInForce {
+impl ClaimRuleCache {
     /// The rules in force for people of an instance who sign in to a client app, of this id and row number, at a
     /// tenant; `None` if there are none. The database is queried only for uncached pairs.
     pub fn find(

@@ -23,7 +23,7 @@ use chancery_store::{Error, Mode, Store};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use self::claim_rules::RulesInForce;
+use self::claim_rules::ClaimRuleCache;
 pub use load::load;
 pub use offered_factor::OfferedFactor;
 
@@ -123,7 +123,7 @@ pub struct Application {
     /// The tenants that it serves.
     pub tenants: Vec<ServingTenant>,
     /// Cache of the claim rules in force.
-    pub rules: Arc<RulesInForce>,
+    pub rules: Arc<ClaimRuleCache>,
     /// The security epoch at which it was read.
     pub epoch: i64,
 }

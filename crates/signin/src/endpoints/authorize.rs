@@ -12,7 +12,7 @@ use chancery_resource::Problem;
 use chancery_store::Mode;
 use uuid::Uuid;
 
-use super::flow_request::demands;
+use super::flow_request::flow_request;
 use crate::{
     client_app::{
         Application,
@@ -69,7 +69,8 @@ impl Provider<'_> {
         }
         let is_native = application.is_native
             && !matches!(RedirectKind::of(&addressing.redirect_uri), Some(RedirectKind::Web));
-        let mut demanded = demands(&application, (&checked, &addressing), (issuing, is_native), visit.now);
+        let mut demanded =
+            flow_request(&application, (&checked, &addressing), (issuing, is_native), visit.now);
         demanded.after_sign_out = visit.has_signed_out;
         if let Some(hint) = &checked.request.id_token_hint {
             let hint = self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?;
@@ -93,7 +94,7 @@ impl Provider<'_> {
             return self.answer(visit, pending, flow_context).await;
         }
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
-        self.step(visit, pending, flow_context, evaluated).await
+        self.respond_with_step(visit, pending, flow_context, evaluated).await
     }
 
     /// The parameters with each resource in its registered spelling, which consent and tokens use, too.

@@ -5,10 +5,10 @@ use chancery_oauth::{AuthorizationRequest, CheckedRequest, Prompt as RequestProm
 use chancery_record::Timestamp;
 use uuid::Uuid;
 
-use crate::{client_app::Application, grant::claims_request::Requested};
+use crate::{client_app::Application, grant::claims_request::RequestedClaims};
 
 /// The requirements of the authorization request for the sign-in.
-pub fn demands(
+pub fn flow_request(
     application: &Application,
     (checked, addressing): (&CheckedRequest, &ResponseTarget),
     (issuing, is_native): (Option<Uuid>, bool),
@@ -29,7 +29,7 @@ pub fn demands(
         },
         max_age: request.max_age.map(u64::from),
         has_login_hint: request.login_hint.is_some(),
-        demanded: demanded(request).into_iter().collect(),
+        demanded: required_acr(request).into_iter().collect(),
         tenant: issuing.or(tenant),
         instance,
         requested: requested_access(application, checked),
@@ -40,7 +40,7 @@ pub fn demands(
 
 /// The subject of a person's consent: the scope, the scopes of the claims requested by name, and the resources.
 pub fn requested_access(application: &Application, checked: &CheckedRequest) -> Vec<String> {
-    let requested = Requested::of(application, &checked.request.claims, &checked.scope).scopes();
+    let requested = RequestedClaims::of(application, &checked.request.claims, &checked.scope).scopes();
     let named = requested.into_iter().filter(|word| checked.is_openid() && !checked.scope.has(word));
     let words = checked.scope.words().chain(named).map(str::to_owned);
     words.chain(checked.request.resources.iter().cloned()).collect()
@@ -48,7 +48,7 @@ pub fn requested_access(application: &Application, checked: &CheckedRequest) -> 
 
 /// The required authentication class: the lowest known one of `acr_values`, and of an essential `acr` of `claims`. A
 /// higher class includes a lower one.
-fn demanded(request: &AuthorizationRequest) -> Option<Acr> {
+fn required_acr(request: &AuthorizationRequest) -> Option<Acr> {
     let lowest = |names: &[&str]| names.iter().filter_map(|name| Acr::named(name)).min();
     let classes: Vec<&str> = request.acr_values.classes.iter().map(String::as_str).collect();
     lowest(&classes).max(lowest(&request.claims.required_acr_values()))

@@ -72,7 +72,7 @@ impl Provider<'_> {
             (None, Step::FirstFactor(due)) if !due.offered.is_empty() => {
                 Ok(BrowserResponse::ToPage(pending.into(), PASSWORD, None))
             }
-            (None, _) => self.step(visit, pending, flow_context, evaluated).await,
+            (None, _) => self.respond_with_step(visit, pending, flow_context, evaluated).await,
         }
     }
 
@@ -165,7 +165,7 @@ impl Provider<'_> {
         let offered = offered(&flow_context, &evaluated, redirect.instance).cloned();
         let Some((provider, tenant)) = offered.zip(flow_context.tenant_of(&evaluated)) else {
             return Ok((
-                self.step(visit, pending, flow_context, evaluated).await?,
+                self.respond_with_step(visit, pending, flow_context, evaluated).await?,
                 AttemptResult::NotCounted,
             ));
         };
@@ -224,7 +224,10 @@ impl Provider<'_> {
                 pending.external_claims =
                     matches!(decided, ProofResult::Continue(_)).then_some(external_claims);
                 flow_context.external_claims = pending.external_claims.clone().map(Arc::new);
-                (self.conclude(visit, pending, flow_context, decided).await?, AttemptResult::Succeeded)
+                (
+                    self.respond_to_proof(visit, pending, flow_context, decided).await?,
+                    AttemptResult::Succeeded,
+                )
             }
         })
     }

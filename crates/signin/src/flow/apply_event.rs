@@ -8,7 +8,7 @@ use super::{
     context::{Evaluated, FlowContext},
     page_action::ActionResult,
     page_name::CONTINUE,
-    page_redirect::after_post,
+    page_redirect::redirect_after_post,
     pending_flow::PendingFlow,
     response::{BrowserResponse, PageError},
 };
@@ -19,7 +19,7 @@ use crate::{
 
 impl Provider<'_> {
     /// Applies an event of a page and continues.
-    pub(crate) async fn apply(
+    pub(crate) async fn apply_event(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -46,10 +46,10 @@ impl Provider<'_> {
         let is_complete = matches!(evaluated.due.step(), Step::Done(_) | Step::Consent);
         if evaluated.lacks_session && is_complete && !pending.has_signed_in {
             let (response, _) =
-                self.advance(visit, (pending, CONTINUE), |_, _| Ok(ActionResult::Nothing)).await?;
+                self.run_page_action(visit, (pending, CONTINUE), |_, _| Ok(ActionResult::Nothing)).await?;
             return Ok(response);
         }
-        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-        Ok(after_post(pending, response))
+        let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+        Ok(redirect_after_post(pending, response))
     }
 }

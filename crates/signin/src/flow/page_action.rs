@@ -52,7 +52,7 @@ pub struct ActionContext<'a> {
 
 impl Provider<'_> {
     /// Performs an action and continues. Returns the response and the result of the attempt.
-    pub(crate) async fn advance(
+    pub(crate) async fn run_page_action(
         self,
         visit: &Visit,
         (mut pending, page): (PendingFlow, &'static str),
@@ -80,7 +80,7 @@ impl Provider<'_> {
                     pending.enrolling = None;
                 }
                 pending.recovery_codes = codes;
-                Ok((self.conclude(visit, pending, flow_context, decided).await?, attempt_result))
+                Ok((self.respond_to_proof(visit, pending, flow_context, decided).await?, attempt_result))
             }
         }
     }

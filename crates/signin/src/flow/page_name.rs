@@ -46,7 +46,7 @@ pub const SIGN_OUT: &str = "signout";
 pub const SIGNED_OUT: &str = "signedout";
 
 /// The step's page; `None` for a step that has no page.
-pub const fn page_of(step: &Step) -> Option<&'static str> {
+pub const fn page_of_step(step: &Step) -> Option<&'static str> {
     Some(match step {
         Step::FirstFactor(due) if due.at_once.is_some() => EXTERNAL,
         Step::FirstFactor(_) => PASSWORD,
@@ -68,7 +68,7 @@ pub const fn page_of(step: &Step) -> Option<&'static str> {
 }
 
 /// Whether a page is the one to show now.
-pub fn is_page_of(
+pub fn may_show(
     page: &str,
     pending: &PendingFlow,
     flow_context: &FlowContext,
@@ -82,7 +82,7 @@ pub fn is_page_of(
         (PASSWORD, Step::FirstFactor(_)) => true,
         (ACCESS_PASS, Step::FirstFactor(_)) => takes_access_passes(flow_context, evaluated),
         (CONTINUE, Step::Done(_)) => evaluated.lacks_session && !pending.has_signed_in,
-        (page, step) => page_of(step) == Some(page),
+        (page, step) => page_of_step(step) == Some(page),
     }
 }
 

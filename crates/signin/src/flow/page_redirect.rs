@@ -8,7 +8,7 @@ use super::{
 
 /// After a post, redirects out of the server go through a page of ours: browsers apply a page's `form-action` to
 /// whole redirect chains.
-pub fn after_post(mut pending: PendingFlow, response: BrowserResponse) -> BrowserResponse {
+pub fn redirect_after_post(mut pending: PendingFlow, response: BrowserResponse) -> BrowserResponse {
     match response {
         BrowserResponse::ToClient(address) => {
             pending.answer = Some(address);
@@ -19,7 +19,7 @@ pub fn after_post(mut pending: PendingFlow, response: BrowserResponse) -> Browse
             BrowserResponse::ToPage(pending, PASSWORD, session)
         }
         BrowserResponse::Refused(refusal, answer) => {
-            BrowserResponse::Refused(refusal, after_post(pending, *answer).into())
+            BrowserResponse::Refused(refusal, redirect_after_post(pending, *answer).into())
         }
         other => other,
     }

@@ -27,7 +27,7 @@ use crate::{
 pub const PASSKEY_OFFER: &str = "passkey";
 
 /// The data of an admitted person besides the facts of the state machine.
-pub struct KnownPerson {
+pub struct AdmittedPerson {
     /// The person.
     pub admitted: Admitted,
     /// The open questionnaire items, if they can be shown now.
@@ -42,7 +42,7 @@ impl FlowContext {
         flow: &Flow,
         identified: &Identified,
         now: Timestamp,
-    ) -> Result<(PersonFacts, Option<KnownPerson>), Problem> {
+    ) -> Result<(PersonFacts, Option<AdmittedPerson>), Problem> {
         let application = &self.application;
         let admitted =
             person::admit(tx, application, (identified.person, identified.instance), identified.tenant, now)?;
@@ -64,7 +64,8 @@ impl FlowContext {
         if store.is_none() && requested_factors(application, tenant, offered).sends_codes() {
             self.take_provider_contact(tx, identified, &mut admitted.contact)?;
         }
-        let reader = FactsReader { flow_context: self, identified, tenant, store, admitted: &admitted, now };
+        let reader =
+            PersonFactsReader { flow_context: self, identified, tenant, store, admitted: &admitted, now };
         let requested = requested_factors(application, tenant, offered);
         let is_demanded = flow.request().demanded.iter().min() >= Some(&Acr::Mfa);
         let enrolment = reader.passkey_enrolment();
@@ -95,7 +96,7 @@ impl FlowContext {
             due: reader.due(tx, held.unwrap_or_default(), enrolment, &questions)?,
             consent: consent_of(tx, application, identified.person, &flow.request().requested)?,
         };
-        Ok((facts, Some(KnownPerson { admitted, questions })))
+        Ok((facts, Some(AdmittedPerson { admitted, questions })))
     }
 }
 
@@ -167,7 +168,7 @@ fn refused(why: NotAdmitted) -> PersonFacts {
 }
 
 /// Reads the facts about a person.
-struct FactsReader<'a> {
+struct PersonFactsReader<'a> {
     flow_context: &'a FlowContext,
     identified: &'a Identified,
     tenant: &'a ServingTenant,
@@ -177,7 +178,7 @@ struct FactsReader<'a> {
     now: Timestamp,
 }
 
-impl FactsReader<'_> {
+impl PersonFactsReader<'_> {
     fn has_proof(&self, is_such: impl Fn(Method) -> bool) -> bool {
         self.identified.proofs.iter().any(|proof| is_such(proof.method))
     }

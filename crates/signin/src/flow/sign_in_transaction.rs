@@ -15,7 +15,7 @@ use super::{
     authorization_response::success_response,
     context::{Evaluated, FlowContext},
     page_name::{CONSENT, CONTINUE, DEVICE},
-    page_redirect::after_post,
+    page_redirect::redirect_after_post,
     pending_flow::PendingFlow,
     response::{BrowserResponse, NewSession},
 };
@@ -80,7 +80,7 @@ impl Provider<'_> {
     }
 
     /// The response to the post with the proof.
-    pub(crate) async fn conclude(
+    pub(crate) async fn respond_to_proof(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -92,7 +92,10 @@ impl Provider<'_> {
                 pending.flow = *flow;
                 let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
                 pending.locale = evaluated.locale().cloned();
-                after_post(pending.clone(), self.step(visit, pending, flow_context, evaluated).await?)
+                redirect_after_post(
+                    pending.clone(),
+                    self.respond_with_step(visit, pending, flow_context, evaluated).await?,
+                )
             }
             ProofResult::SignedIn(flow, session) => {
                 pending.flow = *flow;

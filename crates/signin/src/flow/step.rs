@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{
     authorization_response::{error_response, success_response},
     context::{Evaluated, FlowContext},
-    page_name::{CONTINUE, DEVICE, RECOVERY, page_of},
+    page_name::{CONTINUE, DEVICE, RECOVERY, page_of_step},
     pending_flow::PendingFlow,
     response::{BrowserResponse, PageError},
 };
@@ -25,7 +25,7 @@ use crate::{
 
 impl Provider<'_> {
     /// Responds with the due step: the page's address, or the response to the client app.
-    pub(crate) async fn step(
+    pub(crate) async fn respond_with_step(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -65,7 +65,7 @@ impl Provider<'_> {
         {
             return BrowserResponse::Error(PageError::NOT_SET_UP);
         }
-        if let Some(page) = page_of(step) {
+        if let Some(page) = page_of_step(step) {
             return BrowserResponse::ToPage(pending.into(), page, None);
         }
         let refusal = match step {

@@ -10,7 +10,7 @@ use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{claims_request::Requested, granted::Granted};
+use super::{claims_request::RequestedClaims, granted::Granted};
 use crate::{client_app::Application, session};
 
 /// How often a code may be presented with wrong parameters.
@@ -47,12 +47,12 @@ pub fn granted_of(
     application: &Application,
     request: &AuthorizationRequest,
     is_granted: impl Fn(&str) -> bool,
-) -> (String, Requested) {
+) -> (String, RequestedClaims) {
     let scope = application.grantable(request.scope.as_ref()).unwrap_or_default();
     let requested = if scope.has(OPENID) {
-        Requested::of(application, &request.claims, &scope).within(&is_granted)
+        RequestedClaims::of(application, &request.claims, &scope).within(&is_granted)
     } else {
-        Requested::default()
+        RequestedClaims::default()
     };
     (scope.filter(is_granted).to_string(), requested)
 }

@@ -19,7 +19,7 @@ type Names = BTreeMap<String, Vec<Value>>;
 
 /// The claims that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Requested {
+pub struct RequestedClaims {
     #[serde(default, skip_serializing_if = "Names::is_empty")]
     userinfo: Names,
     #[serde(default, skip_serializing_if = "Names::is_empty")]
@@ -29,7 +29,7 @@ pub struct Requested {
     entries: bool,
 }
 
-impl Requested {
+impl RequestedClaims {
     /// The named claims that the client app could also get by scope. If administrators consent, they consent to the
     /// scope: then only its claims count.
     pub fn of(application: &Application, request: &ClaimsRequest, scope: &Scope) -> Self {

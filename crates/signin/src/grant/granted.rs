@@ -5,7 +5,7 @@ use chancery_oauth::OFFLINE_ACCESS;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::claims_request::Requested;
+use super::claims_request::RequestedClaims;
 use crate::client_app::Application;
 
 /// The content of a grant.
@@ -36,7 +36,7 @@ pub struct Granted {
     pub cnf: Option<Confirmation>,
     /// The claims requested by name.
     #[serde(default)]
-    pub requested: Requested,
+    pub requested: RequestedClaims,
     /// Claims of the external identity provider at the start of the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provider_claims: Vec<(String, String)>,

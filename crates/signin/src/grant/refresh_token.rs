@@ -82,7 +82,7 @@ mod tests {
             scope: "openid offline_access".into(),
             resources: Vec::new(),
             cnf: None,
-            requested: crate::grant::claims_request::Requested::default(),
+            requested: crate::grant::claims_request::RequestedClaims::default(),
             provider_claims: Vec::new(),
         };
         Grant::new(id, id, granted, Timestamp(0))

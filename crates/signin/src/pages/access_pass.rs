@@ -22,7 +22,7 @@ use crate::{
     flow::{
         context::{Evaluated, FlowContext},
         page_name::ACCESS_PASS,
-        page_redirect::after_post,
+        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
@@ -76,8 +76,8 @@ impl Provider<'_> {
         let flow_context = FlowContext::new(self, application, (visit, &pending));
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let Step::FirstFactor(due) = evaluated.due.step() else {
-            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
         };
         let tenant = due.tenant;
         let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
@@ -96,7 +96,7 @@ impl Provider<'_> {
         let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&stores, tenant), &typed);
         if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
             return Ok((
-                self.conclude(visit, pending, flow_context, decided).await?,
+                self.respond_to_proof(visit, pending, flow_context, decided).await?,
                 AttemptResult::Succeeded,
             ));
         }

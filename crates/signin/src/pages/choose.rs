@@ -50,7 +50,7 @@ pub(super) fn post<'a>(
     form: Form<'a>,
 ) -> Posted<'a> {
     let event = event_of(form.field("choice").unwrap_or_default());
-    not_counted(provider.apply(visit, pending, move |_| event.clone()))
+    not_counted(provider.apply_event(visit, pending, move |_| event.clone()))
 }
 
 fn event_of(choice: &str) -> Event {

@@ -39,7 +39,10 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
         let missing = pending.with_error(CONFIRM, "missing_code", "code");
         return not_counted(async { Ok(missing) });
     }
-    Box::pin(provider.advance(visit, (pending, CONFIRM), move |action, tx| confirm_email(action, tx, &code)))
+    Box::pin(
+        provider
+            .run_page_action(visit, (pending, CONFIRM), move |action, tx| confirm_email(action, tx, &code)),
+    )
 }
 
 fn confirm_email(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {

@@ -81,9 +81,11 @@ impl Provider<'_> {
         pending: PendingFlow,
         given: Option<GivenConsent>,
     ) -> Result<BrowserResponse, Problem> {
-        let Some(given) = given else { return self.apply(visit, pending, |_| Event::ConsentDenied).await };
+        let Some(given) = given else {
+            return self.apply_event(visit, pending, |_| Event::ConsentDenied).await;
+        };
         let resources = pending.request().map(|(_, request)| request.resources).unwrap_or_default();
-        self.apply(visit, pending, move |due| {
+        self.apply_event(visit, pending, move |due| {
             let is_given = |word: &&String| {
                 given.words.contains(word) || word.as_str() == OPENID || resources.contains(word)
             };

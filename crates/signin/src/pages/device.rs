@@ -15,12 +15,12 @@ use crate::{
     flow::{
         context::{Evaluated, FlowContext},
         page_name::DEVICE,
-        page_redirect::after_post,
+        page_redirect::redirect_after_post,
         pending_flow::{PendingFlow, WaitingDevice},
         response::{BrowserResponse, Page, PageError},
     },
     grant::{
-        claims_request::Requested,
+        claims_request::RequestedClaims,
         device_code::{associated_data, user_digest},
         granted::Granted,
     },
@@ -75,8 +75,8 @@ impl Provider<'_> {
         });
         let flow_context = FlowContext::new(self, application, (visit, &pending));
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
-        let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-        Ok(Some(after_post(pending, response)))
+        let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+        Ok(Some(redirect_after_post(pending, response)))
     }
 
     /// Approves or denies a device.
@@ -129,7 +129,7 @@ impl Provider<'_> {
                 scope: scope.join(" "),
                 resources,
                 cnf: None,
-                requested: Requested::default(),
+                requested: RequestedClaims::default(),
                 provider_claims: session::claims_of_sign_in(
                     tx,
                     &app.master,

@@ -96,7 +96,7 @@ impl Provider<'_> {
         let act = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
             store_authenticator(action, tx, enrolling.as_ref(), &code)
         };
-        self.advance(visit, (pending, ENROL), act).await
+        self.run_page_action(visit, (pending, ENROL), act).await
     }
 }
 

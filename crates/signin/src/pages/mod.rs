@@ -127,7 +127,7 @@ fn not_counted<'a>(
 
 /// The return to the client app without a sign-in.
 fn cancel<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow) -> Posted<'a> {
-    not_counted(provider.apply(visit, pending, |_| Event::Cancelled))
+    not_counted(provider.apply_event(visit, pending, |_| Event::Cancelled))
 }
 
 #[cfg(test)]

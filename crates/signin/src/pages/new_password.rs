@@ -18,7 +18,7 @@ use crate::{
     flow::{
         context::{Evaluated, FlowContext},
         page_name::NEW_PASSWORD,
-        page_redirect::after_post,
+        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
@@ -94,8 +94,8 @@ impl Provider<'_> {
         let due =
             evaluated.due.identified().filter(|_| is_due(&evaluated)).map(|identified| identified.instance);
         let (Some(store), Some(user)) = (due, evaluated.user().map(|user| user.user)) else {
-            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
         };
         let has_none = evaluated.password.as_ref().is_some_and(|password| password.is_missing);
         let faults = faults_of(&typed, has_none);
@@ -125,9 +125,10 @@ impl Provider<'_> {
             ChangeResult::Invalid(code) => {
                 (show_errors(pending, vec![fault(code, "new_password")]), AttemptResult::NotCounted)
             }
-            ChangeResult::Done(decided) => {
-                (self.conclude(visit, pending, flow_context, decided).await?, AttemptResult::Succeeded)
-            }
+            ChangeResult::Done(decided) => (
+                self.respond_to_proof(visit, pending, flow_context, decided).await?,
+                AttemptResult::Succeeded,
+            ),
         })
     }
 }

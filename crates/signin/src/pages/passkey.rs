@@ -21,7 +21,7 @@ use crate::{
         context::{Evaluated, FlowContext},
         page_action::{ActionContext, ActionResult},
         page_name::{PASSKEY, PASSWORD, SECOND_FACTOR},
-        page_redirect::after_post,
+        page_redirect::redirect_after_post,
         pending_flow::PendingFlow,
         person_facts::PASSKEY_OFFER,
         response::{AttemptResult, BrowserResponse, PageError},
@@ -110,9 +110,11 @@ fn post<'a>(
     }
     if form.field("choice") == Some("password") {
         pending.prefers_password = true;
-        return Box::pin(provider.advance(visit, (pending, PASSKEY), |_, _| Ok(ActionResult::Nothing)));
+        return Box::pin(
+            provider.run_page_action(visit, (pending, PASSKEY), |_, _| Ok(ActionResult::Nothing)),
+        );
     }
-    Box::pin(provider.advance(visit, (pending, PASSKEY), defer))
+    Box::pin(provider.run_page_action(visit, (pending, PASSKEY), defer))
 }
 
 /// The verification of an authenticator's response.
@@ -147,8 +149,8 @@ impl Provider<'_> {
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let stores = self.stores_for(page, &flow_context, &evaluated);
         if stores.is_empty() {
-            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
         }
         let answer = Some(answer).filter(|answer| answer.len() <= LONGEST);
         let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer).ok());
@@ -180,7 +182,7 @@ impl Provider<'_> {
                 let storing = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
                     register_passkey(action, tx, &registered, &state)
                 };
-                return self.advance(visit, (pending, PASSKEY), storing).await;
+                return self.run_page_action(visit, (pending, PASSKEY), storing).await;
             }
         };
         let asserted = self.pool.run(None, work).await?;
@@ -190,9 +192,10 @@ impl Provider<'_> {
         };
         let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, page), &asserted, &state);
         match self.store.run("DecidePasskey", Mode::Write, None, deciding).await? {
-            Some(decided) => {
-                Ok((self.conclude(visit, pending, flow_context, decided).await?, AttemptResult::Succeeded))
-            }
+            Some(decided) => Ok((
+                self.respond_to_proof(visit, pending, flow_context, decided).await?,
+                AttemptResult::Succeeded,
+            )),
             None => Ok(refused(pending, page)),
         }
     }

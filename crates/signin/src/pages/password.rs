@@ -9,7 +9,7 @@ use crate::{
     flow::{
         context::{Evaluated, FlowContext},
         page_name::{PASSWORD, takes_access_passes},
-        page_redirect::after_post,
+        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
@@ -135,8 +135,8 @@ impl Provider<'_> {
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let Step::FirstFactor(due) = evaluated.due.step() else {
             // e.g. another tab has signed in
-            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
         };
         let tenant = due.tenant;
         let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
@@ -167,7 +167,7 @@ impl Provider<'_> {
         let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, tenant), &verified);
         if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
             return Ok((
-                self.conclude(visit, pending, flow_context, decided).await?,
+                self.respond_to_proof(visit, pending, flow_context, decided).await?,
                 AttemptResult::Succeeded,
             ));
         }

@@ -15,7 +15,7 @@ use crate::{
         context::{Evaluated, FlowContext},
         page_action::{ActionContext, ActionResult},
         page_name::{CONFIRM, QUESTIONNAIRE},
-        page_redirect::after_post,
+        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
     },
@@ -76,7 +76,9 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
             let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
             Box::pin(provider.answer_questionnaire(visit, pending, typed.collect()))
         }
-        Some("later") => Box::pin(provider.advance(visit, (pending, QUESTIONNAIRE), leave_unanswered)),
+        Some("later") => {
+            Box::pin(provider.run_page_action(visit, (pending, QUESTIONNAIRE), leave_unanswered))
+        }
         Some(_) => cancel(provider, visit, pending),
     }
 }
@@ -99,14 +101,15 @@ impl Provider<'_> {
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let person = evaluated.due.identified().map(|identified| identified.person);
         let Some(person) = person.filter(|_| evaluated.due_action(Action::Questionnaire).is_some()) else {
-            let response = self.step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((after_post(pending, response), AttemptResult::NotCounted));
+            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
+            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
         };
         let (items, given) = (evaluated.questions, typed.clone());
         let work = Work::new(Purpose::Pattern, move || check(items, &given));
         let checked = self.pool.run(Some(person), work).await?;
         let storing = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| store_answers(action, tx, &checked);
-        let (response, attempt_result) = self.advance(visit, (pending, QUESTIONNAIRE), storing).await?;
+        let (response, attempt_result) =
+            self.run_page_action(visit, (pending, QUESTIONNAIRE), storing).await?;
         Ok((with_typed(response, typed), attempt_result))
     }
 }

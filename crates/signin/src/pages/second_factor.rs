@@ -152,7 +152,7 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
         return Box::pin(provider.verify_passkey(visit, pending, (SECOND_FACTOR, answer)));
     }
     let typed = Confirmation { code: form.text("code"), remembers_device: form.field("remember").is_some() };
-    Box::pin(provider.confirm(visit, pending, typed))
+    Box::pin(provider.verify_second_factor(visit, pending, typed))
 }
 
 impl Provider<'_> {
@@ -165,14 +165,14 @@ impl Provider<'_> {
     ) -> Result<BrowserResponse, Problem> {
         pending.form_errors = None;
         match (choice, choice_of(choice)) {
-            (_, Some(choice)) => self.apply(visit, pending, move |_| Event::OtherFactor(choice)).await,
-            ("cancel", None) => self.apply(visit, pending, |_| Event::Cancelled).await,
+            (_, Some(choice)) => self.apply_event(visit, pending, move |_| Event::OtherFactor(choice)).await,
+            ("cancel", None) => self.apply_event(visit, pending, |_| Event::Cancelled).await,
             (_, None) => self.send_again(visit, pending, SECOND_FACTOR).await,
         }
     }
 
     /// Handles a post of the page of a second factor. Returns the response and the result of the attempt.
-    async fn confirm(
+    async fn verify_second_factor(
         self,
         visit: &Visit,
         mut pending: PendingFlow,
@@ -186,12 +186,13 @@ impl Provider<'_> {
         }
         pending.remembers_device = typed.remembers_device;
         let code = typed.code;
-        self.advance(visit, (pending, SECOND_FACTOR), move |action, tx| prove(action, tx, &code)).await
+        self.run_page_action(visit, (pending, SECOND_FACTOR), move |action, tx| check_code(action, tx, &code))
+            .await
     }
 }
 
 /// Verifies a code, which counts as an attempt to sign in.
-fn prove(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {
+fn check_code(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Result<ActionResult, Problem> {
     let Some(choices) = choices_of(action.evaluated) else {
         return Ok(ActionResult::Nothing);
     };

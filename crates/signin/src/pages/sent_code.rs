@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
-        page_name::is_page_of,
+        page_name::may_show,
         pending_flow::PendingFlow,
         response::{BrowserResponse, PageError},
     },
@@ -33,7 +33,7 @@ impl Provider<'_> {
         pending.form_errors = None;
         let flow_context = FlowContext::new(self, application, (visit, &pending));
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
-        if is_page_of(page, &pending, &flow_context, &evaluated)
+        if may_show(page, &pending, &flow_context, &evaluated)
             && let Some(problem) = self.send_code(visit, &flow_context, &evaluated, true).await?.1
         {
             return Ok(pending.with_error(page, problem, ""));

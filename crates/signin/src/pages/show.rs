@@ -4,11 +4,11 @@ use chancery_flow::Step;
 use chancery_resource::Problem;
 use serde_json::{Map, json};
 
-use super::{SignInPage, device, view::page_for};
+use super::{SignInPage, device, view::render_page};
 use crate::{
     flow::{
         context::FlowContext,
-        page_name::{CONTINUE, DEVICE, EXTERNAL, is_page_of},
+        page_name::{CONTINUE, DEVICE, EXTERNAL, may_show},
         pending_flow::PendingFlow,
         response::{BrowserResponse, Page, PageError},
     },
@@ -50,14 +50,14 @@ impl Provider<'_> {
             return Ok(BrowserResponse::Page(pending.into(), rendered));
         }
         let due = SignInPage::find(page);
-        let Some(page) = due.filter(|page| is_page_of(page.name, &pending, &flow_context, &evaluated)) else {
-            return self.step(visit, pending, flow_context, evaluated).await;
+        let Some(page) = due.filter(|page| may_show(page.name, &pending, &flow_context, &evaluated)) else {
+            return self.respond_with_step(visit, pending, flow_context, evaluated).await;
         };
         let added = match page.prepare {
             Some(prepare) => prepare(self, visit, &mut pending, (&flow_context, &evaluated)).await?,
             None => Map::new(),
         };
-        let rendered = page_for((page, added), &flow_context, &pending, &evaluated);
+        let rendered = render_page((page, added), &flow_context, &pending, &evaluated);
         Ok(BrowserResponse::Page(pending.into(), rendered))
     }
 }

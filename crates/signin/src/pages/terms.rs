@@ -38,7 +38,10 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
         return cancel(provider, visit, pending);
     }
     let version = form.text("version");
-    Box::pin(provider.advance(visit, (pending, TERMS), move |action, tx| accept_terms(action, tx, &version)))
+    Box::pin(
+        provider
+            .run_page_action(visit, (pending, TERMS), move |action, tx| accept_terms(action, tx, &version)),
+    )
 }
 
 fn accept_terms(action: &ActionContext<'_>, tx: &mut Tx<'_>, shown: &str) -> Result<ActionResult, Problem> {

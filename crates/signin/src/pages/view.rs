@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The page with the prepared context.
-pub fn page_for(
+pub fn render_page(
     (page, added): (&SignInPage, Map<String, Value>),
     flow_context: &FlowContext,
     pending: &PendingFlow,

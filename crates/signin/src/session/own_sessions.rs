@@ -41,7 +41,7 @@ pub fn own_sessions(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<Vec
 
 /// Which of a person's sessions to end.
 #[derive(Clone, Copy, Debug)]
-pub enum OwnEnd {
+pub enum SessionsToEnd {
     /// This one.
     One(Uuid),
     /// All but this one.
@@ -52,14 +52,14 @@ pub enum OwnEnd {
 pub fn end_own_sessions(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
-    (person, which): (Uuid, OwnEnd),
+    (person, which): (Uuid, SessionsToEnd),
     now: Timestamp,
 ) -> Result<usize, Problem> {
     let context = context_of_person(app, person, now);
     let mut sessions = own_sessions(tx, person, now)?;
     sessions.retain(|session| match which {
-        OwnEnd::One(id) => session.id == id,
-        OwnEnd::AllBut(id) => session.id != id,
+        SessionsToEnd::One(id) => session.id == id,
+        SessionsToEnd::AllBut(id) => session.id != id,
     });
     for session in &sessions {
         sign_out(&context, tx, SignOutScope::Session(session.id))?;

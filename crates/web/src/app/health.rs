@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use chancery_store::Health;
 
 use super::{App, jobs::JobState};
-use crate::{connection::shutdown::Stage, message::clock::now};
+use crate::{connection::shutdown::ShutdownStage, message::clock::now};
 
 /// The health of this process.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl App {
     pub fn unready(&self) -> Option<(&'static str, &'static str)> {
         let health = self.store.health();
         let detail = match health {
-            _ if self.connections.stage() != Stage::Open => {
+            _ if self.connections.stage() != ShutdownStage::Open => {
                 return Some(("draining", "The server stops. Send requests to another one."));
             }
             Health::Ready => return None,

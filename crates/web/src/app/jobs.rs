@@ -25,9 +25,9 @@ pub struct JobState {
 
 /// Warnings about a process that can serve requests, by the job that found them.
 #[derive(Debug, Default)]
-pub struct Warnings(Mutex<BTreeMap<&'static str, String>>);
+pub struct JobWarnings(Mutex<BTreeMap<&'static str, String>>);
 
-impl Warnings {
+impl JobWarnings {
     /// Records the warning of a job; `None`: it has none any more.
     pub fn set(&self, job: &'static str, warning: Option<String>) {
         let mut warnings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,9 +45,9 @@ impl Warnings {
 
 /// The jobs of this process.
 #[derive(Debug, Default)]
-pub struct Jobs(Mutex<BTreeMap<&'static str, JobState>>);
+pub struct JobStates(Mutex<BTreeMap<&'static str, JobState>>);
 
-impl Jobs {
+impl JobStates {
     /// Changes the state of a job.
     pub fn change(&self, name: &'static str, change: impl FnOnce(&mut JobState)) {
         let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);

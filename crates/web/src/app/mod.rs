@@ -21,7 +21,7 @@ use chancery_store::{Class, Error, Figure, Store};
 use http::{Response, request::Parts};
 use tokio::sync::{Semaphore, watch};
 
-use self::jobs::{Jobs, Warnings};
+use self::jobs::{JobStates, JobWarnings};
 use crate::{
     connection::{
         connections::Connections,
@@ -114,9 +114,9 @@ pub struct App {
     /// Signals the stop to work that calls other servers. Holders of a receiver are waited for.
     pub stopping: watch::Sender<bool>,
     /// The state of the background jobs.
-    pub(crate) jobs: Jobs,
+    pub(crate) jobs: JobStates,
     /// Warnings about a server that can serve requests.
-    pub(crate) warnings: Warnings,
+    pub(crate) warnings: JobWarnings,
     pub(crate) documents: Vec<Document>,
 }
 
@@ -200,8 +200,8 @@ impl App {
             metrics,
             connections,
             stopping: watch::Sender::new(false),
-            jobs: Jobs::default(),
-            warnings: Warnings::default(),
+            jobs: JobStates::default(),
+            warnings: JobWarnings::default(),
             proof_limiter: ProofLimiter::new(limits.public_rate),
             sign_in_limiter: ProofLimiter::new(limits.failed_sign_ins),
             page_limiter: Limiter::new(limits.failed_sign_ins.map(|limit| limit.saturating_mul(PAGES))),

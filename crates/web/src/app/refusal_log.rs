@@ -63,7 +63,7 @@ const LOGGED_NAMES: [&str; 20] = [
 const EXPECTED_ERRORS: [&str; 2] = ["authorization_pending", "use_dpop_nonce"];
 
 /// A refused request of a client app.
-pub struct Refused<'a> {
+pub struct RefusalEntry<'a> {
     /// The path below the issuer.
     pub endpoint: &'static str,
     /// The requested issuer.
@@ -80,7 +80,7 @@ pub struct Refused<'a> {
     pub parameters: &'a [(String, String)],
 }
 
-impl<'a> Refused<'a> {
+impl<'a> RefusalEntry<'a> {
     /// A request of a browser.
     pub fn of_browser(
         (endpoint, issuer): (&'static str, &'a Issuer),
@@ -242,7 +242,7 @@ mod tests {
     use chancery_auth::Issuer;
     use chancery_resource::ROOT;
 
-    use super::{LONGEST, Refused, sanitized};
+    use super::{LONGEST, RefusalEntry, sanitized};
 
     #[test]
     fn a_logged_value_has_no_query_and_no_line_end() {
@@ -275,7 +275,7 @@ mod tests {
             ("hush", "no id, 4 characters"),
         ] {
             let sent = [("client_id".to_owned(), id.to_owned())];
-            let refused = Refused::of_browser(("/connect/token", &issuer), &sent, ("not_found", ""));
+            let refused = RefusalEntry::of_browser(("/connect/token", &issuer), &sent, ("not_found", ""));
             assert_eq!(refused.client.as_deref(), Some(id));
             assert_eq!(refused.with_possible_secret().client.as_deref(), Some(expected));
         }

@@ -35,12 +35,12 @@ pub struct Requirement {
 
 /// A request's verified token and the permit that it needs: enough to decide within a transaction, where no
 /// change of rights can come in between.
-pub struct Authority {
+pub struct AuthorityOfToken {
     requirement: Requirement,
     lookup: RightsLookup,
 }
 
-impl Authority {
+impl AuthorityOfToken {
     /// Decides by the rights that the transaction reads.
     fn decide(&self, tx: &mut Tx<'_>) -> Result<Authorization, Problem> {
         let context = self.lookup.look_up(tx)?;
@@ -56,7 +56,7 @@ pub enum Rights {
     /// Cached rights of this epoch. At another the transaction does not run.
     Cached(i64),
     /// Rights that the transaction reads itself, because the cached ones are stale.
-    Current(Arc<Authority>),
+    Current(Arc<AuthorityOfToken>),
     /// Rights of a session of the console, which each transaction reads.
     Session(Arc<SessionAuthority>),
     /// Rights of a directory's token that the transaction reads itself, because the cached ones are stale.
@@ -114,7 +114,8 @@ impl App {
             let needs_nonce = context.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
             let presented =
                 token_binding::PresentedToken { scheme: requirement.scheme, token, claims, needs_nonce };
-            requirement.lacks_nonce = token_binding::check(self, parts, &presented, now).await?;
+            requirement.lacks_nonce =
+                token_binding::check_token_binding(self, parts, &presented, now).await?;
         }
         let authorization = match requirement.check(context) {
             Err(_) if is_remembered => requirement.check(self.look_up(token, store, now).await?)?,
@@ -181,7 +182,7 @@ impl App {
         let token = token.filter(|_| requirement.permit != Permit::Public);
         let urgent = self.store.with(Class::Urgent);
         let lookup = RightsLookup::new(&urgent, &self.token_service, token, store, requirement.now).await?;
-        Ok(Rights::Current(Arc::new(Authority { requirement: requirement.clone(), lookup })))
+        Ok(Rights::Current(Arc::new(AuthorityOfToken { requirement: requirement.clone(), lookup })))
     }
 }
 

@@ -57,7 +57,7 @@ pub fn nonce_required(nonce: &str) -> Problem {
 }
 
 /// Checks a token's binding. Returns a nonce where its proof has none: one may be required later.
-pub async fn check(
+pub async fn check_token_binding(
     app: &App,
     parts: &Parts,
     presented: &PresentedToken<'_>,

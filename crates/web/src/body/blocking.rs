@@ -9,7 +9,7 @@ use tracing::Span;
 use crate::app::App;
 
 /// Runs long work off the workers, on one of as many threads as there are processors.
-pub async fn off_workers<T: Send + 'static>(
+pub async fn run_blocking<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {

@@ -5,7 +5,7 @@ use chancery_record::{Column, Sealing};
 use chancery_resource::{Method, Op, Personal, Problem, Reply, Shape};
 use http::{HeaderMap, HeaderValue, Response, header};
 
-use super::blocking::off_workers;
+use super::blocking::run_blocking;
 use crate::{
     app::App,
     message::{
@@ -60,7 +60,7 @@ pub async fn compress(
         AnswerBody::Whole(Some(bytes)) if bytes.len() >= SMALL => {
             let plain = bytes.clone();
             let encoded = if bytes.len() > LONG {
-                off_workers(app, move || coding.encode(&bytes)).await?
+                run_blocking(app, move || coding.encode(&bytes)).await?
             } else {
                 coding.encode(&bytes)
             };

@@ -5,7 +5,7 @@ use chancery_record::{Json, read_json_within};
 use chancery_resource::{Action, Body, Custom, Op, Permit, Problem, check_body};
 use http::request::Parts;
 
-use super::blocking::off_workers;
+use super::blocking::run_blocking;
 use crate::{
     app::App,
     connection::request_body::{RequestBody, SMALL_BODY},
@@ -16,7 +16,7 @@ use crate::{
 const MAX_VALUES: usize = 200_000;
 
 /// The largest body of an operation, in bytes.
-pub const fn bound_of(app: &App, op: &Op) -> usize {
+pub const fn max_body_of(app: &App, op: &Op) -> usize {
     match op.action {
         Action::Custom(Custom { body: Body::Bytes(_, bound), .. }) => bound,
         _ if matches!(op.permit, Permit::Public) => SMALL_BODY,
@@ -27,11 +27,11 @@ pub const fn bound_of(app: &App, op: &Op) -> usize {
 
 /// Parses the JSON of a body. A large one is parsed off the workers, and refused there if nearly all of it
 /// is invalid.
-pub async fn read(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Result<Json, Problem> {
+pub async fn parse_json(app: &App, op: &'static Op, bytes: Bytes, merges: bool) -> Result<Json, Problem> {
     if bytes.len() <= SMALL_BODY {
         return parse(op, &bytes);
     }
-    off_workers(app, move || {
+    run_blocking(app, move || {
         let json = parse(op, &bytes)?;
         check_body(op, &json, merges)?;
         Ok(json)

@@ -9,7 +9,7 @@ use std::{
 use http::Version;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::shutdown::Stage;
+use super::shutdown::ShutdownStage;
 
 /// The timeout of a connection's first head, and of any head that has begun.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -76,7 +76,7 @@ struct State {
     next: u64,
     /// When the last answer was sent and this side was closed.
     shut: Option<Instant>,
-    stage: Stage,
+    stage: ShutdownStage,
     /// When the server began to close.
     closing: Option<Instant>,
     goaway_sent: Option<Instant>,
@@ -91,7 +91,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    pub fn new(timeouts: Timeouts, stage: Stage) -> Arc<Self> {
+    pub fn new(timeouts: Timeouts, stage: ShutdownStage) -> Arc<Self> {
         let now = Instant::now();
         let new = State {
             since: now,
@@ -108,7 +108,7 @@ impl Activity {
             next: 0,
             shut: None,
             stage,
-            closing: (stage == Stage::Closing).then_some(now),
+            closing: (stage == ShutdownStage::Closing).then_some(now),
             goaway_sent: None,
             is_evicted: false,
             waker: None,
@@ -143,10 +143,10 @@ impl Activity {
     }
 
     /// Announces the stage of the server's stop.
-    pub fn set_stage(&self, stage: Stage) {
+    pub fn set_stage(&self, stage: ShutdownStage) {
         self.change(|state| {
             state.stage = stage;
-            if stage == Stage::Closing {
+            if stage == ShutdownStage::Closing {
                 state.closing = Some(Instant::now());
             }
         });
@@ -258,7 +258,7 @@ impl State {
             let due = (self.heard.max(shut) + LINGER.0).min(shut + LINGER.1);
             return (due, Verdict::End("it was answered for the last time"));
         }
-        if self.stage != Stage::Open && self.is_http2 && self.goaway_sent.is_none() {
+        if self.stage != ShutdownStage::Open && self.is_http2 && self.goaway_sent.is_none() {
             return (self.since, Verdict::GoAway);
         }
         let mut due = (self.running == 0).then(|| self.idle_due(timeouts));

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use super::{
     activity::{Activity, LAST_TIME, Timeouts},
-    shutdown::Stage,
+    shutdown::ShutdownStage,
 };
 use crate::{Limits, limits::rate_counters::network};
 
@@ -73,7 +73,7 @@ impl OpenConnections {
 pub struct Connections {
     limits: ConnectionLimits,
     timeouts: Timeouts,
-    stage: watch::Sender<Stage>,
+    stage: watch::Sender<ShutdownStage>,
     open: Mutex<OpenConnections>,
     emptied: Notify,
     /// Connections that were ended to make room for another one.
@@ -87,7 +87,7 @@ impl Connections {
         Arc::new(Self {
             limits,
             timeouts,
-            stage: watch::Sender::new(Stage::Open),
+            stage: watch::Sender::new(ShutdownStage::Open),
             open: Mutex::default(),
             emptied: Notify::new(),
             evicted: Counter::default(),
@@ -145,12 +145,12 @@ impl Connections {
     }
 
     /// The stage of the server's stop.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> ShutdownStage {
         *self.stage.borrow()
     }
 
     /// Advances to a later stage.
-    pub fn advance_to(&self, stage: Stage) {
+    pub fn advance_to(&self, stage: ShutdownStage) {
         self.stage.send_replace(stage);
         let all: Vec<_> = self.open().open.values().map(|(_, activity)| Arc::clone(activity)).collect();
         for activity in all {
@@ -162,13 +162,13 @@ impl Connections {
     pub async fn stopping(&self) {
         let mut stage = self.stage.subscribe();
         // a dropped sender means the same
-        let _ = stage.wait_for(|stage| *stage >= Stage::Draining).await;
+        let _ = stage.wait_for(|stage| *stage >= ShutdownStage::Draining).await;
     }
 
     /// Resolves when stalled connections are given up because the server stops.
     pub async fn stop_deadline(&self) {
         let mut stage = self.stage.subscribe();
-        if stage.wait_for(|stage| *stage == Stage::Closing).await.is_ok() {
+        if stage.wait_for(|stage| *stage == ShutdownStage::Closing).await.is_ok() {
             tokio::time::sleep(LAST_TIME).await;
         }
     }

@@ -29,7 +29,7 @@ use self::{
     activity::{ActiveRequest, Activity, Verdict},
     connections::Connections,
     line_ends::LineEnds,
-    shutdown::Stage,
+    shutdown::ShutdownStage,
 };
 use crate::message::answer::{AnswerBody, Interrupted, leave_body_out};
 
@@ -75,7 +75,7 @@ pub async fn serve_connection<I, F>(
         let answer = answer(request);
         async move {
             let mut response = answer.await;
-            if connections.stage() != Stage::Open && version != Version::HTTP_2 {
+            if connections.stage() != ShutdownStage::Open && version != Version::HTTP_2 {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             // the library omits the body of an answer to HEAD over HTTP/1.1 alone

@@ -2,7 +2,7 @@
 
 /// The stages of the server's stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum ShutdownStage {
     /// The server is not stopping.
     Open,
     /// It serves, and announces to clients that it will stop.

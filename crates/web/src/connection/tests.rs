@@ -24,7 +24,7 @@ use super::{
     connections::{ConnectionLimits, Connections, Slot},
     request_body::{Bodies, RequestBody},
     serve_connection,
-    shutdown::Stage,
+    shutdown::ShutdownStage,
 };
 use crate::message::answer::{AnswerBody, respond, stream};
 
@@ -109,7 +109,7 @@ async fn a_handshake_comes_within_its_time() {
     assert_eq!(begun.elapsed().as_secs(), 10);
     assert_eq!(admit(&connections).activity.in_time(async { "hello" }).await, Some("hello"));
     let slot = admit(&connections);
-    connections.advance_to(Stage::Closing);
+    connections.advance_to(ShutdownStage::Closing);
     assert_eq!(slot.activity.in_time(std::future::pending::<()>()).await, None);
     assert_eq!(begun.elapsed().as_secs(), 18, "it is the last to come");
     let slot = admit(&connections);
@@ -342,7 +342,7 @@ async fn the_stop_is_orderly() {
     let (mut idle, idle_running) = serve(&connections, 1024, hello);
     idle.write_all(GET).await.unwrap();
     answer(&mut idle).await;
-    connections.advance_to(Stage::Draining);
+    connections.advance_to(ShutdownStage::Draining);
     idle.write_all(GET).await.unwrap();
     assert!(answer(&mut idle).await.contains("connection: close"));
     drop(idle);
@@ -358,7 +358,7 @@ async fn the_stop_is_orderly() {
     sleep(Duration::from_secs(5)).await;
     // the request has arrived, and the server has not read it yet
     requester.write_all(GET).await.unwrap();
-    connections.advance_to(Stage::Closing);
+    connections.advance_to(ShutdownStage::Closing);
     let begun = Instant::now();
     let mut text = String::new();
     requester.read_to_string(&mut text).await.unwrap();
@@ -384,10 +384,10 @@ async fn goaway_is_sent() {
     let mut bytes = vec![0; 4096];
     let before = client.read(&mut bytes).await.unwrap();
     assert!(frames(&bytes[..before]).contains(&1), "it is answered");
-    connections.advance_to(Stage::Draining);
+    connections.advance_to(ShutdownStage::Draining);
     let after = client.read(&mut bytes).await.unwrap();
     assert!(frames(&bytes[..after]).contains(&7), "{:?}", frames(&bytes[..after]));
-    connections.advance_to(Stage::Closing);
+    connections.advance_to(ShutdownStage::Closing);
     assert!(lasts(running).await <= 2);
 }
 
@@ -445,7 +445,7 @@ async fn flowing_answers_do_not_stall() {
         std::future::poll_fn(|context| activity.poll(&mut timer, context)).await;
         begun.elapsed().as_secs()
     };
-    let activity = Activity::new(TIMES, Stage::Open);
+    let activity = Activity::new(TIMES, ShutdownStage::Open);
     let waiting = activity.begin_request(http::Version::HTTP_2);
     waiting.begin();
     let flow = async |bytes: usize| {

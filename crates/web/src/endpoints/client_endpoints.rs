@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::discovery::unsupported_grant;
 use crate::{
-    app::{App, refusal_log::Refused},
+    app::{App, refusal_log::RefusalEntry},
     body::parse::read_form_body,
     connection::request_body::{RequestBody, SMALL_BODY},
     limits::proof_limiter::About,
@@ -46,7 +46,7 @@ impl SystemRoute {
                     Err(_) => Some(("temporarily_unavailable", "Too many requests came.")),
                 };
                 if let Some(refusal) = refusal {
-                    Refused::of_client(&request, refusal).report(app, now).await;
+                    RefusalEntry::of_client(&request, refusal).report(app, now).await;
                 }
                 match answer {
                     Ok(answer) => answer,
@@ -58,7 +58,7 @@ impl SystemRoute {
                 let error = if status == 503 { "temporarily_unavailable" } else { "invalid_request" };
                 if status < 500 {
                     let refusal = (error, problem.detail.as_str());
-                    Refused::of_browser((self.path(), &issuer), &[], refusal).report(app, now).await;
+                    RefusalEntry::of_browser((self.path(), &issuer), &[], refusal).report(app, now).await;
                 }
                 let body = json!({ "error": error, "error_description": problem.detail });
                 Ok(Answered { status, ..Answered::json(body.to_string()) })

@@ -21,11 +21,11 @@ use self::{
     readiness::ready,
 };
 use crate::{
-    app::{App, Pages, refusal_log::Refused},
+    app::{App, Pages, refusal_log::RefusalEntry},
     connection::request_body::RequestBody,
     message::{
         answer::{self, AnswerBody, respond},
-        peer::{Peer, Serves},
+        peer::{ListenerRole, Peer},
         request::read_form,
     },
     pages,
@@ -142,7 +142,7 @@ impl SystemRoute {
                 response.unwrap_or_else(|problem| answer::problem(problem, parts))
             }
             Self::External => {
-                return Box::pin(provider_callback::of_instance(app, parts, parameter, now)).await;
+                return Box::pin(provider_callback::instance_callback(app, parts, parameter, now)).await;
             }
             // the links of the page are relative: after a slash they would resolve differently
             Self::Documentation if parts.uri.path().ends_with('/') => pages::see_other(self.path()),
@@ -165,13 +165,14 @@ impl SystemRoute {
         let issuer = Issuer { url, tenant: None };
         let sent = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
         let refusal = ("not_found", "There is no such tenant, or it does not serve.");
-        let refused = Refused::of_browser((self.path(), &issuer), &sent, refusal);
+        let refused = RefusalEntry::of_browser((self.path(), &issuer), &sent, refusal);
         refused.with_possible_secret().report(app, now).await;
     }
 }
 
 /// The handler below `/console`, where the address of the request has the console.
 fn console(app: &App, parts: &Parts) -> Option<Pages> {
-    let is_here = parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != Serves::AllButConsole);
+    let is_here =
+        parts.extensions.get::<Peer>().is_none_or(|peer| peer.serves != ListenerRole::AllButConsole);
     app.console.filter(|_| app.sign_in.is_on && is_here)
 }

@@ -22,7 +22,7 @@ const LONGEST: usize = 8 << 10;
 ///
 /// # Errors
 /// The path names no instance, the method is not GET, or the query is too long.
-pub async fn of_instance(
+pub async fn instance_callback(
     app: &App,
     parts: &Parts,
     instance: &str,
@@ -32,7 +32,7 @@ pub async fn of_instance(
     let query = query(parts)?;
     match state(query).as_deref().and_then(flow_of_state).filter(|_| pages::are_served(app)) {
         Some(flow) => pages::returned(app, parts, flow, now).await,
-        None => Ok(onward(query, id)),
+        None => Ok(redirect_to_trial(query, id)),
     }
 }
 
@@ -55,7 +55,7 @@ fn state(query: &str) -> Option<String> {
 
 /// Continues at an unknown path, where it is the `CallbackPath` of the sign-in or trial that the state is of. Nothing is
 /// looked up for an anonymous request: a browser that signs in stores its flow, and the state of a trial is sealed.
-pub async fn of_path(
+pub async fn configured_callback(
     app: &App,
     parts: &Parts,
     now: Timestamp,
@@ -72,11 +72,11 @@ pub async fn of_path(
     }
     let sealed = BASE64_URL_SAFE_NO_PAD.decode(state.as_bytes()).ok()?;
     let state = TrialState::read(app.context.master.open(TrialState::LABEL, &sealed)?.expose())?;
-    (state.path == parts.uri.path()).then(|| Ok(onward(query, state.instance)))
+    (state.path == parts.uri.path()).then(|| Ok(redirect_to_trial(query, state.instance)))
 }
 
 /// Redirects to this server's page of the trial, with the query as it came.
-fn onward(query: &str, instance: Uuid) -> Response<AnswerBody> {
+fn redirect_to_trial(query: &str, instance: Uuid) -> Response<AnswerBody> {
     let address = format!("/console/IdpInstance/{instance}/trial?{query}");
     let mut response = respond(303, "text/plain", "");
     if let Ok(address) = HeaderValue::try_from(address) {

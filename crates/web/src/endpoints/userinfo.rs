@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     app::{App, NO_TOKEN, unauthorized},
-    auth::token_binding::{PresentedToken, check, invalid},
+    auth::token_binding::{PresentedToken, check_token_binding, invalid},
     connection::request_body::{RequestBody, SMALL_BODY},
     message::{
         answer::{AnswerBody, respond},
@@ -36,7 +36,7 @@ pub async fn answer(
     let Some(claims) = claims else { return Err(invalid(scheme)) };
     let needs_nonce = known.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
     let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce };
-    check(app, parts, &presented, now).await?;
+    check_token_binding(app, parts, &presented, now).await?;
     match app.provider(&app.store).userinfo(&claims, (now, known.epoch)).await? {
         Ok(user_claims) if prefers(&parts.headers, SIGNED) => {
             Ok(respond(200, SIGNED, sign(app, issuer, (&claims, user_claims), (now, known.epoch)).await?))

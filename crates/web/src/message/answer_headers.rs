@@ -28,7 +28,7 @@ pub const fn reads_one(op: &Op) -> bool {
 }
 
 /// Adds the headers of a complete answer, which the operation itself does not know.
-pub fn complete(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
+pub fn add_answer_headers(call: &mut Call, answer: &mut Answer, body: &mut Vec<u8>) {
     let op = call.request.op;
     if answer.tagged || (reads_one(op) && answer.status == 200) {
         let tag = call.answer.tag.take().unwrap_or_else(|| etag(body));

@@ -9,7 +9,7 @@ use crate::trace::TraceId;
 
 /// The content that an address serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Serves {
+pub(crate) enum ListenerRole {
     All,
     /// All but the console, which has an address of its own.
     AllButConsole,
@@ -24,7 +24,7 @@ pub struct Peer {
     /// The request's trace, set on first use.
     pub trace: OnceLock<TraceId>,
     /// The content that the address of the request serves.
-    pub(crate) serves: Serves,
+    pub(crate) serves: ListenerRole,
 }
 
 /// The address that a request comes from.

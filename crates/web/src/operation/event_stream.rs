@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use tokio::{sync::mpsc, time::sleep};
 use tracing::Instrument as _;
 
-use super::run::{AuthorizedRequest, PATIENCE, carry_out};
+use super::run::{AuthorizedRequest, PATIENCE, run_operation};
 use crate::{
     app::App,
     auth::{
@@ -140,7 +140,7 @@ impl Stream {
         };
         let rights = Rights::Cached(allowed.epoch);
         let (head, body) =
-            carry_out(authorized, self.reader.request(), allowed, rights, None).await?.into_parts();
+            run_operation(authorized, self.reader.request(), allowed, rights, None).await?.into_parts();
         let next = head.headers.get(CURSOR).and_then(|next| next.to_str().ok()).unwrap_or_default();
         Ok(Chunk { body, next: next.to_owned(), has_more: head.headers.contains_key(MORE) })
     }

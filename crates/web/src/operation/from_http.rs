@@ -11,15 +11,15 @@ use http::{Response, header, request::Parts};
 use super::{
     event_stream::{self, Reader},
     idempotency::{self, Claim},
-    run::{AuthorizedRequest, carry_out},
+    run::{AuthorizedRequest, run_operation},
 };
 use crate::{
     app::App,
     auth::rights::Rights,
     body::{
-        blocking::off_workers,
+        blocking::run_blocking,
         compress::{compress, is_compressible},
-        parse::{self, bound_of},
+        parse::{self, max_body_of},
     },
     connection::request_body::{RequestBody, SMALL_BODY},
     message::{
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// Executes an operation.
-pub async fn execute(
+pub async fn answer_operation(
     app: &Arc<App>,
     entry: Entry,
     parts: &Parts,
@@ -70,7 +70,8 @@ pub async fn execute(
     let mut request_digest = if has_key { idempotency::digest(parts, &[]) } else { Vec::new() };
     if op.takes_body() {
         let caller = allowed.caller.as_ref().map(|caller| caller.holder);
-        let taken = reservation.insert(app.bodies.reserve(caller, &parts.headers, bound_of(app, op)).await?);
+        let taken =
+            reservation.insert(app.bodies.reserve(caller, &parts.headers, max_body_of(app, op)).await?);
         let bytes = body.receive(&app.connections, &parts.headers, taken).await?;
         request_digest = digest(app, parts, &bytes).await?;
         if let Action::Custom(Custom { body: Body::Bytes(..), .. }) = op.action {
@@ -78,7 +79,7 @@ pub async fn execute(
             upload = Some((media.to_owned(), bytes.into()));
         } else if !bytes.is_empty() {
             merge_patch = is_merge_patch(op, media_type(&parts.headers))?;
-            json = Some(parse::read(app, op, bytes, merge_patch).await?);
+            json = Some(parse::parse_json(app, op, bytes, merge_patch).await?);
         } else if !matches!(op.action, Action::Custom(Custom { is_optional: true, .. })) {
             return Err(Problem::invalid("This operation needs a JSON body."));
         }
@@ -117,7 +118,7 @@ pub async fn execute(
         minimal: wants_minimal(&parts.headers, op),
         unchanged: None,
     };
-    let outcome = carry_out(authorized, request, &allowed, rights, claim.as_ref()).await;
+    let outcome = run_operation(authorized, request, &allowed, rights, claim.as_ref()).await;
     drop(reservation);
     let outcome = match claim {
         Some(claim) => claim.finish(app, parts, outcome).await,
@@ -138,5 +139,5 @@ async fn digest(app: &App, parts: &Parts, bytes: &Bytes) -> Result<Vec<u8>, Prob
         return Ok(Vec::new());
     }
     let (parts, bytes) = (parts.clone(), bytes.clone());
-    off_workers(app, move || idempotency::digest(&parts, &bytes)).await
+    run_blocking(app, move || idempotency::digest(&parts, &bytes)).await
 }

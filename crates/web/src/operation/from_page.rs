@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     idempotency::{self, Claim},
-    run::{AuthorizedRequest, carry_out},
+    run::{AuthorizedRequest, run_operation},
 };
 use crate::{
     app::App,
@@ -176,7 +176,7 @@ impl App {
             None => None,
         };
         request.reads_later = !request.dry_run && claim.is_none();
-        let outcome = carry_out(authorized, request, &allowed, rights, claim.as_ref()).await;
+        let outcome = run_operation(authorized, request, &allowed, rights, claim.as_ref()).await;
         let outcome = match claim {
             Some(claim) => claim.finish(self, parts, outcome).await,
             None => outcome,

@@ -5,21 +5,21 @@ use chancery_record::{Json, Timestamp};
 use chancery_resource::{Action, Body, Custom, Op, Preconditions, Problem, Request};
 use http::{HeaderMap, Response, header, request::Parts};
 
-use super::run::{AuthorizedRequest, carry_out};
+use super::run::{AuthorizedRequest, run_operation};
 use crate::{
     app::App,
     auth::{
         authorization::Authorization,
         rights::{Requirement, Rights, RightsQuery},
     },
-    body::parse::{self, bound_of},
+    body::parse::{self, max_body_of},
     connection::request_body::RequestBody,
     message::{answer::AnswerBody, request::text},
 };
 
 /// The credentials of a directory.
 #[derive(Clone)]
-pub enum Authority {
+pub enum ScimAuthority {
     /// A token of its own.
     Token(RightsQuery),
     /// The access token of a client app, and the user store that it is for.
@@ -57,12 +57,12 @@ impl App {
         }
         let token = allowed.provisioner.as_ref().and_then(|provisioner| provisioner.token);
         let caller = allowed.caller.as_ref().map(|caller| caller.holder).or(token);
-        let mut room = self.bodies.reserve(caller, headers, bound_of(self, op)).await?;
+        let mut room = self.bodies.reserve(caller, headers, max_body_of(self, op)).await?;
         let bytes = body.receive(&self.connections, headers, &mut room).await?;
         if bytes.is_empty() {
             return Err(Problem::invalid("This operation needs a JSON body."));
         }
-        parse::read(self, op, bytes, false).await.map(Some)
+        parse::parse_json(self, op, bytes, false).await.map(Some)
     }
 
     /// Runs an operation for a directory.
@@ -72,14 +72,14 @@ impl App {
     pub async fn provision(
         &self,
         parts: &Parts,
-        (allowed, authority): (&Authorization, Authority),
+        (allowed, authority): (&Authorization, ScimAuthority),
         call: Provision,
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         let caller = allowed.caller.as_ref().map(|caller| (caller.id, caller.subscription));
         let (requirement, renewed, store) = match authority {
-            Authority::Token(ask) => (None, Some(Rights::Asked(ask)), None),
-            Authority::AccessToken(requirement, store) => (Some(*requirement), None, Some(store)),
+            ScimAuthority::Token(ask) => (None, Some(Rights::Asked(ask)), None),
+            ScimAuthority::AccessToken(requirement, store) => (Some(*requirement), None, Some(store)),
         };
         let authorized = AuthorizedRequest { app: self, parts, requirement, renewed, store, caller, now };
         // a version is a weak tag here, and names the concurrency token
@@ -99,6 +99,6 @@ impl App {
             minimal: false,
             unchanged: None,
         };
-        carry_out(authorized, request, allowed, Rights::Cached(allowed.epoch), None).await
+        run_operation(authorized, request, allowed, Rights::Cached(allowed.epoch), None).await
     }
 }

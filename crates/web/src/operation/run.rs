@@ -26,7 +26,7 @@ use crate::{
     },
     message::{
         answer::{AnswerBody, add_headers, respond, stream},
-        answer_headers::{check_preconditions, complete},
+        answer_headers::{add_answer_headers, check_preconditions},
         clock::now,
         peer::trace_of,
     },
@@ -43,7 +43,7 @@ const MAX_ATTEMPTS: usize = 64;
 const PROGRESS: u64 = 10_000;
 
 /// Runs an operation that its caller may call, as far as is known: the transaction decides.
-pub async fn carry_out(
+pub async fn run_operation(
     authorized: AuthorizedRequest<'_>,
     request: Request,
     allowed: &Authorization,
@@ -230,7 +230,7 @@ impl Running<'_> {
             call.answer.finish();
             let mut body = std::mem::take(&mut call.answer.bytes);
             if answer.is_final() && answer.read_later.is_none() {
-                complete(&mut call, &mut answer, &mut body);
+                add_answer_headers(&mut call, &mut answer, &mut body);
             }
             match &claim {
                 Some(claim) if answer.is_final() => {

@@ -35,7 +35,7 @@ use self::{
     render::{Shown, error_page, error_page_leading_to, page},
 };
 use crate::{
-    app::{App, refusal_log::Refused},
+    app::{App, refusal_log::RefusalEntry},
     body::parse::read_form_body,
     connection::request_body::{RequestBody, SMALL_BODY},
     message::{
@@ -372,7 +372,7 @@ impl Browser<'_> {
         let of_flow = self.flow.as_ref().map(|flow| &flow.parameters).filter(|_| !is_own);
         let sent = of_flow.unwrap_or(&self.query);
         let at = (self.route.path(), &self.visit.issuer);
-        Refused::of_browser(at, sent, (error, reason)).report(self.app, self.visit.now).await;
+        RefusalEntry::of_browser(at, sent, (error, reason)).report(self.app, self.visit.now).await;
     }
 
     fn set_session(&mut self, session: Option<NewSession>) {

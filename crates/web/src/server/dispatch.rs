@@ -87,7 +87,7 @@ impl App {
             Ok(found) => found,
             Err(problem) => {
                 let is_of_protocol = ["/connect/", "/.well-known/"].iter().any(|part| path.contains(part));
-                return match Box::pin(provider_callback::of_path(self, parts, now)).await {
+                return match Box::pin(provider_callback::configured_callback(self, parts, now)).await {
                     None if is_of_protocol => Ok(self.problem_for_scripts(problem, parts)),
                     found => found.unwrap_or(Err(problem)),
                 };
@@ -112,7 +112,7 @@ impl App {
                 let entry = choose(entries, &parts.method)?;
                 *chosen = Some(entry);
                 Span::current().record("operation", entry.op.name);
-                from_http::execute(self, entry, parts, body, parameters?, now).await
+                from_http::answer_operation(self, entry, parts, body, parameters?, now).await
             }
         }
     }

@@ -28,11 +28,11 @@ use crate::{
         builder,
         connections::{Connections, Slot},
         serve_connection,
-        shutdown::Stage,
+        shutdown::ShutdownStage,
     },
     message::{
         answer::AnswerBody,
-        peer::{Peer, Serves},
+        peer::{ListenerRole, Peer},
     },
 };
 
@@ -45,7 +45,7 @@ const BACKLOG: usize = 1024;
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<Arc<Tls>>,
-    serves: Serves,
+    serves: ListenerRole,
 }
 
 impl Listener {
@@ -54,19 +54,19 @@ impl Listener {
     /// # Errors
     /// The address is in use.
     pub async fn bind(address: SocketAddr, tls: Option<Arc<Tls>>) -> io::Result<Self> {
-        Ok(Self { tcp: TcpListener::bind(address).await?, tls, serves: Serves::All })
+        Ok(Self { tcp: TcpListener::bind(address).await?, tls, serves: ListenerRole::All })
     }
 
     /// Serves only metrics at this address, without a token.
     #[must_use]
     pub fn for_metrics(self) -> Self {
-        Self { serves: Serves::Metrics, ..self }
+        Self { serves: ListenerRole::Metrics, ..self }
     }
 
     /// Serves no console at this address.
     #[must_use]
     pub fn without_console(self) -> Self {
-        Self { serves: Serves::AllButConsole, ..self }
+        Self { serves: ListenerRole::AllButConsole, ..self }
     }
 
     /// Takes the TLS of another listener, so that both are reloaded at once.
@@ -103,8 +103,8 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
         let app = Arc::clone(&answering);
         async move {
             match serves {
-                Serves::Metrics => app.handle_metrics(request).await,
-                Serves::All | Serves::AllButConsole => app.handle(request).await,
+                ListenerRole::Metrics => app.handle_metrics(request).await,
+                ListenerRole::All | ListenerRole::AllButConsole => app.handle(request).await,
             }
         }
     };
@@ -113,11 +113,11 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
         drain = stop => drain,
         () = host.receive() => Duration::ZERO,
     };
-    app.connections.advance_to(Stage::Draining);
+    app.connections.advance_to(ShutdownStage::Draining);
     host.receive_until(Instant::now() + drain.max(MOMENT)).await;
     drop(host);
     drop(listener);
-    app.connections.advance_to(Stage::Closing);
+    app.connections.advance_to(ShutdownStage::Closing);
     if !app.connections.emptied(STOP_TIME).await {
         tracing::warn!("requests still ran when their time was up");
     }

@@ -13,12 +13,12 @@ use hyper::body::Incoming;
 
 use super::listener::{Host, Listener};
 use crate::{
-    connection::{connections::Connections, shutdown::Stage},
+    connection::{connections::Connections, shutdown::ShutdownStage},
     limits::Limits,
     message::{
         answer::{self, AnswerBody, respond},
         base_path::BasePath,
-        peer::{Peer, Serves},
+        peer::{ListenerRole, Peer},
     },
     routes::system_route::SystemRoute,
 };
@@ -28,20 +28,20 @@ const STARTING: &str =
     "The server starts: it waits for its database, or changes the schema of it. Its log says more.";
 
 /// Waits for a start, and answers requests at its address in the meantime: `/health/live` with 200, and everything else with 503.
-pub async fn while_starting<T>(
+pub async fn answer_probes_during_start<T>(
     listener: &Listener,
     (public_url, limits): (&str, &Limits),
     start: impl Future<Output = T>,
 ) -> T {
     let connections = Connections::of(limits);
     // each connection is closed after its answer, so that the next request reaches the started server
-    connections.advance_to(Stage::Draining);
+    connections.advance_to(ShutdownStage::Draining);
     let base = BasePath::of(public_url);
     let answer = move |address: IpAddr, request: Request<Incoming>| {
         let (mut parts, _) = request.into_parts();
         base.strip_from(&mut parts.uri);
         parts.extensions.insert(base.clone());
-        parts.extensions.insert(Peer { address, trace: OnceLock::new(), serves: Serves::All });
+        parts.extensions.insert(Peer { address, trace: OnceLock::new(), serves: ListenerRole::All });
         std::future::ready(answer_at_start(&parts))
     };
     let host = Host::new(Arc::clone(&connections), listener, answer);
@@ -50,7 +50,7 @@ pub async fn while_starting<T>(
         outcome = &mut start => outcome,
         () = host.receive() => start.await,
     };
-    connections.advance_to(Stage::Closing);
+    connections.advance_to(ShutdownStage::Closing);
     outcome
 }
 

@@ -2,7 +2,7 @@
 
 mod authorization_code;
 mod client_credentials;
-pub mod device_code;
+mod device_code;
 mod refresh_token;
 
 use std::{pin::Pin, sync::Arc};

@@ -11,7 +11,7 @@ use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
 use uuid::Uuid;
 
-use crate::{exact_id, signing_certificate::lifetime};
+use crate::{canonical_id, signing_certificate::lifetime};
 
 /// How a client app authenticates: `token_endpoint_auth_method` (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,7 +325,7 @@ fn read(
     query: &ClientQuery,
     now: Timestamp,
 ) -> Result<(Option<ClientApp>, i64), Error> {
-    let (who, key) = match exact_id(client) {
+    let (who, key) = match canonical_id(client) {
         Some(id) => ("?1", Value::Id(id)),
         None if fold(client) == ROOT => (OWN, ROOT.into()),
         None => ("?1", Value::Id(Uuid::nil())),

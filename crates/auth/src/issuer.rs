@@ -6,7 +6,7 @@ use chancery_store::{EPOCH, Error, Mode, Store, Tx};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use crate::exact_id;
+use crate::canonical_id;
 
 /// An issuer of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl ServingTenants {
     /// The tenant of this id, if it is active and so is its subscription. The id must be written as it is in
     /// the issuer's URL, which clients compare letter by letter.
     pub async fn find(&self, store: &Store, text: &str) -> Result<Option<IssuingTenant>, Error> {
-        match exact_id(text) {
+        match canonical_id(text) {
             Some(id) => self.of_id(store, id).await,
             None => Ok(None),
         }

@@ -3,10 +3,10 @@
 
 mod authenticate;
 mod authenticated_clients;
+mod canonical_id;
 mod claims;
 mod client;
 mod error;
-mod exact_id;
 mod grant;
 mod introspect;
 mod issuer;
@@ -28,10 +28,10 @@ mod token_service;
 mod uses;
 
 pub use authenticate::{AuthenticatedClient, authenticate};
+pub use canonical_id::canonical_id;
 pub use claims::{Audience, Claims, Confirmation};
 pub use client::ClientApp;
 pub use error::OAuthError;
-pub use exact_id::exact_id;
 pub use grant::{GRANTS, PendingToken, TokenGrant, bind, grant};
 pub use introspect::{Introspection, introspect, revoke};
 pub use issuer::{Issuer, IssuingTenant, issuer_url};

@@ -3,7 +3,7 @@
 use chancery_record::Secret;
 use zxcvbn::{Score, zxcvbn};
 
-use crate::Person;
+use crate::PasswordOwner;
 
 /// The longest password that is estimated, in characters. Weak ones are short, and the work
 /// grows with the length: up to 0.1 s for a hostile password of this length, 1 s for one of 100.
@@ -13,7 +13,7 @@ const MAX_NAME_CHARACTERS: usize = 100;
 
 /// Advice on a weak password (the two lowest of zxcvbn's five scores), without any part of it. `None`: the
 /// password is good or long, or there is no advice.
-pub fn advice(password: &Secret, person: &Person<'_>) -> Option<String> {
+pub fn advice(password: &Secret, person: &PasswordOwner<'_>) -> Option<String> {
     let text = std::str::from_utf8(password.expose()).ok()?;
     if text.chars().nth(MAX_CHARACTERS).is_some() {
         return None;

@@ -9,12 +9,12 @@ mod blocklist;
 mod form;
 pub mod hash;
 pub mod lockout;
-mod person;
+mod password_owner;
 pub mod policy;
 pub mod totp;
 pub mod typed;
 
-pub use person::Person;
+pub use password_owner::PasswordOwner;
 
 /// The longest password, in bytes of UTF-8: a longer one is never set and never right, so that the work of a
 /// request is bounded. 128 characters, the default of PasswordMaxLength, are at most 512 bytes.

@@ -6,7 +6,7 @@
 use chancery_record::{Secret, fold};
 use zeroize::Zeroizing;
 
-use crate::{MAX_PASSWORD_BYTES, Person, advice::advice, blocklist::is_common, form::normalized};
+use crate::{MAX_PASSWORD_BYTES, PasswordOwner, advice::advice, blocklist::is_common, form::normalized};
 
 /// The rules for a password: the options Password.. of a user store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Policy {
     /// Every rule that the password breaks; none when it is good. zxcvbn's advice on a weak password is added
     /// to the blocklist's detail, else to the last one, and is never itself the reason of a refusal. The work
     /// is like that of a hash: call this where blocking is allowed.
-    pub fn check(&self, password: &Secret, person: &Person<'_>) -> Vec<BrokenRule> {
+    pub fn check(&self, password: &Secret, person: &PasswordOwner<'_>) -> Vec<BrokenRule> {
         let password = &*normalized(password);
         let bytes = password.expose();
         let Ok(text) = std::str::from_utf8(bytes) else {
@@ -142,9 +142,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{BrokenRule, Policy};
-    use crate::{Person, form::normalized};
+    use crate::{PasswordOwner, form::normalized};
 
-    const ADA: Person<'_> = Person {
+    const ADA: PasswordOwner<'_> = PasswordOwner {
         login_name: "Ada.Lovelace",
         email_address: Some("Countess.Lovelace@Example.com"),
         first_name: Some("Ada"),
@@ -209,7 +209,7 @@ mod tests {
         let policy = Policy { max_length: 10, ..Policy::default() };
         assert_eq!(codes(&policy, &"o\u{308}".repeat(10)), [""; 0]);
         assert_eq!(codes(&policy, &"o\u{308}".repeat(7)), ["PasswordMinLength"]);
-        let person = Person { login_name: "Z\u{f6}e", ..ADA };
+        let person = PasswordOwner { login_name: "Z\u{f6}e", ..ADA };
         let short = Policy { min_length: 1, ..Policy::default() };
         let broken = short.check(&Secret::new("Zo\u{308}e"), &person);
         assert_eq!(broken.first().map(|broken| broken.code), Some("PasswordNotLoginName"));
@@ -254,7 +254,7 @@ mod tests {
 
         #[test]
         fn no_detail_contains_the_password(password in "[0-9a-z]{7,12}XQ?", name in "\\PC{0,12}") {
-            let person = Person { login_name: &name, ..ADA };
+            let person = PasswordOwner { login_name: &name, ..ADA };
             let strict = Policy { require_non_alphanumeric: true, ..all() };
             let found = strict.check(&Secret::new(password.as_str()), &person);
             prop_assert!(!found.is_empty());
@@ -264,7 +264,7 @@ mod tests {
 
         #[test]
         fn every_text_can_be_checked(password in "\\PC{0,40}", name in "\\PC{0,300}") {
-            let person = Person { login_name: &name, email_address: Some(&name), ..ADA };
+            let person = PasswordOwner { login_name: &name, email_address: Some(&name), ..ADA };
             let password = Secret::new(password);
             // some letters are two when composed
             let length = String::from_utf8(normalized(&password).expose().to_vec()).unwrap().chars().count();

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use lettre::transport::smtp::Error;
 
 /// The most characters in the text of a failure.
-const WHY: usize = 200;
+const MAX_REASON: usize = 200;
 
 /// Why a mail was not sent. The text contains no secret, and nothing that the server worded.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,18 +19,18 @@ pub enum Failure {
 impl Failure {
     /// A failure that can be repaired.
     pub fn transient(error: &Error) -> Self {
-        Self::Transient(words(error))
+        Self::Transient(printable(error))
     }
 
     /// A failure that no further attempt repairs.
     pub fn permanent(error: &Error) -> Self {
-        Self::Permanent(words(error))
+        Self::Permanent(printable(error))
     }
 }
 
 /// The text of a failure. Of a reply it has only the code and the enhanced code (RFC 3463): the rest is the server's
 /// own text, and can repeat the sent content.
-fn words(error: &Error) -> String {
+fn printable(error: &Error) -> String {
     let words = if let Some(status) = error.status() {
         let reply = error.source().map(ToString::to_string).unwrap_or_default();
         let first = reply.split_whitespace().next().filter(|word| is_enhanced(word));
@@ -40,7 +40,7 @@ fn words(error: &Error) -> String {
     } else {
         error.to_string()
     };
-    words.chars().filter(|message| !message.is_control()).take(WHY).collect()
+    words.chars().filter(|message| !message.is_control()).take(MAX_REASON).collect()
 }
 
 /// Whether a word is an enhanced code such as `5.7.1`.

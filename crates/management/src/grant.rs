@@ -73,7 +73,9 @@ pub fn check_stores(
     }
     let wrong = |(row, grant): (usize, &Grant)| {
         let detail = "names an instance that is no user store: the role is one for a user store";
-        instance(grant).filter(|id| others.contains(id)).map(|_| crate::violation::wrong(row, field, detail))
+        instance(grant)
+            .filter(|id| others.contains(id))
+            .map(|_| crate::violation::violation_at(row, field, detail))
     };
     Ok(grants.iter().enumerate().filter_map(wrong).collect())
 }

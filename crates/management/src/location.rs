@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     client_app::CLIENT_APP, owning_subscription::subscriptions_of, subscription::SUBSCRIPTION,
-    tenant::TENANT, violation::wrong,
+    tenant::TENANT, violation::violation_at,
 };
 
 choice_types! {
@@ -95,7 +95,11 @@ pub fn settle_levels<R: Record>(
         for (index, row) in rows.iter_mut().enumerate() {
             let Some(id) = named(row) else { continue };
             let Some(subscription) = owners.get(&id) else {
-                violations.push(wrong(index, fields.location, format!("names no {}", apply_to.name())));
+                violations.push(violation_at(
+                    index,
+                    fields.location,
+                    format!("names no {}", apply_to.name()),
+                ));
                 continue;
             };
             row.set(fields.subscription, Some(*subscription))?;

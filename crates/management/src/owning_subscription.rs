@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{
     subscription::{SUBSCRIPTION, Subscription, SubscriptionId},
-    violation::wrong,
+    violation::violation_at,
 };
 
 /// Fields that refer to a row of a subscription, each with its table.
@@ -53,7 +53,7 @@ pub fn resolve_subscription<R: Record, T: FieldType>(
             match own.field().id(row.values) {
                 None => own.field().set(row.values, Value::Id(*owner)),
                 Some(given) if given == *owner => {}
-                Some(_) => violations.push(wrong(index, *target, "belongs to another subscription")),
+                Some(_) => violations.push(violation_at(index, *target, "belongs to another subscription")),
             }
             known_by_target.insert(index);
         }
@@ -68,10 +68,10 @@ pub fn resolve_subscription<R: Record, T: FieldType>(
         match (own.field().id(row.values), is_global(row)?) {
             (None, true) => {}
             (Some(_), true) => {
-                violations.push(wrong(index, own, "must be empty: this is everyone's"));
+                violations.push(violation_at(index, own, "must be empty: this is everyone's"));
             }
             (Some(given), false) if visible.contains_key(&given) => {}
-            (Some(_), false) => violations.push(wrong(index, own, "names no Subscription")),
+            (Some(_), false) => violations.push(violation_at(index, own, "names no Subscription")),
             (None, false) => {
                 let only = match only {
                     Some(only) => only,
@@ -79,7 +79,7 @@ pub fn resolve_subscription<R: Record, T: FieldType>(
                 };
                 match only {
                     Some(id) => own.field().set(row.values, Value::Id(id.0)),
-                    None => violations.push(wrong(index, own, "is missing: there is more than one")),
+                    None => violations.push(violation_at(index, own, "is missing: there is more than one")),
                 }
             }
         }

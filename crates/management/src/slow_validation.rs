@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use chancery_claims::TimeCheck;
 use chancery_resource::{FieldFault, Problem, ProblemKind, Purpose, Violation, Work, Writer};
 
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 /// The greatest weight that the rows of one call may have together.
 const MAX_WEIGHT: u64 = 16_000_000;
@@ -50,7 +50,7 @@ pub fn validate_items<T: PartialEq + Send + Sync + 'static>(
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
     let violations = validated.invalid.iter().flat_map(|(index, faults)| {
-        faults.iter().map(|(field, detail)| wrong(*index, *field, detail.clone()))
+        faults.iter().map(|(field, detail)| violation_at(*index, *field, detail.clone()))
     });
     Ok(violations.collect())
 }

@@ -13,7 +13,7 @@ pub mod group_metadata;
 pub mod passkey;
 pub mod password;
 pub mod password_removal;
-pub mod renewal;
+pub mod quarantine_restore;
 pub mod scim_token;
 pub mod security_contact;
 pub mod sms;

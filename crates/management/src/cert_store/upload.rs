@@ -17,7 +17,7 @@ use super::{
     CertStore, CertType, CertificateInput, CertificateInputText, CertificatePasswordProtection as Protection,
     CertificateStorageFormat,
 };
-use crate::{location::ApplyToType, owning_subscription::resolve_subscription, violation::wrong};
+use crate::{location::ApplyToType, owning_subscription::resolve_subscription, violation::violation_at};
 
 /// The member `certificateInput`: an upload apart from the certificate, set at creation alone.
 const INPUT: FieldOf<CertStore, Option<CertificateInputText>> = CertStore::CERTIFICATE_INPUT;
@@ -76,7 +76,7 @@ fn settle_target(
     violations: &mut Vec<Violation>,
 ) -> Result<(), Problem> {
     if row.was.is_some() && store.cert_type.is_global() != store.subscription_id.is_none() {
-        violations.push(wrong(
+        violations.push(violation_at(
             index,
             CertStore::CERT_TYPE,
             "does not change between what is everyone's and what is not",
@@ -125,7 +125,7 @@ fn finish(
         row.set(CertStore::PASSWORD, None)?;
         row.set(INPUT, None)?;
         if let Err((member, detail)) = outcome {
-            violations.push(wrong(index, member, detail));
+            violations.push(violation_at(index, member, detail));
         }
     }
     Ok(violations)

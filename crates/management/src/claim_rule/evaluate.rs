@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{
     CLAIM_RULE,
     draft::{self, RuleDraft},
-    in_force::{InForce, RuleScope, Unusable, run},
+    in_force::{ActiveRules, RuleScope, Unusable, run},
     outcome::{self, Evaluation},
     weigh,
 };
@@ -99,14 +99,14 @@ fn evaluate(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let body = call.request.body()?;
     let (claims, traces, draft) = (read_claims(body)?, read_trace(body)?, RuleDraft::read(call)?);
     let scope = scope(call, tx)?;
-    let in_force = InForce::read(tx, scope)?;
+    let in_force = ActiveRules::read(tx, scope)?;
     let work = move || compile_and_run(in_force, draft, claims, traces);
     Ok(Answer::after(Work::new(Purpose::Pattern, work)))
 }
 
 /// Compiles the rules, unless they are cached, and evaluates the claims.
 fn compile_and_run(
-    in_force: InForce,
+    in_force: ActiveRules,
     draft: Option<RuleDraft>,
     claims: Vec<Claim>,
     traces: bool,

@@ -37,12 +37,12 @@ pub struct Unusable(pub String);
 
 /// The active rules in a scope, not compiled yet.
 #[derive(Clone, Debug)]
-pub struct InForce {
+pub struct ActiveRules {
     rules: Vec<Rule>,
     key: Vec<u8>,
 }
 
-impl InForce {
+impl ActiveRules {
     /// Reads the rules of the subscription, the tenant, the client app, and the client app with the instance.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl InForce {
     /// Compiles the rules after a tentative change. The result is not cached.
     ///
     /// # Errors
-    /// As for [`InForce::compile`].
+    /// As for [`ActiveRules::compile`].
     pub fn compile_with(mut self, change: impl FnOnce(&mut Vec<Rule>)) -> Result<Arc<RuleSet>, Unusable> {
         self.check_count()?;
         change(&mut self.rules);

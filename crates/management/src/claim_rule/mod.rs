@@ -28,11 +28,11 @@ use crate::{
     slow_validation::validate_items,
     subscription::SubscriptionId,
     tenant::{TENANT, TenantId},
-    violation::wrong,
+    violation::violation_at,
 };
 
 pub use evaluate::OPERATIONS as EVALUATE;
-pub use in_force::{InForce, RuleScope, Unusable, compiled, run};
+pub use in_force::{ActiveRules, RuleScope, Unusable, compiled, run};
 pub use outcome::Evaluation;
 
 id_types! {
@@ -284,7 +284,7 @@ fn check(
     let linked = with_client_apps(tx, &narrowed.iter().map(|(_, rid)| *rid).collect::<Vec<_>>())?;
     for (index, _) in narrowed.into_iter().filter(|(_, rid)| linked.contains(rid)) {
         let detail = "does not fit: the rule has client apps, which this level does not take";
-        violations.push(wrong(index, ClaimRule::RULE_LEVEL, detail));
+        violations.push(violation_at(index, ClaimRule::RULE_LEVEL, detail));
     }
     Ok(violations)
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     CLIENT_APP, ClientAppId, administrator, controller::note, profile::check_configurations, uri::scheme,
 };
-use crate::violation::conflict;
+use crate::violation::conflict_at;
 
 choice_types! {
     /// The authentication method at the token endpoint, by the names of the IANA registry.
@@ -188,7 +188,7 @@ fn check(_: Writer<'_>, tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result
     for (app, index) in rows_by_app {
         if with_secret.contains(&app) && !with_sealed.contains(&app) {
             let detail = "needs a secret that is kept for signing: delete the client app's secrets, set this, then make a new one";
-            violations.push(conflict(
+            violations.push(conflict_at(
                 index,
                 ClientAppAuthenticationConfiguration::TOKEN_ENDPOINT_AUTH_METHOD,
                 detail,

@@ -12,7 +12,7 @@ use chancery_resource::{
 };
 
 use super::{CLIENT_APP, ClientAppId, administrator, controller::note};
-use crate::violation::{conflict, wrong};
+use crate::violation::{conflict_at, violation_at};
 
 id_types! {
     /// The id of a key set.
@@ -151,7 +151,7 @@ fn check(_: Writer<'_>, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<
             && !before.can_transition_to(next)
         {
             let detail = format!("goes from {} to another, but not to {}", before.name(), next.name());
-            violations.push(conflict(index, ClientAppKeySet::STATUS, detail));
+            violations.push(conflict_at(index, ClientAppKeySet::STATUS, detail));
         }
         let signing_data = |values: &[Value]| {
             [
@@ -171,12 +171,12 @@ fn check(_: Writer<'_>, _: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Result<
         if let (Some(set), Some(kid)) = (keys, &kid)
             && !set.keys.iter().any(|key| key.kid.as_ref() == Some(kid))
         {
-            violations.push(wrong(index, ClientAppKeySet::KID, "names none of the keys in jwks"));
+            violations.push(violation_at(index, ClientAppKeySet::KID, "names none of the keys in jwks"));
         }
         let signs = key_use.as_deref() == Some(KeyUse::Signing.name());
         if algorithm.is_some_and(|algorithm| !is_served(&algorithm, signs)) {
             let detail = format!("must be one of {}", algorithms(signs).join(", "));
-            violations.push(wrong(index, ClientAppKeySet::ALGORITHM, detail));
+            violations.push(violation_at(index, ClientAppKeySet::ALGORITHM, detail));
         }
     }
     Ok(violations)

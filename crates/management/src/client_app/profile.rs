@@ -15,7 +15,7 @@ use super::{
     configuration::{CLIENT_APP_AUTHENTICATION_CONFIGURATION, ClientAppAuthenticationConfiguration},
     uri::{CLIENT_APP_REDIRECT_URI, ClientAppRedirectUri, RedirectUriType},
 };
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 type Configuration = ClientAppAuthenticationConfiguration;
 
@@ -182,8 +182,8 @@ fn report(
         let own = shape.fields.iter().find(|field| field.is_named(finding.member));
         let detail = in_a_sentence(finding.detail);
         violations.push(match own {
-            Some(field) => wrong(index, field, detail),
-            None => wrong(index, other, format!("contradicts {}: {detail}", finding.member)),
+            Some(field) => violation_at(index, field, detail),
+            None => violation_at(index, other, format!("contradicts {}: {detail}", finding.member)),
         });
     }
 }

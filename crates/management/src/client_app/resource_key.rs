@@ -12,7 +12,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use super::{CLIENT_APP, scope_and_resource::ClientAppResource};
-use crate::{owning_subscription::subscriptions_of, violation::conflict};
+use crate::{owning_subscription::subscriptions_of, violation::conflict_at};
 
 /// Claims the resources that rows name for the subscriptions of their client apps, and reports those that
 /// another subscription owns. Each resource has one row in the database, so that of two concurrent claims
@@ -59,7 +59,7 @@ pub fn claim(
     violations.extend(named.iter().filter_map(|(index, key, _)| {
         let detail =
             format!("is the same address as {}, which is registered: spell it so", others.get(*key)?);
-        Some(conflict(*index, ClientAppResource::KEY, detail))
+        Some(conflict_at(*index, ClientAppResource::KEY, detail))
     }));
     named.retain(|(_, key, _)| !others.contains_key(*key));
     let owners =
@@ -67,7 +67,7 @@ pub fn claim(
     let foreign = named.iter().filter(|(_, key, subscription)| owners.get(*key) != Some(subscription));
     let refuse = |index| {
         let detail = "belongs to another subscription, whose client app has it";
-        conflict(index, ClientAppResource::KEY, detail)
+        conflict_at(index, ClientAppResource::KEY, detail)
     };
     violations.extend(foreign.map(|(index, ..)| refuse(*index)));
     Ok(violations)

@@ -4,7 +4,7 @@ use chancery_record::{Name, Value, fold};
 use chancery_resource::{Findings, Problem, ProposedRow, ProvidedFields, ROOT, Rules, Tx, Violation, Writer};
 
 use super::{ClientApp, ContentEncryption, profile::check_apps};
-use crate::{link::crosses_subscriptions, owning_subscription::resolve_subscription, violation::conflict};
+use crate::{link::crosses_subscriptions, owning_subscription::resolve_subscription, violation::conflict_at};
 
 /// The response types that a client app may be allowed.
 pub const RESPONSE_TYPES: [&str; 8] = [
@@ -81,7 +81,8 @@ fn find_namesakes(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
         .iter()
         .enumerate()
         .filter(|(_, row)| is_root(row.values) && !row.was.is_some_and(|was| is_root(&was.values)));
-    let refuse = |index| conflict(index, ClientApp::NAME, "is the name of the installation's own client app");
+    let refuse =
+        |index| conflict_at(index, ClientApp::NAME, "is the name of the installation's own client app");
     namesakes.map(|(index, _)| refuse(index)).collect()
 }
 
@@ -93,7 +94,7 @@ fn find_crossing(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violat
         let Some(was) = row.was else { continue };
         if was.get(allows)? && !row.get(allows)? && crosses_subscriptions(tx, row.get(ClientApp::ID)?.0)? {
             let detail = "must stay true: the client app is linked to something of another subscription";
-            violations.push(conflict(index, allows, detail));
+            violations.push(conflict_at(index, allows, detail));
         }
     }
     Ok(violations)

@@ -13,7 +13,7 @@ use super::{
     CLIENT_APP, ClientAppId, administrator, configuration, controller::note,
     scope_and_resource::of_client_app,
 };
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 id_types! {
     /// The id of a secret.
@@ -101,7 +101,7 @@ fn create(
             .text(ClientAppSecret::SECRET)
             .map(|secret| Bytes(writer.context.app.master.secret_digest(secret.as_bytes())));
         if given.is_some() && given != row.get(ClientAppSecret::DIGEST)? {
-            violations.push(wrong(
+            violations.push(violation_at(
                 index,
                 ClientAppSecret::SECRET,
                 "is set at creation alone: make a new secret, then delete this one",
@@ -114,13 +114,13 @@ fn create(
         let secret = given.unwrap_or_else(generated);
         let signs = signing.contains(&row.get(ClientAppSecret::CLIENT_APP_ID)?.0);
         if !LENGTHS.contains(&secret.chars().count()) {
-            violations.push(wrong(
+            violations.push(violation_at(
                 index,
                 ClientAppSecret::SECRET,
                 "must have 16 to 512 characters, or be left to the server",
             ));
         } else if signs && secret.len() < MIN_SIGNING_BYTES {
-            violations.push(wrong(
+            violations.push(violation_at(
                 index,
                 ClientAppSecret::SECRET,
                 "must have at least 32 bytes: the client app signs with it",

@@ -7,7 +7,7 @@ use chancery_resource::{
 };
 
 use super::{CLIENT_APP, ClientAppId, profile::check_uris};
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 id_types! {
     /// The id of a request URI.
@@ -173,7 +173,7 @@ fn check_wildcards(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
     };
     let rows = rows.iter().enumerate().filter(|(_, row)| has_wildcard(row));
     let detail = "must not have *: addresses match exactly, so register each one";
-    rows.map(|(index, _)| wrong(index, ClientAppRedirectUri::URI, detail)).collect()
+    rows.map(|(index, _)| violation_at(index, ClientAppRedirectUri::URI, detail)).collect()
 }
 
 /// Operations on request URIs. The documents list the batches and the PATCH.

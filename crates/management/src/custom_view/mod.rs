@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::{
     location::{ApplyToType, Location, LocationFields, NamedLocation, settle_levels},
     slow_validation::validate_items,
-    violation::wrong,
+    violation::violation_at,
 };
 
 record! {
@@ -107,7 +107,7 @@ fn misnamed(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
             }
             None => return None,
         };
-        Some(wrong(index, CustomView::LOCATION, detail))
+        Some(violation_at(index, CustomView::LOCATION, detail))
     };
     rows.iter().enumerate().filter_map(check_name).collect()
 }

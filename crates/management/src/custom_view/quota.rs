@@ -7,7 +7,7 @@ use chancery_record::Value;
 use chancery_resource::{ProposedRow, StoreError, Tx, Violation};
 
 use super::CustomView;
-use crate::{appearance::between, violation::wrong};
+use crate::{appearance::between, violation::violation_at};
 
 /// The maximum number of views of one owner.
 const MAX_VIEWS: usize = 100;
@@ -46,11 +46,11 @@ pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>
                 let detail = format!(
                     "makes more than {MAX_VIEWS} views below {prefix}: delete some that are not used"
                 );
-                violations.push(wrong(index, CustomView::LOCATION, detail));
+                violations.push(violation_at(index, CustomView::LOCATION, detail));
             } else if bytes > MAX_BYTES {
                 let detail =
                     format!("makes the views below {prefix} longer than 2 MiB together: make them shorter");
-                violations.push(wrong(index, CustomView::CONTENT, detail));
+                violations.push(violation_at(index, CustomView::CONTENT, detail));
             }
         }
     }

@@ -12,7 +12,7 @@ use chancery_webhook::{
 };
 use uuid::Uuid;
 
-use crate::{owning_subscription::resolve_subscription, tenant::TENANT, violation::conflict};
+use crate::{owning_subscription::resolve_subscription, tenant::TENANT, violation::conflict_at};
 
 /// The shape of event subscriptions.
 pub static EVENT_SUBSCRIPTION: Shape = Shape::of::<EventSubscription>(
@@ -63,7 +63,11 @@ fn check(
         let count = counts.entry(owner).or_default();
         *count += 1;
         if *count > MAX_SUBSCRIPTIONS {
-            violations.push(conflict(index, own, "has 100 event subscriptions already, which is the most"));
+            violations.push(conflict_at(
+                index,
+                own,
+                "has 100 event subscriptions already, which is the most",
+            ));
         }
     }
     Ok(violations)

@@ -40,7 +40,7 @@ use crate::{
     role_assignment::{ROLE_ASSIGNMENT, RoleAssignment},
     subscription::SubscriptionId,
     tenant::TENANT,
-    violation::wrong,
+    violation::violation_at,
 };
 
 pub use look_up::OPERATIONS as LOOK_UPS;
@@ -288,7 +288,7 @@ fn check(
         let name = row.get(IdpInstance::NAME)?;
         if !is_path_safe(name.as_str()) {
             let detail = "names a user store, so it stands in paths: letters, digits, `-`, `.`, `_` and `~`, and no UUID";
-            violations.push(wrong(index, IdpInstance::NAME, detail));
+            violations.push(violation_at(index, IdpInstance::NAME, detail));
         }
         IdpInstance::STORE_NAME_KEY.field().set(row.values, fold(name.as_str()).into());
     }
@@ -305,7 +305,7 @@ fn invalid_icons(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
     let detail =
         "is no location of a custom asset: one begins with a slash, such as /assets/global/partner.svg";
     let invalid = rows.iter().enumerate().filter(|(_, row)| is_invalid(row));
-    invalid.map(|(index, _)| wrong(index, IdpInstance::ICON, detail)).collect()
+    invalid.map(|(index, _)| violation_at(index, IdpInstance::ICON, detail)).collect()
 }
 
 fn is_path_safe(name: &str) -> bool {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     idp_instance::{IDP_INSTANCE, IdpInstance},
     mfa_instance::{MFA_INSTANCE, MfaInstance},
-    violation::{conflict, wrong},
+    violation::{conflict_at, violation_at},
 };
 
 pub use seed::{id_of, seed};
@@ -130,7 +130,7 @@ fn check_consistency(
         let proposed = IdpType::from_values(row.values.clone())?;
         if proposed.factory_type.provider() != proposed.provider_type {
             let fits = proposed.factory_type.provider().name();
-            violations.push(wrong(
+            violations.push(violation_at(
                 index,
                 IdpType::PROVIDER_TYPE,
                 format!("must be {fits} for this factoryType"),
@@ -140,7 +140,7 @@ fn check_consistency(
         let was = IdpType::from_values(was.values.clone())?;
         let is_same = was.name == proposed.name && was.factory_type == proposed.factory_type;
         if was.is_seeded && !is_same {
-            violations.push(conflict(index, IdpType::NAME, "stays: the type came with the server"));
+            violations.push(conflict_at(index, IdpType::NAME, "stays: the type came with the server"));
         }
         if was.factory_type != proposed.factory_type {
             changed.push((index, was.id.0));
@@ -148,7 +148,7 @@ fn check_consistency(
     }
     let used = with_instances(tx, &changed)?;
     for (index, _) in changed.into_iter().filter(|(_, id)| used.contains(id)) {
-        violations.push(conflict(index, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
+        violations.push(conflict_at(index, IdpType::FACTORY_TYPE, "stays: there are instances of the type"));
     }
     Ok(violations)
 }

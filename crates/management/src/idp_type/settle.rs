@@ -6,7 +6,7 @@ use chancery_record::{FieldOf, Record};
 use chancery_resource::{Problem, ProposedRow, Tx, Violation};
 
 use super::{FactoryType, IdpTypeId, ProviderType};
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 /// Resolves the types of new rows: the first field has the type's id, the second gets the type's
 /// `factoryType`. Reports types that are not active or not of the required kind.
@@ -32,9 +32,9 @@ pub fn settle_types<R: Record>(
             Some((factory, true)) => served_by.field().set(row.values, factory.as_str().into()),
             Some((_, false)) => {
                 let detail = format!("names a type that is not active, or is none of {}", required.name());
-                violations.push(wrong(index, type_id, detail));
+                violations.push(violation_at(index, type_id, detail));
             }
-            None => violations.push(wrong(index, type_id, "names no IdpType")),
+            None => violations.push(violation_at(index, type_id, "names no IdpType")),
         }
     }
     Ok(violations)

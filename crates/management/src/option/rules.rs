@@ -11,7 +11,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use super::{DataType, EditorType, OPTION, OptionRow, dependencies};
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 impl OptionRow {
     pub(super) const TARGETS: [FieldOf<Self, Option<Uuid>>; 3] =
@@ -115,7 +115,7 @@ pub fn find_targets(
         let owner = Owner::of_type(kind);
         let entry = owner.and_then(|owner| owner.entry(option.name.as_str()));
         if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
-            violations.push(wrong(
+            violations.push(violation_at(
                 index,
                 OptionRow::NAME,
                 "names a secret, which does not become an option that is none",
@@ -126,7 +126,7 @@ pub fn find_targets(
             && entry.is_none()
             && !row.was.is_some_and(|was| is_unknown(was, option.name.as_str()))
         {
-            violations.push(wrong(index, OptionRow::NAME, no_option(owner, option.name.as_str())));
+            violations.push(violation_at(index, OptionRow::NAME, no_option(owner, option.name.as_str())));
             continue;
         }
         let was = row.was.map(|was| OptionRow::from_values(was.values.clone())).transpose()?;
@@ -185,7 +185,7 @@ fn duplicate_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Viol
     duplicates.sort_unstable();
     duplicates.dedup();
     let detail = "is the callback path of another instance: each must have its own";
-    Ok(duplicates.into_iter().map(|index| wrong(index, OptionRow::VALUE, detail)).collect())
+    Ok(duplicates.into_iter().map(|index| violation_at(index, OptionRow::VALUE, detail)).collect())
 }
 
 /// Faults of a stored option that the release before accepted: its default is in effect instead.

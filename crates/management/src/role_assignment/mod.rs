@@ -19,7 +19,7 @@ use crate::{
     owning_subscription::is_covered,
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
-    violation::wrong,
+    violation::violation_at,
 };
 
 id_types! {
@@ -167,7 +167,11 @@ fn check(
         let ids: HashSet<Uuid> = of_kind().map(|(_, assigned)| assigned.principal_id).collect();
         let known = visible(writer.context, tx, shape, &ids.into_iter().collect::<Vec<_>>())?;
         for (index, _) in of_kind().filter(|(_, assigned)| !known.contains_key(&assigned.principal_id)) {
-            violations.push(wrong(index, RoleAssignment::PRINCIPAL_ID, format!("names no {}", kind.name())));
+            violations.push(violation_at(
+                index,
+                RoleAssignment::PRINCIPAL_ID,
+                format!("names no {}", kind.name()),
+            ));
         }
     }
     Ok(violations)

@@ -6,7 +6,7 @@ use chancery_resource::{LIST, ProposedRow, Sql, StoreError, Tx, Violation};
 use uuid::Uuid;
 
 use super::UserQuestionnaireItem;
-use crate::violation::wrong;
+use crate::violation::violation_at;
 
 /// The maximum number of items of a tenant.
 const MAX_ITEMS: usize = 100;
@@ -35,8 +35,9 @@ pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>
         let free = MAX_ITEMS.saturating_sub(present.get(&tenant).copied().unwrap_or_default());
         let detail = format!("has {MAX_ITEMS} items at most: delete some that nobody needs to answer");
         let exceeding = proposed.into_iter().skip(free);
-        violations
-            .extend(exceeding.map(|index| wrong(index, UserQuestionnaireItem::TENANT_ID, detail.clone())));
+        violations.extend(
+            exceeding.map(|index| violation_at(index, UserQuestionnaireItem::TENANT_ID, detail.clone())),
+        );
     }
     Ok(violations)
 }

@@ -6,7 +6,7 @@ use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden};
 use chancery_scim::{Fields, ScimError, ScimType};
 use chancery_userstore::{
-    renewal::renew,
+    quarantine_restore::restore_without_credentials,
     user::{USER, User},
 };
 use serde_json::Value as Serde;
@@ -55,7 +55,7 @@ pub fn restore(
     }
     forbid_administrator(&call.context, tx, form, id)?;
     let hidden = load_hidden(&call.context, tx, &USER, Value::Id(id))?;
-    renew(&call.context, tx, hidden)?;
+    restore_without_credentials(&call.context, tx, hidden)?;
     forget_second_factors(call, tx, id)?;
     let row = load(&call.context, tx, form.shape, None, Value::Id(id))?;
     let was = resource_of(call, tx, form, &row, None)?;

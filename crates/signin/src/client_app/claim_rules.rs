@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chancery_claims::RuleSet;
-use chancery_management::claim_rule::{InForce, RuleScope, Unusable, compiled};
+use chancery_management::claim_rule::{ActiveRules, RuleScope, Unusable, compiled};
 use chancery_resource::{Problem, Tx};
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ pub enum Rules {
     /// Already compiled.
     Compiled(Arc<RuleSet>),
     /// Read from the database.
-    Read(InForce),
+    Read(ActiveRules),
 }
 
 impl Rules {
@@ -57,7 +57,7 @@ impl ClaimRuleCache {
             }
         }
         let (tenant, instance) = scope;
-        let rules = InForce::read(
+        let rules = ActiveRules::read(
             tx,
             RuleScope { app: Some(application), instance: Some(instance), tenant: Some(tenant) },
         )?;

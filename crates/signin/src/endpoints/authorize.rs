@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_auth::exact_id;
+use chancery_auth::canonical_id;
 use chancery_flow::Flow;
 use chancery_oauth::{
     AuthorizationRequest, CheckedRequest, ClaimsRequest, ErrorCode, ProtocolError, RedirectKind,
@@ -42,7 +42,7 @@ impl Provider<'_> {
             Ok(addressing) => addressing,
             Err(refusal) => return Ok(BrowserResponse::Error(PageError::addressing(&parameters, refusal))),
         };
-        let Some(id) = exact_id(&addressing.client_id) else {
+        let Some(id) = canonical_id(&addressing.client_id) else {
             return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
         let issuing = visit.issuer.tenant_id();
@@ -142,7 +142,7 @@ impl Provider<'_> {
 fn named_person(claims: &ClaimsRequest) -> Option<Uuid> {
     let subject = claims.in_id_token("sub").filter(|subject| !subject.values.is_empty())?;
     let first = subject.texts().next().filter(|_| subject.values.len() == 1);
-    Some(first.and_then(exact_id).unwrap_or_default())
+    Some(first.and_then(canonical_id).unwrap_or_default())
 }
 
 /// Validates a request against the client app and the options of its tenants.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{SignOutScope, sign_out};
-use chancery_auth::{Issuer, exact_id};
+use chancery_auth::{Issuer, canonical_id};
 use chancery_oauth::{ErrorCode, LogoutRequest, ProtocolError, with_query};
 use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
@@ -169,7 +169,7 @@ impl Provider<'_> {
             Ok(request) => request,
             Err(refusal) => return error(PageError::request(refusal.detail)),
         };
-        let named = request.client_id.as_deref().map(|id| exact_id(id).unwrap_or_default());
+        let named = request.client_id.as_deref().map(|id| canonical_id(id).unwrap_or_default());
         let hint = match &request.id_token_hint {
             Some(token) => self.hint(token, &visit.issuer, visit.now).await?,
             None => self.short_hint(parameters, &visit.issuer),

@@ -2,7 +2,7 @@
 
 use chancery_application::ExternalProfile;
 use chancery_claims::{Claim, Source};
-use chancery_management::claim_rule::{InForce, RuleScope, Unusable, run};
+use chancery_management::claim_rule::{ActiveRules, RuleScope, Unusable, run};
 use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use chancery_store::Mode;
 use uuid::Uuid;
@@ -36,7 +36,7 @@ impl Provider<'_> {
     ) -> Result<Result<ExternalProfile, Unusable>, Problem> {
         let reading = self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| {
             let tenant = only_tenant(tx, instance)?;
-            InForce::read(tx, RuleScope { app: None, instance: Some(instance), tenant })
+            ActiveRules::read(tx, RuleScope { app: None, instance: Some(instance), tenant })
         });
         let rules = reading.await?;
         if rules.is_empty() {

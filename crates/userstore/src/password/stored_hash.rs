@@ -1,7 +1,7 @@
 //! The stored password of a user: its hash, and the history of former hashes.
 
 use chancery_credential::{
-    Person,
+    PasswordOwner,
     hash::Parameters,
     policy::{BrokenRule, Policy},
 };
@@ -146,7 +146,7 @@ pub fn policy(options: &Options<UserStoreOption>) -> Policy {
 
 /// The rules of a policy that a user's new password breaks.
 pub fn broken(policy: &Policy, user: &User, password: &Secret) -> Vec<BrokenRule> {
-    let person = Person {
+    let person = PasswordOwner {
         login_name: user.login_name.as_str(),
         email_address: user.email_address.as_ref().map(Email::as_str),
         first_name: user.first_name.as_ref().map(Name::as_str),

@@ -2,7 +2,7 @@
 
 /// The user of the checked password.
 #[derive(Clone, Copy)]
-pub struct Person<'a> {
+pub struct PasswordOwner<'a> {
     /// The login name.
     pub login_name: &'a str,
     /// The e-mail address.

@@ -17,7 +17,11 @@ use crate::{
 
 /// Restores a user from the quarantine without memberships, password, passkeys, contacts, picture and profile entries: a
 /// returning person is onboarded anew.
-pub fn renew(context: &Context, tx: &mut Tx<'_>, hidden: StoredRow) -> Result<StoredRow, Problem> {
+pub fn restore_without_credentials(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    hidden: StoredRow,
+) -> Result<StoredRow, Problem> {
     let owner = hidden.as_owner(&USER)?;
     let deleted_shapes: [&'static Shape; 4] = [&PASSKEY, &SECURITY_CONTACT, &USER_PROFILE, &USER_IMAGE];
     for shape in deleted_shapes {

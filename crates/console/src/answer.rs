@@ -95,7 +95,7 @@ async fn route(
     let is_prefetch = parts.headers.contains_key("sec-purpose");
     let is_ours = forgery::is_same_origin(&parts.headers, &app.token_service.public_url);
     let visitor = match cookies.find(session::SESSION) {
-        Some(cookie) => app.visitor(&cookie, (store, !is_prefetch), now).await,
+        Some(cookie) => app.visitor(&cookie, store, !is_prefetch, now).await,
         None => Ok(None),
     };
     let visitor = match visitor {

@@ -171,7 +171,7 @@ pub async fn end(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         }
     };
     let (context, now) = (Arc::clone(&visit.app.context), visit.now);
-    let ending = move |tx: &mut Tx<'_>| end_own_sessions(&context, tx, (person, which), now);
+    let ending = move |tx: &mut Tx<'_>| end_own_sessions(&context, tx, person, which, now);
     let count = visit.app.store.run("EndOwnSessions", Mode::Write, None, ending).await?;
     Ok(redirect_with_notice(PATH, if count == 0 { "unchanged" } else { "ended" }))
 }

@@ -61,7 +61,8 @@ pub enum Issuance<T> {
 pub fn pending(
     tx: &mut Tx<'_>,
     application: &Application,
-    (granted, scope): (&Granted, &str),
+    granted: &Granted,
+    scope: &str,
     now: Timestamp,
 ) -> Result<Option<Box<Pending>>, Problem> {
     let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
@@ -71,7 +72,9 @@ pub fn pending(
         tx,
         application,
         ReleasePolicy::new(application, (granted, scope), Issue::Tokens),
-        (granted, rules, &admitted),
+        granted,
+        rules,
+        &admitted,
     )
 }
 
@@ -80,7 +83,8 @@ pub fn pending(
 pub fn pending_exchange(
     tx: &mut Tx<'_>,
     application: &Application,
-    (granted, scope): (&Granted, &str),
+    granted: &Granted,
+    scope: &str,
     now: Timestamp,
 ) -> Result<Option<Box<Pending>>, Problem> {
     let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
@@ -92,7 +96,9 @@ pub fn pending_exchange(
         tx,
         application,
         ReleasePolicy::new(application, (&own, scope), Issue::Exchange),
-        (granted, rules, &user),
+        granted,
+        rules,
+        &user,
     )
 }
 
@@ -104,7 +110,9 @@ fn pending_of(
     tx: &mut Tx<'_>,
     application: &Application,
     policy: ReleasePolicy,
-    (granted, rules, user): (&Granted, Rules, &Admitted),
+    granted: &Granted,
+    rules: Rules,
+    user: &Admitted,
 ) -> Result<Option<Box<Pending>>, Problem> {
     let Some(facts) = person_claims::read(tx, user, ClaimGroups::ALL, &granted.provider_claims)? else {
         return Ok(None);
@@ -120,8 +128,10 @@ fn pending_of(
 pub fn released(
     tx: &mut Tx<'_>,
     application: &Application,
-    (granted, scope): (&Granted, &str),
-    (user, released): (&Admitted, Option<&Arc<ReleasedClaims>>),
+    granted: &Granted,
+    scope: &str,
+    user: &Admitted,
+    released: Option<&Arc<ReleasedClaims>>,
 ) -> Result<Arc<ReleasedClaims>, Problem> {
     if let Some(released) = released {
         return Ok(Arc::clone(released));
@@ -130,7 +140,7 @@ pub fn released(
         return Err(StoreError::Internal("claim rules did not run".into()).into());
     }
     let policy = ReleasePolicy::new(application, (granted, scope), Issue::Tokens);
-    let known = plain(tx, application, &policy, (granted, user))?;
+    let known = plain(tx, application, &policy, granted, user)?;
     Ok(Arc::new(known.unwrap_or_default()))
 }
 
@@ -138,15 +148,16 @@ pub fn released(
 pub fn at_userinfo(
     tx: &mut Tx<'_>,
     application: &Application,
-    (granted, scope): (&Granted, &str),
+    granted: &Granted,
+    scope: &str,
     user: &Admitted,
 ) -> Result<Option<Issuance<ReleasedClaims>>, Problem> {
     let policy = ReleasePolicy::new(application, (granted, scope), Issue::UserInfo);
     if let Some(rules) = rules_of(tx, application, granted)? {
-        let pending = pending_of(tx, application, policy, (granted, rules, user))?;
+        let pending = pending_of(tx, application, policy, granted, rules, user)?;
         return Ok(pending.map(Issuance::Rules));
     }
-    Ok(plain(tx, application, &policy, (granted, user))?.map(Issuance::Done))
+    Ok(plain(tx, application, &policy, granted, user)?.map(Issuance::Done))
 }
 
 /// The claims of a person without rules; `None` if the user no longer exists.
@@ -154,7 +165,8 @@ fn plain(
     tx: &mut Tx<'_>,
     application: &Application,
     policy: &ReleasePolicy,
-    (granted, user): (&Granted, &Admitted),
+    granted: &Granted,
+    user: &Admitted,
 ) -> Result<Option<ReleasedClaims>, Problem> {
     if !policy.releases_any() {
         return Ok(Some(ReleasedClaims::default()));

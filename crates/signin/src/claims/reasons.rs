@@ -79,7 +79,7 @@ impl Preview {
         };
         let tokens = release_claims(&claims, facts, policy)?;
         let released = release_claims(&claims, facts, userinfo)?.userinfo;
-        let of = |target, policy, released: &[&String]| reasons(target, (&claims, facts), policy, released);
+        let of = |target, policy, released: &[&String]| reasons(target, &claims, facts, policy, released);
         let reasons = [
             of(ReleaseTarget::IdToken, policy, &tokens.id_token.keys().collect::<Vec<_>>()),
             of(ReleaseTarget::AccessToken, policy, &tokens.access_token.keys().collect::<Vec<_>>()),
@@ -92,7 +92,8 @@ impl Preview {
 /// Why these claims are released to a target, and why others are not.
 fn reasons(
     target: ReleaseTarget,
-    (claims, facts): (&[OutClaim], &PersonClaims),
+    claims: &[OutClaim],
+    facts: &PersonClaims,
     policy: &ReleasePolicy,
     released: &[&String],
 ) -> Reasons {
@@ -105,7 +106,7 @@ fn reasons(
     let mut explained: HashSet<&str> = HashSet::new();
     for claim in claims {
         let name = claim.claim_type.as_str();
-        let why = match release_reason(target, (claim, TypeOfClaim::of(name)), facts, policy) {
+        let why = match release_reason(target, claim, TypeOfClaim::of(name), facts, policy) {
             Ok(_) if !released.contains(name) => WithholdReason::NoRoom,
             Ok(reason) => {
                 let Some((by, rules)) = reasons.released.get_mut(name) else { continue };

@@ -140,7 +140,8 @@ impl ReleasePolicy {
     fn reason_for(
         &self,
         target: ReleaseTarget,
-        (claim, scope): (&OutClaim, Option<&'static str>),
+        claim: &OutClaim,
+        scope: Option<&'static str>,
         facts: &PersonClaims,
     ) -> Result<ReleaseReason, WithholdReason> {
         let is_entry = scope.is_none() && facts.has_entry(claim);
@@ -249,7 +250,8 @@ impl TypeOfClaim {
 /// The reason for releasing a forwarded claim of this type to a target, or for withholding it.
 pub fn release_reason(
     target: ReleaseTarget,
-    (claim, of_type): (&OutClaim, TypeOfClaim),
+    claim: &OutClaim,
+    of_type: TypeOfClaim,
     facts: &PersonClaims,
     policy: &ReleasePolicy,
 ) -> Result<ReleaseReason, WithholdReason> {
@@ -265,7 +267,7 @@ pub fn release_reason(
     if !target.is_reached(claim.destination) {
         return Err(WithholdReason::OtherDestination);
     }
-    policy.reason_for(target, (claim, of_type.scope), facts)
+    policy.reason_for(target, claim, of_type.scope, facts)
 }
 
 /// The claims without rules: those of the platform's table, and entries. Other claims of a provider or a directory
@@ -319,7 +321,7 @@ fn release_in(
         let Some(name) = of_type.first().map(|claim| claim.claim_type.as_str()) else { continue };
         let known = TypeOfClaim::of(name);
         for claim in of_type {
-            if release_reason(target, (claim, known), facts, policy).is_err() {
+            if release_reason(target, claim, known, facts, policy).is_err() {
                 continue;
             }
             if name == GROUPS {
@@ -339,7 +341,7 @@ fn release_in(
         return Err(Unusable(detail));
     };
     let mut members = Map::new();
-    let room = release_groups(&mut members, (target, room), &groups, policy.releases_groups(target));
+    let room = release_groups(&mut members, target, room, &groups, policy.releases_groups(target));
     // what does not fit is available at UserInfo
     let has_room = entries.iter().map(size).sum::<usize>() <= room;
     let mut by_type = BTreeMap::<&str, Vec<&OutClaim>>::new();
@@ -355,7 +357,8 @@ fn release_in(
 /// Adds the sorted groups, if any; too many for a token become `groups_truncated`. Returns the remaining room.
 fn release_groups(
     members: &mut Map<String, Value>,
-    (target, room): (ReleaseTarget, usize),
+    target: ReleaseTarget,
+    room: usize,
     claims: &[&OutClaim],
     are_required: bool,
 ) -> usize {

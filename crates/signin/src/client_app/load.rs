@@ -145,7 +145,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
             (6, Some(application)) => application.resources.push(row.text(0)?.to_owned()),
             (7, Some(application)) => add_factor(application, row)?,
             (8, Some(application)) => {
-                add_required_factor(application, (row.id(0)?, row.id(1)?));
+                add_required_factor(application, row.id(0)?, row.id(1)?);
             }
             (9, Some(application)) => {
                 let value = row.optional_text(1)?.unwrap_or_default();
@@ -161,7 +161,7 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
             (15, Some(application)) => {
                 let (instance, key) = (row.id(0)?, row.text(1)?.to_owned());
                 let value = row.optional_text(2)?.unwrap_or_default();
-                add_entry(application, instance, (&key, &value));
+                add_entry(application, instance, &key, &value);
             }
             (_, Some(_)) => {
                 if index == 10 && row.bool(3)? {
@@ -337,7 +337,7 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
 }
 
 /// Adds a metadata entry of an instance.
-fn add_entry(application: &mut Application, instance: Uuid, (key, value): (&str, &str)) {
+fn add_entry(application: &mut Application, instance: Uuid, key: &str, value: &str) {
     for tenant in &mut application.tenants {
         let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.about.metadata));
         let providers =
@@ -349,7 +349,7 @@ fn add_entry(application: &mut Application, instance: Uuid, (key, value): (&str,
 }
 
 /// Adds an MFA instance that an instance requires.
-fn add_required_factor(application: &mut Application, (instance, factor): (Uuid, Uuid)) {
+fn add_required_factor(application: &mut Application, instance: Uuid, factor: Uuid) {
     for tenant in &mut application.tenants {
         let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.factors));
         let providers = tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.factors));

@@ -69,8 +69,7 @@ impl Provider<'_> {
         }
         let is_native = application.is_native
             && !matches!(RedirectKind::of(&addressing.redirect_uri), Some(RedirectKind::Web));
-        let mut demanded =
-            flow_request(&application, (&checked, &addressing), (issuing, is_native), visit.now);
+        let mut demanded = flow_request(&application, &checked, &addressing, issuing, is_native, visit.now);
         demanded.after_sign_out = visit.has_signed_out;
         if let Some(hint) = &checked.request.id_token_hint {
             let hint = self.tokens.open_id_token(self.store, hint, &visit.issuer, visit.now).await?;

@@ -10,8 +10,10 @@ use crate::{client_app::Application, grant::claims_request::RequestedClaims};
 /// The requirements of the authorization request for the sign-in.
 pub fn flow_request(
     application: &Application,
-    (checked, addressing): (&CheckedRequest, &ResponseTarget),
-    (issuing, is_native): (Option<Uuid>, bool),
+    checked: &CheckedRequest,
+    addressing: &ResponseTarget,
+    issuing: Option<Uuid>,
+    is_native: bool,
     now: Timestamp,
 ) -> Request {
     let request = &checked.request;

@@ -26,7 +26,7 @@ impl Provider<'_> {
     ) -> Result<Introspection, OAuthError> {
         let (app, epoch, stored) = self.find_refresh_token(request).await?;
         check_use(&app.unsupported_settings, Use::Introspection)?;
-        let response = self.introspection_response(request, (app.id, epoch), stored).await?;
+        let response = self.introspection_response(request, app.id, epoch, stored).await?;
         Introspection::new(self.store, self.tokens, (request, &app), (response, epoch)).await
     }
 
@@ -34,7 +34,8 @@ impl Provider<'_> {
     async fn introspection_response(
         self,
         request: &EndpointRequest,
-        (client, epoch): (Uuid, i64),
+        client: Uuid,
+        epoch: i64,
         stored: Option<Grant>,
     ) -> Result<Value, OAuthError> {
         let nothing = json!({ "active": false });
@@ -50,7 +51,7 @@ impl Provider<'_> {
         let checking = self.store.run("JudgeRefreshToken", Mode::Quick, None, move |tx| {
             let granted = &checked.granted;
             let Some(tenant) = application.serving(granted.tenant, granted.issuing) else { return Ok(None) };
-            let until = refresh_token_expiry(tx, &checked, (&application, &tenant.options), now)?;
+            let until = refresh_token_expiry(tx, &checked, &application, &tenant.options, now)?;
             let identity = (granted.person, granted.instance);
             let is_admitted = person::admit(tx, &application, identity, granted.tenant, now)?.is_ok();
             Ok::<_, StoreError>(until.filter(|_| is_admitted))

@@ -33,7 +33,8 @@ impl Provider<'_> {
     pub async fn userinfo(
         self,
         claims: &Claims,
-        (now, epoch): (Timestamp, i64),
+        now: Timestamp,
+        epoch: i64,
     ) -> Result<Result<Value, UserInfoRefusal>, Problem> {
         let Some(grant) = claims.gid else { return Ok(Err(UserInfoRefusal::InvalidToken)) };
         let scope = claims.scope.clone().unwrap_or_default();
@@ -62,7 +63,7 @@ impl Provider<'_> {
             let Ok(admitted) = person::admit(tx, &application, of, granted.tenant, now)? else {
                 return Ok(None);
             };
-            claims::at_userinfo(tx, &application, (granted, &scope), &admitted)
+            claims::at_userinfo(tx, &application, granted, &scope, &admitted)
         });
         let mut released = match reading.await? {
             None => return Ok(Err(UserInfoRefusal::InvalidToken)),

@@ -32,7 +32,8 @@ impl Provider<'_> {
     pub(super) async fn profile_by_rules(
         self,
         identity: &ProviderIdentity,
-        (tenant, instance): (Uuid, Uuid),
+        tenant: Uuid,
+        instance: Uuid,
     ) -> Result<Result<ExternalProfile, Unusable>, Problem> {
         let reading = self.store.run("ReadProviderRules", Mode::Quick, None, move |tx| {
             let tenant = only_tenant(tx, instance)?;

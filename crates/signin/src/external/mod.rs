@@ -54,7 +54,7 @@ impl Provider<'_> {
         };
         let flow_context = FlowContext::new(self, application, (visit, &pending));
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
-        self.redirect_or_step(visit, pending, (flow_context, evaluated), Some(instance)).await
+        self.redirect_or_step(visit, pending, flow_context, evaluated, Some(instance)).await
     }
 
     /// Redirects to this provider, if the sign-in offers it; else shows the due page.
@@ -62,7 +62,8 @@ impl Provider<'_> {
         self,
         visit: &Visit,
         mut pending: PendingFlow,
-        (flow_context, evaluated): (FlowContext, Evaluated),
+        flow_context: FlowContext,
+        evaluated: Evaluated,
         instance: Option<Uuid>,
     ) -> Result<BrowserResponse, Problem> {
         pending.form_errors = None;
@@ -189,21 +190,23 @@ impl Provider<'_> {
                 AttemptResult::NotCounted,
             ));
         };
-        let profile = match self.profile_by_rules(&identity, (tenant, provider.id)).await? {
+        let profile = match self.profile_by_rules(&identity, tenant, provider.id).await? {
             Ok(profile) => profile,
             Err(Unusable(reason)) => {
                 tracing::error!(%tenant, instance = %provider.id, reason, "claim rules cannot run: nobody signs in by an identity provider");
                 return Ok((failed(pending, "unexpected"), AttemptResult::NotCounted));
             }
         };
-        self.complete_external(visit, (pending, flow_context), (provider, secret), (identity, profile)).await
+        self.complete_external(visit, pending, flow_context, provider, secret, (identity, profile)).await
     }
 
     async fn complete_external(
         self,
         visit: &Visit,
-        (mut pending, mut flow_context): (PendingFlow, FlowContext),
-        (provider, secret): (OfferedProvider, Secret),
+        mut pending: PendingFlow,
+        mut flow_context: FlowContext,
+        provider: OfferedProvider,
+        secret: Secret,
         who: (ProviderIdentity, ExternalProfile),
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
@@ -289,8 +292,7 @@ fn decide(
     let is_own_subscription =
         application.allow_cross_subscription || application.subscription == provider.subscription;
     let may_be_new = is_own_subscription && !application.is_restricted;
-    let Some(person) = person::find_or_create(&context, tx, (provider, may_be_new), (identity, profile))?
-    else {
+    let Some(person) = person::find_or_create(&context, tx, provider, may_be_new, identity, profile)? else {
         return Ok(ExternalResult::Unknown);
     };
     let external_claims = ExternalClaims { person, instance: provider.id, claims: identity.claims.clone() };

@@ -19,8 +19,10 @@ use crate::{
 pub fn find_or_create(
     context: &Context,
     tx: &mut Tx<'_>,
-    (provider, may_be_new): (&OfferedProvider, bool),
-    (identity, profile): (&ProviderIdentity, &ExternalProfile),
+    provider: &OfferedProvider,
+    may_be_new: bool,
+    identity: &ProviderIdentity,
+    profile: &ExternalProfile,
 ) -> Result<Option<Uuid>, Problem> {
     match find(tx, provider.id, &identity.subject)? {
         Identity::Active(person) => {

@@ -46,7 +46,7 @@ impl Provider<'_> {
         let is_complete = matches!(evaluated.due.step(), Step::Done(_) | Step::Consent);
         if evaluated.lacks_session && is_complete && !pending.has_signed_in {
             let (response, _) =
-                self.run_page_action(visit, (pending, CONTINUE), |_, _| Ok(ActionResult::Nothing)).await?;
+                self.run_page_action(visit, pending, CONTINUE, |_, _| Ok(ActionResult::Nothing)).await?;
             return Ok(response);
         }
         let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;

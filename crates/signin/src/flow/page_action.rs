@@ -55,7 +55,8 @@ impl Provider<'_> {
     pub(crate) async fn run_page_action(
         self,
         visit: &Visit,
-        (mut pending, page): (PendingFlow, &'static str),
+        mut pending: PendingFlow,
+        page: &'static str,
         perform: impl Fn(&ActionContext<'_>, &mut Tx<'_>) -> Result<ActionResult, Problem> + Send + Sync + 'static,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         let Some(application) = self.application_of(&pending).await? else {

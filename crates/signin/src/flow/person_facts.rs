@@ -124,7 +124,7 @@ impl FlowContext {
         contact: &mut Contact,
     ) -> Result<(), StoreError> {
         let of_session =
-            |session| session::provider_claims(tx, &self.app.master, (session, identified.instance));
+            |session| session::provider_claims(tx, &self.app.master, session, identified.instance);
         let claims = match self.external_claims_of(identified) {
             Some(external) => external.claims.clone(),
             None => identified.session.map(of_session).transpose()?.unwrap_or_default(),
@@ -335,7 +335,7 @@ impl PersonFactsReader<'_> {
         if !self.tenant.has_questionnaire || (self.store.is_some() && self.is_read_only()) {
             return Ok(Vec::new());
         }
-        due_questions::read(tx, (self.tenant.facts.id, self.identified.person), self.admitted)
+        due_questions::read(tx, self.tenant.facts.id, self.identified.person, self.admitted)
     }
 
     /// The urgency of the questionnaire. At the platform itself it is optional: no question locks out administrators.

@@ -226,7 +226,7 @@ impl SignInTransaction {
         if !self.remembers_device || !has_second || lifetime == 0 {
             return Ok(None);
         }
-        let device = remember(context, tx, (identified.person, identified.tenant), lifetime)?;
+        let device = remember(context, tx, identified.person, identified.tenant, lifetime)?;
         Ok(Some((device.value, lifetime / 1000)))
     }
 
@@ -275,7 +275,8 @@ impl SignInTransaction {
         context: &Context,
         tx: &mut Tx<'_>,
         store: Uuid,
-        (user, tenant): (Option<Uuid>, Uuid),
+        user: Option<Uuid>,
+        tenant: Uuid,
     ) -> Result<(), Problem> {
         let person = person::active_person(tx, store, user.unwrap_or_default())?;
         let record =

@@ -169,7 +169,7 @@ impl AnswerTransaction {
         if let Some(tenant) = application.tenant(signed_in.tenant) {
             session::note_use(tx, used, &tenant.options, self.now)?;
         }
-        consent::store(&context, tx, (application.id, signed_in), &self.request.resources)?;
+        consent::store(&context, tx, application.id, signed_in, &self.request.resources)?;
         let request = (application.as_ref(), self.flow_context.issuing, &self.request);
         authorization_code::issue(&context, tx, request, signed_in, used.id).map(AnswerResult::Code)
     }

@@ -90,7 +90,8 @@ pub fn issue(
             tx,
             &context.app.master,
             application,
-            (Some(session), signed_in),
+            Some(session),
+            signed_in,
         )?,
     };
     let contents = CodeContents {

@@ -34,7 +34,8 @@ fn expiry_after_use(grant: &Grant, options: &Options<TenantOption>, used_on: Tim
 pub fn refresh_token_expiry(
     tx: &mut Tx<'_>,
     grant: &Grant,
-    (application, options): (&Application, &Options<TenantOption>),
+    application: &Application,
+    options: &Options<TenantOption>,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
     if !grant.granted.has_refresh_token(application) {

@@ -153,7 +153,7 @@ impl Grant {
 
     /// Whether a use of the refresh token has to be written: every five minutes, or every tenth of the refresh token's lifetime
     /// if that is shorter, and if the tokens that expire at `until` would outlive the grant.
-    pub fn is_use_due(&self, (lifetime, until): (i64, Timestamp), now: Timestamp) -> bool {
+    pub fn is_use_due(&self, lifetime: i64, until: Timestamp, now: Timestamp) -> bool {
         is_use_due(self.used_on, lifetime, now) || retained_until(until) > self.expires_on
     }
 
@@ -162,7 +162,8 @@ impl Grant {
     pub fn advance(
         &mut self,
         tx: &mut Tx<'_>,
-        (rotates, until): (bool, Timestamp),
+        rotates: bool,
+        until: Timestamp,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let next = self.generation + i64::from(rotates);

@@ -93,7 +93,7 @@ impl Provider<'_> {
             return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
         let (username, typed) = (typed.username.clone(), Arc::new(typed));
-        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&stores, tenant), &typed);
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, &stores, tenant, &typed);
         if let Some(decided) = self.store.run("UseAccessPass", Mode::Write, None, deciding).await? {
             return Ok((
                 self.respond_to_proof(visit, pending, flow_context, decided).await?,
@@ -119,7 +119,8 @@ fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, St
 fn decide(
     transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
-    (stores, tenant): (&[OfferedStore], Uuid),
+    stores: &[OfferedStore],
+    tenant: Uuid,
     typed: &TypedPass,
 ) -> Result<Option<ProofResult>, Problem> {
     let is_readable = typed.username.len().max(typed.pass.expose().len()) <= LONGEST;
@@ -128,13 +129,13 @@ fn decide(
     let Some((store, mut context, user_row)) = known else { return Ok(None) };
     let Some(attempt) = begin_attempt(&context, tx, user_row)? else {
         find_access_pass(&context, tx, Uuid::nil(), &typed.pass)?;
-        transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
+        transaction.record_wrong(&context, tx, store.id, None, tenant)?;
         return Ok(None);
     };
     let user = attempt.loaded.user.id;
     let Some(pass) = find_access_pass(&context, tx, user.0, &typed.pass)? else {
         attempt.fail(&context, tx)?;
-        transaction.record_wrong(&context, tx, store.id, (Some(user.0), tenant))?;
+        transaction.record_wrong(&context, tx, store.id, Some(user.0), tenant)?;
         return Ok(None);
     };
     context.actor = Some(user.0);

@@ -19,7 +19,7 @@ use crate::{
 pub(super) static PAGE: SignInPage = SignInPage {
     name: CONFIRM,
     label: CONFIRM,
-    prepare: Some(|provider, visit, _, (flow_context, evaluated)| {
+    prepare: Some(|provider, visit, _, flow_context, evaluated| {
         Box::pin(provider.code_page(visit, flow_context, evaluated))
     }),
     view: |_, _, _| ("Confirm", json!({})),
@@ -40,8 +40,7 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
         return not_counted(async { Ok(missing) });
     }
     Box::pin(
-        provider
-            .run_page_action(visit, (pending, CONFIRM), move |action, tx| confirm_email(action, tx, &code)),
+        provider.run_page_action(visit, pending, CONFIRM, move |action, tx| confirm_email(action, tx, &code)),
     )
 }
 

@@ -115,7 +115,7 @@ impl Provider<'_> {
             if is_allowed {
                 let mut context = Context::of_server(&app, Scope::Everything, now);
                 context.actor = Some(signed_in.person);
-                consent::store(&context, tx, (flow_context.application.id, signed_in), &resources)?;
+                consent::store(&context, tx, flow_context.application.id, signed_in, &resources)?;
             }
             let granted = Granted {
                 person: signed_in.person,
@@ -134,7 +134,8 @@ impl Provider<'_> {
                     tx,
                     &app.master,
                     &flow_context.application,
-                    (signed_in.session, signed_in),
+                    signed_in.session,
+                    signed_in,
                 )?,
             };
             approve(tx, &app.master, &digest, is_allowed.then_some(granted)).map(Some).map_err(Problem::from)

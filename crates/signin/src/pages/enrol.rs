@@ -40,7 +40,8 @@ fn prepare<'a>(
     _: Provider<'a>,
     _: &'a Visit,
     pending: &'a mut PendingFlow,
-    (_, evaluated): (&'a FlowContext, &'a Evaluated),
+    _: &'a FlowContext,
+    evaluated: &'a Evaluated,
 ) -> Prepared<'a> {
     if let Step::EnrolFactor(choices) = evaluated.due.step()
         && let Choice::Code { instance, .. } = choices.chosen
@@ -96,7 +97,7 @@ impl Provider<'_> {
         let act = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
             store_authenticator(action, tx, enrolling.as_ref(), &code)
         };
-        self.run_page_action(visit, (pending, ENROL), act).await
+        self.run_page_action(visit, pending, ENROL, act).await
     }
 }
 
@@ -121,10 +122,10 @@ fn store_authenticator(
     };
     let (context, person) = (action.context, identified.person);
     let typed = if typed.len() <= LONGEST { typed } else { "" };
-    let Some(id) = enrol(context, tx, factor, person, (enrolling, typed))? else {
+    let Some(id) = enrol(context, tx, factor, person, enrolling, typed)? else {
         return Ok(ActionResult::Wrong("code_wrong", "code"));
     };
-    let codes = make_recovery_codes(context, tx, (person, id))?;
+    let codes = make_recovery_codes(context, tx, person, id)?;
     audit_person(context, tx, person, "factor-enrolled")?;
     let proven = Proven { person, instance, method: Method::Totp, credential: Some(id) };
     Ok(ActionResult::Enrolled(Event::FactorEnrolled(proven), codes))

@@ -46,12 +46,8 @@ pub type Posted<'a> =
 type Prepared<'a> = Pin<Box<dyn Future<Output = Result<Map<String, Value>, Problem>> + Send + 'a>>;
 
 /// A function that prepares a page. It may change the flow.
-type Prepare = for<'a> fn(
-    Provider<'a>,
-    &'a Visit,
-    &'a mut PendingFlow,
-    (&'a FlowContext, &'a Evaluated),
-) -> Prepared<'a>;
+type Prepare =
+    for<'a> fn(Provider<'a>, &'a Visit, &'a mut PendingFlow, &'a FlowContext, &'a Evaluated) -> Prepared<'a>;
 
 /// A page of a sign-in.
 pub struct SignInPage {

@@ -60,7 +60,8 @@ fn prepare<'a>(
     provider: Provider<'a>,
     visit: &'a Visit,
     pending: &'a mut PendingFlow,
-    (flow_context, evaluated): (&'a FlowContext, &'a Evaluated),
+    flow_context: &'a FlowContext,
+    evaluated: &'a Evaluated,
 ) -> Prepared<'a> {
     Box::pin(async move {
         let mut added = Map::new();
@@ -106,15 +107,13 @@ fn post<'a>(
     form: Form<'a>,
 ) -> Posted<'a> {
     if let Some(answer) = form.credential() {
-        return Box::pin(provider.verify_passkey(visit, pending, (PASSKEY, answer)));
+        return Box::pin(provider.verify_passkey(visit, pending, PASSKEY, answer));
     }
     if form.field("choice") == Some("password") {
         pending.prefers_password = true;
-        return Box::pin(
-            provider.run_page_action(visit, (pending, PASSKEY), |_, _| Ok(ActionResult::Nothing)),
-        );
+        return Box::pin(provider.run_page_action(visit, pending, PASSKEY, |_, _| Ok(ActionResult::Nothing)));
     }
-    Box::pin(provider.run_page_action(visit, (pending, PASSKEY), defer))
+    Box::pin(provider.run_page_action(visit, pending, PASSKEY, defer))
 }
 
 /// The verification of an authenticator's response.
@@ -140,7 +139,8 @@ impl Provider<'_> {
         self,
         visit: &Visit,
         mut pending: PendingFlow,
-        (page, answer): (&'static str, &str),
+        page: &'static str,
+        answer: &str,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
@@ -182,7 +182,7 @@ impl Provider<'_> {
                 let storing = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| {
                     register_passkey(action, tx, &registered, &state)
                 };
-                return self.run_page_action(visit, (pending, PASSKEY), storing).await;
+                return self.run_page_action(visit, pending, PASSKEY, storing).await;
             }
         };
         let asserted = self.pool.run(None, work).await?;
@@ -190,7 +190,7 @@ impl Provider<'_> {
         let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
             return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, page), &asserted, &state);
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, &store, page, &asserted, &state);
         match self.store.run("DecidePasskey", Mode::Write, None, deciding).await? {
             Some(decided) => Ok((
                 self.respond_to_proof(visit, pending, flow_context, decided).await?,
@@ -250,7 +250,8 @@ fn spend(tx: &mut Tx<'_>, transaction: &SignInTransaction, state: &[u8]) -> Resu
 fn decide(
     transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
-    (store, page): (&OfferedStore, &'static str),
+    store: &OfferedStore,
+    page: &'static str,
     asserted: &VerifiedAssertion,
     state: &[u8],
 ) -> Result<Option<ProofResult>, Problem> {

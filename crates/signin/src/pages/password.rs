@@ -63,7 +63,8 @@ fn prepare<'a>(
     provider: Provider<'a>,
     _: &'a Visit,
     pending: &'a mut PendingFlow,
-    (flow_context, evaluated): (&'a FlowContext, &'a Evaluated),
+    flow_context: &'a FlowContext,
+    evaluated: &'a Evaluated,
 ) -> Prepared<'a> {
     Box::pin(async move {
         let mut added = Map::new();
@@ -106,7 +107,7 @@ fn providers(flow_context: &FlowContext, evaluated: &Evaluated) -> Vec<Value> {
 
 fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
     if let Some(answer) = form.credential() {
-        return Box::pin(provider.verify_passkey(visit, pending, (PASSWORD, answer)));
+        return Box::pin(provider.verify_passkey(visit, pending, PASSWORD, answer));
     }
     let typed = Credentials {
         username: form.name("username"),
@@ -164,7 +165,7 @@ impl Provider<'_> {
         let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
             return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
-        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, (&store, tenant), &verified);
+        let deciding = move |tx: &mut Tx<'_>| decide(&transaction, tx, &store, tenant, &verified);
         if let Some(decided) = self.store.run("DecideSignIn", Mode::Write, None, deciding).await? {
             return Ok((
                 self.respond_to_proof(visit, pending, flow_context, decided).await?,
@@ -233,18 +234,19 @@ pub(super) fn find_login<'a>(
 fn decide(
     transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
-    (store, tenant): (&OfferedStore, Uuid),
+    store: &OfferedStore,
+    tenant: Uuid,
     verified: &VerifiedSignIn,
 ) -> Result<Option<ProofResult>, Problem> {
     let mut context = context_of_store(&transaction.app, tx, store.id, transaction.now)?;
     let user = match sign_in::decide(&context, tx, verified)? {
         Decision::Right(user) => user,
         Decision::Wrong(user) => {
-            transaction.record_wrong(&context, tx, store.id, (Some(user), tenant))?;
+            transaction.record_wrong(&context, tx, store.id, Some(user), tenant)?;
             return Ok(None);
         }
         Decision::Refused => {
-            transaction.record_wrong(&context, tx, store.id, (None, tenant))?;
+            transaction.record_wrong(&context, tx, store.id, None, tenant)?;
             return Ok(None);
         }
     };

@@ -76,9 +76,7 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
             let typed = form.0.iter().filter_map(|(name, text)| Some((item_of(name)?, text.clone())));
             Box::pin(provider.answer_questionnaire(visit, pending, typed.collect()))
         }
-        Some("later") => {
-            Box::pin(provider.run_page_action(visit, (pending, QUESTIONNAIRE), leave_unanswered))
-        }
+        Some("later") => Box::pin(provider.run_page_action(visit, pending, QUESTIONNAIRE, leave_unanswered)),
         Some(_) => cancel(provider, visit, pending),
     }
 }
@@ -108,8 +106,7 @@ impl Provider<'_> {
         let work = Work::new(Purpose::Pattern, move || check(items, &given));
         let checked = self.pool.run(Some(person), work).await?;
         let storing = move |action: &ActionContext<'_>, tx: &mut Tx<'_>| store_answers(action, tx, &checked);
-        let (response, attempt_result) =
-            self.run_page_action(visit, (pending, QUESTIONNAIRE), storing).await?;
+        let (response, attempt_result) = self.run_page_action(visit, pending, QUESTIONNAIRE, storing).await?;
         Ok((with_typed(response, typed), attempt_result))
     }
 }

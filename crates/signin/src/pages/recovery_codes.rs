@@ -26,6 +26,6 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, mut pending: PendingFlow, 
     pending.recovery_codes.clear();
     pending.enrolling = None;
     not_counted(async move {
-        Ok(provider.run_page_action(visit, (pending, ENROL), |_, _| Ok(ActionResult::Nothing)).await?.0)
+        Ok(provider.run_page_action(visit, pending, ENROL, |_, _| Ok(ActionResult::Nothing)).await?.0)
     })
 }

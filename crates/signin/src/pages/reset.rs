@@ -136,7 +136,8 @@ impl Provider<'_> {
         self,
         visit: &Visit,
         scope: ResetScope,
-        (address, name): (String, String),
+        address: String,
+        name: String,
     ) -> ResetRequest {
         // a longer name cannot exist
         let name = if name.len() <= LONGEST { name } else { String::new() };

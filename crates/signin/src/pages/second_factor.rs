@@ -82,7 +82,8 @@ fn prepare<'a>(
     provider: Provider<'a>,
     visit: &'a Visit,
     pending: &'a mut PendingFlow,
-    (flow_context, evaluated): (&'a FlowContext, &'a Evaluated),
+    flow_context: &'a FlowContext,
+    evaluated: &'a Evaluated,
 ) -> Prepared<'a> {
     Box::pin(async move {
         let mut added = Map::new();
@@ -149,7 +150,7 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
         return not_counted(provider.choose_factor(visit, pending, choice));
     }
     if let Some(answer) = form.credential() {
-        return Box::pin(provider.verify_passkey(visit, pending, (SECOND_FACTOR, answer)));
+        return Box::pin(provider.verify_passkey(visit, pending, SECOND_FACTOR, answer));
     }
     let typed = Confirmation { code: form.text("code"), remembers_device: form.field("remember").is_some() };
     Box::pin(provider.verify_second_factor(visit, pending, typed))
@@ -186,7 +187,7 @@ impl Provider<'_> {
         }
         pending.remembers_device = typed.remembers_device;
         let code = typed.code;
-        self.run_page_action(visit, (pending, SECOND_FACTOR), move |action, tx| check_code(action, tx, &code))
+        self.run_page_action(visit, pending, SECOND_FACTOR, move |action, tx| check_code(action, tx, &code))
             .await
     }
 }
@@ -221,7 +222,7 @@ fn check_code(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Resul
     let verified = match choices.chosen {
         Choice::Passkey => return Ok(ActionResult::Nothing),
         Choice::RecoveryCode { instance } => {
-            let id = use_code(context, tx, (person, instance), typed)?;
+            let id = use_code(context, tx, person, instance, typed)?;
             id.map(|id| proven(instance, Method::RecoveryCode, Some(id)))
         }
         Choice::Code { instance, kind } => {

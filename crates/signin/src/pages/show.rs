@@ -43,7 +43,7 @@ impl Provider<'_> {
                 Step::FirstFactor(due) => due.at_once,
                 _ => None,
             };
-            return Box::pin(self.redirect_or_step(visit, pending, (flow_context, evaluated), at_once)).await;
+            return Box::pin(self.redirect_or_step(visit, pending, flow_context, evaluated, at_once)).await;
         }
         if let (DEVICE, Step::Done(_), Some(_)) = (page, evaluated.due.step(), &pending.device) {
             let rendered = device::confirm_page(&flow_context, &pending, &evaluated);
@@ -54,10 +54,10 @@ impl Provider<'_> {
             return self.respond_with_step(visit, pending, flow_context, evaluated).await;
         };
         let added = match page.prepare {
-            Some(prepare) => prepare(self, visit, &mut pending, (&flow_context, &evaluated)).await?,
+            Some(prepare) => prepare(self, visit, &mut pending, &flow_context, &evaluated).await?,
             None => Map::new(),
         };
-        let rendered = render_page((page, added), &flow_context, &pending, &evaluated);
+        let rendered = render_page(page, added, &flow_context, &pending, &evaluated);
         Ok(BrowserResponse::Page(pending.into(), rendered))
     }
 }

@@ -39,8 +39,7 @@ fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form
     }
     let version = form.text("version");
     Box::pin(
-        provider
-            .run_page_action(visit, (pending, TERMS), move |action, tx| accept_terms(action, tx, &version)),
+        provider.run_page_action(visit, pending, TERMS, move |action, tx| accept_terms(action, tx, &version)),
     )
 }
 

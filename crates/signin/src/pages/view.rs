@@ -15,7 +15,8 @@ use crate::{
 
 /// The page with the prepared context.
 pub fn render_page(
-    (page, added): (&SignInPage, Map<String, Value>),
+    page: &SignInPage,
+    added: Map<String, Value>,
     flow_context: &FlowContext,
     pending: &PendingFlow,
     evaluated: &Evaluated,

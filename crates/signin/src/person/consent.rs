@@ -86,7 +86,8 @@ fn is_covered(
 pub fn store(
     context: &Context,
     tx: &mut Tx<'_>,
-    (application, signed_in): (Uuid, &SignedIn),
+    application: Uuid,
+    signed_in: &SignedIn,
     resources: &[String],
 ) -> Result<(), Problem> {
     let person = signed_in.person;

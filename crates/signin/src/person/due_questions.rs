@@ -60,7 +60,8 @@ fn read_item(row: &Row<'_>) -> Result<Item, StoreError> {
 /// never shown to the person.
 pub fn read(
     tx: &mut Tx<'_>,
-    (tenant, person): (Uuid, Uuid),
+    tenant: Uuid,
+    person: Uuid,
     admitted: &Admitted,
 ) -> Result<Vec<Item>, StoreError> {
     let (owner, fields, entries, table, key) = match &admitted.user {

@@ -140,7 +140,7 @@ impl IdentityRow {
     fn admitted(self, tx: &mut Tx<'_>, now: Timestamp) -> Result<Option<Admitted>, StoreError> {
         if self.is_of_store {
             let Ok(subject) = Uuid::try_parse(&self.subject) else { return Ok(None) };
-            return find_user(tx, self.person, (self.instance, subject), now);
+            return find_user(tx, self.person, self.instance, subject, now);
         }
         if !self.is_active {
             return Ok(None);
@@ -164,7 +164,7 @@ pub fn admit(
     tenant: Uuid,
     now: Timestamp,
 ) -> Result<Result<Admitted, NotAdmitted>, StoreError> {
-    if !has_instance(tx, application, (tenant, instance))? {
+    if !has_instance(tx, application, tenant, instance)? {
         return Ok(Err(NotAdmitted::NoIdentity));
     }
     let Some(identity) = find_identity(tx, application, (person, instance))? else {
@@ -194,7 +194,8 @@ pub fn admit(
 fn has_instance(
     tx: &mut Tx<'_>,
     application: &Application,
-    (tenant, instance): (Uuid, Uuid),
+    tenant: Uuid,
+    instance: Uuid,
 ) -> Result<bool, StoreError> {
     if application.tenant(tenant).is_some_and(|tenant| tenant.offered(instance).is_some()) {
         return Ok(true);
@@ -241,7 +242,8 @@ const USER: &str = "SELECT rid, login_name, is_user_active, user_valid_from, use
 fn find_user(
     tx: &mut Tx<'_>,
     person: i64,
-    (store, id): (i64, Uuid),
+    store: i64,
+    id: Uuid,
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
     let row = tx.one(USER, &[store.into(), id.into()], |row| {

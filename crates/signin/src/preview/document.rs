@@ -78,7 +78,7 @@ impl PreviewInput {
             refresh_token: None,
             lifetimes: self.lifetimes,
         };
-        let access_token = tokens.access_token(issuer, (self.application, Confirmation::default()), self.now);
+        let access_token = tokens.access_token(issuer, self.application, Confirmation::default(), self.now);
         let access_token = serde_json::to_value(access_token).unwrap_or_default();
         let mut userinfo = previewed.userinfo;
         userinfo.insert("sub".to_owned(), json!(granted.person));

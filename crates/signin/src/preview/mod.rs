@@ -118,7 +118,7 @@ fn read(
         resources: checked.request.resources,
         cnf: None,
         requested,
-        provider_claims: provider_claims(context, tx, (person, instance))?,
+        provider_claims: provider_claims(context, tx, person, instance)?,
     };
     let Some(preview) = Preview::read(tx, &application, &granted, &admitted)? else {
         return Ok(Err(not_admitted(NotAdmitted::Account)));
@@ -189,13 +189,14 @@ fn check_may_read(context: &Context, tx: &mut Tx<'_>, instance: Uuid) -> Result<
 fn provider_claims(
     context: &Context,
     tx: &mut Tx<'_>,
-    (person, instance): (Uuid, Uuid),
+    person: Uuid,
+    instance: Uuid,
 ) -> Result<Vec<(String, String)>, StoreError> {
     let text = "SELECT id FROM sign_in_session WHERE person_id = ?1 AND idp_instance_id = ?2 AND ended_on IS NULL \
         AND expires_on > ?3 AND provider_claims IS NOT NULL ORDER BY used_on DESC, id DESC LIMIT 1";
     let key = [person.into(), instance.into(), context.now.0.into()];
     let Some(session) = tx.one(text, &key, |row| row.id(0))? else { return Ok(Vec::new()) };
-    session::provider_claims(tx, &context.app.master, (session, instance))
+    session::provider_claims(tx, &context.app.master, session, instance)
 }
 
 /// The requested tenant and instance, else the first ones where the person has an identity.

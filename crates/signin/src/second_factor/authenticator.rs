@@ -66,7 +66,8 @@ pub fn enrol(
     tx: &mut Tx<'_>,
     factor: &OfferedFactor,
     person: Uuid,
-    (enrolling, typed): (&Enrolling, &str),
+    enrolling: &Enrolling,
+    typed: &str,
 ) -> Result<Option<Uuid>, StoreError> {
     let secret = enrolling.secret();
     let Some(step) = factor.totp().verify(secret.expose(), typed, i64::MIN, context.now) else {

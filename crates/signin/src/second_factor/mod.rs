@@ -72,7 +72,7 @@ pub fn facts_of(
     now: Timestamp,
 ) -> Result<SecondFactors, StoreError> {
     let enrolled =
-        if is_needed { read(tx, (person, tenant.facts.id), device, now)? } else { Enrolled::default() };
+        if is_needed { read(tx, person, tenant.facts.id, device, now)? } else { Enrolled::default() };
     let mut usable = Vec::new();
     for factor in &requested.usable {
         let is_enrolled = match factor.kind {
@@ -101,7 +101,8 @@ pub fn facts_of(
 
 fn read(
     tx: &mut Tx<'_>,
-    (person, tenant): (Uuid, Uuid),
+    person: Uuid,
+    tenant: Uuid,
     device: Option<&Device>,
     now: Timestamp,
 ) -> Result<Enrolled, StoreError> {

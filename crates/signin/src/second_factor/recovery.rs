@@ -27,7 +27,8 @@ fn new_code() -> String {
 pub fn make(
     context: &Context,
     tx: &mut Tx<'_>,
-    (person, factor): (Uuid, Uuid),
+    person: Uuid,
+    factor: Uuid,
 ) -> Result<Vec<String>, StoreError> {
     let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
     for code in &codes {
@@ -43,7 +44,8 @@ pub fn make(
 pub fn use_code(
     context: &Context,
     tx: &mut Tx<'_>,
-    (person, instance): (Uuid, Uuid),
+    person: Uuid,
+    instance: Uuid,
     typed: &str,
 ) -> Result<Option<Uuid>, StoreError> {
     let digest = digest(&context.app.master, person, typed);

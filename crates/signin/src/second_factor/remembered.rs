@@ -25,7 +25,8 @@ impl Device {
 pub fn remember(
     context: &Context,
     tx: &mut Tx<'_>,
-    (person, tenant): (Uuid, Uuid),
+    person: Uuid,
+    tenant: Uuid,
     lifetime_ms: i64,
 ) -> Result<Device, StoreError> {
     let device = Device::of(&context.app.master, BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));

@@ -116,10 +116,11 @@ pub fn claims_of_sign_in(
     tx: &mut Tx<'_>,
     master: &MasterKey,
     application: &Application,
-    (session, signed_in): (Option<Uuid>, &SignedIn),
+    session: Option<Uuid>,
+    signed_in: &SignedIn,
 ) -> Result<Vec<(String, String)>, Error> {
     match session.filter(|_| application.is_external(signed_in.tenant, signed_in.instance)) {
-        Some(session) => provider_claims(tx, master, (session, signed_in.instance)),
+        Some(session) => provider_claims(tx, master, session, signed_in.instance),
         None => Ok(Vec::new()),
     }
 }
@@ -129,7 +130,8 @@ pub fn claims_of_sign_in(
 pub fn provider_claims(
     tx: &mut Tx<'_>,
     master: &MasterKey,
-    (session, instance): (Uuid, Uuid),
+    session: Uuid,
+    instance: Uuid,
 ) -> Result<Vec<(String, String)>, Error> {
     let text = "SELECT provider_claims FROM sign_in_session WHERE id = ?1 AND provider_claims IS NOT NULL";
     let Some(sealed) = tx.one(text, &[session.into()], |row| Ok(row.bytes(0)?.to_vec()))? else {

@@ -52,7 +52,8 @@ pub enum SessionsToEnd {
 pub fn end_own_sessions(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
-    (person, which): (Uuid, SessionsToEnd),
+    person: Uuid,
+    which: SessionsToEnd,
     now: Timestamp,
 ) -> Result<usize, Problem> {
     let context = context_of_person(app, person, now);

@@ -110,7 +110,7 @@ impl Provider<'_> {
         let (context, about) = (Arc::clone(self.context), granted.clone());
         let recording = self.store.run("RecordUnusableRules", Mode::Write, None, move |tx| {
             let context = Context::of_server(&context, Scope::Everything, now);
-            record(&context, tx, (&about, application))
+            record(&context, tx, &about, application)
         });
         let is_new = recording
             .await
@@ -128,7 +128,8 @@ impl Provider<'_> {
 fn record(
     context: &Context,
     tx: &mut Tx<'_>,
-    (granted, application): (&Granted, uuid::Uuid),
+    granted: &Granted,
+    application: uuid::Uuid,
 ) -> Result<bool, Problem> {
     let text = "SELECT 1 FROM sign_in_record WHERE person_id = ?1 AND client_app_id = ?2 AND reason = 'ClaimRules' \
         AND occurred_on > ?3 LIMIT 1";

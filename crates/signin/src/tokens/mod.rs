@@ -60,12 +60,7 @@ pub struct Tokens {
 
 impl Tokens {
     /// The claims of the access token of the issuer at this URL; its id is not in them yet.
-    pub fn access_token(
-        &self,
-        url: &str,
-        (application, cnf): (Uuid, Confirmation),
-        now: Timestamp,
-    ) -> Claims {
+    pub fn access_token(&self, url: &str, application: Uuid, cnf: Confirmation, now: Timestamp) -> Claims {
         let Self { grant, granted, scope, aud, released, lifetimes, .. } = self;
         let issued = now.0.div_euclid(1000);
         Claims {
@@ -98,11 +93,12 @@ impl Provider<'_> {
     pub(crate) async fn issue_tokens(
         self,
         request: &EndpointRequest,
-        (app, cnf): (&ClientApp, Confirmation),
+        app: &ClientApp,
+        cnf: Confirmation,
         tokens: Tokens,
         epoch: i64,
     ) -> Result<TokenGrant, OAuthError> {
-        let mut claims = tokens.access_token(&request.issuer.url, (app.id, cnf), request.now);
+        let mut claims = tokens.access_token(&request.issuer.url, app.id, cnf, request.now);
         let Tokens { granted, scope, released, nonce, refresh_token, lifetimes, .. } = tokens;
         let token =
             self.tokens.issue(self.store, &mut claims, app, (&request.issuer, request.now), epoch).await?;

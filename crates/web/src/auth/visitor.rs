@@ -178,7 +178,8 @@ impl App {
     pub async fn visitor(
         &self,
         cookie: &str,
-        (store, is_used): (RequestedStore<'_>, bool),
+        store: RequestedStore<'_>,
+        is_used: bool,
         now: Timestamp,
     ) -> Result<Option<Visitor>, Problem> {
         let digest = console_digest(&self.context.master, cookie);

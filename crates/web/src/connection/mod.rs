@@ -59,7 +59,8 @@ pub fn builder() -> Builder<TokioExecutor> {
 pub async fn serve_connection<I, F>(
     builder: &Builder<TokioExecutor>,
     io: I,
-    (connections, activity): (&Arc<Connections>, &Arc<Activity>),
+    connections: &Arc<Connections>,
+    activity: &Arc<Activity>,
     answer: impl Fn(Request<Incoming>) -> F + Clone + Send + 'static,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,

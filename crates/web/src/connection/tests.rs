@@ -54,7 +54,7 @@ fn serve(
             let response = body();
             async move { response }
         };
-        serve_connection(&builder(), server, (&connections, &slot.activity), answer).await;
+        serve_connection(&builder(), server, &connections, &slot.activity, answer).await;
     });
     (client, running)
 }
@@ -136,7 +136,7 @@ fn reads_a_body(connections: &Arc<Connections>) -> (DuplexStream, JoinHandle<()>
                 )
             }
         };
-        serve_connection(&builder(), server, (&connections, &slot.activity), answer).await;
+        serve_connection(&builder(), server, &connections, &slot.activity, answer).await;
     });
     (client, running)
 }

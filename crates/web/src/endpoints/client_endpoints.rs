@@ -37,7 +37,7 @@ impl SystemRoute {
         body: &mut RequestBody,
         now: Timestamp,
     ) -> Response<AnswerBody> {
-        let answer = match read_request(app, (issuer.clone(), self.path()), parts, body, now).await {
+        let answer = match read_request(app, issuer.clone(), self.path(), parts, body, now).await {
             Ok(request) => {
                 let answer = self.call_within_limits(app, address_of(parts), &request).await;
                 let refusal = match &answer {
@@ -195,7 +195,8 @@ fn too_many(wait: i64) -> Response<AnswerBody> {
 
 async fn read_request(
     app: &App,
-    (issuer, path): (Issuer, &'static str),
+    issuer: Issuer,
+    path: &'static str,
     parts: &Parts,
     body: &mut RequestBody,
     now: Timestamp,

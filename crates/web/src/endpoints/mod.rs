@@ -40,7 +40,8 @@ impl SystemRoute {
     pub async fn answer(
         self,
         app: &App,
-        (issuer_kind, parameters): (IssuerKind, Result<Vec<String>, Problem>),
+        issuer_kind: IssuerKind,
+        parameters: Result<Vec<String>, Problem>,
         parts: &Parts,
         body: &mut RequestBody,
         now: Timestamp,
@@ -50,7 +51,7 @@ impl SystemRoute {
             _ => None,
         };
         let answered = match parameters {
-            Ok(parameters) => self.answer_to((app, parts, body), (issuer_kind, &parameters), now).await,
+            Ok(parameters) => self.answer_to(app, parts, body, issuer_kind, &parameters, now).await,
             Err(problem) => Err(problem),
         };
         match answered {
@@ -61,7 +62,7 @@ impl SystemRoute {
                     None => None,
                 };
                 let issuer = found.unwrap_or_else(|| app.token_service.installation());
-                Ok(Box::pin(pages::problem_page(app, (self, issuer), parts, &problem, now)).await)
+                Ok(Box::pin(pages::problem_page(app, self, issuer, parts, &problem, now)).await)
             }
             answered => answered,
         }
@@ -69,8 +70,11 @@ impl SystemRoute {
 
     async fn answer_to(
         self,
-        (app, parts, body): (&App, &Parts, &mut RequestBody),
-        (issuer_kind, parameters): (IssuerKind, &[String]),
+        app: &App,
+        parts: &Parts,
+        body: &mut RequestBody,
+        issuer_kind: IssuerKind,
+        parameters: &[String],
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {
         if self.is_open_to_scripts() && parts.method == Method::OPTIONS {
@@ -133,7 +137,7 @@ impl SystemRoute {
                     return Ok(revalidated(script.answer(&parts.headers)));
                 }
                 // boxed: the future of every request is as large as the largest
-                let shown = pages::answer(app, self, (&issuer, step), parts, body, now);
+                let shown = pages::answer(app, self, &issuer, step, parts, body, now);
                 return Box::pin(shown).await;
             }
             Self::Content => return pages::content(app, parts, parameter, now).await,

@@ -37,9 +37,9 @@ pub async fn answer(
     let needs_nonce = known.caller.as_ref().is_some_and(|caller| caller.needs_nonce);
     let presented = PresentedToken { scheme, token, claims: &claims, needs_nonce };
     check_token_binding(app, parts, &presented, now).await?;
-    match app.provider(&app.store).userinfo(&claims, (now, known.epoch)).await? {
+    match app.provider(&app.store).userinfo(&claims, now, known.epoch).await? {
         Ok(user_claims) if prefers(&parts.headers, SIGNED) => {
-            Ok(respond(200, SIGNED, sign(app, issuer, (&claims, user_claims), (now, known.epoch)).await?))
+            Ok(respond(200, SIGNED, sign(app, issuer, &claims, user_claims, now, known.epoch).await?))
         }
         Ok(user_claims) => Ok(respond(200, "application/json", user_claims.to_string())),
         Err(UserInfoRefusal::InvalidToken) => Err(invalid(scheme)),
@@ -55,8 +55,10 @@ pub async fn answer(
 async fn sign(
     app: &App,
     issuer: &Issuer,
-    (claims, mut user_claims): (&Claims, Value),
-    (now, epoch): (Timestamp, i64),
+    claims: &Claims,
+    mut user_claims: Value,
+    now: Timestamp,
+    epoch: i64,
 ) -> Result<String, Problem> {
     if let Some(members) = user_claims.as_object_mut() {
         members.insert("iss".to_owned(), json!(issuer.url));

@@ -72,7 +72,8 @@ struct Chunk {
 pub async fn open(
     app: Arc<App>,
     mut reader: Reader,
-    (requirement, allowed): (Requirement, Authorization),
+    requirement: Requirement,
+    allowed: Authorization,
 ) -> Result<Response<AnswerBody>, Problem> {
     let caller = allowed.caller.as_ref().map(|caller| caller.id).unwrap_or_default();
     let slots = app.streams.take(caller)?;

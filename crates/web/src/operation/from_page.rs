@@ -168,7 +168,7 @@ impl App {
             Some(key) => {
                 let request = idempotency::digest(parts, &digested.unwrap_or_default());
                 let about = (caller.id, op.shape, allowed.scope.store());
-                match claim_or_wait(&authorized, &mut rights, about, (key.as_bytes(), request)).await? {
+                match claim_or_wait(&authorized, &mut rights, about, key.as_bytes(), request).await? {
                     Claim::Held(claim) => Some(claim),
                     Claim::Answered(response) => return collect(response).await,
                 }
@@ -190,7 +190,8 @@ async fn claim_or_wait(
     authorized: &AuthorizedRequest<'_>,
     rights: &mut Rights,
     about: (Uuid, &'static Shape, i64),
-    (key, request): (&[u8], Vec<u8>),
+    key: &[u8],
+    request: Vec<u8>,
 ) -> Result<Claim, Problem> {
     let is_running = |problem: &Problem| {
         problem.kind == ProblemKind::Conflict

@@ -83,7 +83,8 @@ fn can_be_served(public_url: &str) -> bool {
 pub async fn answer(
     app: &App,
     route: SystemRoute,
-    (issuer, step): (&Issuer, &str),
+    issuer: &Issuer,
+    step: &str,
     parts: &Parts,
     body: &mut RequestBody,
     now: Timestamp,
@@ -102,14 +103,14 @@ pub async fn answer(
     if let (SystemRoute::Authorize | SystemRoute::EndSession, Some(form)) = (route, &form)
         && !form.iter().any(|(name, _)| name == CSRF)
     {
-        if let Some(led) = redirect_as_get(app, (route, issuer), parts, form, now).await? {
+        if let Some(led) = redirect_as_get(app, route, issuer, parts, form, now).await? {
             return Ok(led);
         }
         is_too_long = true;
     }
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
     // a form of another site sends no cookies: it must not replace those that are there
-    let visit = visit(&mut cookies, issuer, parts, (parts.method == Method::GET, now));
+    let visit = visit(&mut cookies, issuer, parts, parts.method == Method::GET, now);
     let query = read_form(raw)?;
     let named = query.iter().find(|(name, _)| name == "flow").map(|(_, id)| id.as_str());
     let flow = match named.and_then(|id| Some((id, cookies.flow(id)?))) {
@@ -144,7 +145,7 @@ pub async fn answer(
 }
 
 /// A request of a browser, identified by a cookie; one without the cookie gets it where `can_set` is true.
-fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, (can_set, now): (bool, Timestamp)) -> Visit {
+fn visit(cookies: &mut Cookies, issuer: &Issuer, parts: &Parts, can_set: bool, now: Timestamp) -> Visit {
     let browser = cookies.browser().unwrap_or_else(|| {
         let value = cookies::value(&random::<32>());
         if can_set {
@@ -176,7 +177,8 @@ pub fn is_shown_to_people(app: &App, parts: &Parts) -> bool {
 /// Shows a problem on a page.
 pub async fn problem_page(
     app: &App,
-    (route, issuer): (SystemRoute, Issuer),
+    route: SystemRoute,
+    issuer: Issuer,
     parts: &Parts,
     problem: &Problem,
     now: Timestamp,

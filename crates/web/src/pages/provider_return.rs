@@ -21,7 +21,7 @@ pub async fn returned(
     now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
-    let mut visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
+    let mut visit = visit(&mut cookies, &app.token_service.installation(), parts, true, now);
     let query = read_form(parts.uri.query().unwrap_or_default())?;
     let stored = match cookies.flow(flow) {
         Some(cookie) => app.provider(&app.store).flow_of(&visit, flow, &cookie).await?,

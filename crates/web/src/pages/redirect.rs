@@ -62,7 +62,8 @@ pub fn redirect_to_client(address: &str) -> Response<AnswerBody> {
 /// omits for a form of another site. `None` if the address would be too long.
 pub async fn redirect_as_get(
     app: &App,
-    (route, issuer): (SystemRoute, &Issuer),
+    route: SystemRoute,
+    issuer: &Issuer,
     parts: &Parts,
     form: &Parameters,
     now: Timestamp,

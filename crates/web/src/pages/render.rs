@@ -77,7 +77,7 @@ pub async fn page(browser: &Browser<'_>, shown: Shown, step: &str) -> Response<A
     appearance.fill(&mut context);
     let may_load_images = !appearance.has_own() || !HOLD_SECRETS.contains(&page.view);
     let images = if may_load_images { images(&context) } else { String::new() };
-    let rendered = fill(browser.app, &appearance, (page.view, language), &context);
+    let rendered = fill(browser.app, &appearance, page.view, language, &context);
     let (status, html) = match rendered {
         Ok(html) => (page.status, html),
         Err(failure) => {
@@ -138,7 +138,8 @@ async fn appearance_of(browser: &Browser<'_>, page: &Page) -> Arc<Appearance> {
 fn fill(
     app: &App,
     appearance: &Appearance,
-    (view, language): (&str, Language),
+    view: &str,
+    language: Language,
     context: &Value,
 ) -> Result<String, Failure> {
     let shipped = || view::shipped_in(language).render(view, context).map(|shown| shown.html);

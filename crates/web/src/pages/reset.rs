@@ -104,7 +104,7 @@ impl Browser<'_> {
         };
         let flow = self.flow_under_way().map(|flow| format!("flow={}&", flow.id)).unwrap_or_default();
         let link = format!("{}?{flow}", self.visit.issuer.endpoint(chancery_signin::RESET_PATH));
-        let request = self.provider().request_reset(&self.visit, scope, (link, name));
+        let request = self.provider().request_reset(&self.visit, scope, link, name);
         let working = async move {
             if let Err(problem) = request.work().await {
                 tracing::warn!(detail = problem.detail, "a forgotten password's link could not be made");

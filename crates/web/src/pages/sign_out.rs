@@ -21,7 +21,7 @@ const LONGEST_REFRESH: usize = 2_000;
 /// Signs out the person of this browser, by a verified form of another page of this server.
 pub async fn sign_out(app: &App, parts: &Parts, now: Timestamp) -> Result<Response<AnswerBody>, Problem> {
     let mut cookies = Cookies::read(&parts.headers, &app.token_service.public_url);
-    let visit = visit(&mut cookies, &app.token_service.installation(), parts, (true, now));
+    let visit = visit(&mut cookies, &app.token_service.installation(), parts, true, now);
     let languages = languages(parts);
     let route = SystemRoute::EndSession;
     let browser = Browser { app, route, parts, cookies, visit, query: Vec::new(), languages, flow: None };

@@ -27,7 +27,7 @@ impl Deprecation {
     }
 
     /// Adds the headers to an answer of an operation below this base, whose request had this path.
-    pub fn set_headers(&self, headers: &mut HeaderMap, (base, op): (&str, &Op), path: &str) {
+    pub fn set_headers(&self, headers: &mut HeaderMap, base: &str, op: &Op, path: &str) {
         let Some(successor) = op.successor else { return };
         headers.insert("deprecation", self.since.clone());
         if let Some(sunset) = &self.sunset {

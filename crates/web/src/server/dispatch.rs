@@ -38,7 +38,7 @@ impl App {
         let (mut entry, mut fallback) = (None, None);
         let outcome = match check_host(&parts) {
             Ok(()) if has_unread_coding(&parts.headers) => Ok(answer::unread_coding()),
-            Ok(()) => self.dispatch(&parts, &mut body, (&mut entry, &mut fallback)).await,
+            Ok(()) => self.dispatch(&parts, &mut body, &mut entry, &mut fallback).await,
             Err(problem) => Err(problem),
         };
         let mut response = outcome.unwrap_or_else(|problem| {
@@ -50,7 +50,7 @@ impl App {
         let (status, seconds) = (response.status().as_u16(), started.elapsed().as_secs_f64());
         self.metrics.note(entry.map(|entry| entry.number), status, seconds);
         if let Some(entry) = entry.or(fallback) {
-            self.deprecation.set_headers(response.headers_mut(), (entry.base, entry.op), parts.uri.path());
+            self.deprecation.set_headers(response.headers_mut(), entry.base, entry.op, parts.uri.path());
         }
         self.base.prefix_headers(response.headers_mut());
         if self.access_log.has(status) {
@@ -79,7 +79,8 @@ impl App {
         self: &Arc<Self>,
         parts: &Parts,
         body: &mut RequestBody,
-        (chosen, fallback): (&mut Option<Entry>, &mut Option<Entry>),
+        chosen: &mut Option<Entry>,
+        fallback: &mut Option<Entry>,
     ) -> Result<Response<AnswerBody>, Problem> {
         let now = now();
         let path = parts.uri.path();
@@ -96,7 +97,7 @@ impl App {
         match target {
             Target::System(route, kind) => {
                 Span::current().record("operation", route.path());
-                let answered = route.answer(self, (*kind, parameters), parts, body, now).await;
+                let answered = route.answer(self, *kind, parameters, parts, body, now).await;
                 if route.is_open_to_scripts() {
                     let response = answered.or_else(|problem| Ok(self.problem_for_scripts(problem, parts)));
                     return response.map(open_to_scripts);

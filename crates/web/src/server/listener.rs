@@ -232,7 +232,7 @@ where
             }
             answer(address, request)
         };
-        serve_connection(&self.builder, io, (&self.connections, &self.slot.activity), answer).await;
+        serve_connection(&self.builder, io, &self.connections, &self.slot.activity, answer).await;
     }
 }
 

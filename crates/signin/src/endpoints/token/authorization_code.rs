@@ -72,15 +72,15 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let application = self.application_of_grant((&app, epoch), INVALID_CODE).await?;
+        let application = self.application_of_grant(&app, epoch, INVALID_CODE).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let client = Arc::clone(&app);
         let redeemed = self.issue_with_rules("RedeemCode", request.now, move |tx, released| {
             let context = Context::of_server(&context, Scope::Everything, presented.now);
-            redeem(tx, &context, (&application, &client), (&presented, released))
+            redeem(tx, &context, &application, &client, &presented, released)
         });
         let tokens = redeemed.await?;
-        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
+        self.issue_tokens(request, &app, cnf, tokens, epoch).await
     }
 }
 
@@ -90,8 +90,10 @@ const INVALID_CODE: &str = "The code is not known here, has expired, or is anoth
 fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
-    (application, app): (&Application, &ClientApp),
-    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+    application: &Application,
+    app: &ClientApp,
+    presented: &Presented,
+    released: Option<&Arc<ReleasedClaims>>,
 ) -> Result<Result<Issuance<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let stored = authorization_code::find(tx, master, &presented.code, presented.now)?;
@@ -104,7 +106,7 @@ fn redeem(
     }
     if released.is_none() && !stored.is_used() {
         let granted = &stored.contents.granted;
-        if let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), presented.now)? {
+        if let Some(rules) = claims::pending(tx, application, granted, &granted.scope, presented.now)? {
             return Ok(Ok(Issuance::Rules(rules)));
         }
     }
@@ -144,7 +146,7 @@ fn redeem(
     let refresh_token =
         grant.granted.has_refresh_token(application).then(|| RefreshToken::of(master, &grant));
     let granted = grant.granted;
-    let released = claims::released(tx, application, (&granted, &granted.scope), (&admitted, released))?;
+    let released = claims::released(tx, application, &granted, &granted.scope, &admitted, released)?;
     Ok(Ok(Issuance::Done(Tokens {
         grant: grant.id,
         released,

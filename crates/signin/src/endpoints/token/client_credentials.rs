@@ -22,7 +22,7 @@ impl Provider<'_> {
             let scope = claims.scope.clone().unwrap_or_default();
             let reading = self.store.run("ReadExchanged", Mode::Quick, None, move |tx| {
                 let Some(grant) = Grant::find(tx, &master, gid)? else { return Ok(None) };
-                pending_exchange(tx, &application, (&grant.granted, &scope), now)
+                pending_exchange(tx, &application, &grant.granted, &scope, now)
             });
             if let Some(rules) = reading.await? {
                 claims.rule_claims = self.run_claim_rules(*rules, now).await?.access_token;

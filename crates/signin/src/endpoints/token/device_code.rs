@@ -64,15 +64,15 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let application = self.application_of_grant((&app, epoch), INVALID_CODE).await?;
+        let application = self.application_of_grant(&app, epoch, INVALID_CODE).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let client = Arc::clone(&app);
         let redeemed = self.issue_with_rules("RedeemDevice", request.now, move |tx, released| {
             let context = Context::of_server(&context, Scope::Everything, presented.now);
-            redeem(tx, &context, (&application, &client), (&presented, released))
+            redeem(tx, &context, &application, &client, &presented, released)
         });
         let tokens = redeemed.await?;
-        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
+        self.issue_tokens(request, &app, cnf, tokens, epoch).await
     }
 }
 
@@ -106,8 +106,10 @@ fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<Dev
 fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
-    (application, app): (&Application, &ClientApp),
-    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+    application: &Application,
+    app: &ClientApp,
+    presented: &Presented,
+    released: Option<&Arc<ReleasedClaims>>,
 ) -> Result<Result<Issuance<Tokens>, OAuthError>, Problem> {
     let master = &context.app.master;
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
@@ -120,7 +122,7 @@ fn redeem(
     let approved = device.granted.as_ref();
     let approved = approved.filter(|_| device.status == "Approved" && device.expires_on > presented.now);
     if let (Some(granted), None) = (approved, released)
-        && let Some(rules) = claims::pending(tx, application, (granted, &granted.scope), presented.now)?
+        && let Some(rules) = claims::pending(tx, application, granted, &granted.scope, presented.now)?
     {
         return Ok(Ok(Issuance::Rules(rules)));
     }
@@ -168,7 +170,7 @@ fn redeem(
     let refresh_token =
         grant.granted.has_refresh_token(application).then(|| RefreshToken::of(master, &grant));
     let released =
-        claims::released(tx, application, (&grant.granted, &grant.granted.scope), (&admitted, released))?;
+        claims::released(tx, application, &grant.granted, &grant.granted.scope, &admitted, released)?;
     Ok(Ok(Issuance::Done(Tokens {
         grant: grant.id,
         released,

@@ -44,7 +44,8 @@ impl Provider<'_> {
     /// `invalid_grant` if it is not enabled; `unauthorized_client` if it has unsupported settings.
     async fn application_of_grant(
         self,
-        (app, epoch): (&ClientApp, i64),
+        app: &ClientApp,
+        epoch: i64,
         detail: &'static str,
     ) -> Result<Arc<Application>, OAuthError> {
         let application = self.applications.find_at(self.store, app.id, epoch).await?;

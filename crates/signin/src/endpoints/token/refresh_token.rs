@@ -75,17 +75,17 @@ impl Provider<'_> {
             cnf: cnf.clone(),
             now: request.now,
         };
-        let application = self.application_of_grant((&app, epoch), INVALID_TOKEN).await?;
+        let application = self.application_of_grant(&app, epoch, INVALID_TOKEN).await?;
         let (context, app) = (Arc::clone(self.context), Arc::new(app));
         let client = Arc::clone(&app);
         let refreshed = self.issue_with_rules("Refresh", request.now, move |tx, released| {
-            refresh(tx, &context, (&application, &client), (&presented, released))
+            refresh(tx, &context, &application, &client, &presented, released)
         });
         let Some(tokens) = refreshed.await? else {
             self.counts.reused.add();
             return Err(invalid_grant(INVALID_TOKEN));
         };
-        self.issue_tokens(request, (&app, cnf), tokens, epoch).await
+        self.issue_tokens(request, &app, cnf, tokens, epoch).await
     }
 }
 
@@ -93,8 +93,10 @@ impl Provider<'_> {
 fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
-    (application, app): (&Application, &ClientApp),
-    (presented, released): (&Presented, Option<&Arc<ReleasedClaims>>),
+    application: &Application,
+    app: &ClientApp,
+    presented: &Presented,
+    released: Option<&Arc<ReleasedClaims>>,
 ) -> Result<Result<Issuance<Option<Tokens>>, OAuthError>, Problem> {
     let (master, now) = (&context.master, presented.now);
     let invalid = || Ok(Err(invalid_grant(INVALID_TOKEN)));
@@ -111,7 +113,7 @@ fn refresh(
     let tenant =
         application.serving(granted.tenant, granted.issuing).filter(|_| application.allow_user_login);
     let Some(tenant) = tenant else { return invalid() };
-    if refresh_token_expiry(tx, &grant, (application, &tenant.options), now)?.is_none() {
+    if refresh_token_expiry(tx, &grant, application, &tenant.options, now)?.is_none() {
         return invalid();
     }
     if granted.cnf.as_ref().is_some_and(|bound| *bound != presented.cnf) {
@@ -120,7 +122,7 @@ fn refresh(
     let used = check_generation(&grant, &presented.token, &tenant.options, now);
     let scope = scope_of(application, &granted.scope, presented.scope.as_ref());
     if let (Use::Valid, Ok(scope), None) = (&used, &scope, released)
-        && let Some(rules) = claims::pending(tx, application, (&granted, scope), now)?
+        && let Some(rules) = claims::pending(tx, application, &granted, scope, now)?
     {
         return Ok(Ok(Issuance::Rules(rules)));
     }
@@ -150,11 +152,11 @@ fn refresh(
     let rotates = app.is_public && granted.cnf.is_none() && presented.token.generation == grant.generation;
     let until = grant_expiry(&grant, application, &tenant.options, now);
     let lifetime = tenant.options.get(TenantOption::REFRESH_TOKEN_LIFETIME);
-    let is_written = rotates || grant.is_use_due((lifetime, until), now);
-    if is_written && !grant.advance(tx, (rotates, until), now)? {
+    let is_written = rotates || grant.is_use_due(lifetime, until, now);
+    if is_written && !grant.advance(tx, rotates, until, now)? {
         return invalid();
     }
-    let released = claims::released(tx, application, (&granted, &scope), (&admitted, released))?;
+    let released = claims::released(tx, application, &granted, &scope, &admitted, released)?;
     Ok(Ok(Issuance::Done(Some(Tokens {
         grant: grant.id,
         refresh_token: Some(RefreshToken::of(master, &grant)),

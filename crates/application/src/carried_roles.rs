@@ -1,5 +1,6 @@
 //! The roles that users and groups of a store carry: those of their platform users and groups, directly or through
-//! groups at any depth. `chancery_auth` reads the same for a sign-in.
+//! groups at any depth, also through groups that a directory provisions. `chancery_auth` reads the same for a sign-in,
+//! without the groups of directories: they give no rights yet.
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,6 +60,9 @@ fn find(
     };
     let rows: HashMap<Uuid, Vec<Uuid>> = users.iter().map(|id| (*id, vec![*id])).collect();
     through_groups(tx, store, &rows, &groups, &mut found)?;
+    if let Some(carriers) = &carriers {
+        through_provisioned_groups(tx, (store, users), &carriers.provisioned_groups(&counts), &mut found)?;
+    }
     for (instance, rows) in other_identities {
         let groups = match &carriers {
             Some(carriers) => carriers.groups_of(instance, &counts),
@@ -69,9 +73,17 @@ fn find(
     Ok(found)
 }
 
-/// Finds the roles that platform users carry: by assignment, and through groups of the user stores in
-/// which they have identities.
+/// Finds the roles that platform users carry: by assignment, through groups of the user stores in which they have
+/// identities, and through groups that a directory provisions.
 pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
+    find_of_people(tx, people, true)
+}
+
+fn find_of_people(
+    tx: &mut Tx<'_>,
+    people: &[Uuid],
+    through_provisioned: bool,
+) -> Result<Vec<CarriedRole>, Problem> {
     let named = |sql: &mut Sql, column: &str| {
         sql.add(column);
         sql.add(" IN ");
@@ -86,11 +98,19 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
          JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity WHERE ",
     );
     named(&mut identities, "u.id");
-    let statements = [&assigned, &identities].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
+    let mut provisioned = Sql::new(format!(
+        "SELECT u.id, {ROLE} FROM application_user u JOIN application_group_member m ON m.application_user_rid = u.rid \
+         JOIN application_group p ON p.rid = m.application_group_rid \
+         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} WHERE "
+    ));
+    named(&mut provisioned, "u.id");
+    let all = [&assigned, &identities, &provisioned];
+    let used = if through_provisioned { all.as_slice() } else { &all[..2] };
+    let statements: Vec<_> = used.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
     let (mut found, mut stores) = (Vec::new(), OtherIdentities::new());
     tx.query_all(&statements, &mut |index, row| {
         let person = row.id(0)?;
-        if index == 0 {
+        if index != 1 {
             carry(person, &[read_granted(row)?], &mut found)?;
         } else if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
             stores.entry(row.id(1)?).or_default().entry(other_id).or_default().push(person);
@@ -106,7 +126,8 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
 
 /// Finds the roles of an actor who is not the current caller: a platform user, or a client app.
 pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> {
-    let mut carried = of_people(tx, &[actor])?;
+    // a sign-in by an external identity provider gives no rights, so that groups of its directory give none either
+    let mut carried = find_of_people(tx, &[actor], false)?;
     let of_app = "SELECT a.id, r.role_type, y.customer_id, y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
         FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
         JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1";
@@ -219,19 +240,23 @@ fn direct_roles(
          JOIN application_identity o ON o.application_user_rid = i.application_user_rid AND o.rid <> i.rid \
          AND o.is_user_store_identity WHERE i.idp_instance_id = ",
     ));
+    let provisioned = subjects(Sql::new(format!(
+        "SELECT i.subject, {ROLE} FROM application_identity i \
+         JOIN application_group_member m ON m.application_user_rid = i.application_user_rid \
+         JOIN application_group p ON p.rid = m.application_group_rid \
+         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} \
+         WHERE i.idp_instance_id = "
+    )));
     let granted = granted_to_groups(instance);
-    let statements = [
-        (assigned.text.as_str(), assigned.parameters.as_slice()),
-        (others.text.as_str(), others.parameters.as_slice()),
-        (granted.text.as_str(), granted.parameters.as_slice()),
-    ];
+    let statements = [&assigned, &provisioned, &others, &granted]
+        .map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     let (mut other_identities, mut groups) = (OtherIdentities::new(), RoleGroups::new());
     tx.query_all(&statements, &mut |index, row| {
         // the subject of a user of a store is the user's id
         let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
         match index {
-            0 => carry(id, &[read_granted(row)?], found)?,
-            1 => {
+            0 | 1 => carry(id, &[read_granted(row)?], found)?,
+            2 => {
                 if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
                     other_identities.entry(row.id(1)?).or_default().entry(other_id).or_default().push(id);
                 }
@@ -291,6 +316,33 @@ fn through_groups(
     sql.add_list(users.into_iter().map(Value::Id));
     granted_above(tx, sql, groups, |user, granted| {
         rows.get(&user).into_iter().flatten().try_for_each(|id| carry(*id, granted, found))
+    })
+}
+
+/// Finds the roles that users of a store carry through groups that a directory provisions. Such groups are not nested.
+fn through_provisioned_groups(
+    tx: &mut Tx<'_>,
+    (instance, users): (Uuid, &[Uuid]),
+    groups: &RoleGroups,
+    found: &mut Vec<CarriedRole>,
+) -> Result<(), StoreError> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let mut sql = Sql::new(
+        "SELECT i.subject, p.id FROM application_identity i \
+         JOIN application_group_member m ON m.application_user_rid = i.application_user_rid \
+         JOIN application_group p ON p.rid = m.application_group_rid WHERE i.idp_instance_id = ",
+    )
+    .bind(instance)
+    .push(" AND i.subject IN ");
+    sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
+    sql.add(" AND p.id IN ");
+    sql.add_list(groups.keys().copied().map(Value::Id));
+    tx.query(&sql.text, &sql.parameters, |row| {
+        // the subject of a user of a store is the user's id
+        let Ok(user) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
+        groups.get(&row.id(1)?).map_or(Ok(()), |granted| carry(user, granted, found))
     })
 }
 

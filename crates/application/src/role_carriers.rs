@@ -1,9 +1,10 @@
-//! The platform users and the groups of user stores with direct role assignments. They are few, so they are read
+//! The platform users and the groups of user stores and of directories with direct role assignments. They are few, so they are read
 //! once for each security epoch: every change of an assignment, or of the target of a role, advances the epoch. The members of a
 //! group, and the identities of a person, change without a new epoch and are read in each transaction.
 
 use std::{collections::HashMap, sync::Arc};
 
+use chancery_record::Value;
 use chancery_resource::{Context, LIST, StoreError, Tx};
 use uuid::Uuid;
 
@@ -20,6 +21,8 @@ pub struct RoleCarriers {
     people: HashMap<Uuid, Vec<Granted>>,
     /// Groups of user stores, by the store.
     groups: HashMap<Uuid, RoleGroups>,
+    /// Platform groups that a directory provisions.
+    provisioned: RoleGroups,
 }
 
 impl RoleCarriers {
@@ -55,17 +58,28 @@ impl RoleCarriers {
              CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' \
              AND p.id = r.principal_id AND i.application_group_rid = p.rid"
         );
+        // the group of a store has its identity before it can have a role
+        let provisioned = format!(
+            "SELECT p.id, {ROLE} FROM role_assignment r CROSS JOIN application_group p {LINEAGE} \
+             WHERE r.principal_type = 'PlatformGroup' AND p.id = r.principal_id \
+             AND NOT EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = p.rid)"
+        );
         let (mut carriers, mut unknown) = (Self::default(), None);
-        tx.query_all(&[(&people, &[]), (&groups, &[])], &mut |index, row| {
+        let statements: [(&str, &[Value]); 3] = [(&people, &[]), (&groups, &[]), (&provisioned, &[])];
+        tx.query_all(&statements, &mut |index, row| {
             let (id, granted) = (row.id(0)?, read_granted(row)?);
             if granted.is_none() {
                 unknown = Some(row.text(1)?.to_owned());
             }
-            if index == 0 {
-                carriers.people.entry(id).or_default().push(granted);
-            // the subject of a group of a store is the group's id
-            } else if let Ok(group) = Uuid::try_parse(row.text(6)?) {
-                carriers.groups.entry(id).or_default().entry(group).or_default().push(granted);
+            match index {
+                0 => carriers.people.entry(id).or_default().push(granted),
+                1 => {
+                    // the subject of a group of a store is the group's id
+                    if let Ok(group) = Uuid::try_parse(row.text(6)?) {
+                        carriers.groups.entry(id).or_default().entry(group).or_default().push(granted);
+                    }
+                }
+                _ => carriers.provisioned.entry(id).or_default().push(granted),
             }
             Ok(())
         })?;
@@ -95,8 +109,17 @@ impl RoleCarriers {
 
     /// The groups of a store that have one of these roles, each with all its roles.
     pub fn groups_of(&self, store: Uuid, counts: impl Fn(&Granted) -> bool) -> RoleGroups {
-        let groups = self.groups.get(&store).into_iter().flatten();
-        let counting = groups.filter(|(_, granted)| granted.iter().any(&counts));
-        counting.map(|(group, granted)| (*group, granted.clone())).collect()
+        self.groups.get(&store).map(|groups| counting(groups, counts)).unwrap_or_default()
     }
+
+    /// The platform groups that a directory provisions and that have one of these roles, each with all its roles.
+    pub fn provisioned_groups(&self, counts: impl Fn(&Granted) -> bool) -> RoleGroups {
+        counting(&self.provisioned, counts)
+    }
+}
+
+/// The groups that have one of these roles, each with all its roles.
+fn counting(groups: &RoleGroups, counts: impl Fn(&Granted) -> bool) -> RoleGroups {
+    let counting = groups.iter().filter(|(_, granted)| granted.iter().any(&counts));
+    counting.map(|(group, granted)| (*group, granted.clone())).collect()
 }

@@ -80,8 +80,8 @@ fn with_setting_instances(setting_instances: SettingInstances, ids: &[Uuid]) -> 
     sql.push(") ")
 }
 
-/// Finds the roles that were assigned to people who sign in, and to groups at their instances: one round trip to the database. Only
-/// if none counts, groups of other instances are read: people who sign in have the roles of all their identities.
+/// Finds the roles that were assigned to people who sign in, to groups at their instances, and to groups that a directory provisions
+/// and they are in: one round trip to the database. Only if none counts, groups of other instances are read: people who sign in have the roles of all their identities.
 fn find(
     context: &Context,
     tx: &mut Tx<'_>,
@@ -100,7 +100,11 @@ fn find(
         "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_group g CROSS JOIN place p {LINEAGE} \
          WHERE r.principal_type = 'PlatformGroup' AND {roles} AND g.id = r.principal_id AND (g.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = g.rid \
-         AND i.idp_instance_id = p.instance))"
+         AND i.idp_instance_id = p.instance) \
+         OR EXISTS (SELECT 1 FROM application_group_member m JOIN application_user u ON u.rid = m.application_user_rid \
+         WHERE m.application_group_rid = g.rid AND (u.idp_instance_id = p.instance \
+         OR EXISTS (SELECT 1 FROM application_identity i WHERE i.application_user_rid = u.rid \
+         AND i.idp_instance_id = p.instance))))"
     ));
     let all_groups = format!(
         "SELECT i.subject, {ROLE}, i.idp_instance_id FROM role_assignment r CROSS JOIN application_group g \

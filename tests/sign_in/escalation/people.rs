@@ -3,7 +3,7 @@
 use chancery_testkit::{Answer, Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{assert_refused, assign, person, platform_user, store_admin};
+use super::{assert_refused, assign, default_store, person, platform_user, store_admin};
 use crate::{
     id,
     instance::{create_instance, option, set_option},
@@ -104,6 +104,56 @@ on_both_engines! {
         assert_eq!(current["identities"][0]["subject"], json!("s-boss"));
         let renamed = patch("name.familyName", &json!("Lovelace"));
         directory.patch(&format!("{users}/{}", id(&boss)), renamed).await.expect(200);
+    }
+
+    /// A group that a directory provisions protects its members by its roles: from directories and from administrators who do not hold
+    /// them, with every identity, and in the settings of the instances at which they sign in.
+    async fn members_of_a_provisioned_role_group_are_protected(world: World) {
+        let (directory, instance, users) = directory(&world).await;
+        let boss = directory.post(&users, json!({ "userName": "boss", "externalId": "s-boss" })).await.is(201).json();
+        let plain = directory.post(&users, json!({ "userName": "plain", "externalId": "s-plain" })).await.is(201).json();
+        let body = json!({ "displayName": "Chiefs", "members": [{ "value": boss["id"] }] });
+        let group = directory.post("/api/scim/v2/partner/Groups", body).await.is(201).json();
+        let lower_admin = world.client("lower", &[("SubscriptionAdmin", None, None)]).await;
+        let store_admin = store_admin(&world).await;
+        delete_controllers(&world).await;
+        // later the person is a user of the store, too, and still in the group
+        let account = world.user("boss").await;
+        replace(&world, &boss, &default_store(&world).await, id(&account)).await;
+        let account = world.path(&format!("/User/{}", id(&account)));
+        let change = async |client: &Client| {
+            let row = world.admin.get(&account).await.is(200).json();
+            let token = row["concurrencyToken"].as_str().unwrap();
+            client.patch(&account, json!({ "emailAddress": format!("e{token}@example.org"), "concurrencyToken": token })).await
+        };
+        let point = async |instance: &Value, name: &str, value: &str| {
+            let row = option(&world, instance, name).await;
+            let body = json!({ "value": value, "concurrencyToken": row["concurrencyToken"] });
+            lower_admin.patch(&format!("{BASE}/Option/{}", id(&row)), body).await
+        };
+        change(&store_admin).await.expect(202);
+        point(&instance, "Authority", "https://one.example").await.expect(202);
+        point(&default_store(&world).await, "LoginByEmailEnabled", "true").await.expect(202);
+        assign(&world, "PlatformGroup", &group, ("SystemAdmin", json!({}))).await;
+        let user = json!({ "id": account.rsplit('/').next() });
+        assert_refused(change(&store_admin).await, "SystemAdmin", &user);
+        assert_refused(point(&instance, "Authority", "https://two.example").await, "SystemAdmin", &instance);
+        let store = default_store(&world).await;
+        assert_refused(point(&store, "LoginByEmailEnabled", "false").await, "SystemAdmin", &store);
+        let request = |person: &Value| json!({
+            "platformUserId": person["id"], "replacementIdpInstanceId": instance["id"],
+            "replacementUniqueUserId": "s-eve", "reason": "moved",
+        });
+        let all = format!("{BASE}/identity-replacements");
+        assert_refused(lower_admin.post(&all, request(&boss)).await, "SystemAdmin", &boss);
+        lower_admin.post(&all, request(&plain)).await.expect(201);
+        let chief = directory.post(&users, json!({ "userName": "chief", "externalId": "s-chief" })).await.is(201).json();
+        let members = json!({ "displayName": "Chiefs", "members": [{ "value": boss["id"] }, { "value": chief["id"] }] });
+        assert!(is_refused(&directory.put(&format!("/api/scim/v2/partner/Groups/{}", id(&group)), members).await));
+        let role = world.all("RoleAssignment?filter=principalType%20eq%20%22PlatformGroup%22").await[0].clone();
+        world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(&role))).await.expect(204);
+        change(&store_admin).await.expect(202);
+        point(&instance, "Authority", "https://two.example").await.expect(202);
     }
 
     /// A refused removal by a directory emits an event, so that administrators learn about leavers.

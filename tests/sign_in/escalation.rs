@@ -8,6 +8,7 @@ mod attempt;
 mod issued_before_promotion;
 mod management_operations;
 mod people;
+mod provider_setters;
 mod role_carriers;
 mod role_costs;
 mod sequences;

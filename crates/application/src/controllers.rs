@@ -220,7 +220,7 @@ fn entries(
 }
 
 /// The actors of an audit entry: the actor, and the actor of the exchanged token.
-fn actors(text: &str) -> impl Iterator<Item = Uuid> {
+pub fn actors(text: &str) -> impl Iterator<Item = Uuid> {
     text.split('|').filter_map(|actor| Uuid::try_parse(actor).ok())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chancery_resource::{Lineage, RoleType, Row, StoreError};
+use chancery_resource::{Lineage, RoleScope, RoleType, Row, StoreError, Tx};
 use uuid::Uuid;
 
 /// The columns of a role assignment: the role, and the lineage of its target.
@@ -27,4 +27,28 @@ pub fn read_granted(row: &Row<'_>) -> Result<Granted, StoreError> {
         instance: row.optional_id(5)?,
     };
     Ok(Some((role, granted_for)))
+}
+
+/// The lineage of the target of a role.
+pub fn lineage_of(tx: &mut Tx<'_>, scope: RoleScope) -> Result<Lineage, StoreError> {
+    let mut lineage = Lineage::default();
+    let (joined, id) = match scope {
+        RoleScope::System | RoleScope::Nothing => return Ok(lineage),
+        RoleScope::Customer(id) => return Ok(Lineage { customer: Some(id), ..lineage }),
+        RoleScope::Subscription(id) => ("subscription t ON t.id = y.id", id),
+        RoleScope::Tenant(id) => {
+            lineage.tenant = Some(id);
+            ("tenant t ON t.subscription_id = y.id", id)
+        }
+        RoleScope::IdpInstance(id) => {
+            lineage.instance = Some(id);
+            ("idp_instance t ON t.subscription_id = y.id", id)
+        }
+    };
+    let text = format!("SELECT y.customer_id, y.id FROM subscription y JOIN {joined} WHERE t.id = ?1");
+    tx.query(&text, &[id.into()], |row| {
+        (lineage.customer, lineage.subscription) = (row.optional_id(0)?, row.optional_id(1)?);
+        Ok(())
+    })?;
+    Ok(lineage)
 }

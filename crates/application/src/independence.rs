@@ -6,7 +6,11 @@ use chancery_record::Timestamp;
 use chancery_resource::{Context, HeldRole, Problem, ProblemKind, RoleType, Tx};
 use uuid::Uuid;
 
-use crate::{carried_roles::of_actor, controllers::controllers_of};
+use crate::{
+    carried_roles::of_actor,
+    controllers::{Controller, controllers_of},
+    provider_setters::{instances_of, providers},
+};
 
 /// How long the actions of a SystemAdmin count, in ms: seven days. A SystemAdmin could act as anyone, and created most principals.
 const TRUSTED_AFTER: i64 = 7 * 24 * 3_600_000;
@@ -64,6 +68,18 @@ fn is_independent(
     Ok(true)
 }
 
+/// The actors who set up the external identity providers by which these people sign in.
+fn controllers_of_providers(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Controller>, Problem> {
+    let instances = instances_of(tx, people)?.into_iter().map(|(_, instance)| instance).collect();
+    let mut controllers = Vec::new();
+    for provider in providers(tx, &instances)?.into_values() {
+        let setters = provider.controllers(tx)?.into_iter();
+        controllers.extend(setters.map(|(actor, when)| (actor, Some(when))));
+    }
+    controllers.retain(|(controller, _)| !people.contains(controller));
+    Ok(controllers)
+}
+
 fn is_token(tx: &mut Tx<'_>, actor: Uuid) -> Result<bool, Problem> {
     Ok(tx.one("SELECT 1 FROM scim_token WHERE id = ?1", &[actor.into()], |_| Ok(()))?.is_some())
 }
@@ -81,7 +97,9 @@ impl ControllerSearch {
         let (mut all, mut next) = (BTreeSet::new(), vec![of]);
         while !next.is_empty() {
             let mut discovered = Vec::new();
-            for (controller, when) in controllers_of(tx, &next)? {
+            let mut controllers = controllers_of(tx, &next)?;
+            controllers.extend(controllers_of_providers(tx, &next)?);
+            for (controller, when) in controllers {
                 // an earlier release did not store the time: then it counts
                 let is_old = when.is_some_and(|when| when.0 < self.trusted_before);
                 let counts = controller != of

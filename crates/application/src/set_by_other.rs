@@ -1,24 +1,22 @@
 //! Credentials of people with a role that were last set by an actor who does not hold that role: passwords, addresses, passkeys
-//! and security contacts that were set before a promotion.
+//! and security contacts that were set before a promotion, and external identity providers that were set up before it.
 
-use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+use std::collections::{BTreeSet, HashMap};
 
 use chancery_record::{Timestamp, Value, choice_types};
 use chancery_resource::{
-    Authority, CarriedRole, Context, LIST, Lineage, Problem, Role, RoleType, Sql, StoreError, Tx,
-    other_role_condition, role_condition, visible,
+    CarriedRole, Context, LIST, Lineage, Problem, RoleType, Sql, StoreError, Tx, visible,
 };
 use uuid::Uuid;
 
 use crate::{
     APPLICATION_GROUP, APPLICATION_USER,
-    carried_roles::{of_actor, of_people},
+    carried_roles::of_people,
+    checked_people::{CredentialQuery, people},
     controllers::controllers_of_token,
+    provider_setters::{ActorRoles, instances_of, providers},
     store_user::{StoreUser, users_of},
 };
-
-/// The maximum number of checked people.
-const MAX_PEOPLE: usize = 1_000;
 
 choice_types! {
     /// The kind of a credential.
@@ -31,6 +29,8 @@ choice_types! {
         Passkey,
         /// A security contact.
         Contact,
+        /// The external identity provider by which the person signs in: its settings, certificates and directory token.
+        Provider,
     }
 }
 
@@ -39,10 +39,10 @@ choice_types! {
 pub struct SetByOther {
     /// The platform user.
     pub person: Uuid,
-    /// The user store and its name.
+    /// The user store or the external identity provider, and its name.
     pub store: (Uuid, String),
     /// The user in that store.
-    pub user: Uuid,
+    pub user: Option<Uuid>,
     /// The kind.
     pub kind: CredentialKind,
     /// The id of the passkey or of the security contact.
@@ -53,17 +53,6 @@ pub struct SetByOther {
     pub set_on: Option<Timestamp>,
     /// The highest of the person's roles that the setter does not hold.
     pub role: RoleType,
-}
-
-/// The people to check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CredentialQuery {
-    /// All people with a role.
-    All,
-    /// A platform user.
-    Person(Uuid),
-    /// The members of a platform group, at any depth.
-    Group(Uuid),
 }
 
 /// Finds the credentials set by others, of people whom the caller can read or who are in a group that the caller can read. Also
@@ -84,19 +73,42 @@ pub fn set_by_others(
     let seen = visible(context, tx, &APPLICATION_USER, &people)?;
     people.retain(|person| seen.contains_key(person));
     let (mut setters, mut reported) = (SetterCache::default(), Vec::new());
+    let mut known = HashMap::new();
     for chunk in people.chunks(LIST) {
-        let facts = facts(tx, chunk)?;
-        let owners: BTreeSet<Uuid> = facts.iter().map(|credential_set| credential_set.user.person).collect();
+        let (facts, instances) = (facts(tx, chunk)?, instances_of(tx, chunk)?);
+        let owners = facts.iter().map(|credential_set| credential_set.user.person);
+        let owners: BTreeSet<Uuid> = owners.chain(instances.iter().map(|(person, _)| *person)).collect();
         let owners: Vec<Uuid> = owners.into_iter().collect();
         let mut carried = if owners.is_empty() { Vec::new() } else { of_people(tx, &owners)? };
         if let Some((role, granted_for)) = granted {
             carried.extend(owners.iter().map(|person| CarriedRole { row: *person, role, granted_for }));
         }
+        let carried_by = |person: Uuid| carried.iter().filter(move |carried| carried.row == person);
         for credential_set in facts {
-            let own = carried.iter().filter(|carried| carried.row == credential_set.user.person);
+            let own = carried_by(credential_set.user.person);
             if let Some(role) = setters.first_above(tx, &credential_set, own)? {
                 reported.push(credential_set.into_report(role));
             }
+        }
+        let new =
+            instances.iter().map(|(_, instance)| *instance).filter(|id| !known.contains_key(id)).collect();
+        known.extend(providers(tx, &new)?);
+        for (person, instance) in instances {
+            let own: Vec<&CarriedRole> = carried_by(person).collect();
+            let Some(provider) = known.get(&instance).filter(|_| !own.is_empty()) else { continue };
+            let Some(below) = provider.first_below(tx, &mut setters.held, (Some(person), &own))? else {
+                continue;
+            };
+            reported.push(SetByOther {
+                person,
+                store: (provider.id, provider.name.clone()),
+                user: None,
+                kind: CredentialKind::Provider,
+                credential: None,
+                set_by: below.set_by,
+                set_on: Some(below.set_on),
+                role: below.role,
+            });
         }
     }
     Ok((reported, is_complete))
@@ -115,14 +127,14 @@ impl SetCredential {
     fn into_report(self, role: RoleType) -> SetByOther {
         let Self { user, kind, credential, set_by, set_on } = self;
         let StoreUser { person, instance, name, id, .. } = user;
-        SetByOther { person, store: (instance, name), user: id, kind, credential, set_by, set_on, role }
+        SetByOther { person, store: (instance, name), user: Some(id), kind, credential, set_by, set_on, role }
     }
 }
 
 /// Cache of the setters that were looked up.
 #[derive(Default)]
 struct SetterCache {
-    held: HashMap<Uuid, Authority>,
+    held: ActorRoles,
     controllers: HashMap<(i64, Uuid), Vec<Uuid>>,
 }
 
@@ -154,10 +166,7 @@ impl SetterCache {
         actor: Uuid,
         carried: &[&CarriedRole],
     ) -> Result<Option<RoleType>, Problem> {
-        let authority = match self.held.entry(actor) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(free) => free.insert(Authority::Roles(of_actor(tx, actor)?)),
-        };
+        let authority = self.held.find(tx, actor)?;
         let counts = |carried: &&&CarriedRole| authority.is_below(carried);
         Ok(carried.iter().filter(counts).map(|carried| carried.role).min())
     }
@@ -171,130 +180,6 @@ impl SetterCache {
         self.controllers.insert((store, token), controllers.clone());
         Ok(controllers)
     }
-}
-
-/// The people to check, up to the limit, and whether these are all. For all people, those with no role but
-/// `ApplicationDataReader` come last, since that role is often assigned to everyone.
-fn people(tx: &mut Tx<'_>, query: CredentialQuery) -> Result<(Vec<Uuid>, bool), StoreError> {
-    let is_reader = |line: &Role| line.role == RoleType::ApplicationDataReader;
-    let is_user_admin = |line: &Role| line.role == RoleType::UserAdmin;
-    let mut list = PeopleList::default();
-    match query {
-        CredentialQuery::Person(person) => list.add(person),
-        CredentialQuery::Group(group) => {
-            let mut sql = Sql::new(GROUPS).push(" AND g.id = ").bind(group);
-            members(tx, &mut sql, &mut list)?;
-        }
-        CredentialQuery::All => {
-            holders(
-                tx,
-                &other_role_condition("r.role_type", |line| is_user_admin(line) || is_reader(line)),
-                &mut list,
-            )?;
-            holders(tx, &role_condition("r.role_type", is_reader), &mut list)?;
-        }
-    }
-    let is_complete = !list.is_cut && !list.is_full();
-    list.order.truncate(MAX_PEOPLE);
-    Ok((list.order, is_complete))
-}
-
-/// People without duplicates, in insertion order.
-#[derive(Default)]
-struct PeopleList {
-    known: BTreeSet<Uuid>,
-    order: Vec<Uuid>,
-    /// Whether groups have more users than the limit, so that some were not looked up.
-    is_cut: bool,
-}
-
-impl PeopleList {
-    fn add(&mut self, person: Uuid) {
-        if !self.is_full() && self.known.insert(person) {
-            self.order.push(person);
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.order.len() > MAX_PEOPLE
-    }
-}
-
-/// The groups of user stores that correspond to platform groups.
-const GROUPS: &str = "SELECT DISTINCT i.idp_instance_id, i.subject FROM application_group g \
-    JOIN application_group_identity i ON i.application_group_rid = g.rid AND i.is_user_store_identity WHERE TRUE";
-
-/// Adds the people with a role assignment that meets a condition, and then the members of groups with one.
-fn holders(tx: &mut Tx<'_>, condition: &str, list: &mut PeopleList) -> Result<(), StoreError> {
-    let direct = format!(
-        "SELECT DISTINCT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformUser' AND {condition} \
-         LIMIT {}",
-        MAX_PEOPLE + 1
-    );
-    tx.query(&direct, &[], |row| {
-        list.add(row.id(0)?);
-        Ok(())
-    })?;
-    let mut groups = Sql::new(GROUPS).push(&format!(
-        " AND g.id IN (SELECT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformGroup' AND {condition})"
-    ));
-    members(tx, &mut groups, list)
-}
-
-/// Adds the members of the groups of user stores that a statement selects, at any depth.
-fn members(tx: &mut Tx<'_>, groups: &mut Sql, list: &mut PeopleList) -> Result<(), StoreError> {
-    let mut by_store: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
-    tx.query(&groups.text, &groups.parameters, |row| {
-        if let Ok(group) = Uuid::try_parse(row.text(1)?) {
-            by_store.entry(row.id(0)?).or_default().push(group);
-        }
-        Ok(())
-    })?;
-    for (instance, groups) in by_store {
-        for chunk in groups.chunks(LIST) {
-            if list.is_full() {
-                return Ok(());
-            }
-            let users = users_below(tx, instance, chunk)?;
-            list.is_cut |= users.len() > MAX_PEOPLE;
-            for users in users.chunks(LIST) {
-                let mut sql = Sql::new(
-                    "SELECT DISTINCT u.id FROM application_identity i JOIN application_user u \
-                     ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ",
-                )
-                .bind(instance)
-                .push(" AND i.subject IN ");
-                sql.add_list(users.iter().map(|user| Value::Text(user.to_string())));
-                tx.query(&sql.text, &sql.parameters, |row| {
-                    list.add(row.id(0)?);
-                    Ok(())
-                })?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The users in groups of a store, at any depth: one above the limit if there are too many.
-fn users_below(tx: &mut Tx<'_>, instance: Uuid, groups: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
-    let mut sql = Sql::new(
-        "WITH RECURSIVE below (rid) AS (SELECT g.rid FROM idp_instance o JOIN user_group g ON g.store = o.rid WHERE o.id = ",
-    )
-    .bind(instance)
-    .push(" AND g.id IN ");
-    sql.add_list(groups.iter().copied().map(Value::Id));
-    sql.add(&format!(
-        " UNION SELECT e.child_rid FROM below b JOIN group_edge e ON e.parent_rid = b.rid) \
-         SELECT DISTINCT s.id FROM below b JOIN group_member m ON m.group_rid = b.rid \
-         JOIN user_account s ON s.rid = m.user_rid LIMIT {}",
-        MAX_PEOPLE + 1
-    ));
-    let mut users = Vec::new();
-    tx.query(&sql.text, &sql.parameters, |row| {
-        users.push(row.id(0)?);
-        Ok(())
-    })?;
-    Ok(users)
 }
 
 /// The credentials of these people set by others, in all user stores.

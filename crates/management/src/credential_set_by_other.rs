@@ -1,10 +1,10 @@
 //! Lists the credentials of people with a role that were last set by an actor who does not hold that role.
 
-use chancery_application::{APPLICATION_USER, CredentialQuery, SetByOther, set_by_others};
+use chancery_application::{APPLICATION_USER, CredentialQuery, SetByOther, lineage_of, set_by_others};
 use chancery_record::format_timestamp;
 use chancery_resource::{
     Action as A, Answer, Call, Custom, JsonForm, Lineage, Method as M, Mode, Op, Permit::Administrator,
-    Problem, QueryParameter, ROLES, Reply, RoleType, ScopeKind, Shape, Tx, visible,
+    Problem, QueryParameter, ROLES, Reply, RoleScope, RoleType, ScopeKind, Shape, Tx, visible,
 };
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
@@ -42,11 +42,11 @@ fn schema() -> Json {
                 "required": ["platformUserId", "idpInstanceId", "userStore", "userId", "kind", "credentialId", "setBy", "setOn", "role"],
                 "properties": {
                     "platformUserId": id("The platform user."),
-                    "idpInstanceId": id("The user store where it was set."),
-                    "userStore": { "type": "string", "description": "The name of that user store." },
-                    "userId": id("The user there."),
-                    "kind": { "type": "string", "enum": ["Password", "Address", "Passkey", "Contact"],
-                        "description": "What was set; Address: the login name, the e-mail address or the telephone number, or what is confirmed of them." },
+                    "idpInstanceId": id("The user store where it was set, or the external identity provider."),
+                    "userStore": { "type": "string", "description": "The name of that user store or provider." },
+                    "userId": { "type": ["string", "null"], "format": "uuid", "description": "The user in that store; null of a provider." },
+                    "kind": { "type": "string", "enum": ["Password", "Address", "Passkey", "Contact", "Provider"],
+                        "description": "What was set; Address: the login name, the e-mail address or the telephone number, or what is confirmed of them; Provider: settings, certificates or the directory token of the external identity provider." },
                     "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "The passkey, or the security contact." },
                     "setBy": id("Who set it: a platform user, a client app, or the token of a directory."),
                     "setOn": { "type": ["string", "null"], "format": "date-time", "description": "When it was set, where that is known." },
@@ -65,8 +65,8 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     Administrator,
     &APPLICATION_USER,
     A::Custom(Custom { mode: Mode::Long, ..Custom::reading(read) }.replying(Reply::Json(&REPLY))),
-    "Lists the passwords, addresses, passkeys and security contacts of people with roles that were last set by others who do \
-     not hold those roles.",
+    "Lists the passwords, addresses, passkeys and security contacts of people with roles, and the external identity providers by which \
+     they sign in, that were last set by others who do not hold those roles.",
 )
 .with_query(&[PERSON, GROUP, ROLE, TARGET])
 .added()];
@@ -123,32 +123,23 @@ fn lineage(
         let is_everywhere = matches!(kind, ScopeKind::System | ScopeKind::Nothing);
         return Ok(is_everywhere.then(Lineage::default));
     };
-    let (shape, of_subscription): (&Shape, _) = match kind {
+    let shape: &Shape = match kind {
         ScopeKind::System | ScopeKind::Nothing => return Ok(None),
-        ScopeKind::Customer => (&CUSTOMER, None),
-        ScopeKind::Subscription => (&SUBSCRIPTION, Some("subscription t ON t.id = y.id")),
-        ScopeKind::Tenant => (&TENANT, Some("tenant t ON t.subscription_id = y.id")),
-        ScopeKind::IdpInstance | ScopeKind::UserStore => {
-            (&IDP_INSTANCE, Some("idp_instance t ON t.subscription_id = y.id"))
-        }
+        ScopeKind::Customer => &CUSTOMER,
+        ScopeKind::Subscription => &SUBSCRIPTION,
+        ScopeKind::Tenant => &TENANT,
+        ScopeKind::IdpInstance | ScopeKind::UserStore => &IDP_INSTANCE,
     };
     if visible(&call.context, tx, shape, &[id])?.is_empty() {
         return Ok(None);
     }
-    let mut found = Lineage {
-        customer: target.filter(|_| kind == ScopeKind::Customer),
-        tenant: target.filter(|_| kind == ScopeKind::Tenant),
-        instance: target.filter(|_| matches!(kind, ScopeKind::IdpInstance | ScopeKind::UserStore)),
-        ..Lineage::default()
+    let scope = match kind {
+        ScopeKind::Customer => RoleScope::Customer(id),
+        ScopeKind::Subscription => RoleScope::Subscription(id),
+        ScopeKind::Tenant => RoleScope::Tenant(id),
+        _ => RoleScope::IdpInstance(id),
     };
-    if let Some(joined) = of_subscription {
-        let text = format!("SELECT y.customer_id, y.id FROM subscription y JOIN {joined} WHERE t.id = ?1");
-        tx.query(&text, &[id.into()], |row| {
-            (found.customer, found.subscription) = (row.optional_id(0)?, row.optional_id(1)?);
-            Ok(())
-        })?;
-    }
-    Ok(Some(found))
+    Ok(Some(lineage_of(tx, scope)?))
 }
 
 fn credential_json(one: &SetByOther) -> Json {

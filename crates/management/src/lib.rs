@@ -52,6 +52,7 @@ static OPERATIONS: &[&[Op]] = &[
     &idp_instance::CERT_STORES,
     &idp_instance::CLIENT_APPS,
     &idp_instance::MFA_INSTANCES,
+    idp_instance::CONFIRM,
     idp_instance::LOOK_UPS,
     idp_instance::METADATA,
     idp_instance::SCIM,

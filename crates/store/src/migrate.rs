@@ -97,6 +97,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     (72, include_str!("../../../migrations/0072_sign_in_elsewhere.sql")),
     (73, include_str!("../../../migrations/0073_questionnaire.sql")),
     (74, include_str!("../../../migrations/0074_callback_path.sql")),
+    (75, include_str!("../../../migrations/0075_settings_confirmed.sql")),
     (76, include_str!("../../../migrations/0076_idempotent_erasure.sql")),
 ];
 

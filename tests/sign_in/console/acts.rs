@@ -85,6 +85,7 @@ const EXCUSED: &[(&str, &str)] = &[
     ("ResumeScimToken", "is of a token that was stopped"),
     ("StartIdpInstanceTrial", "is a page of its own"),
     ("CompleteIdpInstanceTrial", "as above"),
+    ("ConfirmIdpInstanceSettings", "is of an external provider"),
     ("PreviewTokens", "is a page of its own"),
     ("Approve", "is a button of the replacement's page"),
     ("ProveReplacementIdentity", "as above"),

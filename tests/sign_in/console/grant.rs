@@ -4,7 +4,11 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, Browser, Page, administrator, assign, encode, hidden, person, post, sign_in};
-use crate::id;
+use crate::{
+    id,
+    instance::{create_instance, option},
+    scim::directory_of,
+};
 
 const NEW: &str = "/console/RoleAssignment/new";
 
@@ -142,6 +146,39 @@ on_both_engines! {
         let page = browser.open(&format!("/console/ApplicationUser/{}", id(&grace))).await;
         assert!(!text(&page).contains("Set by others"), "{}", page.html);
         assert_eq!(number(&browser.open("/console").await), "0");
+    }
+
+    /// A role is refused while a lower administrator's settings of the person's provider are not confirmed, on the provider's page.
+    async fn the_provider_of_a_person_is_confirmed_before_a_role_is_assigned(world: World) {
+        let mut browser = administrator(&world).await;
+        let helper = world.client("the help desk", &[("SubscriptionAdmin", None, None)]).await;
+        let instance = create_instance(&world, "Partner", "OpenIdConnect").await;
+        let (directory, base) = directory_of(&world, &instance).await;
+        let user = json!({ "userName": "grace", "externalId": "s-grace", "name": { "givenName": "Grace" } });
+        let grace = directory.post(&format!("{base}/Users"), user).await.is(201).json();
+        let row = option(&world, &instance, "Authority").await;
+        let body = json!({ "value": "https://login.example", "concurrencyToken": row["concurrencyToken"] });
+        helper.patch(&format!("{BASE}/Option/{}", id(&row)), body).await.expect(202);
+        let give = async |browser: &mut Browser| {
+            let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
+            let key = hidden(&page, "key");
+            let fields = [("principalType", "PlatformUser"), ("principalId", id(&grace)), ("roleType", "SystemAdmin"), ("key", &key)];
+            post(&world, browser, &page, NEW, &fields).await
+        };
+        let refused = give(&mut browser).await;
+        assert!(refused.status == 409 && text(&refused).contains("Review the settings"), "{}: {}", refused.status, refused.html);
+        let item = format!("/console/IdpInstance/{}", id(&instance));
+        let page = browser.open(&format!("/console/set-by-others?platformUserId={}&roleType=SystemAdmin", id(&grace))).await;
+        assert!(text(&page).contains("Settings of the identity provider") && page.html.contains(&format!("href=\"{item}\"")), "{}", page.html);
+        let confirm = format!("{item}/ConfirmIdpInstanceSettings");
+        assert!(browser.open(&item).await.html.contains(&confirm));
+        let page = browser.open(&confirm).await;
+        let confirmed = post(&world, &mut browser, &page, &confirm, &[("key", &page.field("key"))]).await;
+        assert_eq!(confirmed.status, 200, "{}", confirmed.html);
+        assert_eq!(give(&mut browser).await.status, 200);
+        let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();
+        let page = browser.open(&format!("/console/IdpInstance/{}", id(&store))).await;
+        assert!(page.status == 200 && !page.html.contains("ConfirmIdpInstanceSettings"), "{}", page.html);
     }
 
     /// The review of an assignment shows credentials that others without this role set, and links to where each is

@@ -3,10 +3,10 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{PASSWORD, assign, group, person, platform_user};
+use super::{PASSWORD, assign, group, person, platform_user, settings::identify};
 use crate::{
     id,
-    instance::create_instance,
+    instance::{create_instance, option},
     sign_in::{
         SignInApp,
         administrator::{console, token, token_of},
@@ -72,6 +72,24 @@ on_both_engines! {
         let (_, ann, _) = token(&world, &home, MANAGEMENT).await;
         let approvals = request_replacement(&world, &eve).await;
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
+    }
+
+    /// Who set up a provider can sign in as its people, until a SystemAdmin confirms its settings.
+    async fn a_person_of_a_provider_that_the_requester_set_up_cannot_approve(world: World) {
+        let eve = world.client("eve", &[("SubscriptionAdmin", None, None)]).await;
+        let (home, ann) = admin_with_role_from(&world, &world.admin).await;
+        let approvals = request_replacement(&world, &eve).await;
+        let instance = create_instance(&world, "planted", "OpenIdConnect").await;
+        let row = option(&world, &instance, "Authority").await;
+        let body = json!({ "value": "https://login.eve.example", "concurrencyToken": row["concurrencyToken"] });
+        eve.patch(&format!("{BASE}/Option/{}", id(&row)), body).await.expect(202);
+        identify(&world, &platform_user(&world, &home.user).await, &instance, 1).await;
+        ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
+        let confirm = format!("{BASE}/IdpInstance/{}/settings/confirm", id(&instance));
+        eve.post(&confirm, json!(null)).await.expect(204);
+        ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
+        world.admin.post(&confirm, json!(null)).await.expect(204);
+        ann.post(&approvals, json!(null)).await.expect(200);
     }
 
     /// Adding a user to a group with a role grants the role.

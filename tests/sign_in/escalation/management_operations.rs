@@ -16,13 +16,14 @@ use uuid::Uuid;
 
 use super::{
     apps::{child_resources, platform_client_app},
+    assign,
     attempt::{Attempt, RequestContext, check_attempts},
     lower_roles,
     people::delete_controllers,
     person,
     settings::{certificate, identify, link, make, platform_user, store_and_tenant},
 };
-use crate::{id, resources::one};
+use crate::{id, instance::option, resources::one, scim::directory_of};
 
 /// The members that are not protected, by resource.
 const OPEN: &[(&str, &[&str])] = &[
@@ -88,7 +89,7 @@ const NEVER_ANSWERED: &[(&str, &str)] = &[
     ("v2:Execute", "the replacement is not approved"),
     ("v2:ImportPasskeyTrust", "nobody but a SystemAdmin may"),
     ("v2:Request", "one is under way; people are tried without one in `people`"),
-    ("v2:StartIdpInstanceTrial", "a store is not tried out"),
+    ("v2:StartIdpInstanceTrial", "a store, or a provider without settings, is not tried out"),
 ];
 
 /// Operations that only a SystemAdmin may call, on any object, and the reason.
@@ -316,6 +317,32 @@ on_both_engines! {
         let never_answered = check_attempts(&attempts, &system_admin, &lower, RoleType::SystemAdmin).await;
         let expected: BTreeSet<String> = NEVER_ANSWERED.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(never_answered, expected);
+    }
+
+    /// So are those on a provider and a person from elsewhere.
+    async fn every_protected_operation_on_an_external_provider_and_its_people_is_refused(world: World) {
+        let system = ("SystemAdmin", json!({}));
+        let mut targets = targets(&world, system.clone(), false).await;
+        let provider = world.all("IdpInstance?filter=name%20eq%20%22Partner%22").await[0].clone();
+        let (directory, base) = directory_of(&world, &provider).await;
+        let chief = directory.post(&format!("{base}/Users"), json!({ "userName": "chief", "externalId": "s-chief" })).await;
+        let chief = chief.is(201).json();
+        assign(&world, "PlatformUser", &chief, system).await;
+        world.admin.delete(&one("Option", &option(&world, &provider, "CallbackPath").await)).await.expect(204);
+        for (resource, row) in [
+            ("IdpInstance", &provider), ("Option", &option(&world, &provider, "ClientId").await), ("ApplicationUser", &chief),
+        ] {
+            targets.ids.insert(resource, id(row).to_owned());
+        }
+        let body = json!({ "name": "CallbackPath", "value": "/walked", "applyToIdpInstanceId": provider["id"] });
+        targets.new.insert("Option", body);
+        let system_admin = world.client("above", &[("SystemAdmin", None, None)]).await;
+        let lower = lower_roles(&world).await;
+        let mut attempts = attempts(&world, &targets).await;
+        attempts.retain(|attempt| ["IdpInstance", "Option", "ApplicationUser"].contains(&attempt.resource));
+        let never_answered = check_attempts(&attempts, &system_admin, &lower, RoleType::SystemAdmin).await;
+        let of_provider = NEVER_ANSWERED.iter().filter(|(name, _)| name.contains("IdpInstance"));
+        assert_eq!(never_answered, of_provider.map(|(name, _)| (*name).to_owned()).collect());
     }
 
     /// Where all roles are covered, a SubscriptionAdmin gets the same answers as a SystemAdmin.

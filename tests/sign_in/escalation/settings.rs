@@ -179,6 +179,10 @@ on_both_engines! {
             statuses_before.push(answers.into_iter().map(|(.., answer)| answer.status).collect::<Vec<_>>());
         }
 
+        for (_, _, provider) in owners.iter().filter(|(owner, member, _)| *member == "applyToIdpInstanceId" && *owner != Owner::UserStore) {
+            let confirm = format!("{}/settings/confirm", one("IdpInstance", provider));
+            world.admin.post(&confirm, json!(null)).await.expect(204);
+        }
         assign(&world, "PlatformUser", &boss.1, ("SystemAdmin", json!({}))).await;
         for ((role, client), statuses_before) in lower.iter().zip(statuses_before) {
             for ((entry, target, answer), before) in change_all(&world, client, &owners).await.into_iter().zip(statuses_before) {
@@ -464,6 +468,7 @@ fn custom_operations_on_sign_in_objects_are_listed() {
     own.sort_unstable();
     let known = [
         "CompleteIdpInstanceTrial",
+        "ConfirmIdpInstanceSettings",
         "CreateIdpInstanceScimToken",
         "ResumeIdpInstanceScim",
         "StartIdpInstanceTrial",

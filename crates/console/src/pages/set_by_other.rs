@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use chancery_management::{
     application::{APPLICATION_GROUP, APPLICATION_USER},
     client_app::CLIENT_APP,
+    idp_instance::IDP_INSTANCE,
 };
 use chancery_resource::{Problem, Shape};
 use chancery_userstore::user::USER;
@@ -79,7 +80,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
                 Cell::of("text", name(visit, &item["setBy"], &names)),
                 item["setOn"].as_str().map_or_else(Cell::none, Cell::moment),
             ];
-            json!({ "id": plain(&item["userId"]), "href": credential_href(visit, item), "avatar": null, "cells": cells })
+            json!({ "id": plain(item["userId"].as_str().map_or(&item[PERSON], |_| &item["userId"])), "href": credential_href(visit, item), "avatar": null, "cells": cells })
         })
         .collect();
     let about = if is_complete(&report) { "" } else { words.page("first_were_looked_at") };
@@ -221,12 +222,18 @@ fn kind_text<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
         Some("Password") => "set_by_password",
         Some("Passkey") => "set_by_passkey",
         Some("Contact") => "set_by_contact",
+        Some("Provider") => "set_by_provider",
         _ => "set_by_address",
     })
 }
 
 /// The page on which the credential is replaced or deleted.
 fn credential_href(visit: &Visit<'_>, item: &Value) -> Option<String> {
+    if item["kind"] == json!("Provider") {
+        let providers = of_shape(&IDP_INSTANCE)?;
+        visit.may(providers.read)?;
+        return Some(format!("{}/{}", visit.address(providers), encoded(&plain(&item["idpInstanceId"]))));
+    }
     let users = of_shape(&USER)?;
     visit.may(users.read)?;
     let user = format!("{}/{}", users.address(item["userStore"].as_str()), encoded(&plain(&item["userId"])));

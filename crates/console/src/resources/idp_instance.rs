@@ -21,6 +21,10 @@ pub static PRESENTATION: Presentation = Presentation {
     create: provider_connect::gallery_link,
     excluded: &[operation_name!("StartIdpInstanceTrial"), operation_name!("CompleteIdpInstanceTrial")],
     stores_secret: Some((operation_name!("CreateIdpInstanceScimToken"), ProviderOption::SCIM_TOKEN)),
+    has_effect: |op, row| {
+        // the settings of a user store are not confirmed
+        !operation_name!("ConfirmIdpInstanceSettings").is_of(op) || provider_connect::of_row(row).is_some()
+    },
     acts: |visit, item| {
         let at = (item.row, item.here);
         let connect =

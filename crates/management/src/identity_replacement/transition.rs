@@ -1,12 +1,14 @@
 //! The transitions of a replacement. Each applies to the state that was read, or fails.
 
+use std::collections::BTreeSet;
+
 use chancery_application::{
-    APPLICATION_USER, ApplicationUser, check_independence, first_above, roles_of_people,
+    APPLICATION_USER, ApplicationUser, GrantReview, check_independence, first_above, roles_of_people,
 };
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, Context, Problem, ProblemKind, StateTable, StoredRow, Tx, advance, check_if_match, load,
-    read_form, update,
+    Answer, Call, CarriedRole, Context, Problem, ProblemKind, StateTable, StoredRow, Tx, advance,
+    check_if_match, load, read_form, update,
 };
 
 use super::{
@@ -203,7 +205,8 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 }
 
 /// Refuses a replacement that was requested or approved by an actor who holds less than the person carries now: it may have
-/// been requested before the person got a role.
+/// been requested before the person got a role. Also refuses one with an identity at an external identity provider that such an actor
+/// set up.
 fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> Result<(), Problem> {
     let person = replacement.platform_user_id.0;
     let carried = roles_of_people(tx, &[person])?;
@@ -219,7 +222,12 @@ fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> R
             return Err(problem.with_member("role", role).with_member("id", person.to_string()));
         }
     }
-    Ok(())
+    let carried: Vec<&CarriedRole> = carried.iter().collect();
+    let instance = BTreeSet::from([replacement.replacement_idp_instance_id]);
+    match GrantReview::default().at_instances(tx, &instance, (Some(person), &carried))? {
+        Some(unconfirmed) => Err(Problem::conflict(unconfirmed.detail())),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a replacement without a proof that the settings require.

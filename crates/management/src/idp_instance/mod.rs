@@ -1,5 +1,6 @@
 //! Identity provider instances, at which people sign in. An instance of type UserStore is a user store.
 
+mod confirm;
 pub mod connection;
 mod look_up;
 mod metadata;
@@ -12,8 +13,8 @@ use chancery_application::{
 };
 use chancery_presentation::location::normalise;
 use chancery_record::{
-    DERIVED, DefaultValue, Description, FIXED, HIDDEN, KEY, Name, OPEN, SHOWN, Token, Value, fold, id_types,
-    record,
+    DERIVED, DefaultValue, Description, FIXED, HIDDEN, KEY, Name, OPEN, SHOWN, Timestamp, Token, Value, fold,
+    id_types, record,
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
@@ -43,6 +44,7 @@ use crate::{
     violation::violation_at,
 };
 
+pub use confirm::OPERATIONS as CONFIRM;
 pub use look_up::OPERATIONS as LOOK_UPS;
 pub use metadata::{IDP_INSTANCE_METADATA, IdpInstanceMetadata, OPERATIONS as METADATA};
 pub use scim::OPERATIONS as SCIM;
@@ -84,6 +86,10 @@ record! {
         icon: Option<Description> = OPEN.retained().like("/assets/global/partner.svg"),
         /// Whether an option of it is mandatory and empty, or cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
+        /// Who last confirmed the settings of an external instance.
+        settings_confirmed_by: Option<Uuid> = HIDDEN,
+        /// When that was.
+        settings_confirmed_on: Option<Timestamp> = HIDDEN,
         /// Changes with every write to the instance.
         concurrency_token: Token = SHOWN,
     }

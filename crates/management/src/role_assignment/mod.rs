@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, CredentialQuery, GrantReview, lineage_of};
 use chancery_record::{
     DefaultValue, FIXED, HIDDEN, KEY, Name, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 use crate::{
     customer::{CUSTOMER, CustomerId},
-    grant::{Target, check_grants, check_stores, check_targets, target_of, targets_alone},
+    grant::{Grant, Target, check_grants, check_stores, check_targets, target_of, targets_alone},
     idp_instance::{IDP_INSTANCE, IdpInstanceId},
     owning_subscription::is_covered,
     subscription::{SUBSCRIPTION, SubscriptionId},
     tenant::{TENANT, TenantId},
-    violation::violation_at,
+    violation::{conflict_at, violation_at},
 };
 
 id_types! {
@@ -172,6 +172,35 @@ fn check(
                 RoleAssignment::PRINCIPAL_ID,
                 format!("names no {}", kind.name()),
             ));
+        }
+    }
+    if violations.is_empty() {
+        violations.extend(check_providers(tx, &assignments, &grants)?);
+    }
+    Ok(violations)
+}
+
+/// Reports principals that sign in by an external identity provider whose settings were set by an actor without the role, and not
+/// confirmed since by one with it: that actor could sign in with the role.
+fn check_providers(
+    tx: &mut Tx<'_>,
+    assignments: &[RoleAssignment],
+    grants: &[Grant],
+) -> Result<Vec<Violation>, Problem> {
+    let text = "SELECT EXISTS (SELECT 1 FROM idp_instance WHERE store_name_key IS NULL)";
+    let (mut review, mut violations) = (GrantReview::default(), Vec::new());
+    if tx.one(text, &[], |row| row.bool(0))? != Some(true) {
+        return Ok(violations);
+    }
+    for (index, (assigned, (role, scope))) in assignments.iter().zip(grants).enumerate() {
+        let Some(scope) = scope else { continue };
+        let principal = match assigned.principal_type {
+            AssignedPrincipal::PlatformUser => CredentialQuery::Person(assigned.principal_id),
+            AssignedPrincipal::PlatformGroup => CredentialQuery::Group(assigned.principal_id),
+        };
+        let granted_for = lineage_of(tx, *scope)?;
+        if let Some(unconfirmed) = review.of_principal(tx, principal, (*role, granted_for))? {
+            violations.push(conflict_at(index, RoleAssignment::PRINCIPAL_ID, unconfirmed.detail()));
         }
     }
     Ok(violations)

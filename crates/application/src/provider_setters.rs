@@ -1,0 +1,192 @@
+//! The actors who set up the external identity providers by which people sign in: they can sign in as all people of the provider.
+//! They are read from the audit trail.
+
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+
+use chancery_record::{Timestamp, Value};
+use chancery_resource::{Authority, CarriedRole, LIST, Problem, RoleType, Sql, StoreError, Tx};
+use serde_json::{Map, Value as Json};
+use uuid::Uuid;
+
+use crate::{carried_roles::of_actor, controllers::actors};
+
+/// The maximum number of audit entries that are read of each kind, the newest first.
+const MAX_ENTRIES: usize = 1_000;
+
+/// An external identity provider, and who set it up.
+pub struct Provider {
+    /// The instance.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Who last confirmed the settings, and when.
+    confirmed: Option<(Uuid, Timestamp)>,
+    /// Who created it, or changed its settings or certificates, each with the last time.
+    setters: Vec<(Uuid, Timestamp)>,
+}
+
+/// What an actor set up without holding a role of the people who sign in by it.
+#[derive(Clone, Copy)]
+pub struct SetBelow {
+    /// The actor.
+    pub set_by: Uuid,
+    /// When.
+    pub set_on: Timestamp,
+    /// The highest role that the actor does not hold.
+    pub role: RoleType,
+}
+
+/// Cache of the roles of actors.
+#[derive(Default)]
+pub struct ActorRoles(HashMap<Uuid, Authority>);
+
+impl ActorRoles {
+    /// The rights of an actor.
+    pub fn find(&mut self, tx: &mut Tx<'_>, actor: Uuid) -> Result<&Authority, Problem> {
+        Ok(match self.0.entry(actor) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(Authority::Roles(of_actor(tx, actor)?)),
+        })
+    }
+}
+
+impl Provider {
+    /// The actors who set it up, or answer for it. What was set before a SystemAdmin confirmed it does not count.
+    pub fn controllers(&self, tx: &mut Tx<'_>) -> Result<Vec<(Uuid, Timestamp)>, Problem> {
+        let Some((by, on)) = self.confirmed else { return Ok(self.setters.clone()) };
+        let is_admin = of_actor(tx, by)?.iter().any(|held| held.role == RoleType::SystemAdmin);
+        let since = self.setters.iter().copied().filter(|(_, when)| !is_admin || *when >= on);
+        Ok(since.chain([(by, on)]).collect())
+    }
+
+    /// The highest of these roles that somebody does not hold who set it up. Settings from before an actor confirmed them who holds
+    /// the role do not count, nor does what `person`, who carries the roles, set.
+    pub fn first_below(
+        &self,
+        tx: &mut Tx<'_>,
+        actors: &mut ActorRoles,
+        (person, carried): (Option<Uuid>, &[&CarriedRole]),
+    ) -> Result<Option<SetBelow>, Problem> {
+        let mut below: Option<SetBelow> = None;
+        for carried in carried {
+            let since = match self.confirmed {
+                Some((by, on)) if !actors.find(tx, by)?.is_below(carried) => Some(on),
+                _ => None,
+            };
+            for (set_by, set_on) in self.setters.iter().copied() {
+                let counts = Some(set_by) != person && since.is_none_or(|since| set_on >= since);
+                if counts
+                    && below.is_none_or(|below| carried.role < below.role)
+                    && actors.find(tx, set_by)?.is_below(carried)
+                {
+                    below = Some(SetBelow { set_by, set_on, role: carried.role });
+                }
+            }
+        }
+        Ok(below)
+    }
+}
+
+/// The external instances at which people have active identities.
+pub fn instances_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<(Uuid, Uuid)>, StoreError> {
+    let mut found = Vec::new();
+    for chunk in people.chunks(LIST) {
+        let mut sql = Sql::new(
+            "SELECT u.id, i.idp_instance_id FROM application_user u JOIN application_identity i \
+             ON i.application_user_rid = u.rid AND NOT i.is_user_store_identity AND i.lifecycle_status = 'Active' \
+             WHERE u.id IN ",
+        );
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        sql.add(" ORDER BY i.rid");
+        tx.query(&sql.text, &sql.parameters, |row| {
+            found.push((row.id(0)?, row.id(1)?));
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// The external providers among these instances, by id.
+pub fn providers(tx: &mut Tx<'_>, instances: &BTreeSet<Uuid>) -> Result<HashMap<Uuid, Provider>, StoreError> {
+    let mut found = HashMap::new();
+    for chunk in instances.iter().copied().collect::<Vec<_>>().chunks(LIST) {
+        let mut sql = Sql::new(
+            "SELECT id, name, settings_confirmed_by, settings_confirmed_on FROM idp_instance \
+             WHERE store_name_key IS NULL AND id IN ",
+        );
+        sql.add_list(chunk.iter().copied().map(Value::Id));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let id = row.id(0)?;
+            let on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
+            let confirmed = row.optional_id(2)?.zip(on);
+            found.insert(id, Provider { id, name: row.text(1)?.to_owned(), confirmed, setters: Vec::new() });
+            Ok(())
+        })?;
+    }
+    for provider in found.values_mut() {
+        provider.setters = setters(tx, provider.id)?;
+    }
+    Ok(found)
+}
+
+/// The kinds of rows whose changes decide who signs in by an instance, with the members that do not.
+const KINDS: [(&str, &[&str]); 3] = [
+    ("IdpInstance", &["name", "position", "icon", "concurrencyToken", "clientApps"]),
+    ("Option", &[]),
+    ("CertStore", &["name", "description", "concurrencyToken"]),
+];
+
+/// The actors who created an instance, or changed its settings or certificates, each with the last time.
+fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
+    let mut items: [Vec<Value>; 3] = [vec![instance.to_string().into()], Vec::new(), Vec::new()];
+    let text = "SELECT 1, o.id FROM option_value o WHERE o.apply_to_idp_instance_id = ?1 \
+        UNION ALL SELECT 2, c.id FROM idp_instance i JOIN idp_instance_cert_store l ON l.idp_instance_rid = i.rid \
+        JOIN cert_store c ON c.rid = l.cert_store_rid WHERE i.id = ?1";
+    tx.query(text, &[instance.into()], |row| {
+        let kind = usize::try_from(row.int(0)?).unwrap_or_default();
+        if let Some(items) = items.get_mut(kind) {
+            items.push(row.id(1)?.to_string().into());
+        }
+        Ok(())
+    })?;
+    let mut setters: HashMap<Uuid, Timestamp> = HashMap::new();
+    for ((area, open), items) in KINDS.iter().zip(items).filter(|(_, items)| !items.is_empty()) {
+        let mut sql = Sql::new(
+            "SELECT actor, timestamp, action, original_content, current_content FROM audit_entry \
+             WHERE store = 0 AND actor IS NOT NULL AND area = ",
+        )
+        .bind(*area)
+        .push(" AND primary_key IN ");
+        sql.add_list(items.into_iter());
+        sql.add(&format!(" ORDER BY rid DESC LIMIT {MAX_ENTRIES}"));
+        tx.query(&sql.text, &sql.parameters, |row| {
+            let (original, current) = (row.optional_text(3)?, row.optional_text(4)?);
+            let is_set = match row.text(2)? {
+                "Added" => true,
+                "Modified" => *area == "Option" || differs(original.as_deref(), current.as_deref(), open),
+                _ => false,
+            };
+            if is_set {
+                let when = Timestamp(row.int(1)?);
+                for actor in actors(row.text(0)?) {
+                    setters.entry(actor).and_modify(|known| *known = (*known).max(when)).or_insert(when);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    let mut setters: Vec<_> = setters.into_iter().collect();
+    setters.sort_unstable_by_key(|(actor, when)| (std::cmp::Reverse(*when), *actor));
+    Ok(setters)
+}
+
+/// Whether the content of an audit entry changes other members than the open ones. Of changed links it has no original.
+fn differs(original: Option<&str>, current: Option<&str>, open: &[&str]) -> bool {
+    let members = |content: Option<&str>| {
+        content
+            .and_then(|content| serde_json::from_str::<Map<String, Json>>(content).ok())
+            .unwrap_or_default()
+    };
+    let (original, current) = (members(original), members(current));
+    current.iter().any(|(name, value)| original.get(name) != Some(value) && !open.contains(&name.as_str()))
+}

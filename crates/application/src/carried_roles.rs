@@ -1,6 +1,5 @@
 //! The roles that users and groups of a store carry: those of their platform users and groups, directly or through
-//! groups at any depth, also through groups that a directory provisions. `chancery_auth` reads the same for a sign-in,
-//! without the groups of directories: they give no rights yet.
+//! groups at any depth, also through groups that a directory provisions. `chancery_auth` reads the same for a sign-in.
 
 use std::collections::{HashMap, HashSet};
 
@@ -76,14 +75,6 @@ fn find(
 /// Finds the roles that platform users carry: by assignment, through groups of the user stores in which they have
 /// identities, and through groups that a directory provisions.
 pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
-    find_of_people(tx, people, true)
-}
-
-fn find_of_people(
-    tx: &mut Tx<'_>,
-    people: &[Uuid],
-    through_provisioned: bool,
-) -> Result<Vec<CarriedRole>, Problem> {
     let named = |sql: &mut Sql, column: &str| {
         sql.add(column);
         sql.add(" IN ");
@@ -104,9 +95,8 @@ fn find_of_people(
          JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} WHERE "
     ));
     named(&mut provisioned, "u.id");
-    let all = [&assigned, &identities, &provisioned];
-    let used = if through_provisioned { all.as_slice() } else { &all[..2] };
-    let statements: Vec<_> = used.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
+    let statements =
+        [&assigned, &identities, &provisioned].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     let (mut found, mut stores) = (Vec::new(), OtherIdentities::new());
     tx.query_all(&statements, &mut |index, row| {
         let person = row.id(0)?;
@@ -126,8 +116,7 @@ fn find_of_people(
 
 /// Finds the roles of an actor who is not the current caller: a platform user, or a client app.
 pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> {
-    // a sign-in by an external identity provider gives no rights, so that groups of its directory give none either
-    let mut carried = find_of_people(tx, &[actor], false)?;
+    let mut carried = of_people(tx, &[actor])?;
     let of_app = "SELECT a.id, r.role_type, y.customer_id, y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
         FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
         JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1";

@@ -1,5 +1,5 @@
 //! A person as a caller: whether the grant of the person's token is still valid, and the roles that were assigned to the
-//! person, or to groups that the person is in at any depth.
+//! person, or to groups that the person is in: those of user stores at any depth, and those that a directory provisions.
 
 use std::sync::LazyLock;
 
@@ -65,8 +65,14 @@ pub fn person_statements(sign_in: Statement, person: Uuid, has_rights: bool) -> 
         WHERE u.id = ?1 AND u.hidden_on IS NULL ORDER BY i.rid";
     let mut statements = vec![sign_in, (identities.to_owned(), vec![Value::Id(person)])];
     if has_rights {
+        // groups that a directory provisions are not nested
         let roles = format!(
-            "SELECT {ROLE} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser'"
+            "SELECT {ROLE} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser' \
+             UNION ALL SELECT {ROLE} FROM application_user u \
+             JOIN application_group_member m ON m.application_user_rid = u.rid \
+             JOIN application_group p ON p.rid = m.application_group_rid \
+             JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' \
+             WHERE u.id = ?1 AND u.is_active"
         );
         statements.push((roles, vec![Value::Id(person)]));
     }
@@ -126,8 +132,8 @@ impl PersonRows {
         Ok(())
     }
 
-    /// The person as a caller; `None` if the grant or session has ended, or the person may not sign in now. Also `None` if
-    /// `has_rights` and the person signed in at an external identity provider: such a sign-in gives no rights.
+    /// The person as a caller; `None` if the grant or session has ended, or the person may not sign in now. With `has_rights` the
+    /// person has the roles of all identities, by whichever the person signed in.
     ///
     /// Restrictions of the client app to some people are not checked here: they apply when a token is issued.
     pub fn caller(
@@ -139,31 +145,27 @@ impl PersonRows {
     ) -> Result<Option<Caller>, Error> {
         let Some(sign_in) = self.sign_in else { return Ok(None) };
         let own = self.identities.iter().find(|(instance, _)| *instance == sign_in.instance);
-        let mut roles = self.roles;
-        let login_name = match own {
-            None => return Ok(None),
-            Some((_, Identity::External(is_active, login_name))) => {
-                if !is_active || has_rights {
-                    return Ok(None);
-                }
-                login_name.clone()
-            }
-            Some((instance, Identity::User(user))) => {
-                let users = self.identities.iter().filter_map(|(instance, identity)| match identity {
-                    Identity::User(user) if has_rights => Some((*instance, *user)),
-                    _ => None,
-                });
-                let users: Vec<(Uuid, Uuid)> = users.collect();
-                let Some(StoreUser { login_name, groups }) = read_user(tx, (*instance, *user), &users, now)?
-                else {
-                    return Ok(None);
-                };
-                for ((instance, _), groups) in users.iter().zip(&groups) {
-                    read_roles_of_groups(tx, *instance, groups, &mut roles)?;
-                }
-                login_name
-            }
+        let Some((instance, own)) = own else { return Ok(None) };
+        let users = self.identities.iter().filter_map(|(instance, identity)| match identity {
+            Identity::User(user) if has_rights => Some((*instance, *user)),
+            _ => None,
+        });
+        let users: Vec<(Uuid, Uuid)> = users.collect();
+        let own_user = match own {
+            Identity::External(false, _) => return Ok(None),
+            Identity::External(true, _) => None,
+            Identity::User(user) => Some((*instance, *user)),
         };
+        let (own_name, groups) = read_users(tx, own_user, &users, now)?;
+        let login_name = match own {
+            Identity::External(_, login_name) => Some(login_name.clone()),
+            Identity::User(_) => own_name,
+        };
+        let Some(login_name) = login_name else { return Ok(None) };
+        let mut roles = self.roles;
+        for ((instance, _), groups) in users.iter().zip(&groups) {
+            read_roles_of_groups(tx, *instance, groups, &mut roles)?;
+        }
         Ok(Some(Caller {
             id: person,
             holder,
@@ -211,59 +213,61 @@ fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
     Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
 }
 
-/// The statement for the login name of a user who may sign in now.
-const USER: &str = "SELECT s.login_name FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
-    WHERE o.id = ?1 AND o.is_active AND s.quarantined_on IS NULL AND s.is_user_active \
-    AND NOT (s.is_user_lock_enabled AND s.is_user_locked) AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) \
-    AND (s.user_valid_to IS NULL OR s.user_valid_to > ?3)";
+/// The SQL condition that a user `s` of a store may sign in now, `?3`.
+macro_rules! may_sign_in {
+    () => {
+        "s.quarantined_on IS NULL AND s.is_user_active AND NOT (s.is_user_lock_enabled AND s.is_user_locked) \
+         AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) AND (s.user_valid_to IS NULL OR s.user_valid_to > ?3)"
+    };
+}
 
-/// The groups that a user of a store is in, at any depth.
+/// The statement for the login name of a user who may sign in now.
+const USER: &str = concat!(
+    "SELECT s.login_name FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
+     WHERE o.id = ?1 AND o.is_active AND ",
+    may_sign_in!()
+);
+
+/// The groups that a user of a store is in, at any depth; none while the user may not sign in.
 static GROUPS: LazyLock<String> = LazyLock::new(|| {
     format!(
         "WITH RECURSIVE above (rid) AS (SELECT m.group_rid FROM idp_instance o \
          JOIN user_account s ON s.store = o.rid AND s.id = ?2 JOIN group_member m ON m.user_rid = s.rid \
-         WHERE o.id = ?1 UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
-         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
+         WHERE o.id = ?1 AND {} UNION SELECT e.parent_rid FROM group_edge e JOIN above a ON a.rid = e.child_rid) \
+         SELECT g.id FROM user_group g JOIN above a ON a.rid = g.rid LIMIT {MAX_GROUPS}",
+        may_sign_in!()
     )
 });
 
 /// Whether a user of a store may sign in now.
-pub fn may_sign_in(
-    tx: &mut Tx<'_>,
-    (instance, subject): (Uuid, Uuid),
-    now: Timestamp,
-) -> Result<bool, Error> {
-    Ok(read_user(tx, (instance, subject), &[], now)?.is_some())
+pub fn may_sign_in(tx: &mut Tx<'_>, user: (Uuid, Uuid), now: Timestamp) -> Result<bool, Error> {
+    Ok(read_users(tx, Some(user), &[], now)?.0.is_some())
 }
 
-/// A user of a store who may sign in now.
-struct StoreUser {
-    login_name: String,
-    /// The groups of each of the given users, at any depth, in their order.
-    groups: Vec<Vec<Uuid>>,
-}
-
-/// The login name of a user of a store, and the groups that each of these users is in, at any depth. `None`: that user may not
-/// sign in now.
-fn read_user(
+/// The login name of a user of a store, if that user may sign in now, and the groups that each of the other users is in, at any
+/// depth, in their order.
+fn read_users(
     tx: &mut Tx<'_>,
-    (instance, user): (Uuid, Uuid),
+    own: Option<(Uuid, Uuid)>,
     users: &[(Uuid, Uuid)],
     now: Timestamp,
-) -> Result<Option<StoreUser>, Error> {
-    let key = [Value::Id(instance), Value::Id(user), Value::Int(now.0)];
-    let keys: Vec<[Value; 2]> = users.iter().map(|(at, user)| [Value::Id(*at), Value::Id(*user)]).collect();
-    let mut statements: Vec<(&str, &[Value])> = vec![(USER, &key)];
-    statements.extend(keys.iter().map(|key| (GROUPS.as_str(), &key[..])));
+) -> Result<(Option<String>, Vec<Vec<Uuid>>), Error> {
+    let key = |(instance, user)| [Value::Id(instance), Value::Id(user), Value::Int(now.0)];
+    let own = own.map(key);
+    let keys: Vec<[Value; 3]> = users.iter().copied().map(key).collect();
+    let mut statements: Vec<(&str, &[Value])> = keys.iter().map(|key| (GROUPS.as_str(), &key[..])).collect();
+    statements.extend(own.iter().map(|key| (USER, &key[..])));
     let (mut login_name, mut groups) = (None, vec![Vec::new(); users.len()]);
-    tx.query_all(&statements, &mut |index, row| {
-        match index.checked_sub(1).and_then(|index| groups.get_mut(index)) {
-            None => login_name = Some(row.text(0)?.to_owned()),
-            Some(groups) => groups.push(row.id(0)?),
-        }
-        Ok(())
-    })?;
-    Ok(login_name.map(|login_name| StoreUser { login_name, groups }))
+    if !statements.is_empty() {
+        tx.query_all(&statements, &mut |index, row| {
+            match groups.get_mut(index) {
+                None => login_name = Some(row.text(0)?.to_owned()),
+                Some(groups) => groups.push(row.id(0)?),
+            }
+            Ok(())
+        })?;
+    }
+    Ok((login_name, groups))
 }
 
 fn read_roles_of_groups(

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use chancery_record::Value as Stored;
+use chancery_resource::CONSOLE;
 use chancery_testkit::{World, on_both_engines};
 use rcgen::PKCS_ECDSA_P256_SHA256;
 use serde_json::{Value, json};
@@ -119,6 +120,24 @@ fn plain(html: &str) -> String {
 
 on_both_engines! {
     [words]
+    /// A SystemAdmin may offer the provider in the console, too, which is not preselected.
+    async fn a_system_admin_may_offer_a_provider_in_the_console(world: World) {
+        let provider = StubProvider::in_place_of_the_public_ones(&world);
+        let (app, _) = app(&world).await;
+        let mut browser = administrator(&world).await;
+        let (_, item) = begin(&world, &mut browser, "Google", "Google").await;
+        let connect = format!("{item}/connect");
+        let page = browser.open(&format!("{connect}?step=access")).await;
+        step(&world, &mut browser, &page, &connect, &[("ClientId", "us"), ("ClientSecret", "quiet")]).await;
+        run_trial(&world, &mut browser, &item, &provider).await;
+        let page = browser.open(&format!("{connect}?step=serve")).await;
+        let is_on = |app: &str| {
+            let at = page.html.find(&format!("id=\"f-app-{app}\"")).unwrap_or_else(|| panic!("{app}: {}", page.html));
+            page.html[at..].split('>').next().unwrap().contains("checked")
+        };
+        assert_eq!((is_on(id(&app)), is_on(&CONSOLE.to_string())), (true, false), "{}", page.html);
+    }
+
     /// The test follows the pages only. Nobody can sign in through the provider before the last step.
     async fn a_subscription_admin_connects_a_provider_up_to_the_first_sign_in(world: World) {
         let provider = StubProvider::in_place_of_the_public_ones(&world);

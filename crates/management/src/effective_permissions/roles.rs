@@ -64,15 +64,24 @@ pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Resul
     Ok(())
 }
 
-/// Reads the roles of a platform user: its own, and those of the groups that it is in.
+/// Reads the roles of a platform user: its own, and those of the groups that it is in, also as a directory provisions them.
 pub fn of_user(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), Problem> {
     let text = "SELECT i.idp_instance_id, i.subject FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid \
         WHERE u.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let members = "SELECT m.group_rid FROM group_member m JOIN user_account u ON u.rid = m.user_rid \
         JOIN idp_instance i ON i.rid = u.store WHERE i.id = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
+    let provisioned = format!(
+        "SELECT p.id FROM application_user u JOIN application_group_member m ON m.application_user_rid = u.rid \
+         JOIN application_group p ON p.rid = m.application_group_rid WHERE u.id = ?1 AND u.is_active \
+         ORDER BY p.id LIMIT {MAX_GROUPS}"
+    );
     direct(tx, &[id], "Direct", visit)?;
-    let groups = groups_above(tx, text, members, id)?;
+    let mut groups = groups_above(tx, text, members, id)?;
+    tx.query(&provisioned, &[Value::Id(id)], |row| {
+        groups.push(row.id(0)?);
+        Ok(())
+    })?;
     direct(tx, &groups, "Group", visit)
 }
 

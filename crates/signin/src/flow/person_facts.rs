@@ -7,7 +7,7 @@ use chancery_flow::{
 use chancery_management::user_questionnaire_item::Item;
 use chancery_record::{Email, Timestamp};
 use chancery_resource::settings::{TenantOption, UserStoreOption};
-use chancery_resource::{CONSOLE, PLATFORM, Problem, StoreError, Tx};
+use chancery_resource::{Problem, StoreError, Tx};
 use chancery_userstore::answers::is_contact;
 use chancery_userstore::passkey::sign_in::{PasskeySummary, relying_party, summary_of};
 use chancery_userstore::user::PasswordDue;
@@ -56,11 +56,6 @@ impl FlowContext {
             Err(why) => return Ok((refused(why), None)),
         };
         let store = offered.store();
-        if store.is_none() && self.is_for_platform(flow) {
-            // their roles are ignored there, so a token would only be refused, and the console would redirect in a
-            // loop
-            return Ok((refused(NotAdmitted::NoIdentity), None));
-        }
         if store.is_none() && requested_factors(application, tenant, offered).sends_codes() {
             self.take_provider_contact(tx, identified, &mut admitted.contact)?;
         }
@@ -101,12 +96,6 @@ impl FlowContext {
 }
 
 impl FlowContext {
-    /// Whether this is an administrator's sign-in: to the console, or for a token of one of the platform's services.
-    fn is_for_platform(&self, flow: &Flow) -> bool {
-        let requested = &flow.request().requested;
-        self.application.id == CONSOLE || requested.iter().any(|word| PLATFORM.contains(&word.as_str()))
-    }
-
     /// The claims of the external identity provider about this person in this flow.
     pub(crate) fn external_claims_of(&self, identified: &Identified) -> Option<&ExternalClaims> {
         let is_it = |claims: &&ExternalClaims| {

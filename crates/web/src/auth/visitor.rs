@@ -194,6 +194,10 @@ impl App {
             let Some(caller) = caller_of(tx, &session, admin_acr, now)? else { return Ok(None) };
             let preference = console_preference(tx, session.person)?;
             let (name, login) = console_names(tx, &session)?;
+            // a person of an external identity provider may have no other name
+            let login = Some(login).filter(|login| !login.is_empty()).or_else(|| caller.login_name.clone());
+            let login = login.unwrap_or_default();
+            let name = if name.is_empty() { login.clone() } else { name };
             let mut names = store_names(tx, &caller, MOST_STORES + 1)?;
             let has_more_stores = names.len() > MOST_STORES;
             names.truncate(MOST_STORES);

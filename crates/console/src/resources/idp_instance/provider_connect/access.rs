@@ -28,13 +28,8 @@ use crate::{
     },
 };
 
-static CERTIFICATES: Links = Links {
-    prefix: "certificate:",
-    shape: &CERT_STORE,
-    relation: "certStores",
-    hides_own: false,
-    takes_the_only: false,
-};
+static CERTIFICATES: Links =
+    Links { prefix: "certificate:", shape: &CERT_STORE, relation: "certStores", takes_the_only: false };
 
 /// The mandatory settings of a provider of this kind.
 async fn required_settings(visit: &Visit<'_>, of: &Connecting<'_>) -> Result<Vec<Setting>, Problem> {

@@ -1,6 +1,6 @@
 //! Switches of a form that link an identity provider with other rows of its subscription.
 
-use chancery_resource::{CONSOLE, Problem, ROOT, RelationChange, Shape};
+use chancery_resource::{CONSOLE, Permit, Problem, RelationChange, Shape};
 use chancery_web::Input;
 use serde_json::{Map, Value, json};
 
@@ -25,9 +25,7 @@ pub struct Links {
     pub shape: &'static Shape,
     /// The relation.
     pub relation: &'static str,
-    /// Whether the platform's own rows are left out.
-    pub hides_own: bool,
-    /// Whether a single offered row is preselected.
+    /// Whether a single offered row is preselected. The console does not count, and is never preselected.
     pub takes_the_only: bool,
 }
 
@@ -37,6 +35,10 @@ pub struct Switches {
     pub fields: Vec<Map<String, Value>>,
     /// Whether there are no further rows.
     pub are_all: bool,
+}
+
+fn is_console(id: &str) -> bool {
+    id == CONSOLE.to_string()
 }
 
 impl Links {
@@ -58,17 +60,18 @@ impl Links {
             input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), (MOST + 3).to_string())];
             let listed = visit.perform(input).await?.rows();
             rows = listed.iter().map(|row| (key_of(other, row), title_of(other, row))).collect();
-            // people from elsewhere have no rights at the platform's own apps
-            let is_own = |id: &str, name: &str| id == CONSOLE.to_string() || name.to_lowercase() == ROOT;
-            rows.retain(|(id, name)| !self.hides_own || !is_own(id, name));
+            // only a SystemAdmin may link the console
+            let links_console = visit.visitor.has(Permit::SystemAdmin);
+            rows.retain(|(id, _)| links_console || !is_console(id));
         }
         let are_all = rows.len() <= MOST;
         rows.truncate(MOST);
         let (linked, is_sent) = (self.linked(of), one(&visit.form, "step").is_some());
-        let is_only = self.takes_the_only && rows.len() == 1 && linked.is_empty();
+        let others = rows.iter().filter(|(id, _)| !is_console(id)).count();
+        let is_only = |id: &str| self.takes_the_only && others == 1 && !is_console(id) && linked.is_empty();
         let fields = rows.iter().map(|(id, label)| {
             let wire = format!("{}{id}", self.prefix);
-            let is_on = if is_sent { is_chosen(visit, &wire) } else { is_only || linked.contains(id) };
+            let is_on = if is_sent { is_chosen(visit, &wire) } else { is_only(id) || linked.contains(id) };
             let mut switch = control_field(&wire, label, "switch");
             switch.insert("value".to_owned(), json!(is_on));
             switch

@@ -28,24 +28,13 @@ struct Way {
 
 static WAYS: [Way; 2] = [
     Way {
-        links: Links {
-            prefix: "tenant:",
-            shape: &TENANT,
-            relation: "tenants",
-            hides_own: false,
-            takes_the_only: true,
-        },
+        links: Links { prefix: "tenant:", shape: &TENANT, relation: "tenants", takes_the_only: true },
         condition: "",
     },
     Way {
-        links: Links {
-            prefix: "app:",
-            shape: &CLIENT_APP,
-            relation: "clientApps",
-            hides_own: true,
-            takes_the_only: true,
-        },
-        condition: "allowUserLogin eq true",
+        links: Links { prefix: "app:", shape: &CLIENT_APP, relation: "clientApps", takes_the_only: true },
+        // the installation's own app has no sign-in
+        condition: "allowUserLogin eq true and name ne \"root\"",
     },
 ];
 const CREATES: &str = "autoCreatePlatformUser";

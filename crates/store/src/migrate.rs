@@ -14,92 +14,20 @@ use crate::{Error, Row};
 #[derive(Debug)]
 pub struct Migration {
     pub version: i64,
-    /// The path of its text in the sources.
-    path: &'static str,
+    name: &'static str,
     /// Its text, with placeholders.
     text: &'static str,
 }
 
 impl Migration {
     /// Its display name: that of its file.
-    pub fn name(&self) -> &'static str {
-        let name = self.path.rsplit('/').next().unwrap_or_default();
-        name.strip_suffix(".sql").unwrap_or(name)
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 }
 
-/// Creates the list from lines with a version and a file.
-macro_rules! migrations {
-    ($(($version:expr, include_str!($path:literal)),)*) => {
-        &[$(Migration { version: $version, path: $path, text: include_str!($path) }),*]
-    };
-}
-
-/// The migrations in order. Never edit one that a release has shipped; add the next.
-pub const MIGRATIONS: &[Migration] = migrations![
-    (1, include_str!("../../../migrations/0001_foundation.sql")),
-    (2, include_str!("../../../migrations/0002_customer.sql")),
-    (3, include_str!("../../../migrations/0003_tenancy.sql")),
-    (4, include_str!("../../../migrations/0004_user_store.sql")),
-    (5, include_str!("../../../migrations/0005_options.sql")),
-    (6, include_str!("../../../migrations/0006_credential.sql")),
-    (7, include_str!("../../../migrations/0007_mail.sql")),
-    (8, include_str!("../../../migrations/0008_audit_tree.sql")),
-    (9, include_str!("../../../migrations/0009_application.sql")),
-    (10, include_str!("../../../migrations/0010_image_and_passkey.sql")),
-    (11, include_str!("../../../migrations/0011_management.sql")),
-    (12, include_str!("../../../migrations/0012_token.sql")),
-    (13, include_str!("../../../migrations/0013_identity_replacement.sql")),
-    (14, include_str!("../../../migrations/0014_passkey_trust.sql")),
-    (15, include_str!("../../../migrations/0015_resource_key.sql")),
-    (16, include_str!("../../../migrations/0016_audit_key.sql")),
-    (17, include_str!("../../../migrations/0017_client_app_level.sql")),
-    (18, include_str!("../../../migrations/0018_option_of_mfa_instance.sql")),
-    (19, include_str!("../../../migrations/0019_write_gate.sql")),
-    (20, include_str!("../../../migrations/0020_job_lease.sql")),
-    (21, include_str!("../../../migrations/0021_resource_owner.sql")),
-    (22, include_str!("../../../migrations/0022_client_app_controller.sql")),
-    (23, include_str!("../../../migrations/0023_last_entry.sql")),
-    (25, include_str!("../../../migrations/0025_value_or_null.sql")),
-    (26, include_str!("../../../migrations/0026_attempt_at_nobody.sql")),
-    (27, include_str!("../../../migrations/0027_idempotency_and_trail.sql")),
-    (29, include_str!("../../../migrations/0029_process_address.sql")),
-    (30, include_str!("../../../migrations/0030_controller_and_form.sql")),
-    (CHECKSUMS, include_str!("../../../migrations/0031_migration_checksum.sql")),
-    (32, include_str!("../../../migrations/0032_sign_in.sql")),
-    (33, include_str!("../../../migrations/0033_sign_in_grant.sql")),
-    (34, include_str!("../../../migrations/0034_device_authorization.sql")),
-    (35, include_str!("../../../migrations/0035_second_factor.sql")),
-    (36, include_str!("../../../migrations/0036_password_reset_mail.sql")),
-    (37, include_str!("../../../migrations/0037_sign_in_under_way.sql")),
-    (38, include_str!("../../../migrations/0038_room_beside_grants.sql")),
-    (39, include_str!("../../../migrations/0039_console.sql")),
-    (40, include_str!("../../../migrations/0040_user_by_name.sql")),
-    (43, include_str!("../../../migrations/0043_event.sql")),
-    (44, include_str!("../../../migrations/0044_event_subscription.sql")),
-    (45, include_str!("../../../migrations/0045_console_oneself.sql")),
-    (46, include_str!("../../../migrations/0046_client_credential_use.sql")),
-    (47, include_str!("../../../migrations/0047_removed_password.sql")),
-    (48, include_str!("../../../migrations/0048_scim.sql")),
-    (49, include_str!("../../../migrations/0049_user_state.sql")),
-    (50, include_str!("../../../migrations/0050_user_locked_until.sql")),
-    (FLOORS, include_str!("../../../migrations/0051_schema_floor.sql")),
-    (53, include_str!("../../../migrations/0053_platform_consent.sql")),
-    (54, include_str!("../../../migrations/0054_planted_credentials.sql")),
-    (55, include_str!("../../../migrations/0055_resource_spelling.sql")),
-    (56, include_str!("../../../migrations/0056_idempotent_refusal.sql")),
-    (59, include_str!("../../../migrations/0059_installation.sql")),
-    (KEY_ROOT, include_str!("../../../migrations/0061_key_root.sql")),
-    (63, include_str!("../../../migrations/0063_set_by_other.sql")),
-    (64, include_str!("../../../migrations/0064_sign_in_of_apps.sql")),
-    (67, include_str!("../../../migrations/0067_refresh_tokens.sql")),
-    (68, include_str!("../../../migrations/0068_refused_requests.sql")),
-    (72, include_str!("../../../migrations/0072_sign_in_elsewhere.sql")),
-    (73, include_str!("../../../migrations/0073_questionnaire.sql")),
-    (74, include_str!("../../../migrations/0074_callback_path.sql")),
-    (75, include_str!("../../../migrations/0075_settings_confirmed.sql")),
-    (76, include_str!("../../../migrations/0076_idempotent_erasure.sql")),
-];
+/// The migrations in order: the files of the folder `migrations`. Never edit one that a release has shipped; add the next.
+pub const MIGRATIONS: &[Migration] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
 /// The migration that adds the column of checksums.
 const CHECKSUMS: i64 = 31;

@@ -130,7 +130,7 @@ mod tests {
     use crate::migrate::{MIGRATIONS, text_for};
 
     const fn migration(version: i64, text: &'static str) -> Migration {
-        Migration { version, path: "test", text }
+        Migration { version, name: "test", text }
     }
 
     const TEXT: &str = "CREATE TABLE a (\n    -- it's; a comment\n    b {int} NOT NULL\n);

@@ -66,7 +66,7 @@ pub struct SignInPage {
 }
 
 /// All pages, except the one that only redirects to an external identity provider.
-static PAGES: [&SignInPage; 15] = [
+static PAGES: &[&SignInPage] = &[
     &password::PAGE,
     &access_pass::PAGE,
     &choose::PAGE,
@@ -87,7 +87,7 @@ static PAGES: [&SignInPage; 15] = [
 impl SignInPage {
     /// The page of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
-        PAGES.into_iter().find(|page| page.name == name)
+        PAGES.iter().copied().find(|page| page.name == name)
     }
 }
 

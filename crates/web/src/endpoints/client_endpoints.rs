@@ -142,7 +142,7 @@ impl SystemRoute {
             _ => {
                 let provider = app.provider(store);
                 let named = request.one("grant_type").filter(|_| app.sign_in.is_on);
-                let (label, granted) = match GRANT_TYPES.into_iter().find(|one| Some(one.name) == named) {
+                let (label, granted) = match GRANT_TYPES.iter().find(|one| Some(one.name) == named) {
                     Some(grant_type) => (grant_type.label, (grant_type.redeem)(provider, request).await),
                     None => ("other", provider.grant(rights, request).await),
                 };

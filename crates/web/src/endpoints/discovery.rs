@@ -28,7 +28,7 @@ const ID_TOKEN_ALGORITHMS: [&str; 5] = ["RS256", "ES256", "ES384", "ES512", "EdD
 
 /// All grants of the token endpoint where people sign in.
 fn grants_of_people() -> impl Iterator<Item = &'static str> {
-    GRANT_TYPES.into_iter().map(|grant_type| grant_type.name).chain(GRANTS)
+    GRANT_TYPES.iter().map(|grant_type| grant_type.name).chain(GRANTS)
 }
 
 /// The error text of the token endpoint for an unsupported grant type.

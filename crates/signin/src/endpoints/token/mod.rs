@@ -26,8 +26,8 @@ pub struct GrantType {
 }
 
 /// The grant types of people, in the order in which discovery lists them.
-pub static GRANT_TYPES: [&GrantType; 3] =
-    [&authorization_code::GRANT_TYPE, &refresh_token::GRANT_TYPE, &device_code::GRANT_TYPE];
+pub static GRANT_TYPES: &[&GrantType] =
+    &[&authorization_code::GRANT_TYPE, &refresh_token::GRANT_TYPE, &device_code::GRANT_TYPE];
 
 const USED_BEFORE: &str = "The assertion or proof was used before.";
 

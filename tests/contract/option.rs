@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chancery::services;
 use chancery_record::Value as Bound;
-use chancery_resource::{Problem, Scope};
+use chancery_resource::{Problem, Scope, settings::CATALOGUE};
 use chancery_store::Mode;
 use chancery_testkit::{Database, Engine, Process, World, on_both_engines};
 use serde_json::{Value, json};
@@ -20,28 +20,6 @@ use crate::{
 const OPTIONS: &str = "/api/management/v2/Option";
 const UNKNOWN_ID: &str = "0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 const USERS: &str = "/api/userstore/v2/default/administration/User";
-
-/// The row UserStore of section 5, with the defaults as options hold them.
-const USER_STORE: &str = "ClaimIssuer (UserStore), IsDatabaseReadOnlyMode (false), LoginByEmailEnabled (false), \
-    EmailMustBeUnique (false), AttemptsBeforeUserLocked (0), TemporaryLockEnabled (true), AttemptsBeforeTemporaryLock (5), \
-    TemporaryLockDuration (00:05:00), LoginThrottlingEnabled (true), LoginThrottlingInitialDelay (00:00:01), \
-    LoginThrottlingMaxDelay (00:00:30), UserLockNotificationEnabled (false), UserLockNotificationRecipients, \
-    PasswordMinLength (8), PasswordMaxLength (128), PasswordRequireDigit (false), PasswordRequireLowercase (false), \
-    PasswordRequireUppercase (false), PasswordRequireNonAlphanumeric (false), PasswordBlocklistEnabled (true), \
-    PasswordNotLoginName (true), PasswordNotEmail (true), PasswordHistoryCount (0), PasswordExpirationDays (0), \
-    InitialPasswordExpiration (7.00:00:00), PasswordResetTokenLifetime (01:00:00), PasswordResetUrlTemplate, \
-    EMailSenderAddress, MailServerConfig, UserDeletionQuarantineEnabled (true), UserDeletionQuarantineDuration (30.00:00:00), \
-    PasskeyEnabled (true), PasskeyRelyingPartyId, PasskeyRelyingPartyName, PasskeyAllowedOrigins, \
-    PasskeyUserVerification (required), PasskeyAttestation (none), PasskeyAllowedAaguids, PasskeyBlockedAaguids, \
-    PasskeyRequiredCredentialCount (2), PasskeyRequiredVerifiedSecurityContactCount (1), PasskeyBindingMaturity (7.00:00:00), \
-    PasskeyEnrolment (Offer), TemporaryAccessPassEnabled (true), TemporaryAccessPassDefaultLifetime (01:00:00), TemporaryAccessPassMaxLifetime (08:00:00), \
-    TemporaryAccessPassOneTimeUse (true), TemporaryAccessPassLength (12), EventRetention (7.00:00:00), ScimCreateRestores (true), ScimRateLimit (100), ScimMassChangeLimit (500)";
-/// The row Tenant.
-const TENANT: &str = "AccessTokenLifetime (01:00:00), AccessTokenHeaderType (AtJwt), IdentityTokenLifetime (00:20:00), AuthorizationCodeLifetime (00:05:00), \
-    RefreshTokenLifetime (14.00:00:00), RefreshTokenAbsoluteLifetime (90.00:00:00), RefreshTokenReuseLeeway (00:00:30), DeviceCodeLifetime (00:10:00), \
-    SessionLifetime (14.00:00:00), SessionSliding (true), SessionAbsoluteLifetime (90.00:00:00), BrowserSessionLifetime (10:00:00), \
-    PkceRequired (false), PasskeySatisfiesSecondFactor (true), SecondFactorEnrolment (AtSignIn), \
-    RememberDeviceLifetime (00:00:00), EmailConfirmationRequired (false), TermsVersion, TermsUrl, BrandName, BrandLogo, BrandColour, PageLinks, PasswordResetEnabled (true), SignInRecordRetention (90.00:00:00), EventRetention (7.00:00:00)";
 
 /// dataType and editorType follow the default's form.
 fn hints(name: &str, default: &str) -> (&'static str, &'static str) {
@@ -75,11 +53,10 @@ on_both_engines! {
     /// Creating an instance or a tenant writes one row per entry of the catalogue, with the default.
     async fn are_there_with_their_owner(world: World) {
         let store = world.user("ada").await["instanceId"].clone();
-        for (catalogue, target) in [(USER_STORE, "applyToIdpInstanceId"), (TENANT, "applyToTenantId")] {
+        for (owner, target) in [("UserStore", "applyToIdpInstanceId"), ("Tenant", "applyToTenantId")] {
             let rows = options(&world, &format!("{target} pr")).await;
-            let expected: Vec<(&str, &str)> = catalogue.split(", ").map(|entry| {
-                entry.split_once(" (").map_or((entry, ""), |(name, default)| (name, default.trim_end_matches(')')))
-            }).collect();
+            let of_owner = CATALOGUE.iter().filter(|entry| entry.owner.type_name() == owner);
+            let expected: Vec<(&str, &str)> = of_owner.map(|entry| (entry.name, entry.default)).collect();
             assert_eq!(rows.as_array().unwrap().len(), expected.len());
             for (name, default) in expected {
                 let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}"));

@@ -1,4 +1,5 @@
-//! The standard operations of the management service, and bodies of all resources for them.
+//! What tests know of each resource of the management service: bodies for its standard operations, who may call it, and whether
+//! its rows are protected.
 
 use chancery::services;
 use chancery_resource::{Action, Op};
@@ -139,6 +140,122 @@ pub const ROWS: &[(&str, &str, &str)] = &[
             "roleType": "TenantAdmin", "applyToTenantId": "{Tenant %}"}"#,
         "{}",
     ),
+];
+
+/// The resources that are not protected: presentation, claims, customers, and the end of sign-ins.
+pub const UNPROTECTED: &[&str] = &[
+    "ApplicationUserProfile",
+    "ClaimRule",
+    "CustomAsset",
+    "CustomView",
+    "Customer",
+    "EventSubscription",
+    "IdpInstanceMetadata",
+    "IdpType",
+    "IpAddressRange",
+    "SignInConsent",
+    "SignInGrant",
+    "SignInSession",
+    "Subscription",
+    "UserQuestionnaireItem",
+];
+
+/// Permitted roles, from the narrowest up.
+pub type Roles = &'static [&'static str];
+
+const NO_ROLE: Roles = &[];
+const SYSTEM: Roles = &["SystemAdmin"];
+const CUSTOMER: Roles = &["CustomerAdmin", "SystemAdmin"];
+const SUBSCRIPTION: Roles = &["SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
+const TENANT: Roles = &["TenantAdmin", "SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
+/// Administrators of any kind: a store has one, too.
+const ADMINISTRATORS: Roles =
+    &["UserStoreAdmin", "TenantAdmin", "SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
+const DATA: Roles = &[
+    "ApplicationDataReader",
+    "UserStoreAdmin",
+    "TenantAdmin",
+    "SubscriptionAdmin",
+    "CustomerAdmin",
+    "SystemAdmin",
+];
+const TRAILS: Roles = &["AuditTrailReader", "SystemAdmin"];
+const RECORDS: Roles =
+    &["AuditTrailReader", "TenantAdmin", "SubscriptionAdmin", "CustomerAdmin", "SystemAdmin"];
+/// The names of all roles.
+pub const ROLE_NAMES: Roles = &[
+    "UserAdmin",
+    "AuditTrailReader",
+    "ApplicationDataReader",
+    "UserStoreAdmin",
+    "TenantAdmin",
+    "SubscriptionAdmin",
+    "CustomerAdmin",
+    "SystemAdmin",
+];
+
+/// A path prefix, the roles that may write, the roles that may read. The longest prefix wins. Where
+/// it depends on the owner of a row, the narrowest role is listed: for others the row is out of scope.
+pub const PERMITTED: &[(&str, Roles, Roles)] = &[
+    ("/Customer", SYSTEM, CUSTOMER),
+    ("/Subscription", CUSTOMER, SUBSCRIPTION),
+    ("/Tenant", SUBSCRIPTION, TENANT),
+    ("/IdpInstance", SUBSCRIPTION, TENANT),
+    ("/MfaInstance", SUBSCRIPTION, TENANT),
+    ("/IdpType", SYSTEM, TENANT),
+    ("/IpAddressRange", SUBSCRIPTION, TENANT),
+    ("/ClientApp", SUBSCRIPTION, TENANT),
+    ("/ClientApp/{id}/tenants", TENANT, TENANT),
+    ("/ClientApp/{id}/authorizedusers", TENANT, TENANT),
+    ("/ClientApp/{id}/authorizedgroups", TENANT, TENANT),
+    // requires read access to the client app; access to the user's store is checked in addition
+    ("/ClientApp/{clientAppId}/tokens/preview", TENANT, NO_ROLE),
+    ("/ClientAppAuthenticationConfiguration", SUBSCRIPTION, TENANT),
+    ("/ClientAppFederatedIdentity", SUBSCRIPTION, TENANT),
+    ("/ClientAppKeySet", SUBSCRIPTION, TENANT),
+    ("/ClientAppRedirectUri", SUBSCRIPTION, TENANT),
+    ("/ClientAppRequestUri", SUBSCRIPTION, TENANT),
+    ("/ClientAppResource", SUBSCRIPTION, TENANT),
+    ("/ClientAppRole", SUBSCRIPTION, TENANT),
+    ("/ClientAppScope", SUBSCRIPTION, TENANT),
+    ("/ClientAppSecret", SUBSCRIPTION, TENANT),
+    // options of a tenant; those of an instance follow the instance
+    ("/Option", TENANT, TENANT),
+    ("/UserQuestionnaireItem", TENANT, TENANT),
+    ("/ClaimRule", TENANT, TENANT),
+    ("/CustomAsset", TENANT, TENANT),
+    ("/CustomView", TENANT, TENANT),
+    ("/CustomView/viewtemplate/names", NO_ROLE, ADMINISTRATORS),
+    ("/CustomView/viewtemplate/content", NO_ROLE, ADMINISTRATORS),
+    ("/CertStore", TENANT, TENANT),
+    // a relation of the instance, seen from its other side
+    ("/CertStore/{id}/idpinstances", SUBSCRIPTION, TENANT),
+    ("/CustomAuditTrail", NO_ROLE, TRAILS),
+    ("/ApplicationUser", NO_ROLE, DATA),
+    ("/ApplicationUser/{applicationUserId}/ApplicationUserProfile", SUBSCRIPTION, DATA),
+    ("/ApplicationGroup", NO_ROLE, DATA),
+    ("/ApplicationUser/{id}/signout", ADMINISTRATORS, DATA),
+    ("/SignInSession", ADMINISTRATORS, ADMINISTRATORS),
+    ("/SignInGrant", ADMINISTRATORS, ADMINISTRATORS),
+    ("/SignInFactor", ADMINISTRATORS, ADMINISTRATORS),
+    ("/SignInConsent", TENANT, TENANT),
+    ("/ClientAppRefusal", NO_ROLE, TENANT),
+    ("/DirectoryRefusal", NO_ROLE, ADMINISTRATORS),
+    ("/CredentialSetByOther", NO_ROLE, ADMINISTRATORS),
+    ("/SignInRecord", NO_ROLE, RECORDS),
+    // readable with read access to the subjects of the events; auditors have the trail
+    ("/Event", NO_ROLE, TENANT),
+    ("/EventSubscription", TENANT, TENANT),
+    ("/SignInEvent", NO_ROLE, TENANT),
+    ("/RoleAssignment", TENANT, TENANT),
+    // any principal may read its own
+    ("/EffectivePermissions", NO_ROLE, ROLE_NAMES),
+    ("/passkey-trust", SYSTEM, SYSTEM),
+    ("/identity-replacements", SUBSCRIPTION, SUBSCRIPTION),
+    ("/identity-replacements/{id}/approvals", SUBSCRIPTION, SUBSCRIPTION),
+    ("/identity-replacements/{id}/proofs", SYSTEM, SYSTEM),
+    ("/identity-replacements/{id}/execute", SYSTEM, SYSTEM),
+    ("/identity-replacements/{id}/cancel", SYSTEM, SYSTEM),
 ];
 
 /// A row, read.

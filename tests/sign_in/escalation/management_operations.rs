@@ -23,7 +23,7 @@ use super::{
     person,
     settings::{certificate, identify, link, make, platform_user, store_and_tenant},
 };
-use crate::{id, instance::option, resources::one, scim::directory_of};
+use crate::{id, instance::option, pattern::UNPROTECTED, resources::one, scim::directory_of};
 
 /// The members that are not protected, by resource.
 const OPEN: &[(&str, &[&str])] = &[
@@ -42,24 +42,6 @@ const REMOVABLE: [&str; 3] = ["ClientAppKeySet", "ClientAppRedirectUri", "Client
 
 /// Resources that a lower administrator may create: nobody signs in by a new one yet.
 const OPEN_WHEN_NEW: [&str; 5] = ["IdpInstance", "MfaInstance", "Tenant", "CertStore", "ClientApp"];
-
-/// The resources that are not protected: presentation, claims, customers, and the end of sign-ins.
-const UNPROTECTED: [&str; 14] = [
-    "ApplicationUserProfile",
-    "ClaimRule",
-    "CustomAsset",
-    "CustomView",
-    "Customer",
-    "EventSubscription",
-    "IdpInstanceMetadata",
-    "IdpType",
-    "IpAddressRange",
-    "SignInConsent",
-    "SignInGrant",
-    "SignInSession",
-    "Subscription",
-    "UserQuestionnaireItem",
-];
 
 /// Operations and members that fail even for a SystemAdmin, since they need more setup, and the reason.
 const NEVER_ANSWERED: &[(&str, &str)] = &[

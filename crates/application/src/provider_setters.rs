@@ -157,7 +157,7 @@ fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, St
         )
         .bind(*area)
         .push(" AND primary_key IN ");
-        sql.add_list(items.into_iter());
+        sql.add_list(items);
         sql.add(&format!(" ORDER BY rid DESC LIMIT {MAX_ENTRIES}"));
         tx.query(&sql.text, &sql.parameters, |row| {
             let (original, current) = (row.optional_text(3)?, row.optional_text(4)?);

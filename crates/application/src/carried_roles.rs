@@ -60,7 +60,7 @@ fn find(
     let rows: HashMap<Uuid, Vec<Uuid>> = users.iter().map(|id| (*id, vec![*id])).collect();
     through_groups(tx, store, &rows, &groups, &mut found)?;
     if let Some(carriers) = &carriers {
-        through_provisioned_groups(tx, (store, users), &carriers.provisioned_groups(&counts), &mut found)?;
+        through_provisioned_groups(tx, store, users, &carriers.provisioned_groups(&counts), &mut found)?;
     }
     for (instance, rows) in other_identities {
         let groups = match &carriers {
@@ -311,7 +311,8 @@ fn through_groups(
 /// Finds the roles that users of a store carry through groups that a directory provisions. Such groups are not nested.
 fn through_provisioned_groups(
     tx: &mut Tx<'_>,
-    (instance, users): (Uuid, &[Uuid]),
+    instance: Uuid,
+    users: &[Uuid],
     groups: &RoleGroups,
     found: &mut Vec<CarriedRole>,
 ) -> Result<(), StoreError> {

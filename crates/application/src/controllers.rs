@@ -62,7 +62,7 @@ fn of_tokens(tx: &mut Tx<'_>, tokens: &[Uuid], controllers: &mut Vec<Controller>
         Ok(())
     })?;
     for (store, token) in found {
-        entries(tx, (store, "ScimToken"), &[token], true, controllers)?;
+        entries(tx, store, "ScimToken", &[token], true, controllers)?;
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ fn of_tokens(tx: &mut Tx<'_>, tokens: &[Uuid], controllers: &mut Vec<Controller>
 /// The actors who created or changed a token of a directory of this store, even a deleted one; empty if it is no such token.
 pub fn controllers_of_token(tx: &mut Tx<'_>, store: i64, token: Uuid) -> Result<Vec<Uuid>, StoreError> {
     let mut controllers = Vec::new();
-    entries(tx, (store, "ScimToken"), &[token], true, &mut controllers)?;
+    entries(tx, store, "ScimToken", &[token], true, &mut controllers)?;
     // the token itself is the actor when it is stopped
     Ok(controllers
         .into_iter()
@@ -87,7 +87,7 @@ fn of_assignments(
 ) -> Result<(), StoreError> {
     let sql = select_in("SELECT id FROM role_assignment WHERE principal_id IN ", people);
     let assignments = ids(tx, &sql)?;
-    entries(tx, (0, "RoleAssignment"), &assignments, true, controllers)
+    entries(tx, 0, "RoleAssignment", &assignments, true, controllers)
 }
 
 /// The replacements of identities.
@@ -112,7 +112,7 @@ fn of_replacements(
 
 fn of_user(tx: &mut Tx<'_>, user: &StoreUser, controllers: &mut Vec<Controller>) -> Result<(), StoreError> {
     // only the person's key decrypts whether a change was of a name or of a password: each counts
-    entries(tx, (user.store, "User"), &[user.id], true, controllers)?;
+    entries(tx, user.store, "User", &[user.id], true, controllers)?;
     let passes = "SELECT created_by_actor_id, created_on FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
         AND created_by_actor_id IS NOT NULL ORDER BY rid DESC LIMIT 1000";
     tx.query(passes, &[user.store.into(), user.id.into()], |row| {
@@ -123,7 +123,7 @@ fn of_user(tx: &mut Tx<'_>, user: &StoreUser, controllers: &mut Vec<Controller>)
         "SELECT p.id FROM user_account u JOIN passkey_credential p ON p.user_rid = u.rid WHERE u.store = ",
     );
     let passkeys = ids(tx, &passkeys.bind(user.store).push(" AND u.id = ").bind(user.id))?;
-    entries(tx, (user.store, "PasskeyCredential"), &passkeys, false, controllers)?;
+    entries(tx, user.store, "PasskeyCredential", &passkeys, false, controllers)?;
     of_memberships(tx, user, controllers)
 }
 
@@ -154,7 +154,7 @@ fn of_memberships(
     if assignments.is_empty() {
         return Ok(());
     }
-    entries(tx, (0, "RoleAssignment"), &assignments, true, controllers)?;
+    entries(tx, 0, "RoleAssignment", &assignments, true, controllers)?;
     let groups = carrying(tx, user, &granted)?;
     let linked: Vec<String> = groups.iter().chain([&user.id]).map(ToString::to_string).collect();
     for group in &groups {
@@ -194,7 +194,8 @@ fn carrying(tx: &mut Tx<'_>, user: &StoreUser, granted: &[Uuid]) -> Result<Vec<U
 /// The actors who created these items, by the audit trail, and with `with_changes` also those who changed them.
 fn entries(
     tx: &mut Tx<'_>,
-    (store, area): (i64, &str),
+    store: i64,
+    area: &str,
     items: &[Uuid],
     with_changes: bool,
     controllers: &mut Vec<Controller>,

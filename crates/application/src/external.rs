@@ -96,7 +96,8 @@ pub fn create_external(
 pub fn update_external(
     context: &Context,
     tx: &mut Tx<'_>,
-    (instance, id): (Uuid, Uuid),
+    instance: Uuid,
+    id: Uuid,
     profile: ExternalProfile,
 ) -> Result<(), Problem> {
     let row = load(context, tx, &APPLICATION_USER, None, id.into())?;

@@ -37,12 +37,13 @@ impl GrantReview {
         &mut self,
         tx: &mut Tx<'_>,
         principal: CredentialQuery,
-        (role, granted_for): (RoleType, Lineage),
+        role: RoleType,
+        granted_for: Lineage,
     ) -> Result<Option<Unconfirmed>, Problem> {
         let instances = self.instances(tx, principal)?;
         let person = if let CredentialQuery::Person(person) = principal { Some(person) } else { None };
         let carried = CarriedRole { row: person.unwrap_or_default(), role, granted_for };
-        self.at_instances(tx, &instances, (person, &[&carried]))
+        self.at_instances(tx, &instances, person, &[&carried])
     }
 
     /// The external instances by which a principal signs in.
@@ -73,13 +74,14 @@ impl GrantReview {
         &mut self,
         tx: &mut Tx<'_>,
         instances: &BTreeSet<Uuid>,
-        (person, carried): (Option<Uuid>, &[&CarriedRole]),
+        person: Option<Uuid>,
+        carried: &[&CarriedRole],
     ) -> Result<Option<Unconfirmed>, Problem> {
         let new: BTreeSet<Uuid> =
             instances.iter().copied().filter(|id| !self.providers.contains_key(id)).collect();
         self.providers.extend(providers(tx, &new)?);
         for provider in instances.iter().filter_map(|id| self.providers.get(id)) {
-            if let Some(below) = provider.first_below(tx, &mut self.actors, (person, carried))? {
+            if let Some(below) = provider.first_below(tx, &mut self.actors, person, carried)? {
                 let SetBelow { set_by, role, .. } = below;
                 return Ok(Some(Unconfirmed {
                     instance: provider.id,

@@ -65,7 +65,8 @@ impl Provider {
         &self,
         tx: &mut Tx<'_>,
         actors: &mut ActorRoles,
-        (person, carried): (Option<Uuid>, &[&CarriedRole]),
+        person: Option<Uuid>,
+        carried: &[&CarriedRole],
     ) -> Result<Option<SetBelow>, Problem> {
         let mut below: Option<SetBelow> = None;
         for carried in carried {

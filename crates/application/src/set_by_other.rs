@@ -96,7 +96,7 @@ pub fn set_by_others(
         for (person, instance) in instances {
             let own: Vec<&CarriedRole> = carried_by(person).collect();
             let Some(provider) = known.get(&instance).filter(|_| !own.is_empty()) else { continue };
-            let Some(below) = provider.first_below(tx, &mut setters.held, (Some(person), &own))? else {
+            let Some(below) = provider.first_below(tx, &mut setters.held, Some(person), &own)? else {
                 continue;
             };
             reported.push(SetByOther {
@@ -152,7 +152,7 @@ impl SetterCache {
             return Ok(None);
         }
         let Some(role) = self.above(tx, credential_set.set_by, &carried)? else { return Ok(None) };
-        let controllers = self.controllers(tx, (credential_set.user.store, credential_set.set_by))?;
+        let controllers = self.controllers(tx, credential_set.user.store, credential_set.set_by)?;
         let mut above = controllers.is_empty().then_some(role);
         for controller in controllers.iter().filter(|controller| **controller != credential_set.user.person) {
             above = above.into_iter().chain(self.above(tx, *controller, &carried)?).min();
@@ -172,7 +172,7 @@ impl SetterCache {
     }
 
     /// The actors who created or changed a SCIM token; empty if the setter is not a SCIM token.
-    fn controllers(&mut self, tx: &mut Tx<'_>, (store, token): (i64, Uuid)) -> Result<Vec<Uuid>, Problem> {
+    fn controllers(&mut self, tx: &mut Tx<'_>, store: i64, token: Uuid) -> Result<Vec<Uuid>, Problem> {
         if let Some(known) = self.controllers.get(&(store, token)) {
             return Ok(known.clone());
         }
@@ -192,7 +192,7 @@ fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreEr
     for (store, users) in by_store {
         let ids: Vec<Uuid> = users.keys().copied().collect();
         for chunk in ids.chunks(LIST) {
-            of_store(tx, store, (chunk, &users), &mut facts)?;
+            of_store(tx, store, chunk, &users, &mut facts)?;
         }
     }
     let position = |credential_set: &SetCredential| {
@@ -231,7 +231,8 @@ const KINDS: [(CredentialKind, &str); 4] = [
 fn of_store(
     tx: &mut Tx<'_>,
     store: i64,
-    (ids, users): (&[Uuid], &HashMap<Uuid, StoreUser>),
+    ids: &[Uuid],
+    users: &HashMap<Uuid, StoreUser>,
     facts: &mut Vec<SetCredential>,
 ) -> Result<(), StoreError> {
     let statements = KINDS.map(|(_, text)| {

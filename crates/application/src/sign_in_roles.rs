@@ -136,7 +136,7 @@ fn find(
         return Ok(found);
     }
     for (store, groups) in other_groups {
-        through_groups(tx, (setting_instances, ids), store, &groups, &mut found)?;
+        through_groups(tx, setting_instances, ids, store, &groups, &mut found)?;
     }
     Ok(found)
 }
@@ -144,7 +144,8 @@ fn find(
 /// Finds the roles that people who sign in have through groups of another store.
 fn through_groups(
     tx: &mut Tx<'_>,
-    (setting_instances, ids): (SettingInstances, &[Uuid]),
+    setting_instances: SettingInstances,
+    ids: &[Uuid],
     store: Uuid,
     groups: &[RoleGroup],
     found: &mut Vec<CarriedRole>,

@@ -177,7 +177,8 @@ fn announce(
 pub fn sign_out_by(
     context: &Context,
     tx: &mut Tx<'_>,
-    (person, credential): (Uuid, Uuid),
+    person: Uuid,
+    credential: Uuid,
 ) -> Result<(), Problem> {
     let text = "SELECT id FROM sign_in_session WHERE person_id = ?1 AND ended_on IS NULL \
         AND proofs LIKE '%' || ?2 || '%'";
@@ -206,11 +207,12 @@ fn invalidate_proofs(tx: &mut Tx<'_>, people: &[Uuid], now: Timestamp) -> Result
 pub fn sign_out_user_by(
     context: &Context,
     tx: &mut Tx<'_>,
-    (store, user): (Uuid, Uuid),
+    store: Uuid,
+    user: Uuid,
     credential: Uuid,
 ) -> Result<(), Problem> {
     let people = people_of(tx, store, &[user])?;
-    people.into_iter().try_for_each(|person| sign_out_by(context, tx, (person, credential)))
+    people.into_iter().try_for_each(|person| sign_out_by(context, tx, person, credential))
 }
 
 /// The maximum duration of a sign-in, in ms: an hour, of which half is for clock skew.

@@ -64,8 +64,8 @@ pub async fn authenticate(
     let now = request.now;
     let query = ClientQuery { tenant: request.issuer.tenant_id(), resources, scopes };
     let digest = secret_digest(token_service, &presented.proof);
-    if let Some((cached, epoch)) = cached_by_secret(token_service, (request, &presented), digest.as_ref())
-        && let Some(app) = refresh(store, (cached.as_ref(), epoch), query.clone()).await?
+    if let Some((cached, epoch)) = cached_by_secret(token_service, request, &presented, digest.as_ref())
+        && let Some(app) = refresh(store, cached.as_ref(), epoch, query.clone()).await?
     {
         record_use(token_service, &app, now);
         return Ok(AuthenticatedClient { app, used: None, epoch });
@@ -107,7 +107,7 @@ pub async fn authenticate(
             if let Some(digest) = &digest {
                 let secret = app.secrets.iter().find(|stored| digest.matches(&stored.digest));
                 credential_used = secret.map(|stored| stored.id);
-                token_service.authenticated_clients.insert(&client, digest, tenant, (&app, epoch));
+                token_service.authenticated_clients.insert(&client, digest, tenant, &app, epoch);
             }
             if let Some(credential) = credential_used {
                 token_service.uses.record(app.id, credential, now);
@@ -129,7 +129,7 @@ pub fn cached_client(
 ) -> Result<Option<(Arc<ClientApp>, i64)>, OAuthError> {
     let presented = request.presented()?;
     let digest = secret_digest(token_service, &presented.proof);
-    Ok(cached_by_secret(token_service, (request, &presented), digest.as_ref()))
+    Ok(cached_by_secret(token_service, request, &presented, digest.as_ref()))
 }
 
 /// Records the use of the secret by which a cached client app authenticated.
@@ -150,7 +150,8 @@ fn secret_digest(token_service: &TokenService, proof: &Proof) -> Option<Secret> 
 
 fn cached_by_secret(
     token_service: &TokenService,
-    (request, presented): (&EndpointRequest, &PresentedCredential),
+    request: &EndpointRequest,
+    presented: &PresentedCredential,
     digest: Option<&Secret>,
 ) -> Option<(Arc<ClientApp>, i64)> {
     let (tenant, now) = (request.issuer.tenant_id(), request.now);
@@ -228,7 +229,7 @@ async fn check_assertion(
             Method::PrivateKeyJwt => {
                 for set in &app.key_sets {
                     for refetch in [false, true] {
-                        let Some(keys) = keys_of(token_service, (app, set), refetch, now).await else {
+                        let Some(keys) = keys_of(token_service, app, set, refetch, now).await else {
                             break;
                         };
                         match verify_assertion(assertion, AssertionKeys::Public(&keys), &expected) {
@@ -266,7 +267,8 @@ fn allows_algorithm(app: &ClientApp, set: &KeySet, algorithm: Algorithm) -> bool
 /// The keys of a set; with `refetch` only keys that may have changed, fetched anew. `None`: there are none.
 async fn keys_of(
     token_service: &TokenService,
-    (app, set): (&ClientApp, &KeySet),
+    app: &ClientApp,
+    set: &KeySet,
     refetch: bool,
     now: Timestamp,
 ) -> Option<Vec<Jwk>> {
@@ -324,7 +326,7 @@ async fn has_certificate(
             continue;
         }
         for refetch in [false, true] {
-            let Some(keys) = keys_of(token_service, (app, set), refetch, now).await else { break };
+            let Some(keys) = keys_of(token_service, app, set, refetch, now).await else { break };
             if keys.iter().any(|jwk| Some(&jwk.key) == key.as_ref()) {
                 return Some(set.id);
             }

@@ -40,13 +40,7 @@ impl AuthenticatedClients {
     }
 
     /// Caches a client app that has just authenticated.
-    pub fn insert(
-        &self,
-        client: &str,
-        digest: &Secret,
-        tenant: Option<Uuid>,
-        (app, epoch): (&ClientApp, i64),
-    ) {
+    pub fn insert(&self, client: &str, digest: &Secret, tenant: Option<Uuid>, app: &ClientApp, epoch: i64) {
         if client.len() <= MAX_CLIENT_ID {
             self.0.insert(key(client, digest, tenant), (Arc::new(app.authenticated_by(digest)), epoch));
         }

@@ -210,7 +210,8 @@ pub async fn find(
 /// A client app found at an earlier epoch, with what is requested now. `None`: the epoch has advanced.
 pub async fn refresh(
     store: &Store,
-    (app, epoch): (&ClientApp, i64),
+    app: &ClientApp,
+    epoch: i64,
     query: ClientQuery,
 ) -> Result<Option<ClientApp>, Error> {
     let mut app = app.clone();

@@ -35,8 +35,10 @@ impl Introspection {
     pub async fn new(
         store: &Store,
         token_service: &TokenService,
-        (request, app): (&EndpointRequest, &ClientApp),
-        (claims_shown, epoch): (Json, i64),
+        request: &EndpointRequest,
+        app: &ClientApp,
+        claims_shown: Json,
+        epoch: i64,
     ) -> Result<Self, OAuthError> {
         if !request.accepts_signed && !app.needs_signed_introspection {
             return Ok(Self { body: claims_shown.to_string(), is_signed: false });
@@ -85,8 +87,8 @@ pub async fn introspect(
         return Err(INVALID_CLIENT);
     }
     let (context, access) =
-        rights.load_introspected(store, token_service, (token, app.id), request.now).await?;
-    respond(store, token_service, (request, &app), (context, access)).await
+        rights.load_introspected(store, token_service, token, app.id, request.now).await?;
+    respond(store, token_service, request, &app, context, access).await
 }
 
 /// Introspects a token for a client app whose secret was verified before: the rights are read with the epoch, which proves that
@@ -107,13 +109,13 @@ async fn introspect_by_cached_client(
             Err(Error::Stale) => return Ok(None),
             Err(error) => return Err(error.into()),
         },
-        None => rights.load_introspected(store, token_service, (token, app.id), request.now).await?,
+        None => rights.load_introspected(store, token_service, token, app.id, request.now).await?,
     };
     if context.epoch != epoch {
         return Ok(None);
     }
     record_use(token_service, &app, request.now);
-    Ok(Some(respond(store, token_service, (request, &app), (context, access)).await?))
+    Ok(Some(respond(store, token_service, request, &app, context, access).await?))
 }
 
 /// Why a client app may introspect a cached token, read at the epoch of both.
@@ -124,7 +126,7 @@ async fn access_by_cache(
 ) -> Result<IntrospectionAccess, Error> {
     match &context.claims {
         Some(claims) if claims.client_id != app.id => {
-            read_access(store, (app.id, claims.aud.clone()), context.epoch).await
+            read_access(store, app.id, claims.aud.clone(), context.epoch).await
         }
         _ if store.epoch().await? == context.epoch => Ok(IntrospectionAccess::default()),
         _ => Err(Error::Stale),
@@ -135,8 +137,10 @@ async fn access_by_cache(
 async fn respond(
     store: &Store,
     token_service: &TokenService,
-    (request, app): (&EndpointRequest, &ClientApp),
-    (context, access): (SecurityContext, IntrospectionAccess),
+    request: &EndpointRequest,
+    app: &ClientApp,
+    context: SecurityContext,
+    access: IntrospectionAccess,
 ) -> Result<Introspection, OAuthError> {
     let epoch = context.epoch;
     let is_valid = |claims: &Arc<Claims>| claims.is_current(request.now) && claims.iss == request.issuer.url;
@@ -151,7 +155,7 @@ async fn respond(
         Some((claims, caller)) => active(&claims, &caller)?,
         None => json!({ "active": false }),
     };
-    Introspection::new(store, token_service, (request, app), (body, epoch)).await
+    Introspection::new(store, token_service, request, app, body, epoch).await
 }
 
 /// The claims of an active token, with the login name of its person (RFC 7662, section 2.2).
@@ -192,7 +196,7 @@ pub async fn revoke(
     if claims.client_id != app.id {
         return Err(OAuthError::new(400, "invalid_grant", "The token was issued to another client."));
     }
-    let reference = match token_service.open(store, token, (true, request.now)).await? {
+    let reference = match token_service.open(store, token, true, request.now).await? {
         Some(OpenedToken::Reference(digest)) => Some(digest),
         _ => None,
     };

@@ -43,7 +43,7 @@ pub fn grant_statement(claims: &Claims) -> Option<Statement> {
 }
 
 /// The statement for a session at the console.
-fn session_statement((person, session): (Uuid, Uuid), console: Uuid) -> Statement {
+fn session_statement(person: Uuid, session: Uuid, console: Uuid) -> Statement {
     let text = format!(
         "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {} AND {}, \
          FALSE, a.subscription_id, s.idp_instance_id \
@@ -182,11 +182,12 @@ impl PersonRows {
 /// The caller of a console session; `None`: the person may not sign in now, or nobody may sign in to the console there.
 pub fn session_caller(
     tx: &mut Tx<'_>,
-    (person, session): (Uuid, Uuid),
+    person: Uuid,
+    session: Uuid,
     console: Uuid,
     now: Timestamp,
 ) -> Result<Option<Caller>, Error> {
-    let statements = person_statements(session_statement((person, session), console), person, true);
+    let statements = person_statements(session_statement(person, session, console), person, true);
     let statements: Vec<(&str, &[Value])> =
         statements.iter().map(|(text, parameters)| (text.as_str(), parameters.as_slice())).collect();
     let mut rows = PersonRows::default();

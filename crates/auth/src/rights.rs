@@ -84,7 +84,7 @@ impl Rights {
         name: Option<&str>,
         now: Timestamp,
     ) -> Result<SecurityContext, Error> {
-        Ok(self.load_for(store, token_service, (token, name), None, now).await?.0)
+        Ok(self.load_for(store, token_service, token, name, None, now).await?.0)
     }
 
     /// The same, of a token that a client app introspects, and whether that client app owns a resource that the token is for,
@@ -93,17 +93,19 @@ impl Rights {
         &self,
         store: &Store,
         token_service: &TokenService,
-        (token, client): (&str, Uuid),
+        token: &str,
+        client: Uuid,
         now: Timestamp,
     ) -> Result<(SecurityContext, IntrospectionAccess), Error> {
-        self.load_for(store, token_service, (Some(token), None), Some(client), now).await
+        self.load_for(store, token_service, Some(token), None, Some(client), now).await
     }
 
     async fn load_for(
         &self,
         store: &Store,
         token_service: &TokenService,
-        (token, name): (Option<&str>, Option<&str>),
+        token: Option<&str>,
+        name: Option<&str>,
         introspecting: Option<Uuid>,
         now: Timestamp,
     ) -> Result<(SecurityContext, IntrospectionAccess), Error> {
@@ -112,7 +114,7 @@ impl Rights {
             let opened = match (token, verified) {
                 (_, Some(verified)) => Some(verified),
                 // the epoch of cached certificates is checked with the rights
-                (Some(token), None) => token_service.open(store, token, (attempt > 0, now)).await?,
+                (Some(token), None) => token_service.open(store, token, attempt > 0, now).await?,
                 (None, None) => None,
             };
             let lookup = RightsLookup { token: opened, name: name.map(str::to_owned), now };

@@ -32,7 +32,7 @@ impl RightsLookup {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let token = match token {
-            Some(token) => token_service.open(store, token, (true, now)).await?,
+            Some(token) => token_service.open(store, token, true, now).await?,
             None => None,
         };
         Ok(Self { token, name: name.map(str::to_owned), now })
@@ -57,13 +57,13 @@ impl RightsLookup {
             _ => None,
         };
         let mut result = LookupResult::default();
-        self.look_up_independent(tx, (signed.as_deref(), introspecting), &mut result)?;
+        self.look_up_independent(tx, signed.as_deref(), introspecting, &mut result)?;
         if matches!(self.token, Some(OpenedToken::Signed(_, Some(since))) if since != result.epoch) {
             return Err(Error::Stale);
         }
         let referenced = result.claims.take().map(Arc::new);
         if let Some(claims) = &referenced {
-            look_up_claims(tx, (claims, introspecting), &mut result)?;
+            look_up_claims(tx, claims, introspecting, &mut result)?;
         }
         let claims = signed.or(referenced).filter(|_| !result.is_revoked);
         if let Some(claims) = claims.as_ref().filter(|claims| claims.gid.is_some()) {
@@ -83,7 +83,8 @@ impl RightsLookup {
     fn look_up_independent(
         &self,
         tx: &mut Tx<'_>,
-        (signed, introspecting): (Option<&Claims>, Option<Uuid>),
+        signed: Option<&Claims>,
+        introspecting: Option<Uuid>,
         result: &mut LookupResult,
     ) -> Result<(), Error> {
         // the epoch is read first, so that what follows is no older
@@ -162,7 +163,8 @@ impl<'a> Queries<'a> {
 /// Looks up the rights of a reference token by its stored claims.
 fn look_up_claims(
     tx: &mut Tx<'_>,
-    (claims, introspecting): (&Claims, Option<Uuid>),
+    claims: &Claims,
+    introspecting: Option<Uuid>,
     result: &mut LookupResult,
 ) -> Result<(), Error> {
     let mut queries = Queries::default();
@@ -174,7 +176,7 @@ fn look_up_claims(
 /// introspect it.
 fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims, introspecting: Option<Uuid>) {
     if let Some(client) = introspecting.filter(|client| *client != claims.client_id) {
-        query_access(queries, (client, &claims.aud));
+        query_access(queries, client, &claims.aud);
     }
     let mut sql = Sql::new("SELECT 1 FROM revoked_token WHERE jti IN ");
     sql.add_list(std::iter::once(&claims.jti).chain(&claims.from_jti).map(|jti| jti.as_str().into()));
@@ -195,7 +197,7 @@ fn query_token<'a>(queries: &mut Queries<'a>, claims: &'a Claims, introspecting:
 }
 
 /// Adds the statements that find why a client app may introspect a token of another for this audience.
-fn query_access(queries: &mut Queries<'_>, (client, audience): (Uuid, &[String])) {
+fn query_access(queries: &mut Queries<'_>, client: Uuid, audience: &[String]) {
     let text = "SELECT 1 FROM client_app_role WHERE client_app_id = ?1 AND role_type = 'SystemAdmin'";
     queries.push(text.to_owned(), vec![client.into()], |result, _| {
         result.access.is_system_admin = true;
@@ -223,12 +225,13 @@ fn query_access(queries: &mut Queries<'_>, (client, audience): (Uuid, &[String])
 /// [`Error::Stale`]: the epoch has advanced. Errors of the store.
 pub async fn read_access(
     store: &Store,
-    (client, audience): (Uuid, Vec<String>),
+    client: Uuid,
+    audience: Vec<String>,
     epoch: i64,
 ) -> Result<IntrospectionAccess, Error> {
     let looking = move |tx: &mut Tx<'_>| {
         let (mut queries, mut result) = (Queries::default(), LookupResult::default());
-        query_access(&mut queries, (client, &audience));
+        query_access(&mut queries, client, &audience);
         queries.run(tx, &mut result)?;
         Ok(result.access)
     };

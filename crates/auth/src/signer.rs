@@ -39,7 +39,8 @@ pub const ID_TOKEN: &str = "JWT";
 /// Signs claims. `None`: the key cannot sign.
 pub fn sign(
     key: &PrivateKey,
-    (kid, x5t): (&str, Option<&str>),
+    kid: &str,
+    x5t: Option<&str>,
     typ: &str,
     claims: &impl Serialize,
 ) -> Option<String> {

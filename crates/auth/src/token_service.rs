@@ -118,7 +118,7 @@ impl TokenService {
         (issuer, now): (&Issuer, Timestamp),
     ) -> Result<String, Error> {
         let typ = self.type_of(store, claims, certificates.epoch).await?;
-        self.sign_with_first_key(claims, (typ, &self.keyring.token_key), certificates, (issuer, now))
+        self.sign_with_first_key(claims, typ, &self.keyring.token_key, certificates, issuer, now)
     }
 
     /// The `typ` of an access token with these claims. The tenant's option AccessTokenHeaderType decides, but never for the
@@ -138,7 +138,8 @@ impl TokenService {
         store: &Store,
         claims: &mut Claims,
         app: &ClientApp,
-        (issuer, now): (&Issuer, Timestamp),
+        issuer: &Issuer,
+        now: Timestamp,
         epoch: i64,
     ) -> Result<String, Error> {
         claims.authenticate(&self.master);
@@ -167,7 +168,7 @@ impl TokenService {
         let certificates = self.certificates_since(store, epoch).await?;
         let algorithm = certificates.signing(issuer.tenant, now).map_or("RS256", |one| one.algorithm.name());
         let claims = claims(algorithm);
-        self.sign_with_first_key(&claims, (typ, &self.keyring.id_token_key), &certificates, (issuer, now))
+        self.sign_with_first_key(&claims, typ, &self.keyring.id_token_key, &certificates, issuer, now)
     }
 
     /// The claims of an ID token that this issuer issued, expired or not. It is only a hint: the owner of an uploaded
@@ -194,18 +195,20 @@ impl TokenService {
     fn sign_with_first_key(
         &self,
         claims: &impl Serialize,
-        (typ, (own_id, own_key)): (&str, &(String, PrivateKey)),
+        typ: &str,
+        (own_id, own_key): &(String, PrivateKey),
         certificates: &Certificates,
-        (issuer, now): (&Issuer, Timestamp),
+        issuer: &Issuer,
+        now: Timestamp,
     ) -> Result<String, Error> {
         let signed = match certificates.signing(issuer.tenant, now) {
             Some(one) => {
                 let key = one.private(&self.master).ok_or_else(|| {
                     Error::Internal(format!("the private key of cert store {} cannot be opened", one.id))
                 })?;
-                sign(key, (&one.kid, Some(&one.x5t)), typ, claims)
+                sign(key, &one.kid, Some(&one.x5t), typ, claims)
             }
-            None => sign(own_key, (own_id, None), typ, claims),
+            None => sign(own_key, own_id, None, typ, claims),
         };
         signed.ok_or_else(|| Error::Internal("the key for tokens cannot sign".into()))
     }
@@ -228,7 +231,8 @@ impl TokenService {
         &self,
         store: &Store,
         token: &str,
-        (is_current, now): (bool, Timestamp),
+        is_current: bool,
+        now: Timestamp,
     ) -> Result<Option<OpenedToken>, Error> {
         let Some(unverified) = UnverifiedToken::read(token) else {
             let is_reference = token.len() == REFERENCE_LENGTH && !token.contains('.');

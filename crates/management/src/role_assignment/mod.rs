@@ -199,7 +199,7 @@ fn check_providers(
             AssignedPrincipal::PlatformGroup => CredentialQuery::Group(assigned.principal_id),
         };
         let granted_for = lineage_of(tx, *scope)?;
-        if let Some(unconfirmed) = review.of_principal(tx, principal, (*role, granted_for))? {
+        if let Some(unconfirmed) = review.of_principal(tx, principal, *role, granted_for)? {
             violations.push(conflict_at(index, RoleAssignment::PRINCIPAL_ID, unconfirmed.detail()));
         }
     }

@@ -106,6 +106,6 @@ pub fn remove_of(context: &Context, tx: &mut Tx<'_>, person: Uuid) -> Result<(),
 fn remove_one(context: &Context, tx: &mut Tx<'_>, was: &StoredRow) -> Result<(), Problem> {
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
-    sign_out_by(context, tx, (SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id))?;
+    sign_out_by(context, tx, SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id)?;
     audit_state(context, tx, &SIGN_IN_FACTOR, (was, &was.values), ("Deleted", "removed"))
 }

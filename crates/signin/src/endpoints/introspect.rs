@@ -27,7 +27,7 @@ impl Provider<'_> {
         let (app, epoch, stored) = self.find_refresh_token(request).await?;
         check_use(&app.unsupported_settings, Use::Introspection)?;
         let response = self.introspection_response(request, app.id, epoch, stored).await?;
-        Introspection::new(self.store, self.tokens, (request, &app), (response, epoch)).await
+        Introspection::new(self.store, self.tokens, request, &app, response, epoch).await
     }
 
     /// The introspection response for a refresh token.

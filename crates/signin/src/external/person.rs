@@ -26,7 +26,7 @@ pub fn find_or_create(
 ) -> Result<Option<Uuid>, Problem> {
     match find(tx, provider.id, &identity.subject)? {
         Identity::Active(person) => {
-            update_external(context, tx, (provider.id, person), profile.clone())?;
+            update_external(context, tx, provider.id, person, profile.clone())?;
             Ok(Some(person))
         }
         Identity::Unknown if provider.creates_platform_users && may_be_new => {

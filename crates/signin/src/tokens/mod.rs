@@ -101,7 +101,7 @@ impl Provider<'_> {
         let mut claims = tokens.access_token(&request.issuer.url, app.id, cnf, request.now);
         let Tokens { granted, scope, released, nonce, refresh_token, lifetimes, .. } = tokens;
         let token =
-            self.tokens.issue(self.store, &mut claims, app, (&request.issuer, request.now), epoch).await?;
+            self.tokens.issue(self.store, &mut claims, app, &request.issuer, request.now, epoch).await?;
         let mut body = json!({
             "access_token": token,
             "token_type": claims.token_type(),

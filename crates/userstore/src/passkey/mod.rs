@@ -221,7 +221,7 @@ fn delete(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let passkey = PasskeyCredential::from_values(was.values.clone())?;
     delete_row(&call.context, tx, &PASSKEY, &was)?;
     let store = call.context.scope.of_store()?.id;
-    sign_out_user_by(&call.context, tx, (store, owner.id), passkey.id.0)?;
+    sign_out_user_by(&call.context, tx, store, owner.id, passkey.id.0)?;
     event::record(
         &call.context,
         tx,

@@ -144,7 +144,7 @@ fn caller_of(
     if !is_at_least(Some(&session.acr), admin_acr) {
         return Ok(None);
     }
-    let caller = session_caller(tx, (session.person, session.sign_in), CONSOLE, now)?;
+    let caller = session_caller(tx, session.person, session.sign_in, CONSOLE, now)?;
     Ok(caller.filter(|caller| caller.enabled))
 }
 

@@ -20,6 +20,8 @@ use crate::id;
 
 const WORKERS: usize = 6;
 const ROUNDS: usize = 2;
+/// What precedes the factor in the choice of a recovery code.
+const RECOVERY: &str = "value=\"recovery:";
 
 /// Responses that a person has when the server is gone.
 #[derive(Default)]
@@ -40,14 +42,17 @@ async fn enter_password(browser: &mut Browser, home: &SignInApp, name: &str) -> 
 }
 
 /// Submits a recovery code after the password; returns whether the code was sent, and whether it was accepted: `None` when the
-/// server is gone. A code that was not sent is not used up.
+/// server is gone. A code that was not sent is not used up. Who has used all codes is not asked for one.
 async fn confirm(
     browser: &mut Browser,
     home: &SignInApp,
     (name, code): (&str, &str),
 ) -> (bool, Option<bool>) {
     let Some(page) = enter_password(browser, home, name).await else { return (false, None) };
-    let choice = format!("recovery:{}", between(&page.html, "value=\"recovery:", "\""));
+    if !page.html.contains(RECOVERY) {
+        return (false, Some(false));
+    }
+    let choice = format!("recovery:{}", between(&page.html, RECOVERY, "\""));
     let csrf = page.field("csrf");
     let chosen = [("csrf", csrf.as_str()), ("choice", choice.as_str())];
     let Some(page) = browser.try_post(&page.action(), &chosen, &[]).await else { return (false, None) };

@@ -1,10 +1,10 @@
-//! The effect of each setting, with the test that changes it and sees the effect, or sees that its use is refused: a line of the
-//! description of this test, ``/// `Owner.name`: The effect.``, or a row of `spec/effects.tsv`.
+//! The effect of each setting: `spec/effects.tsv` has a row for each field, option and relation that can be set, with the test that
+//! changes it and sees the effect, or sees that its use is refused.
 
 mod page;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -37,7 +37,7 @@ fn cells(text: &'static str, heading: &'static str) -> impl Iterator<Item = [&'s
     })
 }
 
-/// The rows of `spec/effects.tsv`, and those that tests have in their descriptions, in order.
+/// The rows of `spec/effects.tsv`.
 fn rows() -> Vec<Row> {
     let row = |[owner, name, effect, state, test]: [&'static str; 5]| Row {
         setting: (owner.to_owned(), name.to_owned()),
@@ -45,21 +45,7 @@ fn rows() -> Vec<Row> {
         state,
         test,
     };
-    let of_table = cells(include_str!("../../spec/effects.tsv"), "owner\tname\teffect\tstate\ttest").map(row);
-    let mut rows: Vec<Row> = of_table.collect();
-    assert!(rows.is_sorted_by(|one, other| one.setting < other.setting), "in order, and each once");
-    for (test, effects) in tests() {
-        let test: &'static str = test.leak();
-        let row = |(setting, effect): (Setting, String)| Row {
-            setting,
-            effect: effect.leak(),
-            state: "works",
-            test,
-        };
-        rows.extend(effects.into_iter().map(row));
-    }
-    rows.sort_by(|one, other| one.setting.cmp(&other.setting));
-    rows
+    cells(include_str!("../../spec/effects.tsv"), "owner\tname\teffect\tstate\ttest").map(row).collect()
 }
 
 /// Some values of an enumeration: of a field, or of an option.
@@ -166,57 +152,38 @@ fn module(file: &Path, root: &Path) -> String {
     parts.filter(|part| !["mod", "lib", "main"].contains(part)).collect::<Vec<_>>().join("::")
 }
 
-/// Settings with their effects.
-type Effects = Vec<(Setting, String)>;
-
-/// The test of the standard pattern, whose rows have the effects of resources that have no other test.
-const PATTERN: (&str, &str) =
-    ("management::pattern::every_resource_follows_the_crud_pattern", include_str!("../src/pattern.rs"));
-
-/// The setting and the effect in a line of a description: ``/// `Owner.name`: The effect.``
-fn effect_in(line: &str) -> Option<(Setting, String)> {
-    let comment = line.strip_prefix("// `").or_else(|| line.strip_prefix("/// `"));
-    let (setting, effect) = comment?.split_once("`: ")?;
-    let (owner, name) = setting.split_once('.')?;
-    Some(((owner.to_owned(), name.to_owned()), effect.to_owned()))
-}
-
-/// The names of the tests in a source, each with the effects that its description has: functions that are marked as tests, and those
-/// that run on both engines.
-fn tests_in(text: &str) -> Vec<(&str, Effects)> {
-    let (mut tests, mut effects) = (Vec::new(), Vec::new());
-    let (mut is_marked, mut runs_on_both) = (false, false);
+/// The names of the tests in a source: functions that are marked as such, and those that run on both engines.
+fn tests_in(text: &str) -> Vec<&str> {
+    let (mut names, mut is_marked, mut runs_on_both) = (Vec::new(), false, false);
     for line in text.lines() {
         if !line.starts_with(' ') && !line.is_empty() {
             runs_on_both = line.starts_with("on_both_engines!") || (runs_on_both && line != "}");
         }
         let code = line.trim_start();
-        effects.extend(effect_in(code));
         let function = code.strip_prefix("async fn ").or_else(|| code.strip_prefix("fn "));
         if let Some(name) = function.and_then(|rest| rest.split_once('(')).map(|(name, _)| name) {
             let is_of_both = runs_on_both && line.starts_with("    async fn ");
-            let effects = std::mem::take(&mut effects);
-            tests.extend((is_marked || is_of_both).then_some((name, effects)));
+            names.extend((is_marked || is_of_both).then_some(name));
         }
         let is_mark = code == "#[test]" || code.starts_with("#[tokio::test");
         is_marked = is_mark || (is_marked && (code.starts_with("#[") || code.starts_with("///")));
     }
-    tests
+    names
 }
 
-/// The tests of the contract and of the crates, without the engine that ends their names, each with the effects of its description.
-fn tests() -> BTreeMap<String, Effects> {
+/// The tests of the contract and of the crates, without the engine that ends their names.
+fn tests() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut roots = vec![(root.join("tests/contract"), ""), (root.join("tests/sign_in"), "")];
     for entry in fs::read_dir(root.join("crates")).unwrap() {
         let folder = entry.unwrap().path().join("src");
         roots.push((folder, "tests"));
     }
-    let mut tests: BTreeMap<String, Effects> = BTreeMap::new();
+    let mut names = BTreeSet::new();
     for (root, inner) in roots {
         for file in sources(&root) {
             let text = fs::read_to_string(&file).unwrap();
-            for (name, effects) in tests_in(&text) {
+            for name in tests_in(&text) {
                 let module = module(&file, &root);
                 let is_apart = inner.is_empty() || module.split("::").any(|part| part == inner);
                 let module = if is_apart { module } else { format!("{module}::{inner}") };
@@ -224,13 +191,11 @@ fn tests() -> BTreeMap<String, Effects> {
                     .iter()
                     .find_map(|engine| name.strip_suffix(engine))
                     .unwrap_or(name);
-                tests.entry(format!("{module}::{name}")).or_default().extend(effects);
+                names.insert(format!("{module}::{name}"));
             }
         }
     }
-    let effects = PATTERN.1.lines().filter_map(|line| effect_in(line.trim_start()));
-    tests.entry(PATTERN.0.to_owned()).or_default().extend(effects);
-    tests
+    names
 }
 
 #[test]
@@ -238,10 +203,10 @@ fn every_setting_has_a_row_and_every_row_is_of_a_setting() {
     let (declared, rows) = (declared(), rows());
     let named: BTreeSet<Setting> = rows.iter().map(|row| row.setting.clone()).collect();
     let missing: Vec<&Setting> = declared.difference(&named).collect();
-    assert!(missing.is_empty(), "neither in spec/effects.tsv nor in the description of a test: {missing:#?}");
+    assert!(missing.is_empty(), "not in spec/effects.tsv: {missing:#?}");
     let unknown: Vec<&Setting> = named.difference(&declared).collect();
-    assert!(unknown.is_empty(), "these cannot be set: {unknown:#?}");
-    assert!(rows.is_sorted_by(|one, other| one.setting < other.setting), "each once");
+    assert!(unknown.is_empty(), "spec/effects.tsv names what cannot be set: {unknown:#?}");
+    assert!(rows.is_sorted_by(|one, other| one.setting < other.setting), "in order, and each once");
 }
 
 #[test]
@@ -257,8 +222,8 @@ fn every_setting_works_or_its_use_is_refused() {
 #[test]
 fn every_setting_has_a_test() {
     let tests = tests();
-    assert!(tests.contains_key("effects::every_setting_has_a_test") && tests.len() > 1000);
-    let is_missing = |row: &Row| !tests.contains_key(row.test);
+    assert!(tests.contains("effects::every_setting_has_a_test") && tests.len() > 1000);
+    let is_missing = |row: &Row| !tests.contains(row.test);
     let missing: Vec<String> = rows()
         .into_iter()
         .filter(is_missing)
@@ -282,6 +247,6 @@ fn every_value_of_an_enumeration_has_a_row_with_a_test() {
     for row in &rows {
         let (owner, name) = &row.setting;
         assert!(["works", "refused when used"].contains(&row.state), "{owner}.{name} is {:?}", row.state);
-        assert!(tests.contains_key(row.test), "{owner}.{name}: no test {}", row.test);
+        assert!(tests.contains(row.test), "{owner}.{name}: no test {}", row.test);
     }
 }

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use chancery_application::{SignOutScope, sign_out};
-use chancery_auth::{
-    AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
-    authenticate, bind,
-};
+use chancery_auth::{Confirmation, EndpointRequest, OAuthError, TokenGrant};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx};
 use uuid::Uuid;
 
-use super::{GrantType, claim_all, invalid_grant};
+use super::{GrantRequest, GrantType, claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
-    client_app::{Application, audience::audience},
+    client_app::audience::audience,
     grant::{
         Grant,
         device_code::{associated_data, digest},
@@ -36,11 +33,7 @@ pub(super) static GRANT_TYPE: GrantType = GrantType {
 const INVALID_CODE: &str = "The device code is not known here, was used, or is another client's.";
 struct Presented {
     digest: Vec<u8>,
-    issuing: Option<Uuid>,
-    replay: Vec<ReplayId>,
-    cnf: Confirmation,
     is_early: bool,
-    now: Timestamp,
 }
 
 impl Provider<'_> {
@@ -53,26 +46,15 @@ impl Provider<'_> {
         let missing = OAuthError::new(400, "invalid_request", "device_code is missing.");
         let code = request.one("device_code").ok_or(missing)?;
         let digest = digest(&self.context.master, code);
-        let AuthenticatedClient { app, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
-        let (cnf, proof) = bind(self.tokens, &app, request)?;
-        let presented = Presented {
-            is_early: self.device_polls.is_early(&digest, request.now),
-            digest,
-            issuing: request.issuer.tenant_id(),
-            replay: used.into_iter().chain(proof).collect(),
-            cnf: cnf.clone(),
-            now: request.now,
-        };
-        let application = self.application_of_grant(&app, epoch, INVALID_CODE).await?;
-        let (context, app) = (Arc::clone(self.context), Arc::new(app));
-        let client = Arc::clone(&app);
+        let asked = self.grant_request(request, INVALID_CODE).await?;
+        let presented = Presented { is_early: self.device_polls.is_early(&digest, request.now), digest };
+        let (context, asking) = (Arc::clone(self.context), Arc::clone(&asked));
         let redeemed = self.issue_with_rules("RedeemDevice", request.now, move |tx, released| {
-            let context = Context::of_server(&context, Scope::Everything, presented.now);
-            redeem(tx, &context, &application, &client, &presented, released)
+            let context = Context::of_server(&context, Scope::Everything, asking.now);
+            redeem(tx, &context, &asking, &presented, released)
         });
         let tokens = redeemed.await?;
-        self.issue_tokens(request, &app, cnf, tokens, epoch).await
+        self.issue_tokens(request, &asked.client, asked.cnf.clone(), tokens, asked.epoch).await
     }
 }
 
@@ -106,33 +88,32 @@ fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<Dev
 fn redeem(
     tx: &mut Tx<'_>,
     context: &Context,
-    application: &Application,
-    app: &ClientApp,
+    asked: &GrantRequest,
     presented: &Presented,
     released: Option<&Arc<ReleasedClaims>>,
 ) -> Result<Result<Issuance<Tokens>, OAuthError>, Problem> {
-    let master = &context.app.master;
+    let (master, application) = (&context.app.master, &*asked.application);
     let refuse = |error, detail| Ok(Err(OAuthError::new(400, error, detail)));
     let device = find(tx, master, &presented.digest)?;
     let Some(device) =
-        device.filter(|device| device.application == app.id && device.issuing == presented.issuing)
+        device.filter(|device| device.application == asked.client.id && device.issuing == asked.issuing)
     else {
         return Ok(Err(OAuthError::unknown_grant(INVALID_CODE)));
     };
     let approved = device.granted.as_ref();
-    let approved = approved.filter(|_| device.status == "Approved" && device.expires_on > presented.now);
+    let approved = approved.filter(|_| device.status == "Approved" && device.expires_on > asked.now);
     if let (Some(granted), None) = (approved, released)
-        && let Some(rules) = claims::pending(tx, application, granted, &granted.scope, presented.now)?
+        && let Some(rules) = claims::pending(tx, application, granted, &granted.scope, asked.now)?
     {
         return Ok(Ok(Issuance::Rules(rules)));
     }
     // guesses of anonymous callers must not fill the table of used ids
-    if let Err(refused) = claim_all(tx, &presented.replay)? {
+    if let Err(refused) = claim_all(tx, &asked.replay)? {
         return Ok(Err(refused));
     }
     match device.status.as_str() {
         "Denied" => return refuse("access_denied", "The person turned the device away."),
-        "Pending" | "Approved" if device.expires_on <= presented.now => {
+        "Pending" | "Approved" if device.expires_on <= asked.now => {
             return refuse("expired_token", "The device code has expired: ask for another one.");
         }
         "Pending" if presented.is_early => return refuse("slow_down", "Ask every 5 seconds at most."),
@@ -154,18 +135,18 @@ fn redeem(
     let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
     let Some(tenant) = tenant else { return Ok(Err(invalid_grant(INVALID_CODE))) };
     let of = (granted.person, granted.instance);
-    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, presented.now)? else {
+    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, asked.now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     };
     let aud = match audience(tx, application, &granted.resources)? {
         Ok(aud) => aud,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    if app.is_public && presented.cnf != Confirmation::default() {
-        granted.cnf = Some(presented.cnf.clone());
+    if asked.client.is_public && asked.cnf != Confirmation::default() {
+        granted.cnf = Some(asked.cnf.clone());
     }
-    let grant = Grant::new(grant, app.id, granted, presented.now);
-    let until = grant_expiry(&grant, application, &tenant.options, presented.now);
+    let grant = Grant::new(grant, asked.client.id, granted, asked.now);
+    let until = grant_expiry(&grant, application, &tenant.options, asked.now);
     grant.insert(&context.app, tx, tenant.subscription, until)?;
     let refresh_token =
         grant.granted.has_refresh_token(application).then(|| RefreshToken::of(master, &grant));

@@ -7,8 +7,13 @@ mod refresh_token;
 
 use std::{pin::Pin, sync::Arc};
 
-use chancery_auth::{ClientApp, EndpointRequest, OAuthError, ReplayId, TokenGrant};
+use chancery_auth::{
+    AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
+    authenticate, bind,
+};
+use chancery_record::Timestamp;
 use chancery_resource::{StoreError, Tx};
+use uuid::Uuid;
 
 use crate::{client_app::Application, provider::Provider};
 
@@ -36,22 +41,48 @@ const fn invalid_grant(detail: &'static str) -> OAuthError {
     OAuthError::new(400, "invalid_grant", detail)
 }
 
+/// An authenticated request for a person's tokens.
+struct GrantRequest {
+    /// The client app.
+    client: ClientApp,
+    /// The client app's settings for sign-ins, as of the epoch at which it authenticated.
+    application: Arc<Application>,
+    epoch: i64,
+    /// The tenant whose issuer was requested.
+    issuing: Option<Uuid>,
+    /// The ids of the client assertion and the DPoP proof, each of which can be used once.
+    replay: Vec<ReplayId>,
+    /// The key or certificate that the client app proved to have.
+    cnf: Confirmation,
+    now: Timestamp,
+}
+
 impl Provider<'_> {
-    /// The client app of a request for a person's tokens, as of the epoch at which it authenticated. It is refused before the
-    /// code or refresh token is used up.
+    /// Authenticates the client app of a request for a person's tokens, before the code or refresh token is used up.
     ///
     /// # Errors
-    /// `invalid_grant` if it is not enabled; `unauthorized_client` if it has unsupported settings.
-    async fn application_of_grant(
+    /// `invalid_client`; `invalid_dpop_proof`; `invalid_grant` with `detail` if the client app is not enabled;
+    /// `unauthorized_client` if it has unsupported settings.
+    async fn grant_request(
         self,
-        app: &ClientApp,
-        epoch: i64,
+        request: &EndpointRequest,
         detail: &'static str,
-    ) -> Result<Arc<Application>, OAuthError> {
-        let application = self.applications.find_at(self.store, app.id, epoch).await?;
+    ) -> Result<Arc<GrantRequest>, OAuthError> {
+        let AuthenticatedClient { app: client, used, epoch } =
+            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+        let (cnf, proof) = bind(self.tokens, &client, request)?;
+        let application = self.applications.find_at(self.store, client.id, epoch).await?;
         let application = application.ok_or(invalid_grant(detail))?;
         application.check_served()?;
-        Ok(application)
+        Ok(Arc::new(GrantRequest {
+            client,
+            application,
+            epoch,
+            issuing: request.issuer.tenant_id(),
+            replay: used.into_iter().chain(proof).collect(),
+            cnf,
+            now: request.now,
+        }))
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_auth::{
-    AuthenticatedClient, ClientApp, Confirmation, EndpointRequest, OAuthError, ReplayId, TokenGrant,
-    authenticate, bind,
-};
+use chancery_auth::{EndpointRequest, OAuthError, TokenGrant};
 use chancery_oauth::{Scope, parse_targets};
 use chancery_record::Timestamp;
 use chancery_resource::{
@@ -14,7 +11,7 @@ use chancery_resource::{
 };
 use uuid::Uuid;
 
-use super::{GrantType, claim_all, invalid_grant};
+use super::{GrantRequest, GrantType, claim_all, invalid_grant};
 use crate::{
     claims::{self, Issuance, ReleasedClaims},
     client_app::{
@@ -46,10 +43,6 @@ struct Presented {
     token: RefreshToken,
     scope: Option<Scope>,
     resources: Vec<String>,
-    issuing: Option<Uuid>,
-    replay: Vec<ReplayId>,
-    cnf: Confirmation,
-    now: Timestamp,
 }
 
 impl Provider<'_> {
@@ -63,29 +56,21 @@ impl Provider<'_> {
         let token = request.one("refresh_token").ok_or(missing)?;
         let scope = request.one("scope").map(Scope::parse).transpose()?;
         let resources = parse_targets(request.all("resource"))?;
-        let AuthenticatedClient { app, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
-        let (cnf, proof) = bind(self.tokens, &app, request)?;
+        let asked = self.grant_request(request, INVALID_TOKEN).await?;
         let presented = Presented {
             token: RefreshToken::read(token).ok_or_else(|| OAuthError::unknown_grant(INVALID_TOKEN))?,
             scope,
             resources,
-            issuing: request.issuer.tenant_id(),
-            replay: used.into_iter().chain(proof).collect(),
-            cnf: cnf.clone(),
-            now: request.now,
         };
-        let application = self.application_of_grant(&app, epoch, INVALID_TOKEN).await?;
-        let (context, app) = (Arc::clone(self.context), Arc::new(app));
-        let client = Arc::clone(&app);
+        let (context, asking) = (Arc::clone(self.context), Arc::clone(&asked));
         let refreshed = self.issue_with_rules("Refresh", request.now, move |tx, released| {
-            refresh(tx, &context, &application, &client, &presented, released)
+            refresh(tx, &context, &asking, &presented, released)
         });
         let Some(tokens) = refreshed.await? else {
             self.counts.reused.add();
             return Err(invalid_grant(INVALID_TOKEN));
         };
-        self.issue_tokens(request, &app, cnf, tokens, epoch).await
+        self.issue_tokens(request, &asked.client, asked.cnf.clone(), tokens, asked.epoch).await
     }
 }
 
@@ -93,18 +78,17 @@ impl Provider<'_> {
 fn refresh(
     tx: &mut Tx<'_>,
     context: &Arc<AppContext>,
-    application: &Application,
-    app: &ClientApp,
+    asked: &GrantRequest,
     presented: &Presented,
     released: Option<&Arc<ReleasedClaims>>,
 ) -> Result<Result<Issuance<Option<Tokens>>, OAuthError>, Problem> {
-    let (master, now) = (&context.master, presented.now);
+    let (master, application, now) = (&context.master, &*asked.application, asked.now);
     let invalid = || Ok(Err(invalid_grant(INVALID_TOKEN)));
     let stored = Grant::find(tx, master, presented.token.grant)?;
     let is_theirs = |grant: &Grant| {
         presented.token.is_of(master, grant)
-            && grant.application == app.id
-            && grant.granted.issuing == presented.issuing
+            && grant.application == asked.client.id
+            && grant.granted.issuing == asked.issuing
     };
     let Some(mut grant) = stored.filter(is_theirs) else {
         return Ok(Err(OAuthError::unknown_grant(INVALID_TOKEN)));
@@ -116,7 +100,7 @@ fn refresh(
     if refresh_token_expiry(tx, &grant, application, &tenant.options, now)?.is_none() {
         return invalid();
     }
-    if granted.cnf.as_ref().is_some_and(|bound| *bound != presented.cnf) {
+    if granted.cnf.as_ref().is_some_and(|bound| *bound != asked.cnf) {
         return Ok(Err(invalid_grant("The refresh token is bound to a key or certificate: show that one.")));
     }
     let used = check_generation(&grant, &presented.token, &tenant.options, now);
@@ -126,7 +110,7 @@ fn refresh(
     {
         return Ok(Ok(Issuance::Rules(rules)));
     }
-    if let Err(refused) = claim_all(tx, &presented.replay)? {
+    if let Err(refused) = claim_all(tx, &asked.replay)? {
         return Ok(Err(refused));
     }
     if let Use::Reused = used {
@@ -149,7 +133,8 @@ fn refresh(
         Ok(aud) => aud,
         Err(refused) => return Ok(Err(refused.into())),
     };
-    let rotates = app.is_public && granted.cnf.is_none() && presented.token.generation == grant.generation;
+    let rotates =
+        asked.client.is_public && granted.cnf.is_none() && presented.token.generation == grant.generation;
     let until = grant_expiry(&grant, application, &tenant.options, now);
     let lifetime = tenant.options.get(TenantOption::REFRESH_TOKEN_LIFETIME);
     let is_written = rotates || grant.is_use_due(lifetime, until, now);

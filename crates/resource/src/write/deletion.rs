@@ -83,10 +83,11 @@ fn destroy(
     if matches!(shape.personal, Personal::Is(_)) {
         tx.note_erasure();
         // stored answers that show several people are not encrypted under a key of this person alone; a job blanks them, since
-        // there may be any number
+        // there may be any number. Clocks of processes differ: the newest answer counts, however new it claims to be
         let text = StateTable::IdempotentErasure.insert(
-            "(store, erased_on) SELECT ?1, ?2 \
-             WHERE EXISTS (SELECT 1 FROM idempotent_answer WHERE shows_of = ?1) \
+            "(store, erased_on) SELECT ?1, CASE WHEN a.newest > ?2 THEN a.newest ELSE ?2 END \
+             FROM (SELECT max(started_on) AS newest FROM idempotent_answer WHERE shows_of = ?1) a \
+             WHERE a.newest IS NOT NULL \
              ON CONFLICT (store) DO UPDATE SET erased_on = excluded.erased_on \
              WHERE idempotent_erasure.erased_on < excluded.erased_on",
         );

@@ -1,22 +1,23 @@
 //! External identity providers that are to be reviewed before people who sign in by them get a role.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
-use chancery_resource::{CarriedRole, Lineage, Problem, RoleType, Tx};
+use chancery_resource::{CarriedRole, Lineage, Problem, RoleScope, RoleType, StoreError, Tx};
 use uuid::Uuid;
 
 use crate::{
     checked_people::{CredentialQuery, people},
-    provider_setters::{ActorRoles, Provider, SetBelow, instances_of, providers},
+    granted_role::lineage_of,
+    provider_setters::{ActorRoles, Provider, UnreviewedChange, external_instances_of, providers},
 };
 
-/// A provider that was set up by somebody who does not hold a role that is about to be granted to people who sign in by it.
-pub struct Unconfirmed {
+/// A provider whose people are to get a role that one of the actors who configured the provider lacks.
+pub struct ReviewRequired {
     /// The instance.
     pub instance: Uuid,
     /// Its name.
     pub name: String,
-    /// Who set it up.
+    /// The actor who configured it.
     pub set_by: Uuid,
     /// The role.
     pub role: RoleType,
@@ -28,22 +29,39 @@ pub struct GrantReview {
     actors: ActorRoles,
     providers: HashMap<Uuid, Provider>,
     instances: HashMap<CredentialQuery, BTreeSet<Uuid>>,
+    lineages: HashMap<RoleScope, Lineage>,
 }
 
 impl GrantReview {
+    /// Reads the external instances of platform users at once, for calls of [`Self::required_for`].
+    pub fn load(&mut self, tx: &mut Tx<'_>, people: &[Uuid]) -> Result<(), StoreError> {
+        self.instances.extend(people.iter().map(|id| (CredentialQuery::Person(*id), BTreeSet::new())));
+        for (person, instance) in external_instances_of(tx, people)? {
+            self.instances.entry(CredentialQuery::Person(person)).or_default().insert(instance);
+        }
+        Ok(())
+    }
+
     /// The provider to be reviewed before a role is granted to a platform user or a platform group. Of a group of a user store the
     /// first 1,000 members are examined. `None`: there is none.
-    pub fn of_principal(
+    pub fn required_for(
         &mut self,
         tx: &mut Tx<'_>,
         principal: CredentialQuery,
         role: RoleType,
-        granted_for: Lineage,
-    ) -> Result<Option<Unconfirmed>, Problem> {
+        scope: RoleScope,
+    ) -> Result<Option<ReviewRequired>, Problem> {
         let instances = self.instances(tx, principal)?;
+        if instances.is_empty() {
+            return Ok(None);
+        }
+        let granted_for = match self.lineages.entry(scope) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => *free.insert(lineage_of(tx, scope)?),
+        };
         let person = if let CredentialQuery::Person(person) = principal { Some(person) } else { None };
         let carried = CarriedRole { row: person.unwrap_or_default(), role, granted_for };
-        self.at_instances(tx, &instances, person, &[&carried])
+        self.required_at(tx, &instances, person, &[&carried])
     }
 
     /// The external instances by which a principal signs in.
@@ -53,7 +71,7 @@ impl GrantReview {
         }
         let (people, _) = people(tx, of)?;
         let mut instances: BTreeSet<Uuid> =
-            instances_of(tx, &people)?.into_iter().map(|(_, instance)| instance).collect();
+            external_instances_of(tx, &people)?.into_iter().map(|(_, instance)| instance).collect();
         if let CredentialQuery::Group(group) = of {
             // all members that a directory provisions, however many
             let text = "SELECT DISTINCT i.idp_instance_id FROM application_group g \
@@ -69,21 +87,22 @@ impl GrantReview {
         Ok(instances)
     }
 
-    /// The first of these instances that was set up by somebody who does not hold one of these roles of a person.
-    pub fn at_instances(
+    /// The first of these instances that an actor configured who lacks one of these roles. Configuration by `person`, who carries
+    /// them, does not count.
+    pub fn required_at(
         &mut self,
         tx: &mut Tx<'_>,
         instances: &BTreeSet<Uuid>,
         person: Option<Uuid>,
         carried: &[&CarriedRole],
-    ) -> Result<Option<Unconfirmed>, Problem> {
+    ) -> Result<Option<ReviewRequired>, Problem> {
         let new: BTreeSet<Uuid> =
             instances.iter().copied().filter(|id| !self.providers.contains_key(id)).collect();
         self.providers.extend(providers(tx, &new)?);
         for provider in instances.iter().filter_map(|id| self.providers.get(id)) {
-            if let Some(below) = provider.first_below(tx, &mut self.actors, person, carried)? {
-                let SetBelow { set_by, role, .. } = below;
-                return Ok(Some(Unconfirmed {
+            if let Some(below) = provider.unreviewed_change(tx, &mut self.actors, person, carried)? {
+                let UnreviewedChange { set_by, role, .. } = below;
+                return Ok(Some(ReviewRequired {
                     instance: provider.id,
                     name: provider.name.clone(),
                     set_by,
@@ -95,13 +114,13 @@ impl GrantReview {
     }
 }
 
-impl Unconfirmed {
+impl ReviewRequired {
     /// The reason for a refusal, with what remains to be done.
     pub fn detail(&self) -> String {
         let Self { instance, name, set_by, role } = self;
         format!(
-            "People sign in by the identity provider {name:?} ({instance}). Its settings were set by {set_by}, who does not hold \
-             the role {}. Review the settings, then confirm them: POST /IdpInstance/{instance}/settings/confirm.",
+            "These people sign in by the identity provider {name:?} ({instance}). It was configured by {set_by}, who lacks the \
+             role {}. Review its settings, then confirm them: POST /IdpInstance/{instance}/settings/confirm.",
             role.name()
         )
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     carried_roles::of_actor,
     controllers::{Controller, controllers_of},
-    provider_setters::{instances_of, providers},
+    provider_setters::{external_instances_of, providers},
 };
 
 /// How long the actions of a SystemAdmin count, in ms: seven days. A SystemAdmin could act as anyone, and created most principals.
@@ -70,7 +70,7 @@ fn is_independent(
 
 /// The actors who set up the external identity providers by which these people sign in.
 fn controllers_of_providers(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Controller>, Problem> {
-    let instances = instances_of(tx, people)?.into_iter().map(|(_, instance)| instance).collect();
+    let instances = external_instances_of(tx, people)?.into_iter().map(|(_, instance)| instance).collect();
     let mut controllers = Vec::new();
     for provider in providers(tx, &instances)?.into_values() {
         let setters = provider.controllers(tx)?.into_iter();

@@ -29,7 +29,7 @@ pub use carried_roles::{
 };
 pub use checked_people::CredentialQuery;
 pub use external::{ExternalInstance, ExternalProfile, ExternalSubject, create_external, update_external};
-pub use grant_review::{GrantReview, Unconfirmed};
+pub use grant_review::{GrantReview, ReviewRequired};
 pub use granted_role::lineage_of;
 pub use group::{APPLICATION_GROUP, APPLICATION_GROUP_IDENTITY, ApplicationGroup, ApplicationGroupId};
 pub use identity::{ApplicationIdentity, ApplicationIdentityId, LifecycleStatus};

@@ -1,5 +1,5 @@
-//! The actors who set up the external identity providers by which people sign in: they can sign in as all people of the provider.
-//! They are read from the audit trail.
+//! The actors who configured the external identity providers of people, read from the audit trail. Such an actor can sign in as any
+//! user of the provider.
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::{carried_roles::of_actor, controllers::actors};
 
-/// The maximum number of audit entries that are read of each kind, the newest first.
+/// The maximum number of audit entries that are read of each area, the newest first. Where there are more, an unknown actor counts as
+/// one who changed the settings, so that they have to be confirmed.
 const MAX_ENTRIES: usize = 1_000;
 
 /// An external identity provider, and who set it up.
@@ -25,14 +26,14 @@ pub struct Provider {
     setters: Vec<(Uuid, Timestamp)>,
 }
 
-/// What an actor set up without holding a role of the people who sign in by it.
+/// A change of a provider by an actor without a role of its users.
 #[derive(Clone, Copy)]
-pub struct SetBelow {
+pub struct UnreviewedChange {
     /// The actor.
     pub set_by: Uuid,
     /// When.
     pub set_on: Timestamp,
-    /// The highest role that the actor does not hold.
+    /// The highest role that the actor lacks.
     pub role: RoleType,
 }
 
@@ -51,7 +52,7 @@ impl ActorRoles {
 }
 
 impl Provider {
-    /// The actors who set it up, or answer for it. What was set before a SystemAdmin confirmed it does not count.
+    /// The actors who configured or confirmed the provider. Changes before a confirmation by a SystemAdmin do not count.
     pub fn controllers(&self, tx: &mut Tx<'_>) -> Result<Vec<(Uuid, Timestamp)>, Problem> {
         let Some((by, on)) = self.confirmed else { return Ok(self.setters.clone()) };
         let is_admin = of_actor(tx, by)?.iter().any(|held| held.role == RoleType::SystemAdmin);
@@ -59,16 +60,16 @@ impl Provider {
         Ok(since.chain([(by, on)]).collect())
     }
 
-    /// The highest of these roles that somebody does not hold who set it up. Settings from before an actor confirmed them who holds
-    /// the role do not count, nor does what `person`, who carries the roles, set.
-    pub fn first_below(
+    /// The highest of these roles that an actor who configured the provider lacks. Changes before a confirmation by an actor with the
+    /// role do not count, nor do changes by `person`, who carries the roles.
+    pub fn unreviewed_change(
         &self,
         tx: &mut Tx<'_>,
         actors: &mut ActorRoles,
         person: Option<Uuid>,
         carried: &[&CarriedRole],
-    ) -> Result<Option<SetBelow>, Problem> {
-        let mut below: Option<SetBelow> = None;
+    ) -> Result<Option<UnreviewedChange>, Problem> {
+        let mut below: Option<UnreviewedChange> = None;
         for carried in carried {
             let since = match self.confirmed {
                 Some((by, on)) if !actors.find(tx, by)?.is_below(carried) => Some(on),
@@ -80,7 +81,7 @@ impl Provider {
                     && below.is_none_or(|below| carried.role < below.role)
                     && actors.find(tx, set_by)?.is_below(carried)
                 {
-                    below = Some(SetBelow { set_by, set_on, role: carried.role });
+                    below = Some(UnreviewedChange { set_by, set_on, role: carried.role });
                 }
             }
         }
@@ -89,7 +90,7 @@ impl Provider {
 }
 
 /// The external instances at which people have active identities.
-pub fn instances_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<(Uuid, Uuid)>, StoreError> {
+pub fn external_instances_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<(Uuid, Uuid)>, StoreError> {
     let mut found = Vec::new();
     for chunk in people.chunks(LIST) {
         let mut sql = Sql::new(
@@ -130,8 +131,8 @@ pub fn providers(tx: &mut Tx<'_>, instances: &BTreeSet<Uuid>) -> Result<HashMap<
     Ok(found)
 }
 
-/// The kinds of rows whose changes decide who signs in by an instance, with the members that do not.
-const KINDS: [(&str, &[&str]); 3] = [
+/// The audited areas whose changes affect who can sign in at an instance, each with its members that do not.
+const AUDITED_AREAS: [(&str, &[&str]); 3] = [
     ("IdpInstance", &["name", "position", "icon", "concurrencyToken", "clientApps"]),
     ("Option", &[]),
     ("CertStore", &["name", "description", "concurrencyToken"]),
@@ -151,7 +152,7 @@ fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, St
         Ok(())
     })?;
     let mut setters: HashMap<Uuid, Timestamp> = HashMap::new();
-    for ((area, open), items) in KINDS.iter().zip(items).filter(|(_, items)| !items.is_empty()) {
+    for ((area, open), items) in AUDITED_AREAS.iter().zip(items).filter(|(_, items)| !items.is_empty()) {
         let mut sql = Sql::new(
             "SELECT actor, timestamp, action, original_content, current_content FROM audit_entry \
              WHERE store = 0 AND actor IS NOT NULL AND area = ",
@@ -160,11 +161,16 @@ fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, St
         .push(" AND primary_key IN ");
         sql.add_list(items);
         sql.add(&format!(" ORDER BY rid DESC LIMIT {MAX_ENTRIES}"));
+        let (mut count, mut oldest) = (0, Timestamp(0));
         tx.query(&sql.text, &sql.parameters, |row| {
+            (count, oldest) = (count + 1, Timestamp(row.int(1)?));
             let (original, current) = (row.optional_text(3)?, row.optional_text(4)?);
             let is_set = match row.text(2)? {
                 "Added" => true,
-                "Modified" => *area == "Option" || differs(original.as_deref(), current.as_deref(), open),
+                "Modified" => {
+                    *area == "Option"
+                        || changes_protected_member(original.as_deref(), current.as_deref(), open)
+                }
                 _ => false,
             };
             if is_set {
@@ -175,14 +181,17 @@ fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, St
             }
             Ok(())
         })?;
+        if count == MAX_ENTRIES {
+            setters.insert(Uuid::nil(), oldest);
+        }
     }
     let mut setters: Vec<_> = setters.into_iter().collect();
     setters.sort_unstable_by_key(|(actor, when)| (std::cmp::Reverse(*when), *actor));
     Ok(setters)
 }
 
-/// Whether the content of an audit entry changes other members than the open ones. Of changed links it has no original.
-fn differs(original: Option<&str>, current: Option<&str>, open: &[&str]) -> bool {
+/// Whether an audit entry changes a member that affects who can sign in. An entry about links has no original.
+fn changes_protected_member(original: Option<&str>, current: Option<&str>, open: &[&str]) -> bool {
     let members = |content: Option<&str>| {
         content
             .and_then(|content| serde_json::from_str::<Map<String, Json>>(content).ok())

@@ -1,4 +1,4 @@
-//! Credentials of people with a role that were last set by an actor who does not hold that role: passwords, addresses, passkeys
+//! Credentials of people with a role that were last set by an actor who lacks that role: passwords, addresses, passkeys
 //! and security contacts that were set before a promotion, and external identity providers that were set up before it.
 
 use std::collections::{BTreeSet, HashMap};
@@ -14,7 +14,7 @@ use crate::{
     carried_roles::of_people,
     checked_people::{CredentialQuery, people},
     controllers::controllers_of_token,
-    provider_setters::{ActorRoles, instances_of, providers},
+    provider_setters::{ActorRoles, external_instances_of, providers},
     store_user::{StoreUser, users_of},
 };
 
@@ -34,7 +34,7 @@ choice_types! {
     }
 }
 
-/// A credential of a person that was last set by an actor who does not hold a role of the person.
+/// A credential of a person that was last set by an actor who lacks a role of the person.
 #[derive(Clone, Debug)]
 pub struct SetByOther {
     /// The platform user.
@@ -75,7 +75,7 @@ pub fn set_by_others(
     let (mut setters, mut reported) = (SetterCache::default(), Vec::new());
     let mut known = HashMap::new();
     for chunk in people.chunks(LIST) {
-        let (facts, instances) = (facts(tx, chunk)?, instances_of(tx, chunk)?);
+        let (facts, instances) = (facts(tx, chunk)?, external_instances_of(tx, chunk)?);
         let owners = facts.iter().map(|credential_set| credential_set.user.person);
         let owners: BTreeSet<Uuid> = owners.chain(instances.iter().map(|(person, _)| *person)).collect();
         let owners: Vec<Uuid> = owners.into_iter().collect();
@@ -96,7 +96,7 @@ pub fn set_by_others(
         for (person, instance) in instances {
             let own: Vec<&CarriedRole> = carried_by(person).collect();
             let Some(provider) = known.get(&instance).filter(|_| !own.is_empty()) else { continue };
-            let Some(below) = provider.first_below(tx, &mut setters.held, Some(person), &own)? else {
+            let Some(below) = provider.unreviewed_change(tx, &mut setters.held, Some(person), &own)? else {
                 continue;
             };
             reported.push(SetByOther {

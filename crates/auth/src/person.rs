@@ -214,10 +214,10 @@ fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
     Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
 }
 
-/// The SQL condition that a user `s` of a store may sign in now, `?3`.
+/// The SQL condition that a user `s` of a store `o` may sign in now, `?3`.
 macro_rules! may_sign_in {
     () => {
-        "s.quarantined_on IS NULL AND s.is_user_active AND NOT (s.is_user_lock_enabled AND s.is_user_locked) \
+        "o.is_active AND s.quarantined_on IS NULL AND s.is_user_active AND NOT (s.is_user_lock_enabled AND s.is_user_locked) \
          AND (s.user_valid_from IS NULL OR s.user_valid_from <= ?3) AND (s.user_valid_to IS NULL OR s.user_valid_to > ?3)"
     };
 }
@@ -225,7 +225,7 @@ macro_rules! may_sign_in {
 /// The statement for the login name of a user who may sign in now.
 const USER: &str = concat!(
     "SELECT s.login_name FROM idp_instance o JOIN user_account s ON s.store = o.rid AND s.id = ?2 \
-     WHERE o.id = ?1 AND o.is_active AND ",
+     WHERE o.id = ?1 AND ",
     may_sign_in!()
 );
 

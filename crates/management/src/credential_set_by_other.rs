@@ -1,4 +1,4 @@
-//! Lists the credentials of people with a role that were last set by an actor who does not hold that role.
+//! Lists the credentials of people with a role that were last set by an actor who lacks that role.
 
 use chancery_application::{APPLICATION_USER, CredentialQuery, SetByOther, lineage_of, set_by_others};
 use chancery_record::format_timestamp;
@@ -33,7 +33,7 @@ fn schema() -> Json {
     let roles: Vec<&str> = ROLES.iter().map(|line| line.role.name()).collect();
     json!({
         "type": "object",
-        "description": "What others set last that allows signing in as a person with a role, where they do not hold that role.",
+        "description": "Credentials of people with a role that were last set by an actor without the role.",
         "required": ["isComplete", "items"],
         "properties": {
             "isComplete": { "type": "boolean", "description": "Whether everybody was looked at, and not the first 1,000 with a role." },
@@ -50,7 +50,7 @@ fn schema() -> Json {
                     "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "The passkey, or the security contact." },
                     "setBy": id("Who set it: a platform user, a client app, or the token of a directory."),
                     "setOn": { "type": ["string", "null"], "format": "date-time", "description": "When it was set, where that is known." },
-                    "role": { "type": "string", "enum": roles, "description": "The highest role of the person that who set it does not hold." },
+                    "role": { "type": "string", "enum": roles, "description": "The highest role of the person that the actor in setBy lacks." },
                 },
             } },
         },

@@ -130,7 +130,7 @@ on_both_engines! {
         let fields = [("principalType", "PlatformUser"), ("principalId", id(&grace)), ("roleType", "SystemAdmin"), ("key", &key)];
         let created = post(&world, &mut browser, &page, NEW, &fields).await;
         let shown = text(&created);
-        assert!(shown.contains("Set by others who do not hold the role") && shown.contains("set by the help desk"), "{shown}");
+        assert!(shown.contains("Set by others without the role") && shown.contains("set by the help desk"), "{shown}");
         let user_link = format!("href=\"/console/store/default/User/{}\"", id(&user));
         assert!(created.html.contains(&user_link), "{}", created.html);
         let page = browser.open("/console").await;
@@ -141,7 +141,7 @@ on_both_engines! {
         assert!(shown.contains("Ada Lovelace") && shown.contains("Password") && shown.contains("the help desk"), "{shown}");
         assert!(page.html.contains(&user_link), "{}", page.html);
         let page = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
-        assert!(text(&page).contains("Set by others who do not hold the role"), "{}", page.html);
+        assert!(text(&page).contains("Set by others without the role"), "{}", page.html);
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
         let page = browser.open(&format!("/console/ApplicationUser/{}", id(&grace))).await;
         assert!(!text(&page).contains("Set by others"), "{}", page.html);
@@ -166,7 +166,7 @@ on_both_engines! {
             post(&world, browser, &page, NEW, &fields).await
         };
         let refused = give(&mut browser).await;
-        assert!(refused.status == 409 && text(&refused).contains("Review the settings"), "{}: {}", refused.status, refused.html);
+        assert!(refused.status == 409 && text(&refused).contains("Review its settings"), "{}: {}", refused.status, refused.html);
         let item = format!("/console/IdpInstance/{}", id(&instance));
         let page = browser.open(&format!("/console/set-by-others?platformUserId={}&roleType=SystemAdmin", id(&grace))).await;
         assert!(text(&page).contains("Settings of the identity provider") && page.html.contains(&format!("href=\"{item}\"")), "{}", page.html);
@@ -213,7 +213,7 @@ on_both_engines! {
         let joined = &user["memberOfGroups"][0];
         for group in [format!("ApplicationGroup/{}", id(&everyone)), format!("store/default/Group/{}", id(joined))] {
             let shown = text(&browser.open(&format!("/console/{group}")).await);
-            assert!(shown.contains("Set by others who do not hold the role") && shown.contains("set by the help desk"), "{shown}");
+            assert!(shown.contains("Set by others without the role") && shown.contains("set by the help desk"), "{shown}");
         }
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];

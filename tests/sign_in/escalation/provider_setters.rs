@@ -11,6 +11,7 @@ use super::{
     settings::{identify, link},
 };
 use crate::{
+    cost::cost,
     id,
     instance::option,
     resources::{BASE, one, type_id},
@@ -102,6 +103,50 @@ on_both_engines! {
         assert_to_review(grant(&world, ("PlatformUser", &ada), system.clone()).await, &instance);
         let store = default_store(&world).await;
         confirm(&world.admin, &store).await.problem(400, "invalid-request");
+    }
+
+    /// Of a provider that was changed more often than is read, an earlier change by anybody is possible: it has to be confirmed.
+    async fn a_provider_with_many_changes_has_to_be_confirmed(world: World) {
+        let own = provider_by(&world, &world.admin, "Own").await;
+        let (_, ada) = member(&world, "ada", &own, 1).await;
+        let query = format!("?platformUserId={}&roleType=SystemAdmin", id(&ada));
+        assert_eq!(listed(&world, &query).await, Vec::<Value>::new());
+        let now = world.admin.get(&one("IdpInstance", &own)).await.is(200).json();
+        let renamed = json!({ "name": "Ours", "concurrencyToken": now["concurrencyToken"] });
+        world.admin.patch(&one("IdpInstance", &own), renamed).await.expect(202);
+        let again = "INSERT INTO audit_entry (rid, store, timestamp, actor, area, primary_key, category, action, data_source, \
+            original_content, current_content, signature, signature_public_key_info) SELECT rid + 1, store, timestamp, actor, area, \
+            primary_key, category, action, data_source, original_content, current_content, signature, signature_public_key_info \
+            FROM audit_entry WHERE area = 'IdpInstance' ORDER BY rid DESC LIMIT 1";
+        world.sql(vec![(again, vec![]); 1_000]).await;
+        let items = listed(&world, &query).await;
+        assert_eq!(items[0]["setBy"], json!("00000000-0000-0000-0000-000000000000"), "{items:?}");
+        assert_to_review(grant(&world, ("PlatformUser", &ada), ("SystemAdmin", json!({}))).await, &own);
+        confirm(&world.admin, &own).await.expect(204);
+        grant(&world, ("PlatformUser", &ada), ("SystemAdmin", json!({}))).await.expect(201);
+    }
+
+    /// The providers of all people of a batch are read at once.
+    async fn more_assignments_take_no_more_statements_for_providers(world: World) {
+        let tenant = world.all("Tenant").await[0]["id"].clone();
+        let mut people = Vec::new();
+        for number in 0..12 {
+            let user = person(&world, &format!("p{number}"), None).await;
+            people.push(platform_user(&world, &user).await);
+        }
+        let statements = async |people: &[Value]| {
+            let assignment = |one: &Value| json!({ "principalType": "PlatformUser", "principalId": one["id"], "roleType": "TenantAdmin", "applyToTenantId": tenant });
+            let body: Vec<Value> = people.iter().map(assignment).collect();
+            let path = format!("{BASE}/RoleAssignment/batch?dryRun=true");
+            cost(&world, 5, async |_| (), async |()| drop(world.admin.post(&path, json!(body)).await.is(200))).await.0
+        };
+        let of_ten_more = async || statements(&people).await - statements(&people[..2]).await;
+        let before = of_ten_more().await;
+        let own = provider_by(&world, &world.admin, "Own").await;
+        for (number, one) in (0..).zip(&people) {
+            identify(&world, one, &own, number).await;
+        }
+        assert_eq!(of_ten_more().await, before);
     }
 
     /// In a batch each refused element has its pointer; people of other instances get their role.

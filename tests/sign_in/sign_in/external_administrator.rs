@@ -202,6 +202,10 @@ on_both_engines! {
         for (off, on) in [
             ("UPDATE user_account SET is_user_locked = TRUE", "UPDATE user_account SET is_user_locked = FALSE"),
             ("UPDATE user_account SET is_user_active = FALSE", "UPDATE user_account SET is_user_active = TRUE"),
+            (
+                "UPDATE idp_instance SET is_active = FALSE WHERE store_name_key IS NOT NULL",
+                "UPDATE idp_instance SET is_active = TRUE WHERE store_name_key IS NOT NULL",
+            ),
         ] {
             world.sql(vec![(off, vec![])]).await;
             ada.get(&tenants).await.expect(403);

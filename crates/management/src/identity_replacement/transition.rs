@@ -224,7 +224,7 @@ fn check_rank(tx: &mut Tx<'_>, replacement: &IdentityReplacement, rid: i64) -> R
     }
     let carried: Vec<&CarriedRole> = carried.iter().collect();
     let instance = BTreeSet::from([replacement.replacement_idp_instance_id]);
-    match GrantReview::default().at_instances(tx, &instance, Some(person), &carried)? {
+    match GrantReview::default().required_at(tx, &instance, Some(person), &carried)? {
         Some(unconfirmed) => Err(Problem::conflict(unconfirmed.detail())),
         None => Ok(()),
     }

@@ -16,7 +16,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     &IDP_INSTANCE,
     A::Custom(Custom::writing(confirm).replying(Reply::Empty)),
     "Declares that you have reviewed the settings, certificates and directory token of an external instance: from now on they \
-     count as set by you. Needed before people of the instance get a role that the actor who set them does not hold.",
+     count as set by you. Required before people of the instance get a role that an actor who configured it lacks.",
 )
 .answering(204, Reply::Empty)
 .sensitive()

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, CredentialQuery, GrantReview, lineage_of};
+use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, CredentialQuery, GrantReview};
 use chancery_record::{
     DefaultValue, FIXED, HIDDEN, KEY, Name, Record as _, SHOWN, Token, choice_types, id_types, record,
 };
@@ -180,8 +180,8 @@ fn check(
     Ok(violations)
 }
 
-/// Reports principals that sign in by an external identity provider whose settings were set by an actor without the role, and not
-/// confirmed since by one with it: that actor could sign in with the role.
+/// Reports principals with an external identity provider that an actor without the role configured, unless an actor with the role has
+/// confirmed the settings since.
 fn check_providers(
     tx: &mut Tx<'_>,
     assignments: &[RoleAssignment],
@@ -192,15 +192,16 @@ fn check_providers(
     if tx.one(text, &[], |row| row.bool(0))? != Some(true) {
         return Ok(violations);
     }
+    let users = assignments.iter().filter(|one| one.principal_type == AssignedPrincipal::PlatformUser);
+    review.load(tx, &users.map(|one| one.principal_id).collect::<Vec<_>>())?;
     for (index, (assigned, (role, scope))) in assignments.iter().zip(grants).enumerate() {
         let Some(scope) = scope else { continue };
         let principal = match assigned.principal_type {
             AssignedPrincipal::PlatformUser => CredentialQuery::Person(assigned.principal_id),
             AssignedPrincipal::PlatformGroup => CredentialQuery::Group(assigned.principal_id),
         };
-        let granted_for = lineage_of(tx, *scope)?;
-        if let Some(unconfirmed) = review.of_principal(tx, principal, *role, granted_for)? {
-            violations.push(conflict_at(index, RoleAssignment::PRINCIPAL_ID, unconfirmed.detail()));
+        if let Some(required) = review.required_for(tx, principal, *role, *scope)? {
+            violations.push(conflict_at(index, RoleAssignment::PRINCIPAL_ID, required.detail()));
         }
     }
     Ok(violations)

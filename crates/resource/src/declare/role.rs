@@ -48,7 +48,7 @@ pub enum ScopeKind {
 }
 
 /// The scope of a role's grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are the kinds of scopes")]
 pub enum RoleScope {
     System,

@@ -33,7 +33,7 @@ static WAYS: [Way; 2] = [
     },
     Way {
         links: Links { prefix: "app:", shape: &CLIENT_APP, relation: "clientApps", takes_the_only: true },
-        // the installation's own app has no sign-in
+        // `root` is the own client app of the installation (`ROOT`), which has no sign-in
         condition: "allowUserLogin eq true and name ne \"root\"",
     },
 ];

@@ -103,6 +103,8 @@ enum Workload {
     Page,
     /// Durable creates from 64 connections.
     Create,
+    /// Changes of users from 64 connections: of a name, and of the e-mail address.
+    Update,
     /// 10,000 users in one request.
     Batch,
     /// All users with their groups.
@@ -143,7 +145,7 @@ struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "start,read,page,list,group,create,batch,password,administrators,management,sign-in,sign-in-rules,events,scim,sustained"
+        default_value = "start,read,page,list,group,create,update,batch,password,administrators,management,sign-in,sign-in-rules,events,scim,sustained"
     )]
     workloads: Vec<Workload>,
     /// How long one run of a load counts
@@ -353,6 +355,7 @@ async fn run_workloads(
             Workload::List => workloads::list::run(bench).await?,
             Workload::Group => workloads::group::run(bench).await?,
             Workload::Create => workloads::create::run(bench).await?,
+            Workload::Update => workloads::update::run(bench).await?,
             Workload::Batch => workloads::batch::run(bench).await?,
             Workload::Password => workloads::password::run(bench).await?,
             Workload::Administrators => workloads::administrators::run(bench).await?,

@@ -1,5 +1,5 @@
-//! A bare HTTP/1.1 server: `GET /1234` answers 1,234 constant bytes, `POST /1234` reads the body
-//! first. It is the least that any server on the same libraries must cost.
+//! A bare HTTP/1.1 server: `GET /1234` answers 1,234 constant bytes, `POST /1234` and `PATCH /1234`
+//! read the body first. It is the least that any server on the same libraries must cost.
 
 use std::{convert::Infallible, net::SocketAddr};
 
@@ -32,15 +32,17 @@ pub async fn serve(address: SocketAddr) -> Result<()> {
 async fn answer(request: Request<Incoming>) -> std::result::Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path();
     let length: usize = path.get(1..).and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    let creates = request.method() == http::Method::POST;
-    if creates {
+    let status = match *request.method() {
+        http::Method::POST => StatusCode::CREATED,
+        http::Method::PATCH => StatusCode::ACCEPTED,
+        _ => StatusCode::OK,
+    };
+    if status != StatusCode::OK {
         let _ = request.into_body().collect().await;
     }
     let body = Bytes::from_static(BODY.get(..length).unwrap_or(&BODY));
     let mut response = Response::new(Full::new(body));
-    if creates {
-        *response.status_mut() = StatusCode::CREATED;
-    }
+    *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
 }

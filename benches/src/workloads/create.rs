@@ -31,8 +31,8 @@ pub const DISK: &str = "disk, 4 KiB overwrite and fdatasync";
 /// The connections to `PostgreSQL` that the server and its peer use.
 pub const LANES: u64 = 16;
 
-/// A number that no earlier new user had.
-fn next() -> u64 {
+/// A number that no earlier call returned, in this run or one before.
+pub fn next() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let _ = NEXT.compare_exchange(0, clock::now_micros(), Ordering::Relaxed, Ordering::Relaxed);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -1,5 +1,5 @@
 //! Events: what webhooks cost the writers, how far readers lag behind a change, how fast a feed is read and a backlog
-//! delivered, and what hanging receivers take from the others (`8-events.md`, section 8).
+//! delivered, and what hanging receivers take from the others.
 //!
 //! A lag is measured from the beginning of the request that made the change: the number of its event is that time.
 

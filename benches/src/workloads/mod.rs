@@ -13,6 +13,7 @@ pub mod read;
 pub mod scim;
 pub mod sign_in;
 pub mod start;
+pub mod update;
 
 use std::{path::PathBuf, time::Duration};
 

@@ -1,5 +1,5 @@
 //! Directories: what SCIM does to the users and groups of a store, each compared with the same thing done through version
-//! 2 (`7-scim.md`, section 11).
+//! 2.
 
 pub mod groups;
 pub mod lists;

@@ -6,8 +6,6 @@ import { hold } from './cases.mjs'
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 /** Rules whose result depends on colours. */
 export const COLOURS = ['color-contrast', 'link-in-text-block']
-/** Rules whose result depends on layout or colours; all others look at the document alone. */
-export const LAYOUT = [...COLOURS, 'target-size', 'scrollable-region-focusable']
 /** A telephone, a screen at 200 %, a screen. */
 const SCREENS = [[320, 640, 1], [640, 400, 2], [1280, 800, 1]]
 

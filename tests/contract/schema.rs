@@ -10,6 +10,39 @@ fn migrations_are_as_they_were() {
     insta::assert_snapshot!(lines.collect::<String>());
 }
 
+/// The text of `spec/schema.sql`: the tables and indexes of the newest schema, as SQLite has them.
+async fn schema_text() -> String {
+    let database = Database::create(Engine::Sqlite);
+    let store = open(Store::open, &Target::Sqlite(database.folder().join("chancery.sqlite"))).await.unwrap();
+    let text = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name";
+    let read = store.run("Test", Mode::Long, None, move |tx| {
+        let mut lines = String::new();
+        tx.query(text, &[], |row| {
+            lines.push_str(&row.text(0)?.replace("\n, ", ",\n    "));
+            lines.push_str(";\n");
+            Ok(())
+        })?;
+        Ok::<_, Error>(lines)
+    });
+    let statements = read.await.unwrap();
+    close(store).await;
+    format!(
+        "-- The tables and indexes of the newest schema, as SQLite has them; migrations/README.md has the types on PostgreSQL.\n\
+         -- A test makes this file from the migrations.\n\n{statements}"
+    )
+}
+
+/// A reader finds each table in one place, however many migrations made it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_schema_is_as_the_page_shows_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../spec/schema.sql");
+    let text = schema_text().await;
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), text, "INSTA_UPDATE=always writes it anew");
+}
+
 /// The effect of a statement on a schema: the number of migrations without a checksum after the next start, or the error
 /// of the start; and the error of a reader, if there is one.
 struct Start {
@@ -57,7 +90,7 @@ async fn close(store: Store) {
     tokio::task::spawn_blocking(move || store.close()).await.unwrap();
 }
 
-/// `4-decisions.md`, section 16: a newer schema is served as long as its floor allows it.
+/// A newer schema is served as long as its floor allows it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_newer_schema_is_served_unless_its_floor_is_above_this_program() {
     for engine in [Engine::Sqlite, Engine::Postgres] {

@@ -136,7 +136,7 @@ on_both_engines! {
         }
     }
 
-    /// `9-operating.md`, section 6: a change's number is also above its row's last, which a process whose clock is
+    /// A change's number is also above its row's last, which a process whose clock is
     /// ahead may have made.
     async fn a_change_has_a_number_above_its_rows_last(world: World) {
         let user = world.user("ada").await;

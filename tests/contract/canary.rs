@@ -1,4 +1,4 @@
-//! No value of a member is in an event, in what webhooks get, or in the log (`8-events.md`, section 6): every text that a
+//! No value of a member is in an event, in what webhooks get, or in the log: every text that a
 //! body can hold is a canary, and none of them is found there.
 
 use std::{collections::BTreeSet, sync::Arc};

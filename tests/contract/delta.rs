@@ -45,7 +45,7 @@ fn sorted<const N: usize>(items: [&Json; N]) -> Vec<Json> {
 }
 
 on_both_engines! {
-    /// `8-events.md`, section 4: each subject once, in its current state, after any number of changes.
+    /// Each subject once, in its current state, after any number of changes.
     async fn each_changed_item_comes_once_in_its_current_state(world: World) {
         let untouched = world.user("untouched").await;
         let ada = world.user("ada").await;

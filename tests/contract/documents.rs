@@ -16,7 +16,7 @@ fn are_as_they_were() {
     }
 }
 
-/// `8-events.md`, 3: the documents list each type that can be sent, by one schema.
+/// The documents list each type that can be sent, by one schema.
 #[test]
 fn every_type_of_events_is_a_webhook() {
     let documents: Vec<_> = services().iter().map(|service| chancery_web::document(service, "")).collect();

@@ -81,7 +81,7 @@ async fn placed(world: &World) -> Vec<Json> {
 }
 
 on_both_engines! {
-    /// `8-events.md`, section 1: a number is a time taken before the commit. A late commit has a lower number than
+    /// A number is a time taken before the commit. A late commit has a lower number than
     /// the last one that a reader saw: a reader that continues there misses it. By positions nothing is missed.
     async fn a_reader_by_number_misses_late_commits_and_one_by_position_does_not(world: World) {
         world.user("first").await;

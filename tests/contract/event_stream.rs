@@ -21,7 +21,7 @@ fn data(text: &str) -> Json {
 }
 
 on_both_engines! {
-    /// `8-events.md`, section 4: events come as they happen; a reader that was cut off continues after its last event.
+    /// Events come as they happen; a reader that was cut off continues after its last event.
     async fn a_reconnected_stream_continues_without_a_gap(world: World) {
         let ada = world.user("ada").await;
         let mut reader = world.admin.stream(&format!("{}?type=platform.userstore.user.created", stream(&world)), &[]).await;

@@ -50,7 +50,7 @@ fn cursor(list: &Answer) -> String {
 }
 
 on_both_engines! {
-    /// `8-events.md`, section 3: the envelope of an event.
+    /// The envelope of an event.
     async fn an_event_is_an_envelope_that_foreign_readers_know(world: World) {
         let user = world.user("ada").await;
         append_events(&world).await;

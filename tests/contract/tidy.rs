@@ -265,6 +265,22 @@ fn the_console_knows_no_table_and_its_script_no_resource() {
     }
 }
 
+/// Comments name documents that are here: by the path from the root, or from the folder of the crate.
+#[test]
+fn comments_name_existing_documents() {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in crates.chain([root().join("tests"), root().join("benches")]) {
+        for (path, text) in sources(&folder) {
+            let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
+            let names = comments.flat_map(|line| line.split('`').skip(1).step_by(2));
+            for name in names.filter(|name| name.ends_with(".md") || name.ends_with(".tsv")) {
+                let is_there = root().join(name).exists() || folder.join(name).exists();
+                assert!(is_there, "{} names {name}, which is not there", path.display());
+            }
+        }
+    }
+}
+
 /// Every module begins with a description.
 #[test]
 fn every_file_begins_with_a_description() {

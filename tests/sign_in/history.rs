@@ -1,4 +1,4 @@
-//! The checked history of `8-events.md`, section 9: many clients change users through processes that are killed, while
+//! A checked history of events: many clients change users through processes that are killed, while
 //! readers by feed, by stream and by webhook are killed, too. Each answered change is delivered once, in the order of its subject,
 //! and nothing else is; and a reader that continues from a state that a restore undid gets an error.
 

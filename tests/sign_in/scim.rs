@@ -1,4 +1,4 @@
-//! SCIM (`7-scim.md`): provisioning of the users and groups of a store, and of an identity provider instance.
+//! SCIM (RFC 7643, RFC 7644): provisioning of the users and groups of a store, and of an identity provider instance.
 
 mod access;
 mod bulk;

@@ -1,4 +1,4 @@
-//! Webhooks (`8-events.md`, section 5): subscriptions, deliveries, tries.
+//! Webhooks: subscriptions, deliveries, tries.
 
 mod attack;
 mod delivering;

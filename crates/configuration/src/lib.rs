@@ -1,4 +1,4 @@
-//! Configuration as code (`9-operating.md`, section 14): rows of the interface become documents that name each other,
+//! Configuration as code (`docs/configuration-as-code.md`): rows of the interface become documents that name each other,
 //! documents become a plan of the differences, and a plan becomes the calls that apply it. Nothing here does I/O.
 //!
 //! The kinds, their order and the keys of rows follow from the declarations of the resources.

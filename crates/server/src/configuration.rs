@@ -1,4 +1,4 @@
-//! `chancery export`, `plan` and `apply`: the configuration of a server as files (`9-operating.md`, section 14).
+//! `chancery export`, `plan` and `apply`: the configuration of a server as files (`docs/configuration-as-code.md`).
 
 mod applying;
 mod folder;

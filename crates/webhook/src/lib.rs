@@ -1,4 +1,4 @@
-//! Webhooks: the receivers of events, and the results of deliveries (`8-events.md`, section 5; Standard Webhooks 1.0).
+//! Webhooks: the receivers of events, and the results of deliveries (Standard Webhooks 1.0; `docs/contract/events.md`).
 //!
 //! A subscription is a resource of a user store or of the configuration. The cursor of each in a trail is a row; a delivery
 //! that failed, or waits behind that, is a row until it is delivered or given up. The job that sends is the

@@ -4,7 +4,7 @@
 import { base } from '../api.mjs'
 import { PASSWORD } from './home.mjs'
 
-/** What is wrong with the headers of a page (section 13 of the specification of the sign-in). */
+/** What is wrong with the headers of a page. */
 function headerFaults(headers, isPosted) {
   const policy = new Map((headers['content-security-policy'] ?? '').split(';').map((part) => {
     const [name, ...sources] = part.trim().split(/\s+/)

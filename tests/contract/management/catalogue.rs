@@ -1,4 +1,4 @@
-//! The options of every type of instance, as section 5 of the decisions lists them.
+//! The options of every type of instance.
 
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The table of section 7 of the contract's decisions, repeated here: which role may call which operation.
+//! The table of roles, written independently of the declarations: which role may call which operation.
 
 use std::collections::HashSet;
 

@@ -128,8 +128,7 @@ on_both_engines! {
         insta::assert_snapshot!("discovery", document);
     }
 
-    /// A4 and section 15: issuers and signing keys are those of `5-sign-in.md`, section 2, for
-    /// client_credentials too.
+    /// Issuers and signing keys are those of sign-ins, for client_credentials too.
     async fn a_tenant_is_an_issuer_of_its_own(world: World) {
         let default = default_subscription(&world).await;
         let (one, two) = (tenant_client_in(&world, &default, "one").await, tenant_client_in(&world, &default, "two").await);

@@ -161,7 +161,7 @@ on_both_engines! {
         assert_eq!(request_token(&world, &far, &keys[1], &[("resource", ORDERS)]).await.status, 400);
     }
 
-    /// Section 15, by `5-sign-in.md`, section 5: only SystemAdmin may register the two resources of the platform, in any
+    /// Only a SystemAdmin may register the two resources of the platform, in any
     /// subscription.
     async fn the_platforms_resources_are_reserved_for_system_admins(world: World) {
         let [one, other, far] = apps(&world).await;

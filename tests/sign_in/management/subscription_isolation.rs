@@ -13,7 +13,7 @@ use crate::{
     pattern::{create, key_of, operations, rows},
 };
 
-/// Path prefixes that are refused to these roles altogether (decisions, section 7).
+/// Path prefixes that are refused to these roles altogether.
 const REFUSED: [(&str, &[&str]); 3] = [
     ("/Customer", &["SubscriptionAdmin"]),
     ("/CustomAuditTrail", &["SubscriptionAdmin", "CustomerAdmin"]),

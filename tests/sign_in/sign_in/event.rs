@@ -1,4 +1,4 @@
-//! Events of sign-ins (`5-sign-in.md`, section 20): each one once, with ids only.
+//! Events of sign-ins: each one once, with ids only.
 
 use chancery::append_pending;
 use chancery_record::Timestamp;

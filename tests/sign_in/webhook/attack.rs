@@ -1,5 +1,4 @@
-//! Receivers that hang, send wrong responses, redirect or point into the server's own network (`8-events.md`, sections 5
-//! and 9).
+//! Receivers that hang, send wrong responses, redirect or point into the server's own network.
 
 use chancery_testkit::{Receiver, on_both_engines};
 use serde_json::json;

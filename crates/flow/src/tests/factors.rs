@@ -1,4 +1,4 @@
-//! Second factors, enrolment and step-up: section 13.
+//! Second factors, enrolment and step-up.
 
 use crate::{
     Acr, Choice, Choices, CodeKind, Enrolment, Event, Failure, Flow, InstanceFacts, InstanceKind, Method,

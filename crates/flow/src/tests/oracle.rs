@@ -1,4 +1,4 @@
-//! The requirements of a sign-in, derived independently from the facts: section 11's properties.
+//! The requirements of a sign-in, derived independently from the facts, for the properties.
 
 use chancery_record::Timestamp;
 

@@ -1,4 +1,4 @@
-//! The properties of section 11, over arbitrary requests, facts and events.
+//! Properties of every sign-in flow, over arbitrary requests, facts and events.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `acr` and `amr`, written independently from section 5.
+//! `acr` and `amr`, written independently of the code.
 
 use crate::{Acr, Method, acr_of, amr_of, tests::PASSKEY};
 

@@ -1,4 +1,4 @@
-//! The rows of the table of section 11, except those about second factors.
+//! The table of steps of a sign-in, row by row, except those about second factors.
 
 use chancery_record::Timestamp;
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! Parsing of authorization requests, by section 4 of the specification of sign-in.
+//! Parsing of authorization requests.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! Validation of authorization requests for client apps, by section 4 of the specification of sign-in.
+//! Validation of authorization requests for client apps.
 
 use super::request_parameters;
 use crate::{

@@ -1,4 +1,4 @@
-//! `/Me`: people read and change their own user (RFC 7644, section 3.11; `7-scim.md`, section 2).
+//! `/Me`: people read and change their own user (RFC 7644, section 3.11).
 
 use chancery_auth::may_sign_in;
 use chancery_resource::{Answer, Call, Problem, ProblemKind, Tx};

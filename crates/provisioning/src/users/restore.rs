@@ -1,4 +1,4 @@
-//! Restores a user in quarantine whom a directory creates again (`7-scim.md`, section 9).
+//! Restores a user in quarantine whom a directory creates again.
 
 use chancery_management::sign_in::factor;
 use chancery_record::{Value, fold};

@@ -1,5 +1,5 @@
 //! Deltas: the rows of a user store that changed after a cursor, each once, in its current state
-//! (`8-events.md`, section 4).
+//! (`docs/contract/events.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

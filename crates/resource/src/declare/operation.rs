@@ -29,8 +29,8 @@ impl Method {
     }
 }
 
-/// The callers that may run an operation: section 7 of the contract's decisions. For operations on the
-/// configuration it is the lowest role; the scope of the caller's role limits the rows.
+/// The callers that may run an operation (`docs/roles.md`). For operations on the configuration it is the lowest role: those that
+/// imply it may, too. The scope of the caller's role limits the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// User store administration.

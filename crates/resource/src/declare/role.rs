@@ -84,7 +84,7 @@ const fn role(
 use RoleType as R;
 use ScopeKind as K;
 
-/// The table of roles: section 7 of the contract's decisions.
+/// The table of roles (`docs/roles.md`).
 pub static ROLES: [Role; 8] = [
     role(R::SystemAdmin, &[K::System], None, &[P::SystemAdmin]),
     role(R::CustomerAdmin, &[K::Customer], Some(R::SystemAdmin), &[P::CustomerAdmin]),

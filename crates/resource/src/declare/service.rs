@@ -4,7 +4,7 @@ use crate::Op;
 
 /// A service: a list of operations under one base path, documented together.
 pub struct Service {
-    /// Its name in `operations.tsv`.
+    /// Its name in `spec/operations.tsv`.
     pub name: &'static str,
     /// Its version there.
     pub version: &'static str,

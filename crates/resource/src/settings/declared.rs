@@ -1,4 +1,4 @@
-//! The known options of the server, as in section 5 of the contract's decisions. An option is a line.
+//! The known options of the server. An option is a line.
 //!
 //! `for` names the owners that have the options of a block. A line has the handle by which code reads the
 //! option, the type of its value with its bounds, its name in the interface, its default, and its properties:

@@ -1,4 +1,4 @@
-//! Sends events to the receivers of subscriptions (`8-events.md`, section 5). Each subscription has a task of its own, so that
+//! Sends events to the receivers of subscriptions. Each subscription has a task of its own, so that
 //! none waits for another's receiver.
 
 mod in_flight;

@@ -214,7 +214,7 @@ mod tests {
 
     use super::earlier;
 
-    /// Section 1: of two clocks the earlier one counts for retention.
+    /// Of two clocks the earlier one counts for retention.
     #[test]
     fn the_clock_that_is_behind_counts() {
         let eight_days = 8 * 24 * 3_600_000;

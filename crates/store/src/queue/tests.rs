@@ -90,8 +90,7 @@ fn background_work_is_never_refused() {
     assert_eq!(take(&one, WorkerKind::Any), Some("d"), "where one thread serves all, it gets its turn");
 }
 
-/// Section 5, and section 15 of the decisions: up to 64 that are being served keep waiting; more, or any
-/// that are not being served, are refused.
+/// Up to 64 writers that are being served keep waiting; more, or any that are not being served, are refused.
 #[test]
 fn up_to_64_operations_may_wait_while_others_finish() {
     let ago = |time| Instant::now().checked_sub(time).unwrap();

@@ -1,4 +1,4 @@
-//! SCIM tokens, with which a directory provisions the users and groups of a store (`7-scim.md`, section 8).
+//! SCIM tokens, with which a directory provisions the users and groups of a store (`docs/contract/scim.md`).
 
 mod rules;
 

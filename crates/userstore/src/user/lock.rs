@@ -139,7 +139,7 @@ pub(crate) fn key_in_path(call: &Call) -> Result<Value, Problem> {
     USER.read_key(call.request.parameter(0))
 }
 
-/// The name of a change of activity or of a lock; of both, that of activity (`8-events.md`, section 11).
+/// The name of a change of activity or of a lock; of both, that of activity.
 pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
     let state = |values: &[Value]| {
         let (active, locked) =

@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(seen.bounded(1, 3, |_| 99), 1, "what is known stays");
     }
 
-    /// Section 5 of operating: unavailability is logged once a second, and counted.
+    /// Unavailability is logged once a second, and counted.
     #[test]
     fn unavailability_is_logged_once_a_second() {
         let shed = ShedCounter::default();
